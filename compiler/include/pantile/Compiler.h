@@ -1,0 +1,100 @@
+//===- Compiler.h - source text to a kernel ---------------------------------------------===//
+// Nothing of LLVM or CUDA. Compiler and Kernel may be shared by threads. The compiler needs
+// neither Python nor a host compiler nor, up to the cubin, a GPU.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Error.h"
+#include "pantile/Options.h"
+#include "pantile/Program.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#if defined(__GNUC__)
+#define PANTILE_API __attribute__((visibility("default")))
+#else
+#define PANTILE_API
+#endif
+
+namespace pantile {
+
+struct ScanOptions {
+  std::string kernel;                          ///< name of the entry; may be empty if the file has one jit function
+  std::map<std::string, ConstValue> defines;   ///< values for global names that the text does not settle
+  std::vector<std::string> includeFiles;       ///< further files whose jit functions may be called
+};
+
+/// One kernel of a file, as `pantilec --list` prints it.
+struct KernelListing {
+  std::string name;
+  std::vector<std::string> parameters; ///< with annotation and default, as written
+  int line = 0;
+};
+
+/// Builds the snapshot of a kernel from the text of a Python file, without running Python.
+PANTILE_API Result<Program> scanFile(std::string_view text, const std::string &fileName, const ScanOptions &options);
+PANTILE_API Result<std::vector<KernelListing>> listKernels(std::string_view text, const std::string &fileName);
+
+/// The parameter names of `program`'s kernel and which of them are annotated `constexpr`.
+struct ParameterInfo {
+  std::string name;
+  bool isConstexpr = false;
+  bool hasDefault = false;
+  ConstValue defaultValue;
+  std::string annotation;
+};
+PANTILE_API Result<std::vector<ParameterInfo>> kernelParameters(const Program &program);
+
+/// Parses one type of a signature: "*fp16:16" (pointer, 16-byte aligned), "*kfp32", "i32:16", "fp32",
+/// "i32:1" (constant 1), or a literal constant such as "128" or "true".
+PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
+
+/// A compiled kernel: immutable, cheap to copy.
+class PANTILE_API Kernel {
+public:
+  struct Data {
+    std::string name;
+    Options options;
+    std::vector<ArgSpec> args;               ///< one a parameter; constants take no launch argument
+    std::map<std::string, std::string> text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
+    std::string cubin;                       ///< machine code; empty on the CPU
+    int sharedBytes = 0;                     ///< dynamic shared memory
+    int numWarps = 0;                        ///< warps launched
+    int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
+    std::string hash;                        ///< content key, in hexadecimal
+    bool fromCache = false;
+    std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
+    std::shared_ptr<void> interpreted;       ///< CPU: what the interpreter runs
+    std::string warnings;                    ///< rendered warnings and remarks
+  };
+  Kernel() = default;
+  explicit Kernel(std::shared_ptr<Data> data) : data(std::move(data)) {}
+  const Data &operator*() const { return *data; }
+  const Data *operator->() const { return data.get(); }
+  explicit operator bool() const { return data != nullptr; }
+  const void *id() const { return data.get(); }
+
+private:
+  std::shared_ptr<Data> data;
+};
+
+/// Runs the stages of compilation; looks into the on-disk cache first.
+class PANTILE_API Compiler {
+public:
+  Compiler();
+  ~Compiler();
+  Compiler(const Compiler &) = delete;
+  Result<Kernel> compile(const Program &program, const Specialization &specialization, const Options &options,
+                         const Observe &observe = {});
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// Version of the library, of LLVM, and of the assembler in use, a line each.
+PANTILE_API std::string versionText();
+
+} // namespace pantile

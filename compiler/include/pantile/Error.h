@@ -1,0 +1,60 @@
+//===- Error.h - errors as values ------------------------------------------------------===//
+// Every call of the public interface that can fail returns a Result. No exception crosses
+// the library's border.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace pantile {
+
+/// Who has to act: the author of the kernel (Syntax, Type, Unsupported, Assertion), the caller of a launch
+/// (Launch), the owner of the machine (Resources, Assembler, Driver), or us (Internal).
+enum class ErrorKind { Syntax, Type, Unsupported, Assertion, Launch, Resources, Assembler, Driver, Internal };
+
+/// A range of source text. Lines and columns count from 1; `endColumn` is one past the last column.
+struct SourceRange {
+  std::string file;
+  int line = 0, column = 0, endLine = 0, endColumn = 0;
+};
+
+/// `message` is one line; `rendered` adds the source line, the underlined range and the notes.
+struct Error {
+  ErrorKind kind = ErrorKind::Internal;
+  std::string message;
+  std::string rendered;
+  SourceRange range;
+};
+
+/// A T or an Error.
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : state(std::move(value)) {}
+  Result(Error error) : state(std::move(error)) {}
+  explicit operator bool() const { return std::holds_alternative<T>(state); }
+  T &operator*() { return std::get<T>(state); }
+  const T &operator*() const { return std::get<T>(state); }
+  T *operator->() { return &std::get<T>(state); }
+  const T *operator->() const { return &std::get<T>(state); }
+  const Error &error() const { return std::get<Error>(state); }
+
+private:
+  std::variant<T, Error> state;
+};
+
+/// Success, or an Error.
+template <> class [[nodiscard]] Result<void> {
+public:
+  Result() = default;
+  Result(Error error) : failure(std::move(error)), failed(true) {}
+  explicit operator bool() const { return !failed; }
+  const Error &error() const { return failure; }
+
+private:
+  Error failure;
+  bool failed = false;
+};
+
+} // namespace pantile

@@ -1,0 +1,76 @@
+//===- Runtime.h - devices, launches, the cache -----------------------------------------===//
+// A kernel compiled for "cpu" runs on the interpreter over a thread pool; one compiled for
+// "sm_*" runs through the CUDA driver, which is opened when first needed.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Compiler.h"
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace pantile {
+
+/// One run-time argument, in the order of the parameters that are not constants. A pointer into host memory brings the
+/// bounds of its storage, [begin, end), which the CPU checks every access against (both 0: unknown, unchecked).
+struct LaunchArg {
+  enum class Kind { Pointer, Int, Float } kind = Kind::Int;
+  uint64_t pointer = 0;
+  uint64_t begin = 0, end = 0;
+  int64_t integer = 0;
+  double real = 0;
+  static LaunchArg ptr(const void *p, uint64_t begin = 0, uint64_t end = 0) {
+    LaunchArg a;
+    a.kind = Kind::Pointer, a.pointer = reinterpret_cast<uint64_t>(p), a.begin = begin, a.end = end;
+    return a;
+  }
+  static LaunchArg i(int64_t v) {
+    LaunchArg a;
+    a.kind = Kind::Int, a.integer = v;
+    return a;
+  }
+  static LaunchArg f(double v) {
+    LaunchArg a;
+    a.kind = Kind::Float, a.real = v;
+    return a;
+  }
+};
+
+struct LaunchOptions {
+  uint64_t stream = 0; ///< CUstream; 0: the default stream
+  int device = -1;     ///< GPU ordinal; -1: the current context's, else 0
+  int workers = 0;     ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
+};
+
+using Grid = std::array<int64_t, 3>;
+
+/// Runs `kernel` over `grid`. On the GPU the call returns when the launch is queued, on the CPU when it is done. A grid
+/// with a zero launches nothing.
+PANTILE_API Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
+                                const LaunchOptions &options = {});
+
+struct DeviceInfo {
+  std::string name;
+  std::string target; ///< "sm_90a"
+  int multiprocessors = 0, maxSharedBytes = 0, warpSize = 32, maxRegisters = 0;
+  int clockKHz = 0, memoryClockKHz = 0, memoryBusBits = 0;
+  int64_t l2Bytes = 0;
+};
+/// 0 where there is no driver or no GPU.
+PANTILE_API int deviceCount();
+PANTILE_API Result<DeviceInfo> deviceInfo(int device);
+/// Waits for all work of the device.
+PANTILE_API Result<void> synchronize(int device);
+
+/// Device memory for applications without a library of their own.
+PANTILE_API Result<uint64_t> deviceAlloc(size_t bytes, int device = 0);
+PANTILE_API void deviceFree(uint64_t pointer);
+PANTILE_API Result<void> copyToDevice(uint64_t dst, const void *src, size_t bytes);
+PANTILE_API Result<void> copyFromDevice(void *dst, uint64_t src, size_t bytes);
+
+/// Where compiled kernels are kept: PANTILE_CACHE_DIR, else ~/.cache/pantile.
+PANTILE_API std::string cacheDirectory();
+
+/// Warnings of the CPU's access checks since the last call, rendered, each source line once.
+PANTILE_API std::string takeWarnings();
+
+} // namespace pantile
