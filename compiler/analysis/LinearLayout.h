@@ -1,0 +1,177 @@
+//===- LinearLayout.h - which thread holds which element of a tile ------------===//
+// Needs: tiles whose extents are powers of two; nothing of MLIR.
+// Gives: LinearLayout, its named constructors (blocked, tensor-core fragments) and its algebra.
+// How:   see the essay below. Row-major flattening turns a coordinate into one word whose bits
+//        are the coordinates' bits side by side, so all algebra is done on words (F2.h).
+//===--------------------------------------------------------------------------===//
+//
+// The idea. A tile of 2^a x 2^b elements is spread over the registers of the threads of a block.
+// Number the registers of a thread, the lanes of a warp and the warps in binary. Nearly every way
+// of spreading that hardware asks for has this property: flipping one bit of (register, lane,
+// warp) always flips the same bits of the element's coordinate, whatever the other bits are. So
+// the whole map is told by one coordinate for every bit, its *basis*, and the element that
+// (register, lane, warp) holds is the XOR of the bases of the bits that are set.
+//
+// Example, the accumulator of mma.m16n8k16, a 16x8 tile of 4 registers a thread:
+//     register  (0,1) (8,0)                       two neighbours in a row, then 8 rows below
+//     lane      (0,2) (0,4) (1,0) (2,0) (4,0)     4 lanes share a row, 8 rows
+// Register 3 of lane 5 = 0b00101 holds (0,1)^(8,0)^(0,2)^(1,0) = row 9, column 3.
+//
+// What follows from it, without a case for any named layout:
+//   * A zero basis means replication: both values of that bit hold the same element.
+//   * A slice (reduction, broadcast) sets one coordinate of every basis to zero.
+//   * Transposition permutes, reshaping re-cuts the flattened bits.
+//   * "Who owns element x" is a linear system. So is "where was the element that I need", the
+//     whole of a layout conversion: if the answer leaves the lane alone it is a register move, if
+//     it leaves the warp alone it is a shuffle, else it goes through shared memory.
+//   * The width of a vector access is a count of leading register bases 1, 2, 4, ...
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_ANALYSIS_LINEARLAYOUT_H
+#define PANTILE_ANALYSIS_LINEARLAYOUT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace pantile {
+
+/// A distributed layout of a tile: which element each (register, lane, warp) holds.
+class LinearLayout {
+public:
+  using Shape = llvm::SmallVector<int64_t, 4>;
+  using Coord = llvm::SmallVector<int32_t, 4>; // one entry a dimension
+  using Bases = llvm::SmallVector<Coord, 8>;   // one basis a bit, least significant first
+
+  /// Every basis has one entry a dimension, inside `shape`.
+  LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp);
+
+  const Shape &shape() const { return extents; }
+  int rank() const { return static_cast<int>(extents.size()); }
+  const Bases &reg() const { return regBases; }
+  const Bases &lane() const { return laneBases; }
+  const Bases &warp() const { return warpBases; }
+  int numRegs() const { return 1 << regBases.size(); }
+  int numLanes() const { return 1 << laneBases.size(); }
+  int numWarps() const { return 1 << warpBases.size(); }
+
+  /// The element held by `reg` of `lane` of `warp`.
+  Coord apply(int reg, int lane, int warp) const;
+  /// The same as a row-major element number.
+  int64_t applyFlat(int reg, int lane, int warp) const;
+
+  // Named constructors. A tile smaller than the pattern: the bits that have nothing to tell get
+  // zero bases (lanes, warps) or are dropped (registers). A larger tile: the pattern repeats, and
+  // the repetitions are further register bits.
+
+  /// `sizePerThread` neighbours a thread, then lanes, then warps, each filling `order` (fastest
+  /// dimension first). Products of `threadsPerWarp` and `warpsPerCta` are 32 and the warps.
+  static LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> sizePerThread,
+                              llvm::ArrayRef<int64_t> threadsPerWarp,
+                              llvm::ArrayRef<int64_t> warpsPerCta, llvm::ArrayRef<int> order);
+
+  /// C and D of every mma.sync.m16n8*: repeats along N first, then M. Warps fill M first. Of a
+  /// tile with more than two dimensions, these constructors shape the last two; dimensions before
+  /// them are repetitions, outermost last.
+  static LinearLayout mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
+                                          llvm::ArrayRef<int64_t> warpsPerCta);
+  /// A (MxK) of mma.sync: m16n8k16 for 16 bits, k8 for 32 (tf32), k32 for 8. `warpsPerCta` is the
+  /// accumulator's; repeats along K first, then M, in step with the accumulator.
+  static LinearLayout mmaOperandA(llvm::ArrayRef<int64_t> shape,
+                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
+  /// B (KxN) of the same: repeats along K first, then N.
+  static LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape,
+                                  llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
+  /// D of wgmma m64nNk*: four neighbouring warps form a group that owns 64 rows; groups fill M
+  /// first. `warpsPerCta[M]` counts warps, so it is a multiple of 4. Registers of one instruction
+  /// are neighbours, repeats go along N first.
+  static LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int instrN);
+
+  // Algebra.
+
+  /// The layout of a reduction's result: `dim` disappears, what differed only in it is replicated,
+  /// and registers that became duplicates are dropped.
+  LinearLayout removeDim(int dim) const;
+  /// A dimension of extent 1 before position `dim`.
+  LinearLayout expandDims(int dim) const;
+  /// removeDim, then expandDims: the layout a broadcast along `dim` reads from.
+  LinearLayout collapseDim(int dim) const { return removeDim(dim).expandDims(dim); }
+  /// Grows extents of 1: every thread holds all copies, in further registers.
+  LinearLayout broadcastTo(llvm::ArrayRef<int64_t> shape) const;
+  /// Result dimension i is this layout's dimension `perm[i]`.
+  LinearLayout transpose(llvm::ArrayRef<int> perm) const;
+  /// The same row-major element order, cut differently.
+  LinearLayout reshape(llvm::ArrayRef<int64_t> shape) const;
+  /// A last dimension of extent 2 in the lowest register bit: the layout of a join's result.
+  LinearLayout appendPairDim() const;
+  /// Drops register bits whose elements other registers of the same thread already hold.
+  LinearLayout withoutRedundantRegs() const;
+
+  // Questions.
+
+  /// Every element is held by someone, and all bases lie inside the shape.
+  bool coversShape() const;
+  /// For a masked choice of one thread among replicas: the bits that must be zero in the thread
+  /// that acts. A bit is free when lower bits (registers, then lanes, then warps) reach as far.
+  struct FreeBits {
+    unsigned reg = 0, lane = 0, warp = 0;
+    bool any() const { return reg | lane | warp; }
+  };
+  FreeBits freeBits() const;
+
+  struct Owner {
+    int reg, lane, warp;
+    bool operator==(const Owner &) const = default;
+  };
+  /// The holder of `coord` whose free bits are zero.
+  Owner ownerOf(llvm::ArrayRef<int32_t> coord) const;
+  /// The register of this very thread that holds `coord`.
+  std::optional<int> registerOf(llvm::ArrayRef<int32_t> coord, int lane, int warp) const;
+
+  /// Largest power of two of consecutive registers, from register 0, that hold consecutive
+  /// elements along `dim`: the vector width of an access with `dim` fastest.
+  int contiguousRegs(int dim) const;
+  /// The dimension along which the first registers, then lanes, run: the fastest one.
+  int fastestDim() const;
+
+  // Conversion to another layout of the same shape and threads.
+
+  /// For every register of `to`, the register of this layout with the same element in the same
+  /// thread, when one choice is right for all threads.
+  std::optional<llvm::SmallVector<int, 16>> registerMoves(const LinearLayout &to) const;
+  bool sameThreads(const LinearLayout &to) const { return registerMoves(to).has_value(); }
+
+  /// A conversion inside warps. Register `r` of lane `l` of the result comes from register
+  /// `srcReg(r) ^ srcRegOfLane(l)` of lane `srcLane(r) ^ srcLaneOfLane(l)`; both functions of `l`
+  /// are XORs over its set bits. Registers that lanes disagree on need one shuffle for each
+  /// candidate and a select: 2^regBits candidates, in `regChoices`.
+  struct ShufflePlan {
+    llvm::SmallVector<int, 16> srcReg, srcLane;             // one entry a result register
+    llvm::SmallVector<int, 5> srcRegOfLane, srcLaneOfLane;  // one entry a lane bit
+    llvm::SmallVector<int, 4> regChoices;                   // values srcRegOfLane can take
+    int numShuffles() const { return static_cast<int>(srcReg.size() * regChoices.size()); }
+  };
+  std::optional<ShufflePlan> shufflePlan(const LinearLayout &to) const;
+
+  /// "shape=[16,8] reg=[[0,1],[8,0]] lane=[[0,2],...] warp=[]"
+  std::string str() const;
+  bool operator==(const LinearLayout &other) const;
+  bool operator!=(const LinearLayout &other) const { return !(*this == other); }
+  friend llvm::hash_code hash_value(const LinearLayout &layout);
+
+private:
+  int64_t flatten(llvm::ArrayRef<int32_t> coord) const;
+  Coord unflatten(int64_t flat) const;
+
+  Shape extents;
+  Bases regBases, laneBases, warpBases;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_ANALYSIS_LINEARLAYOUT_H
