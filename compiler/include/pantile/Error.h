@@ -28,6 +28,12 @@ struct Error {
   SourceRange range;
 };
 
+/// An error that belongs to no place in a source.
+inline Error makeError(ErrorKind kind, std::string message) {
+  std::string rendered = "error: " + message;
+  return {kind, std::move(message), std::move(rendered), {}};
+}
+
 /// A T or an Error.
 template <typename T> class [[nodiscard]] Result {
 public:
