@@ -1,0 +1,129 @@
+//===- NvOps.td - the `nv` dialect: shared buffers and what fills and reads them --------===//
+// Below layouts, above LLVM IR. One operation is one instruction, or one for each element that
+// a thread holds.
+//===-----------------------------------------------------------------------------------===//
+#ifndef PANTILE_NV_OPS
+#define PANTILE_NV_OPS
+include "TileBase.td"
+
+def Nv_Dialect : Dialect {
+  let name = "nv";
+  let cppNamespace = "::pantile::nv";
+  let summary = "shared-memory buffers, asynchronous copies, barriers and tensor-core instructions of NVIDIA GPUs";
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::pantile::TileDialect"];
+}
+
+def Nv_SwizzleAttr : AttrDef<Nv_Dialect, "Swizzle"> {
+  let mnemonic = "swizzle";
+  let summary = "order of the dimensions (fastest first) and swizzle span in bytes (0, 32, 64, 128) of one buffer";
+  let parameters = (ins ArrayRefParameter<"int32_t">:$order, "unsigned":$span);
+  let assemblyFormat = "`<` `[` $order `]` `,` $span `>`";
+}
+def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "a tile in shared memory, `slots` times (a ring)";
+  let description = [{
+    `!nv.buffer<3 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>`: three slots of 128x64.
+    The byte offset of an element within its slot is SharedLayout's (analysis/SharedLayout.h).
+  }];
+  let parameters = (ins "unsigned":$slots, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        "::pantile::nv::SwizzleAttr":$swizzle);
+  let assemblyFormat = "`<` $slots `x` `[` $shape `]` `x` $elementType `,` $swizzle `>`";
+  let extraClassDeclaration = [{
+    /// Bytes of one slot, without padding between slots.
+    int64_t getSlotBytes() const;
+    /// The same buffer with one slot.
+    BufferType getSlotType() const;
+  }];
+}
+
+class Nv_Op<string mn, list<Trait> traits = []> : Op<Nv_Dialect, mn, traits>;
+def Nv_PtrTile : TensorOf<[Tile_PtrType]>;
+
+def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "reserve a buffer; `offset` (bytes into the dynamic shared memory) is set by AllocateShared";
+  let arguments = (ins OptionalAttr<I32Attr>:$offset);
+  let results = (outs Nv_BufferType:$buffer);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
+}
+def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
+  let summary = "end of a buffer's life: nothing reads or writes it later";
+  let arguments = (ins Nv_BufferType:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
+}
+def Nv_SlotOp : Nv_Op<"slot", [Pure]> {
+  let summary = "one slot of a ring, as a buffer of one slot";
+  let arguments = (ins Nv_BufferType:$buffer, I32:$index);
+  let results = (outs Nv_BufferType:$result);
+  let assemblyFormat = "$buffer `[` $index `]` attr-dict `:` type($buffer) `->` type($result)";
+}
+def Nv_BufferTransOp : Nv_Op<"buffer_trans", [Pure]> {
+  let summary = "the same bytes seen with the two dimensions exchanged";
+  let arguments = (ins Nv_BufferType:$buffer);
+  let results = (outs Nv_BufferType:$result);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+}
+def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "cp.async: each thread starts copying the elements of `ptr` that it holds to their places in `buffer`";
+  let description = [{
+    Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
+    `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
+    in global and in shared memory, and share one mask value.
+  }];
+  let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<TensorOf<[I1]>>:$mask, Optional<I1>:$enable,
+                       I32Attr:$vectorBytes);
+  let assemblyFormat = "$ptr `,` $buffer (`mask` $mask^ `:` type($mask))? (`if` $enable^)? attr-dict `:` type($ptr) `,` type($buffer)";
+}
+def Nv_CommitOp : Nv_Op<"commit", [MemoryEffects<[MemWrite]>]> {
+  let summary = "cp.async.commit_group";
+  let assemblyFormat = "attr-dict";
+}
+def Nv_WaitOp : Nv_Op<"wait", [MemoryEffects<[MemWrite, MemRead]>]> {
+  let summary = "cp.async.wait_group: at most `pending` groups of this thread are still under way; says nothing of other threads";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+def Nv_FenceAsyncOp : Nv_Op<"fence_async", [MemoryEffects<[MemWrite, MemRead]>]> {
+  let summary = "fence.proxy.async: shared memory written by this thread's ordinary stores and cp.async becomes visible to wgmma and TMA";
+  let assemblyFormat = "attr-dict";
+}
+def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
+  let summary = "bar.sync 0: all threads of the block meet; shared memory is ordered";
+  let assemblyFormat = "attr-dict";
+}
+def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "a buffer of one slot into registers, in the result's layout (ldmatrix where it fits)";
+  let arguments = (ins Nv_BufferType:$buffer);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+}
+def Nv_LocalStoreOp : Nv_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "registers into a buffer of one slot";
+  let arguments = (ins AnyRankedTensor:$value, Nv_BufferType:$buffer);
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+}
+def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
+  let description = [{
+    `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum anew.
+    - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
+  }];
+  let arguments = (ins AnyType:$lhs, Nv_BufferType:$rhs, AnyRankedTensor:$acc, Tile_MmaAttr:$mma, UnitAttr:$init_zero);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $acc `mma` `` $mma attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
+  let hasVerifier = 1;
+}
+def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wgmma.wait_group: at most `pending` products are under way; gives the accumulators back (tied)";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values, I32Attr:$pending);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$pending ($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "int":$pending), [{
+    build($_builder, $_state, values.getTypes(), values, pending);
+  }]>];
+  let extraClassDeclaration = "";
+  let hasVerifier = 1;
+}
+#endif

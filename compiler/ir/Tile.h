@@ -1,0 +1,64 @@
+//===- Tile.h - the `tile` and `nv` dialects in C++ -------------------------------------===//
+#pragma once
+#include "analysis/LinearLayout.h"
+#include "analysis/SharedLayout.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/TileDialect.h.inc"
+#include "ir/TileEnums.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/TileTypes.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/TileAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "ir/TileOps.h.inc"
+
+#include "ir/NvDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/NvAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/NvTypes.h.inc"
+#define GET_OP_CLASSES
+#include "ir/NvOps.h.inc"
+
+namespace pantile {
+
+/// Attribute names of kernels, arguments and modules.
+namespace names {
+constexpr llvm::StringLiteral kernel = "tile.kernel";           // unit, on func.func
+constexpr llvm::StringLiteral divisibility = "tile.divisibility"; // i32, on arguments; hint arrays on ops
+constexpr llvm::StringLiteral contiguity = "tile.contiguity";
+constexpr llvm::StringLiteral constancy = "tile.constancy";
+constexpr llvm::StringLiteral target = "tile.target";           // string, on the module: "sm_90a"
+constexpr llvm::StringLiteral numWarps = "tile.num_warps";      // i32, on the module
+constexpr llvm::StringLiteral numStages = "tile.num_stages";    // i32, on the module; also on scf.for (tl.range)
+constexpr llvm::StringLiteral sharedBytes = "nv.shared_bytes";  // i32, on the module, after AllocateShared
+constexpr llvm::StringLiteral scratch = "nv.scratch";           // i32 offset of an op's own scratch, after AllocateShared
+} // namespace names
+
+/// The layout of a tile type, which has one.
+LinearLayout layoutOf(mlir::Type type);
+/// `type` with another layout.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
+/// The shared layout of one slot of `type`.
+SharedLayout sharedLayoutOf(nv::BufferType type);
+/// Element type of a tile, or the type itself.
+mlir::Type elementTypeOf(mlir::Type type);
+/// Width in memory: pointers count 64 bits, i1 counts 8.
+unsigned storageBits(mlir::Type elementType);
+/// Integer attributes of the module that holds `op`; `fallback` if absent.
+int moduleInt(mlir::Operation *op, llvm::StringRef name, int fallback);
+llvm::StringRef moduleTarget(mlir::Operation *op);
+
+/// Registers every dialect that the tile IR is made of.
+void registerTileDialects(mlir::DialectRegistry &registry);
+
+} // namespace pantile

@@ -1,0 +1,97 @@
+//===- TileBase.td - the `tile` dialect, its types and attributes ----------------------===//
+#ifndef PANTILE_TILE_BASE
+#define PANTILE_TILE_BASE
+include "mlir/IR/OpBase.td"
+include "mlir/IR/DialectBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::pantile";
+  let summary = "portable tiles, pointers and the memory operations on them";
+  let description = [{
+    A kernel is a `func.func` with the attribute `tile.kernel`. Tiles are ranked tensors of static power-of-two shape.
+    A tile type without an encoding has no layout yet; `#tile.layout` says which register, lane and warp holds an element.
+    Integers are signless: signedness is in the operations.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+class Tile_Attr<string name, string mn, list<Trait> traits = []> : AttrDef<Tile_Dialect, name, traits> {
+  let mnemonic = mn;
+}
+
+def Tile_PtrType : TypeDef<Tile_Dialect, "Ptr"> {
+  let mnemonic = "ptr";
+  let summary = "address of an element in global memory";
+  let parameters = (ins "::mlir::Type":$pointee);
+  let assemblyFormat = "`<` $pointee `>`";
+}
+
+def Tile_LayoutAttr : Tile_Attr<"Layout", "layout", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "which register, lane and warp holds each element: a linear map over F2";
+  let description = [{
+    One basis a bit, least significant first; the coordinate of an element is the XOR of the bases of the bits set in
+    (register, lane, warp). A zero basis is a replica. Source: Zhou et al., "Linear Layouts", arXiv:2505.23819.
+    `#tile.layout<{reg = [[0, 1], [0, 2]], lane = [...], warp = [...]}>`
+  }];
+  let parameters = (ins ArrayRefParameter<"int32_t">:$shape, ArrayRefParameter<"int32_t">:$regBases,
+                        ArrayRefParameter<"int32_t">:$laneBases, ArrayRefParameter<"int32_t">:$warpBases);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [AttrBuilder<(ins "const LinearLayout &":$layout)>];
+  let extraClassDeclaration = [{
+    LinearLayout getLinear() const;
+  }];
+}
+
+def Tile_MmaKind : I32EnumAttr<"MmaKind", "instruction family of a dot", [
+    I32EnumAttrCase<"Fma", 0, "fma">, I32EnumAttrCase<"MmaSync", 1, "mma_sync">, I32EnumAttrCase<"Wgmma", 2, "wgmma">]> {
+  let cppNamespace = "::pantile";
+  let genSpecializedAttr = 0;
+}
+def Tile_MmaKindAttr : EnumAttr<Tile_Dialect, Tile_MmaKind, "mma_kind">;
+
+def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
+  let summary = "the instruction that a dot runs on: family, shape of one instruction, warps along M and N";
+  let parameters = (ins EnumParameter<Tile_MmaKind>:$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k,
+                        "unsigned":$warpsM, "unsigned":$warpsN);
+  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN `>`";
+}
+
+def Tile_Precision : I32EnumAttr<"Precision", "how fp32 operands enter a dot", [
+    I32EnumAttrCase<"Tf32", 0, "tf32">, I32EnumAttrCase<"Ieee", 1, "ieee">, I32EnumAttrCase<"Tf32x3", 2, "tf32x3">]> {
+  let cppNamespace = "::pantile";
+}
+def Tile_Cache : I32EnumAttr<"CacheModifier", "cache operator of a load or store", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Ca", 1, "ca">, I32EnumAttrCase<"Cg", 2, "cg">,
+    I32EnumAttrCase<"Cv", 3, "cv">, I32EnumAttrCase<"Wb", 4, "wb">, I32EnumAttrCase<"Cs", 5, "cs">,
+    I32EnumAttrCase<"Wt", 6, "wt">]> {
+  let cppNamespace = "::pantile";
+}
+def Tile_Evict : I32EnumAttr<"EvictionPolicy", "priority in the cache", [
+    I32EnumAttrCase<"Normal", 0, "normal">, I32EnumAttrCase<"First", 1, "evict_first">, I32EnumAttrCase<"Last", 2, "evict_last">]> {
+  let cppNamespace = "::pantile";
+}
+def Tile_RmwKind : I32EnumAttr<"RmwKind", "what an atomic does to memory", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"FAdd", 1, "fadd">, I32EnumAttrCase<"Max", 2, "max">,
+    I32EnumAttrCase<"UMax", 3, "umax">, I32EnumAttrCase<"Min", 4, "min">, I32EnumAttrCase<"UMin", 5, "umin">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">, I32EnumAttrCase<"Xor", 8, "xor">,
+    I32EnumAttrCase<"Xchg", 9, "xchg">]> {
+  let cppNamespace = "::pantile";
+}
+def Tile_Sem : I32EnumAttr<"MemSemantic", "memory order of an atomic", [
+    I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
+    I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
+  let cppNamespace = "::pantile";
+}
+def Tile_Scope : I32EnumAttr<"MemScope", "threads that an atomic is ordered with", [
+    I32EnumAttrCase<"Gpu", 0, "gpu">, I32EnumAttrCase<"Cta", 1, "cta">, I32EnumAttrCase<"Sys", 2, "sys">]> {
+  let cppNamespace = "::pantile";
+}
+#endif

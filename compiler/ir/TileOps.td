@@ -1,0 +1,273 @@
+//===- TileOps.td - operations of the `tile` dialect ------------------------------------===//
+// A constraint has a number, used in the description, the verifier and the negative test.
+//===-----------------------------------------------------------------------------------===//
+#ifndef PANTILE_TILE_OPS
+#define PANTILE_TILE_OPS
+include "TileBase.td"
+
+class Tile_Op<string mn, list<Trait> traits = []> : Op<Tile_Dialect, mn, traits>;
+
+def Tile_PtrLike : AnyTypeOf<[Tile_PtrType, TensorOf<[Tile_PtrType]>]>;
+def Tile_IntLike : AnyTypeOf<[AnySignlessInteger, TensorOf<[AnySignlessInteger]>]>;
+def Tile_MaskLike : AnyTypeOf<[I1, TensorOf<[I1]>]>;
+def Tile_FloatLike : AnyTypeOf<[AnyFloat, TensorOf<[AnyFloat]>]>;
+def Tile_Tile : AnyRankedTensor;
+
+//===- position ------------------------------------------------------------------------===//
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "index of this program along one axis of the grid";
+  let description = "- program_id_c1: `axis` is 0, 1 or 2.";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+  let hasVerifier = 1;
+}
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+  let summary = "size of the grid along one axis";
+  let description = "- num_programs_c1: `axis` is 0, 1 or 2.";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+  let hasVerifier = 1;
+}
+
+//===- creation and shape --------------------------------------------------------------===//
+
+def Tile_ArangeOp : Tile_Op<"arange", [Pure]> {
+  let summary = "the integers from `start` to `end`, exclusive";
+  let description = "- arange_c1: the result has rank 1 and `end - start` elements, a power of two.";
+  let arguments = (ins I32Attr:$start, I32Attr:$end);
+  let results = (outs TensorOf<[I32]>:$result);
+  let assemblyFormat = "$start `,` $end attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_SplatOp : Tile_Op<"splat", [Pure, TypesMatchWith<"scalar is of the element type", "result", "src",
+      "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "a tile with one scalar in every element";
+  let arguments = (ins AnyType:$src);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+def Tile_UnsplatOp : Tile_Op<"unsplat", [Pure, TypesMatchWith<"result is of the element type", "src", "result",
+      "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "the only element of a one-element tile";
+  let description = "- unsplat_c1: `src` has one element.";
+  let arguments = (ins Tile_Tile:$src);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src)";
+  let hasVerifier = 1;
+}
+def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "insert a dimension of size 1 at `axis`";
+  let description = "- expand_dims_c1: the result's shape is the operand's with a 1 inserted at `axis`.";
+  let arguments = (ins Tile_Tile:$src, I32Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src `,` $axis attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "repeat along the dimensions of size 1";
+  let description = "- broadcast_c1: ranks are equal; each dimension of the operand is the result's or 1.";
+  let arguments = (ins Tile_Tile:$src);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = "- reshape_c1: element counts are equal.";
+  let arguments = (ins Tile_Tile:$src, UnitAttr:$allow_reorder);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_TransOp : Tile_Op<"trans", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "permute the dimensions: dimension i of the result is dimension order[i] of the operand";
+  let description = "- trans_c1: `order` is a permutation, and the result's shape follows it.";
+  let arguments = (ins Tile_Tile:$src, DenseI32ArrayAttr:$order);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src $order attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "two tiles side by side in a new last dimension of size 2";
+  let description = "- join_c1: the result's shape is the operands' with a 2 appended.";
+  let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_SplitOp : Tile_Op<"split", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "the two halves of a tile whose last dimension has size 2";
+  let description = "- split_c1: the operand's shape is the results' with a 2 appended.";
+  let arguments = (ins Tile_Tile:$src);
+  let results = (outs Tile_Tile:$lhs, Tile_Tile:$rhs);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($lhs)";
+  let hasVerifier = 1;
+}
+def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
+  let summary = "the same tile held by other registers, lanes and warps";
+  let arguments = (ins Tile_Tile:$src);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+  let hasFolder = 1;
+}
+
+//===- pointers and memory -------------------------------------------------------------===//
+
+def Tile_AddPtrOp : Tile_Op<"addptr", [Pure, AllTypesMatch<["ptr", "result"]>, SameOperandsAndResultShape]> {
+  let summary = "address `offset` elements further on";
+  let arguments = (ins Tile_PtrLike:$ptr, Tile_IntLike:$offset);
+  let results = (outs Tile_PtrLike:$result);
+  let assemblyFormat = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset)";
+}
+def Tile_PtrToIntOp : Tile_Op<"ptr_to_int", [Pure, SameOperandsAndResultShape]> {
+  let summary = "the address as an integer of 64 bits";
+  let arguments = (ins Tile_PtrLike:$src);
+  let results = (outs Tile_IntLike:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+}
+def Tile_IntToPtrOp : Tile_Op<"int_to_ptr", [Pure, SameOperandsAndResultShape]> {
+  let summary = "an integer of 64 bits as an address";
+  let arguments = (ins Tile_IntLike:$src);
+  let results = (outs Tile_PtrLike:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+}
+def Tile_PtrCastOp : Tile_Op<"ptr_cast", [Pure, SameOperandsAndResultShape]> {
+  let summary = "the same address with another element type";
+  let arguments = (ins Tile_PtrLike:$src);
+  let results = (outs Tile_PtrLike:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
+}
+
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "read one element an address";
+  let description = [{
+    Lanes where `mask` is false read nothing and give `other`, or 0.
+    - load_c1: result, `mask` and `other` have the shape (and layout) of `ptr`; result and `other` its element type.
+  }];
+  let arguments = (ins Tile_PtrLike:$ptr, Optional<Tile_MaskLike>:$mask, Optional<AnyType>:$other,
+      DefaultValuedAttr<Tile_Cache, "::pantile::CacheModifier::None">:$cache,
+      DefaultValuedAttr<Tile_Evict, "::pantile::EvictionPolicy::Normal">:$evict, UnitAttr:$isVolatile);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$ptr (`mask` $mask^ `:` type($mask))? (`other` $other^ `:` type($other))? attr-dict `:` type($ptr) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "write one element an address";
+  let description = "- store_c1: `value` and `mask` have the shape (and layout) of `ptr`; `value` its element type.";
+  let arguments = (ins Tile_PtrLike:$ptr, AnyType:$value, Optional<Tile_MaskLike>:$mask,
+      DefaultValuedAttr<Tile_Cache, "::pantile::CacheModifier::None">:$cache,
+      DefaultValuedAttr<Tile_Evict, "::pantile::EvictionPolicy::Normal">:$evict);
+  let assemblyFormat = "$ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `,` type($value)";
+  let hasVerifier = 1;
+}
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "read, change and write one element an address, indivisibly; gives the old value";
+  let description = "- atomic_rmw_c1: `value`, `mask` and result have the shape (and layout) of `ptr`.";
+  let arguments = (ins Tile_RmwKind:$kind, Tile_PtrLike:$ptr, AnyType:$value, Optional<Tile_MaskLike>:$mask,
+                       Tile_Sem:$sem, Tile_Scope:$scope);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `->` type($result)";
+  let extraClassDeclaration = "";
+  let hasVerifier = 1;
+}
+def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["cmp", "value", "result"]>]> {
+  let summary = "write `value` where memory holds `cmp`, indivisibly; gives the old value";
+  let description = "- atomic_cas_c1: `cmp` and `value` have the shape (and layout) of `ptr`.";
+  let arguments = (ins Tile_PtrLike:$ptr, AnyType:$cmp, AnyType:$value, Tile_Sem:$sem, Tile_Scope:$scope);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$sem `,` $scope `,` $ptr `,` $cmp `,` $value attr-dict `:` type($ptr) `,` type($cmp)";
+  let hasVerifier = 1;
+}
+def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all threads of the program meet (`debug_barrier`)";
+  let assemblyFormat = "attr-dict";
+}
+
+//===- arithmetic that arith and math lack ---------------------------------------------===//
+
+def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "matrix product of two tiles, added to an accumulator";
+  let description = [{
+    `result = acc + lhs x rhs`, accumulated in the element type of `acc`.
+    - dot_c1: `lhs` is MxK, `rhs` is KxN, `acc` is MxN (rank 3: with an equal leading batch dimension).
+    - dot_c2: `lhs` and `rhs` have one element type (fp8: both are fp8).
+  }];
+  let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, Tile_Tile:$acc,
+      DefaultValuedAttr<Tile_Precision, "::pantile::Precision::Tf32">:$precision, OptionalAttr<Tile_MmaAttr>:$mma);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $acc (`mma` `` $mma^)? attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
+  let hasVerifier = 1;
+}
+def Tile_MulHiUOp : Tile_Op<"mulhi_u", [Pure, SameOperandsAndResultType]> {
+  let summary = "upper half of the unsigned product";
+  let arguments = (ins Tile_IntLike:$lhs, Tile_IntLike:$rhs);
+  let results = (outs Tile_IntLike:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+def Tile_PreciseDivOp : Tile_Op<"precise_div", [Pure, SameOperandsAndResultType]> {
+  let summary = "quotient rounded to nearest even as IEEE 754 asks (`div_rn`); arith.divf may be approximate on the GPU";
+  let arguments = (ins Tile_FloatLike:$lhs, Tile_FloatLike:$rhs);
+  let results = (outs Tile_FloatLike:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+def Tile_PreciseSqrtOp : Tile_Op<"precise_sqrt", [Pure, SameOperandsAndResultType]> {
+  let summary = "square root rounded to nearest even as IEEE 754 asks (`sqrt_rn`)";
+  let arguments = (ins Tile_FloatLike:$src);
+  let results = (outs Tile_FloatLike:$result);
+  let assemblyFormat = "$src attr-dict `:` type($result)";
+}
+
+//===- reductions and scans ------------------------------------------------------------===//
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock]> {
+  let summary = "combine the elements along one dimension";
+  let description = [{
+    The region takes two scalars an operand (left operands first) and yields one an operand. The combination is
+    associative; its order is not fixed.
+    - reduce_c1: results have the operands' shape without `axis`; a rank-1 operand gives a scalar.
+    - reduce_c2: the region's arguments and yields have the operands' element types.
+  }];
+  let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "$srcs `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
+  let hasVerifier = 1;
+}
+def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsShape, SingleBlock]> {
+  let summary = "inclusive prefix combination along one dimension";
+  let description = [{
+    Region as for `tile.reduce`.
+    - scan_c1: result types are the operands'.
+    - scan_c2: the region's arguments and yields have the operands' element types.
+  }];
+  let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Variadic<Tile_Tile>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "$srcs `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
+  let hasVerifier = 1;
+}
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
+  let summary = "the combined values";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+//===- debugging -----------------------------------------------------------------------===//
+
+def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stop the kernel with `message` if an element of `condition` is false";
+  let arguments = (ins Tile_MaskLike:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
+}
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "print `prefix` and every element, with program and element index";
+  let description = "`signs[i]` is 1 if operand i prints as signed.";
+  let arguments = (ins StrAttr:$prefix, Variadic<AnyType>:$values, DenseI32ArrayAttr:$signs, UnitAttr:$hex);
+  let assemblyFormat = "$prefix `,` $signs ($values^ `:` type($values))? attr-dict";
+}
+#endif
