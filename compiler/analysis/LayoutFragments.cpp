@@ -1,0 +1,162 @@
+//===- LayoutFragments.cpp - the named layouts --------------------------------===//
+// Needs: powers of two everywhere.
+// Gives: LinearLayout::blocked and the fragments of mma.sync and wgmma.
+// How:   a Builder hands out the bits of each dimension from the lowest up. A layout is then the
+//        list of who gets the next bits: so many for registers, lanes, warps, and what is left
+//        for repetitions. The fragment tables of the PTX manual become five lines each.
+//===--------------------------------------------------------------------------===//
+#include "analysis/LinearLayout.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <bit>
+#include <cassert>
+
+namespace pantile {
+
+namespace {
+using Bases = LinearLayout::Bases;
+using Coord = LinearLayout::Coord;
+using Shape = LinearLayout::Shape;
+
+class Builder {
+public:
+  explicit Builder(llvm::ArrayRef<int64_t> shape) : shape(shape), next(shape.size(), 1) {}
+
+  /// The next log2(count) bits of `dim` for registers; none past the tile's edge.
+  void regs(int dim, int64_t count) {
+    for (; count > 1; count /= 2, next[dim] *= 2)
+      if (next[dim] < shape[dim])
+        reg.push_back(unit(dim));
+  }
+  /// The same for lanes or warps: past the edge they replicate.
+  void threads(Bases &bases, int dim, int64_t count) {
+    for (; count > 1; count /= 2, next[dim] *= 2)
+      bases.push_back(next[dim] < shape[dim] ? unit(dim) : zero());
+  }
+  void replicate(Bases &bases, int64_t count) {
+    for (; count > 1; count /= 2)
+      bases.push_back(zero());
+  }
+  /// All further bits of `dim`.
+  void repeat(int dim) {
+    if (next[dim] < shape[dim])
+      regs(dim, shape[dim] / next[dim]);
+  }
+  LinearLayout done() { return LinearLayout(shape, reg, lane, warp); }
+
+  Bases lane, warp;
+
+private:
+  Coord zero() const { return Coord(shape.size(), 0); }
+  Coord unit(int dim) const {
+    Coord basis = zero();
+    basis[dim] = static_cast<int32_t>(next[dim]);
+    return basis;
+  }
+
+  Shape shape;
+  Shape next; // the next free bit of each dimension, as a power of two
+  Bases reg;
+};
+
+/// Dimensions before the last two: warps if any, then repetitions, the outermost last.
+void spreadBatch(Builder &b, llvm::ArrayRef<int64_t> warpsPerCta) {
+  for (int d = static_cast<int>(warpsPerCta.size()) - 3; d >= 0; --d)
+    b.threads(b.warp, d, warpsPerCta[d]);
+}
+void repeatBatch(Builder &b, int rank) {
+  for (int d = rank - 3; d >= 0; --d)
+    b.repeat(d);
+}
+} // namespace
+
+LinearLayout LinearLayout::blocked(llvm::ArrayRef<int64_t> shape,
+                                   llvm::ArrayRef<int64_t> sizePerThread,
+                                   llvm::ArrayRef<int64_t> threadsPerWarp,
+                                   llvm::ArrayRef<int64_t> warpsPerCta, llvm::ArrayRef<int> order) {
+  assert(order.size() == shape.size() && sizePerThread.size() == shape.size());
+  Builder b(shape);
+  for (int d : order)
+    b.regs(d, sizePerThread[d]);
+  for (int d : order)
+    b.threads(b.lane, d, threadsPerWarp[d]);
+  for (int d : order)
+    b.threads(b.warp, d, warpsPerCta[d]);
+  for (int d : order)
+    b.repeat(d);
+  return b.done();
+}
+
+LinearLayout LinearLayout::mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
+                                               llvm::ArrayRef<int64_t> warpsPerCta) {
+  const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
+  Builder b(shape);
+  b.regs(n, 2);
+  b.threads(b.lane, n, 4);
+  b.threads(b.lane, m, 8);
+  b.regs(m, 2);
+  b.threads(b.warp, m, warpsPerCta[m]);
+  b.threads(b.warp, n, warpsPerCta[n]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(n);
+  b.repeat(m);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
+  const int rank = static_cast<int>(shape.size()), m = rank - 2, k = rank - 1;
+  Builder b(shape);
+  b.regs(k, 32 / elementBits); // one 32-bit register
+  b.threads(b.lane, k, 4);
+  b.threads(b.lane, m, 8);
+  b.regs(m, 2);
+  b.regs(k, 2);
+  b.threads(b.warp, m, warpsPerCta[m]);
+  b.replicate(b.warp, warpsPerCta[k]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(k);
+  b.repeat(m);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
+  const int rank = static_cast<int>(shape.size()), k = rank - 2, n = rank - 1;
+  Builder b(shape);
+  b.regs(k, 32 / elementBits);
+  b.threads(b.lane, k, 4);
+  b.threads(b.lane, n, 8);
+  b.regs(k, 2);
+  b.replicate(b.warp, warpsPerCta[k]);
+  b.threads(b.warp, n, warpsPerCta[n]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(k);
+  b.repeat(n);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
+                                            llvm::ArrayRef<int64_t> warpsPerCta, int instrN) {
+  const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
+  assert(warpsPerCta[m] % 4 == 0 && "a warp group is four warps along M");
+  Builder b(shape);
+  b.regs(n, 2);
+  b.threads(b.lane, n, 4);
+  b.threads(b.lane, m, 8);
+  b.regs(m, 2);
+  b.regs(n, instrN / 8);
+  b.threads(b.warp, m, warpsPerCta[m]);
+  b.threads(b.warp, n, warpsPerCta[n]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(n);
+  b.repeat(m);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+} // namespace pantile

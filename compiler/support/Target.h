@@ -1,0 +1,81 @@
+//===- Target.h - what a GPU can do -------------------------------------------===//
+// Needs: a name such as "sm_90a", or a device's compute capability.
+// Gives: capabilities to ask for, limits, and the names that LLVM and the assembler use.
+// How:   a table of the architectures in Target.cpp. This is the only code that knows SM
+//        numbers: passes ask "has wgmma", never "is 90".
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_SUPPORT_TARGET_H
+#define PANTILE_SUPPORT_TARGET_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pantile {
+
+class Target {
+public:
+  /// "sm_80" to "sm_121a"; nothing for any other text.
+  static std::optional<Target> parse(std::string_view name);
+  /// The richest target that runs on a device of this compute capability; an unknown newer minor
+  /// of a known major gets the newest known plain target below it.
+  static std::optional<Target> forDevice(int major, int minor);
+  /// All names that parse() takes without a suffix, for messages.
+  static std::vector<std::string> names();
+
+  /// "sm_90a": also the assembler's name and LLVM's processor.
+  std::string name() const;
+  std::string llvmCpu() const { return name(); }
+  /// LLVM's feature string; the oldest PTX version that holds all that we emit for this target.
+  std::string ptxFeature() const;
+  /// 80 for PTX ISA 8.0.
+  int ptxVersion() const { return ptx; }
+  /// 90 for sm_90a.
+  int sm() const { return number; }
+  /// Whether code built for this target runs on the device.
+  bool runsOn(int major, int minor) const;
+
+  // Memory.
+  bool hasCpAsync() const;
+  bool hasLdmatrix() const;
+  bool hasStmatrix() const;
+  bool hasMbarrier() const;
+  bool hasTma() const;
+  bool hasClusters() const;
+  /// The most dynamic shared memory of one block, after opting in.
+  int64_t maxSharedBytes() const { return sharedBytes; }
+  /// Shared memory that is there without opting in.
+  int64_t defaultSharedBytes() const { return 48 * 1024; }
+
+  // Tensor cores.
+  bool hasMmaSync() const;
+  bool hasBf16Mma() const;
+  bool hasTf32Mma() const;
+  bool hasFp8Mma() const;
+  bool hasWgmma() const;
+
+  // Arithmetic and registers.
+  bool hasBf16Arithmetic() const;
+  bool hasFp8Convert() const;
+  bool hasSetMaxRegisters() const;
+  int maxThreadsPerBlock() const { return 1024; }
+  int registersPerBlock() const { return 65536; }
+  int maxRegistersPerThread() const { return 255; }
+
+  bool operator==(const Target &) const = default;
+
+private:
+  Target(int number, char suffix, int ptx, int64_t sharedBytes)
+      : number(number), suffix(suffix), ptx(ptx), sharedBytes(sharedBytes) {}
+
+  int number;
+  char suffix; // 'a' (this architecture only), 'f' (its family), or 0
+  int ptx;
+  int64_t sharedBytes;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_SUPPORT_TARGET_H
