@@ -61,17 +61,17 @@ std::optional<LinearLayout::ShufflePlan> LinearLayout::shufflePlan(const LinearL
     for (const Coord &basis : *bases)
       span.insert(flatten(basis));
 
-  llvm::SmallVector<int, 8> regs[2], lanes[2]; // source bits of each target register, lane bit
-  for (auto [part, bases] : llvm::enumerate(std::initializer_list<const Bases *>{
-           &to.regBases, &to.laneBases}))
-    for (auto [i, basis] : llvm::enumerate(*bases)) {
+  // Of each target register bit, then each target lane bit: the source bits it is made of.
+  llvm::SmallVector<int, 8> regs[2], lanes[2];
+  const Bases *targets[2] = {&to.regBases, &to.laneBases};
+  for (int part : {0, 1})
+    for (auto [i, basis] : llvm::enumerate(*targets[part])) {
       const auto mask = span.express(flatten(basis));
       if (!mask)
         return std::nullopt;
       // A lane bit that means the same on both sides stays put, also where the source replicates.
       const bool same = part == 1 && basis == laneBases[i];
-      const int regMask = static_cast<int>(*mask) & (numRegs() - 1);
-      regs[part].push_back(same ? 0 : regMask);
+      regs[part].push_back(same ? 0 : static_cast<int>(*mask) & (numRegs() - 1));
       lanes[part].push_back(same ? 1 << i : static_cast<int>(*mask >> regBases.size()));
     }
 

@@ -1,0 +1,111 @@
+//===- SharedLayoutTest.cpp - the hardware's swizzle and its banks ------------===//
+#include "analysis/SharedLayout.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace pantile;
+using Coord = LinearLayout::Coord;
+
+namespace {
+void expectPermutation(const SharedLayout &layout) {
+  std::set<int64_t> offsets;
+  for (int i = 0; i < layout.shape()[0]; ++i)
+    for (int j = 0; j < layout.shape()[1]; ++j) {
+      const int64_t offset = layout.offset(Coord{i, j});
+      EXPECT_GE(offset, 0);
+      EXPECT_LE(offset + layout.elementBits() / 8, layout.bytes());
+      EXPECT_TRUE(offsets.insert(offset).second) << layout.str() << " at " << i << "," << j;
+    }
+}
+} // namespace
+
+TEST(SharedLayout, TheLargestSpanThatARowFills) {
+  EXPECT_EQ(SharedLayout::forOperand({128, 64}, 16, {1, 0}).swizzle(), 128);
+  EXPECT_EQ(SharedLayout::forOperand({128, 256}, 16, {1, 0}).swizzle(), 128);
+  EXPECT_EQ(SharedLayout::forOperand({128, 32}, 16, {1, 0}).swizzle(), 64);
+  EXPECT_EQ(SharedLayout::forOperand({128, 16}, 16, {1, 0}).swizzle(), 32);
+  EXPECT_EQ(SharedLayout::forOperand({128, 8}, 16, {1, 0}).swizzle(), 0);
+  EXPECT_EQ(SharedLayout::forOperand({128, 64}, 8, {0, 1}).swizzle(), 128);
+}
+
+TEST(SharedLayout, EveryElementHasItsOwnPlace) {
+  for (int bits : {8, 16, 32, 64})
+    for (LinearLayout::Shape shape : {LinearLayout::Shape{16, 16}, {64, 128}, {8, 4}, {256, 8}})
+      for (SharedLayout::Order order : {SharedLayout::Order{0, 1}, {1, 0}}) {
+        expectPermutation(SharedLayout::forOperand(shape, bits, order));
+        expectPermutation(SharedLayout::scratch(shape, bits, order));
+      }
+}
+
+TEST(SharedLayout, TheSwizzleIsThatOfTensorMaps) {
+  const auto layout = SharedLayout::forOperand({64, 128}, 16, {1, 0});
+  EXPECT_EQ(layout.panels(), 2);
+  EXPECT_EQ(layout.panelBytes(), 64 * 128);
+  EXPECT_EQ(layout.alignment(), 1024);
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 128; ++j) {
+      const int panel = j / 64, chunk = j % 64 / 8, within = j % 8 * 2;
+      EXPECT_EQ(layout.offset(Coord{i, j}), panel * 8192 + i * 128 + ((chunk ^ i % 8) * 16) + within);
+    }
+  const auto narrow = SharedLayout::forOperand({64, 32}, 16, {1, 0}); // two rows share 128 bytes
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 32; ++j)
+      EXPECT_EQ(narrow.offset(Coord{i, j}), i * 64 + ((j / 8 ^ i / 2 % 4) * 16) + j % 8 * 2);
+}
+
+TEST(SharedLayout, OffsetsAreLinearWithoutPadding) {
+  const auto layout = SharedLayout::forOperand({64, 64}, 16, {0, 1});
+  ASSERT_TRUE(layout.isLinear());
+  for (int a = 0; a < 4096; a += 37)
+    for (int b = 0; b < 4096; b += 101) {
+      const Coord x{a / 64, a % 64}, y{b / 64, b % 64}, z{x[0] ^ y[0], x[1] ^ y[1]};
+      EXPECT_EQ(layout.offset(z), layout.offset(x) ^ layout.offset(y));
+    }
+}
+
+// ldmatrix reads one 16-byte chunk of each of 8 neighbouring rows: they must lie in 8 bank groups.
+TEST(SharedLayout, AColumnOfChunksTouchesEveryBankGroupOnce) {
+  for (int64_t columns : {64, 128, 32, 16}) {
+    const auto layout = SharedLayout::forOperand({64, columns}, 16, {1, 0});
+    for (int row = 0; row < 64; row += 8)
+      for (int col = 0; col < columns; col += 8) {
+        std::set<int64_t> groups;
+        for (int r = 0; r < 8; ++r)
+          groups.insert(layout.offset(Coord{row + r, col}) % 128 / 16);
+        EXPECT_EQ(groups.size(), 8u) << layout.str() << " column " << col;
+      }
+  }
+}
+
+TEST(SharedLayout, WithoutASwizzleTheSameColumnCollides) {
+  const SharedLayout plain({64, 64}, 16, {1, 0}, 0);
+  const auto column = LinearLayout::blocked({64, 64}, {1, 8}, {32, 1}, {1, 4}, {1, 0});
+  EXPECT_EQ(plain.bankConflicts(column, 16), 8);
+  EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {1, 0}).bankConflicts(column, 16), 1);
+  EXPECT_EQ(SharedLayout::scratch({64, 64}, 16, {1, 0}).bankConflicts(column, 16), 1);
+}
+
+TEST(SharedLayout, CoalescedStoresAreWideAndFreeOfConflicts) {
+  const auto rows = LinearLayout::blocked({128, 64}, {1, 8}, {4, 8}, {4, 1}, {1, 0});
+  const auto layout = SharedLayout::forOperand({128, 64}, 16, {1, 0});
+  EXPECT_EQ(layout.vectorBytes(rows), 16);
+  EXPECT_EQ(layout.bankConflicts(rows, 16), 1);
+}
+
+TEST(SharedLayout, VectorsNeedConsecutiveRegistersAndElements) {
+  const auto accumulator = LinearLayout::mma16816Accumulator({64, 64}, {4, 1});
+  EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {1, 0}).vectorBytes(accumulator), 4);
+  EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {0, 1}).vectorBytes(accumulator), 2);
+  EXPECT_EQ(SharedLayout::scratch({64, 64}, 32, {1, 0}).vectorBytes(accumulator), 8);
+  const auto wide = LinearLayout::blocked({64, 64}, {1, 64}, {32, 1}, {2, 1}, {1, 0});
+  EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {1, 0}).vectorBytes(wide), 16);
+  const auto narrow = LinearLayout::blocked({64, 4}, {1, 4}, {32, 1}, {2, 1}, {1, 0});
+  EXPECT_EQ(SharedLayout::scratch({64, 4}, 16, {1, 0}).vectorBytes(narrow), 8);
+}
+
+TEST(SharedLayout, AFragmentStoreThroughScratchIsFreeOfConflicts) {
+  const auto accumulator = LinearLayout::mma16816Accumulator({64, 64}, {4, 1});
+  EXPECT_EQ(SharedLayout::scratch({64, 64}, 16, {1, 0}).bankConflicts(accumulator, 4), 1);
+}
