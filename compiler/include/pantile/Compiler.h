@@ -51,6 +51,10 @@ PANTILE_API Result<std::vector<ParameterInfo>> kernelParameters(const Program &p
 /// "i32:1" (constant 1), or a literal constant such as "128" or "true".
 PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
 
+/// What launches have made of a kernel so far: the driver's handles, by device. Opaque here.
+struct LaunchState;
+PANTILE_API std::shared_ptr<LaunchState> newLaunchState();
+
 /// A compiled kernel: immutable, cheap to copy.
 class PANTILE_API Kernel {
 public:
@@ -68,6 +72,7 @@ public:
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
     std::shared_ptr<void> interpreted;       ///< CPU: what the interpreter runs
     std::string warnings;                    ///< rendered warnings and remarks
+    std::shared_ptr<LaunchState> launchState = newLaunchState();
   };
   Kernel() = default;
   explicit Kernel(std::shared_ptr<Data> data) : data(std::move(data)) {}

@@ -1,0 +1,74 @@
+//===- Launch.cpp - run a kernel over a grid ----------------------------------------------===//
+// Needs: a compiled kernel; on the GPU a driver.
+// Gives: launch of pantile/Runtime.h, and launchOnGpu for a given driver.
+// How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments stand
+//        two null scratch pointers, which the plain ABI has. The CPU's interpreter reads the
+//        LaunchArgs themselves, after the same checks.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/Launch.h"
+#include "interp/Interpreter.h"
+#include "runtime/Device.h"
+#include "runtime/Module.h"
+#include "llvm/ADT/SmallVector.h"
+#include <fmt/format.h>
+
+namespace pantile {
+namespace {
+
+constexpr size_t scratchPointers = 2;
+
+Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vector<LaunchArg> &args, int workers) {
+  auto *program = static_cast<InterpretedKernel *>(kernel->interpreted.get());
+  if (!program)
+    return makeError(ErrorKind::Launch, fmt::format("kernel `{}` has nothing to run on the CPU", kernel->name));
+  return program->run(grid, args, workers > 0 ? workers : CpuPool::defaultWorkers());
+}
+
+} // namespace
+
+Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid, llvm::ArrayRef<uint64_t> slots,
+                         const LaunchOptions &options) {
+  auto scope = ContextScope::enter(driver, options.device);
+  if (!scope)
+    return scope.error();
+  Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
+  if (!function)
+    return function.error();
+  llvm::SmallVector<void *, 32> params;
+  for (const uint64_t &slot : slots)
+    params.push_back(const_cast<uint64_t *>(&slot));
+  CUlaunchConfig config = {unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]), 32u * kernel->numWarps, 1, 1,
+                           unsigned(kernel->sharedBytes), reinterpret_cast<CUstream>(options.stream), nullptr, 0};
+  CUresult result = driver.launchKernelEx
+                        ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
+                        : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX, 1, 1,
+                                              config.sharedBytes, config.stream, params.data(), nullptr);
+  if (result) [[unlikely]]
+    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name, grid[0],
+                                            grid[1], grid[2]));
+  return {};
+}
+
+Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
+                    const LaunchOptions &options) {
+  if (!kernel)
+    return makeError(ErrorKind::Launch, "there is no kernel to launch");
+  Result<const ArgPlan *> plan = argPlan(kernel);
+  if (!plan)
+    return plan.error();
+  llvm::SmallVector<uint64_t, 32> slots((*plan)->size() + scratchPointers, 0);
+  if (Result<void> packed = packArguments(**plan, args, slots.data()); !packed)
+    return packed;
+  if (Result<void> checked = checkGrid(grid); !checked)
+    return checked;
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+    return {};
+  if (kernel->options.target == "cpu")
+    return launchOnCpu(kernel, grid, args, options.workers);
+  const auto &driver = Driver::shared();
+  if (!driver)
+    return driver.error();
+  return launchOnGpu(**driver, kernel, grid, slots, options);
+}
+
+} // namespace pantile

@@ -1,0 +1,90 @@
+//===- Module.cpp - machine code on a device ----------------------------------------------===//
+// Needs: see Module.h.
+// Gives: argPlan, loadedFunction, newLaunchState.
+// How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12 have
+//        modules only, whose handle belongs to the context that is current at the first launch.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/Module.h"
+#include <fmt/format.h>
+
+namespace pantile {
+namespace {
+
+/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. Below the default limit it need not be set.
+constexpr int maxDynamicSharedBytes = 8;
+constexpr int defaultSharedLimit = 48 * 1024;
+
+Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &data, CUdevice device,
+                                   const std::string &doing) {
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUresult result =
+      driver.libraryLoadData(&library, data.cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (!result)
+    result = driver.libraryGetKernel(&kernel, library, data.name.c_str());
+  if (!result && data.sharedBytes > defaultSharedLimit)
+    result = driver.kernelSetAttribute(maxDynamicSharedBytes, data.sharedBytes, kernel, device);
+  if (result)
+    return driver.error(result, doing);
+  return reinterpret_cast<CUfunction>(kernel);
+}
+
+Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data, const std::string &doing) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUresult result = driver.moduleLoadData(&module, data.cubin.data());
+  if (!result)
+    result = driver.moduleGetFunction(&function, module, data.name.c_str());
+  if (!result && data.sharedBytes > defaultSharedLimit)
+    result = driver.funcSetAttribute(function, maxDynamicSharedBytes, data.sharedBytes);
+  if (result)
+    return driver.error(result, doing);
+  return function;
+}
+
+Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice device) {
+  if (data.cubin.empty())
+    return makeError(ErrorKind::Launch, fmt::format("kernel `{}` has no machine code", data.name));
+  std::string doing = fmt::format("loading kernel `{}` for `{}` on GPU {}", data.name, data.options.target, device);
+  if (driver.libraryLoadData && driver.libraryGetKernel && driver.kernelSetAttribute)
+    return loadFromLibrary(driver, data, device, doing);
+  return loadFromModule(driver, data, doing);
+}
+
+} // namespace
+
+std::shared_ptr<LaunchState> newLaunchState() { return std::make_shared<LaunchState>(); }
+
+Result<const ArgPlan *> argPlan(const Kernel &kernel) {
+  LaunchState &state = *kernel->launchState;
+  if (!state.planned.load(std::memory_order_acquire)) {
+    std::lock_guard lock(state.loading);
+    if (!state.planned.load(std::memory_order_relaxed)) {
+      Result<ArgPlan> plan = planArguments(kernel->args);
+      if (!plan)
+        return plan.error();
+      state.plan = std::move(*plan);
+      state.planned.store(true, std::memory_order_release);
+    }
+  }
+  return &state.plan;
+}
+
+Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device) {
+  LaunchState &state = *kernel->launchState;
+  if (device < 0 || device >= LaunchState::maxDevices)
+    return makeError(ErrorKind::Launch, fmt::format("GPU {} is beyond the {} that are supported", device,
+                                                    LaunchState::maxDevices));
+  std::atomic<CUfunction> &slot = state.functions[device];
+  if (CUfunction function = slot.load(std::memory_order_acquire)) [[likely]]
+    return function;
+  std::lock_guard lock(state.loading);
+  if (CUfunction function = slot.load(std::memory_order_relaxed))
+    return function;
+  Result<CUfunction> function = load(driver, *kernel, device);
+  if (function)
+    slot.store(*function, std::memory_order_release);
+  return function;
+}
+
+} // namespace pantile

@@ -1,0 +1,30 @@
+//===- Module.h - machine code on a device ------------------------------------------------===//
+// Needs: a kernel with a cubin, a Driver, a current context.
+// Gives: the driver's handle for a launch, loaded at the first launch on each device.
+// How:   the handles hang on the kernel itself (Kernel::Data::launchState), so a warm launch reads one
+//        atomic and takes no lock. Nothing is unloaded: a captured graph may still hold the handle.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "runtime/Arguments.h"
+#include "runtime/Driver.h"
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace pantile {
+
+struct LaunchState {
+  static constexpr int maxDevices = 64;
+  std::mutex loading;
+  std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
+  ArgPlan plan;                                                ///< valid once `planned`
+  std::atomic<bool> planned = false;
+};
+
+/// The kernel's argument plan, made at its first launch.
+Result<const ArgPlan *> argPlan(const Kernel &kernel);
+
+/// The handle of `kernel` on `device`, whose context is current.
+Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);
+
+} // namespace pantile
