@@ -40,7 +40,7 @@ def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
 }
 
 class Nv_Op<string mn, list<Trait> traits = []> : Op<Nv_Dialect, mn, traits>;
-def Nv_PtrTile : TensorOf<[Tile_PtrType]>;
+def Nv_PtrTile : RankedTensorOf<[Tile_PtrType]>;
 
 def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "reserve a buffer; `offset` (bytes into the dynamic shared memory) is set by AllocateShared";
@@ -72,7 +72,7 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
     in global and in shared memory, and share one mask value.
   }];
-  let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<TensorOf<[I1]>>:$mask, Optional<I1>:$enable,
+  let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<RankedTensorOf<[I1]>>:$mask, Optional<I1>:$enable,
                        I32Attr:$vectorBytes);
   let assemblyFormat = "$ptr `,` $buffer (`mask` $mask^ `:` type($mask))? (`if` $enable^)? attr-dict `:` type($ptr) `,` type($buffer)";
 }
@@ -119,11 +119,7 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wgmma.wait_group: at most `pending` products are under way; gives the accumulators back (tied)";
   let arguments = (ins Variadic<AnyRankedTensor>:$values, I32Attr:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = "$pending ($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "int":$pending), [{
-    build($_builder, $_state, values.getTypes(), values, pending);
-  }]>];
-  let extraClassDeclaration = "";
+  let assemblyFormat = "$pending `,` $values attr-dict `:` functional-type($values, $results)";
   let hasVerifier = 1;
 }
 #endif

@@ -21,6 +21,7 @@ def Tile_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let hasConstantMaterializer = 1;
 }
 
 class Tile_Attr<string name, string mn, list<Trait> traits = []> : AttrDef<Tile_Dialect, name, traits> {

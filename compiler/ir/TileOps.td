@@ -7,11 +7,11 @@ include "TileBase.td"
 
 class Tile_Op<string mn, list<Trait> traits = []> : Op<Tile_Dialect, mn, traits>;
 
-def Tile_PtrLike : AnyTypeOf<[Tile_PtrType, TensorOf<[Tile_PtrType]>]>;
-def Tile_IntLike : AnyTypeOf<[AnySignlessInteger, TensorOf<[AnySignlessInteger]>]>;
-def Tile_MaskLike : AnyTypeOf<[I1, TensorOf<[I1]>]>;
-def Tile_FloatLike : AnyTypeOf<[AnyFloat, TensorOf<[AnyFloat]>]>;
-def Tile_Tile : AnyRankedTensor;
+def Tile_PtrLike : AnyTypeOf<[Tile_PtrType, RankedTensorOf<[Tile_PtrType]>]>;
+def Tile_IntLike : AnyTypeOf<[AnySignlessInteger, RankedTensorOf<[AnySignlessInteger]>]>;
+def Tile_MaskLike : AnyTypeOf<[I1, RankedTensorOf<[I1]>]>;
+def Tile_FloatLike : AnyTypeOf<[AnyFloat, RankedTensorOf<[AnyFloat]>]>;
+defvar Tile_Tile = AnyRankedTensor;
 
 //===- position ------------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ def Tile_ArangeOp : Tile_Op<"arange", [Pure]> {
   let summary = "the integers from `start` to `end`, exclusive";
   let description = "- arange_c1: the result has rank 1 and `end - start` elements, a power of two.";
   let arguments = (ins I32Attr:$start, I32Attr:$end);
-  let results = (outs TensorOf<[I32]>:$result);
+  let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = "$start `,` $end attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -165,14 +165,13 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `,` type($value)";
   let hasVerifier = 1;
 }
-def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>]> {
   let summary = "read, change and write one element an address, indivisibly; gives the old value";
   let description = "- atomic_rmw_c1: `value`, `mask` and result have the shape (and layout) of `ptr`.";
   let arguments = (ins Tile_RmwKind:$kind, Tile_PtrLike:$ptr, AnyType:$value, Optional<Tile_MaskLike>:$mask,
                        Tile_Sem:$sem, Tile_Scope:$scope);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `->` type($result)";
-  let extraClassDeclaration = "";
   let hasVerifier = 1;
 }
 def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["cmp", "value", "result"]>]> {
