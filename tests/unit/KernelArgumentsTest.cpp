@@ -1,0 +1,89 @@
+//===- KernelArgumentsTest.cpp - definitions and signatures of the command line ---------===//
+#include "tools/KernelArguments.h"
+#include <gmock/gmock.h>
+
+using namespace pantile;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+ParameterInfo parameter(std::string name) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  return info;
+}
+
+ParameterInfo constexprParameter(std::string name) {
+  ParameterInfo info = parameter(std::move(name));
+  info.isConstexpr = true;
+  return info;
+}
+
+std::string messageOf(const Result<Specialization> &result) {
+  return result ? std::string("no error") : result.error().message;
+}
+
+TEST(ParseConstant, KnowsTheTypesOfTheLanguage) {
+  EXPECT_EQ(parseConstant("128"), ConstValue(int64_t(128)));
+  EXPECT_EQ(parseConstant("-7"), ConstValue(int64_t(-7)));
+  EXPECT_EQ(parseConstant("0x10"), ConstValue(int64_t(16)));
+  EXPECT_EQ(parseConstant("1e-5"), ConstValue(1e-5));
+  EXPECT_EQ(parseConstant("True"), ConstValue(true));
+  EXPECT_EQ(parseConstant("None"), ConstValue(std::monostate()));
+  EXPECT_EQ(parseConstant("tl.float16"), ConstValue(DTypeName{"fp16"}));
+  EXPECT_EQ(parseConstant("leaky_relu"), ConstValue(std::string("leaky_relu")));
+  EXPECT_EQ(parseConstant("\"128\""), ConstValue(std::string("128")));
+  EXPECT_EQ(parseConstant(""), ConstValue(std::string()));
+}
+
+TEST(ParseDefinitions, RefusesWhatIsNoDefinition) {
+  EXPECT_THAT(parseDefinitions({"BLOCK"}).error().message, HasSubstr("`-D BLOCK`"));
+  EXPECT_THAT(parseDefinitions({"=3"}).error().message, HasSubstr("`-D =3`"));
+  EXPECT_EQ(parseDefinitions({"N=1", "N=2"}).error().message, "`N` is defined twice");
+}
+
+TEST(Specialize, TakesTypesInOrderAndByName) {
+  std::vector<ParameterInfo> parameters = {parameter("a"), parameter("n"), parameter("s"),
+                                           constexprParameter("BLOCK")};
+  Result<Specialization> result =
+      specialize(parameters, "*fp16:16, s=fp32, i32:16", {{"BLOCK", int64_t(64)}});
+  ASSERT_TRUE(result) << messageOf(result);
+  ASSERT_EQ(result->args.size(), 4u);
+  EXPECT_EQ(result->args[0].kind, ArgSpec::Kind::Pointer);
+  EXPECT_EQ(result->args[0].divisibility, 16);
+  EXPECT_EQ(result->args[1].dtype, "i32");
+  EXPECT_EQ(result->args[2].dtype, "fp32");
+  EXPECT_EQ(result->args[3].value, ConstValue(int64_t(64)));
+}
+
+TEST(Specialize, FallsBackToDefaults) {
+  ParameterInfo activation = constexprParameter("ACTIVATION");
+  activation.hasDefault = true;
+  activation.defaultValue = std::string("relu");
+  Result<Specialization> result = specialize({activation}, "", {});
+  ASSERT_TRUE(result) << messageOf(result);
+  EXPECT_EQ(result->args[0].value, ConstValue(std::string("relu")));
+}
+
+TEST(Specialize, NamesWhatIsMissingOrTooMuch) {
+  std::vector<ParameterInfo> parameters = {parameter("a"), constexprParameter("BLOCK")};
+  Definitions block = {{"BLOCK", int64_t(64)}};
+  EXPECT_THAT(messageOf(specialize(parameters, "", block)), HasSubstr("no type for parameter `a`"));
+  EXPECT_THAT(messageOf(specialize(parameters, "*fp16", {})), HasSubstr("`-D BLOCK=...`"));
+  EXPECT_THAT(messageOf(specialize(parameters, "*fp16, i32", block)),
+              HasSubstr("2 types in order"));
+  EXPECT_THAT(messageOf(specialize(parameters, "*fp16, b=i32", block)), HasSubstr("names `b`"));
+  EXPECT_THAT(messageOf(specialize(parameters, "*fp17", block)), HasSubstr("parameter `a`"));
+}
+
+TEST(UnusedDefinitions, SeesParametersAndGlobals) {
+  Program program;
+  program.functions.resize(1);
+  program.functions[0].globals["SCALE"] = int64_t(2);
+  Definitions definitions = {{"BLOCK", int64_t(1)}, {"SCALE", int64_t(2)}, {"TYPO", int64_t(3)}};
+  EXPECT_THAT(unusedDefinitions(program, {constexprParameter("BLOCK")}, definitions),
+              ElementsAre("TYPO"));
+}
+
+} // namespace
