@@ -74,17 +74,20 @@ Result<void> packInteger(const ArgSlot &slot, int64_t value, uint64_t &out) {
   if (!fits(slot, value))
     return argumentError(slot, fmt::format("{} does not fit {}", value, typeName(slot)));
   if (slot.divisibility > 1 && value % slot.divisibility != 0)
-    return argumentError(slot, fmt::format("{} is no multiple of {}, for which the kernel was compiled", value,
-                                           slot.divisibility));
+    return argumentError(slot,
+                         fmt::format("{} is no multiple of {}, for which the kernel was compiled",
+                                     value, slot.divisibility));
   out = static_cast<uint64_t>(value);
   return {};
 }
 
 Result<void> packPointer(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
-  uint64_t address = arg.kind == LaunchArg::Kind::Pointer ? arg.pointer : static_cast<uint64_t>(arg.integer);
+  uint64_t address =
+      arg.kind == LaunchArg::Kind::Pointer ? arg.pointer : static_cast<uint64_t>(arg.integer);
   if (slot.divisibility > 1 && address % slot.divisibility != 0)
-    return argumentError(slot, fmt::format("address {:#x} is no multiple of {}, for which the kernel was compiled",
-                                           address, slot.divisibility));
+    return argumentError(
+        slot, fmt::format("address {:#x} is no multiple of {}, for which the kernel was compiled",
+                          address, slot.divisibility));
   out = address;
   return {};
 }
@@ -100,14 +103,16 @@ Result<void> packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   case Kind::Signed:
   case Kind::Unsigned:
     if (arg.kind != LaunchArg::Kind::Int)
-      return argumentError(slot, fmt::format("a {} was given for {}",
-                                             arg.kind == LaunchArg::Kind::Float ? "float" : "pointer",
-                                             typeName(slot)));
+      return argumentError(slot,
+                           fmt::format("a {} was given for {}",
+                                       arg.kind == LaunchArg::Kind::Float ? "float" : "pointer",
+                                       typeName(slot)));
     return packInteger(slot, arg.integer, out);
   default:
     if (arg.kind == LaunchArg::Kind::Pointer)
       return argumentError(slot, fmt::format("a pointer was given for {}", typeName(slot)));
-    out = packFloat(slot.kind, arg.kind == LaunchArg::Kind::Int ? static_cast<double>(arg.integer) : arg.real);
+    out = packFloat(slot.kind,
+                    arg.kind == LaunchArg::Kind::Int ? static_cast<double>(arg.integer) : arg.real);
     return {};
   }
 }
@@ -126,8 +131,9 @@ Result<ArgSlot> planScalar(const std::string &dtype, int parameter, int divisibi
   for (const auto &row : rows)
     if (dtype == row.name)
       return ArgSlot{row.kind, row.bits, parameter, divisibility};
-  return makeError(ErrorKind::Launch, fmt::format("argument {}: a scalar of type `{}` cannot be passed", parameter,
-                                                  dtype));
+  return makeError(
+      ErrorKind::Launch,
+      fmt::format("argument {}: a scalar of type `{}` cannot be passed", parameter, dtype));
 }
 
 } // namespace
@@ -150,11 +156,13 @@ Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs) {
   return plan;
 }
 
-Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args, uint64_t *slots) {
+Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args,
+                           uint64_t *slots) {
   if (args.size() != plan.size())
-    return makeError(ErrorKind::Launch, fmt::format("the kernel takes {} run-time argument{}, {} {} given", plan.size(),
-                                                    plan.size() == 1 ? "" : "s", args.size(),
-                                                    args.size() == 1 ? "was" : "were"));
+    return makeError(ErrorKind::Launch,
+                     fmt::format("the kernel takes {} run-time argument{}, {} {} given",
+                                 plan.size(), plan.size() == 1 ? "" : "s", args.size(),
+                                 args.size() == 1 ? "was" : "were"));
   for (size_t i = 0; i < plan.size(); ++i)
     if (Result<void> packed = packOne(plan[i], args[i], slots[i]); !packed)
       return packed;
@@ -165,10 +173,11 @@ Result<void> checkGrid(const Grid &grid) {
   static constexpr int64_t limits[] = {0x7fffffff, 65535, 65535};
   for (int axis = 0; axis < 3; ++axis) {
     if (grid[axis] < 0)
-      return makeError(ErrorKind::Launch, fmt::format("grid axis {} is {}, below 0", axis, grid[axis]));
-    if (grid[axis] > limits[axis])
       return makeError(ErrorKind::Launch,
-                       fmt::format("grid axis {} is {}, above the limit of {}", axis, grid[axis], limits[axis]));
+                       fmt::format("grid axis {} is {}, below 0", axis, grid[axis]));
+    if (grid[axis] > limits[axis])
+      return makeError(ErrorKind::Launch, fmt::format("grid axis {} is {}, above the limit of {}",
+                                                      axis, grid[axis], limits[axis]));
   }
   return {};
 }

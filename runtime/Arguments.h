@@ -1,8 +1,10 @@
 //===- Arguments.h - launch arguments, checked and packed ---------------------------------===//
 // Needs: the ArgSpecs of a kernel and the LaunchArgs of one launch.
-// Gives: one 8-byte slot an argument that holds its value in the low bytes, as the kernel's ABI wants
+// Gives: one 8-byte slot an argument that holds its value in the low bytes, as the kernel's ABI
+// wants
 //        it: pointers 8 bytes, i1 and 8-bit 1, 16-bit 2, 32-bit 4, 64-bit 8.
-// How:   the plan is made once a kernel, so that a launch compares no strings. A value that its type
+// How:   the plan is made once a kernel, so that a launch compares no strings. A value that its
+// type
 //        cannot hold, or that breaks the specialisation, is an error naming the parameter's index.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,16 +16,17 @@ namespace pantile {
 /// How one argument is packed.
 struct ArgSlot {
   enum class Kind : uint8_t { Pointer, Bool, Signed, Unsigned, Fp16, Bf16, Fp32, Fp64 } kind;
-  uint8_t bits;      ///< of an integer
-  int parameter;     ///< index among all parameters, constants counted
-  int divisibility;  ///< that the kernel was compiled for
+  uint8_t bits;     ///< of an integer
+  int parameter;    ///< index among all parameters, constants counted
+  int divisibility; ///< that the kernel was compiled for
 };
 using ArgPlan = std::vector<ArgSlot>;
 
 Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs);
 
 /// Writes one slot an argument to `slots`, which has room for `plan.size()`.
-Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args, uint64_t *slots);
+Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args,
+                           uint64_t *slots);
 
 /// An error for a grid that no GPU accepts.
 Result<void> checkGrid(const Grid &grid);

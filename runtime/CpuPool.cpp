@@ -60,7 +60,9 @@ struct CpuPool::State {
   void grow(int last) {
     try {
       while (threads < last) {
-        std::thread([this, worker = threads + 1, seen = generation] { work(worker, seen); }).detach();
+        std::thread([this, worker = threads + 1, seen = generation] {
+          work(worker, seen);
+        }).detach();
         ++threads;
       }
     } catch (const std::system_error &) {

@@ -1,6 +1,7 @@
 //===- CpuPool.h - worker threads for CPU launches ---------------------------------------===//
 // Needs: nothing.
-// Gives: `run(n, body)` calls body(0) .. body(n-1), each on a thread of its own as far as threads can
+// Gives: `run(n, body)` calls body(0) .. body(n-1), each on a thread of its own as far as threads
+// can
 //        be had, and returns when all are done. body(0) runs on the caller.
 // How:   threads start when first needed and sleep between calls. Calls from several threads take
 //        turns; a call from inside a body runs its bodies one after the other. A child process
@@ -27,7 +28,8 @@ public:
 private:
   CpuPool();
   struct State;
-  /// Never freed: idle workers wait on it when the process ends, and a forked child leaves its copy behind.
+  /// Never freed: idle workers wait on it when the process ends, and a forked child leaves its copy
+  /// behind.
   State *state;
 };
 

@@ -48,8 +48,8 @@ Result<CUcontext> primaryContext(const Driver &driver, int device) {
   return retained[device];
 }
 
-/// The target that uses all of a GPU's instructions: from compute capability 9 on, those that only this
-/// architecture has need the suffix.
+/// The target that uses all of a GPU's instructions: from compute capability 9 on, those that only
+/// this architecture has need the suffix.
 std::string targetName(int major, int minor) {
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
 }
@@ -133,7 +133,8 @@ Result<void> synchronize(int device) {
   auto scope = ContextScope::enter(**driver, device);
   if (!scope)
     return scope.error();
-  return (*driver)->check((*driver)->ctxSynchronize(), fmt::format("waiting for GPU {}", scope->device()));
+  return (*driver)->check((*driver)->ctxSynchronize(),
+                          fmt::format("waiting for GPU {}", scope->device()));
 }
 
 Result<uint64_t> deviceAlloc(size_t bytes, int device) {
@@ -147,7 +148,8 @@ Result<uint64_t> deviceAlloc(size_t bytes, int device) {
   // The driver refuses 0 bytes; a valid pointer keeps empty arrays ordinary.
   CUresult result = (*driver)->memAlloc(&pointer, bytes ? bytes : 1);
   if (result)
-    return (*driver)->error(result, fmt::format("allocating {} bytes on GPU {}", bytes, scope->device()));
+    return (*driver)->error(result,
+                            fmt::format("allocating {} bytes on GPU {}", bytes, scope->device()));
   return pointer;
 }
 
@@ -182,7 +184,8 @@ Result<void> copyToDevice(uint64_t dst, const void *src, size_t bytes) {
   auto scope = enterOwner(**driver, dst);
   if (!scope)
     return scope.error();
-  return (*driver)->check((*driver)->memcpyHtoD(dst, src, bytes), fmt::format("copying {} bytes to the GPU", bytes));
+  return (*driver)->check((*driver)->memcpyHtoD(dst, src, bytes),
+                          fmt::format("copying {} bytes to the GPU", bytes));
 }
 
 Result<void> copyFromDevice(void *dst, uint64_t src, size_t bytes) {
@@ -192,7 +195,8 @@ Result<void> copyFromDevice(void *dst, uint64_t src, size_t bytes) {
   auto scope = enterOwner(**driver, src);
   if (!scope)
     return scope.error();
-  return (*driver)->check((*driver)->memcpyDtoH(dst, src, bytes), fmt::format("copying {} bytes from the GPU", bytes));
+  return (*driver)->check((*driver)->memcpyDtoH(dst, src, bytes),
+                          fmt::format("copying {} bytes from the GPU", bytes));
 }
 
 } // namespace pantile

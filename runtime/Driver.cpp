@@ -11,9 +11,13 @@
 namespace pantile {
 namespace {
 
-Result<std::unique_ptr<Driver>> openShared() {
+Result<std::unique_ptr<Driver>> openInstalled() {
   const char *path = std::getenv("PANTILE_LIBCUDA_PATH");
-  Result<std::unique_ptr<Driver>> driver = Driver::open(path && *path ? path : "libcuda.so.1");
+  return Driver::open(path && *path ? path : "libcuda.so.1");
+}
+
+Result<std::unique_ptr<Driver>> openShared() {
+  Result<std::unique_ptr<Driver>> driver = openInstalled();
   if (!driver)
     return driver;
   if (CUresult result = (*driver)->init(0))
@@ -28,22 +32,28 @@ const Result<std::unique_ptr<Driver>> &Driver::shared() {
   return *driver;
 }
 
+int Driver::installedVersion() {
+  Result<std::unique_ptr<Driver>> driver = openInstalled();
+  return driver ? (*driver)->version() : 0;
+}
+
 Result<std::unique_ptr<Driver>> Driver::open(const std::string &path) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return makeError(ErrorKind::Driver, fmt::format("no CUDA driver: {}", dlerror()));
   auto driver = std::make_unique<Driver>();
   std::string missing;
-#define PANTILE_DRIVER(NAME, SYMBOL, PARAMETERS)                                                                       \
-  driver->NAME = reinterpret_cast<decltype(driver->NAME)>(dlsym(library, SYMBOL));                                     \
-  if (!driver->NAME && missing.empty())                                                                                \
+#define PANTILE_DRIVER(NAME, SYMBOL, PARAMETERS)                                                   \
+  driver->NAME = reinterpret_cast<decltype(driver->NAME)>(dlsym(library, SYMBOL));                 \
+  if (!driver->NAME && missing.empty())                                                            \
     missing = SYMBOL;
-#define PANTILE_DRIVER_NEWER(NAME, SYMBOL, PARAMETERS)                                                                 \
+#define PANTILE_DRIVER_NEWER(NAME, SYMBOL, PARAMETERS)                                             \
   driver->NAME = reinterpret_cast<decltype(driver->NAME)>(dlsym(library, SYMBOL));
 #include "runtime/DriverApi.def"
   if (!missing.empty())
-    return makeError(ErrorKind::Driver,
-                     fmt::format("the CUDA driver `{}` has no function `{}`; it is too old", path, missing));
+    return makeError(
+        ErrorKind::Driver,
+        fmt::format("the CUDA driver `{}` has no function `{}`; it is too old", path, missing));
   return driver;
 }
 

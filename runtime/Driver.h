@@ -39,6 +39,10 @@ struct Driver {
   /// The driver of this machine, opened and initialised once.
   static const Result<std::unique_ptr<Driver>> &shared();
 
+  /// CUDA version of the installed driver, 0 where there is none. Does not initialise it, which
+  /// takes long.
+  static int installedVersion();
+
   /// Opens the driver in file `path` without initialising it.
   static Result<std::unique_ptr<Driver>> open(const std::string &path);
 

@@ -1,7 +1,8 @@
 //===- Launch.cpp - run a kernel over a grid ----------------------------------------------===//
 // Needs: a compiled kernel; on the GPU a driver.
 // Gives: launch of pantile/Runtime.h, and launchOnGpu for a given driver.
-// How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments stand
+// How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments
+// stand
 //        two null scratch pointers, which the plain ABI has. The CPU's interpreter reads the
 //        LaunchArgs themselves, after the same checks.
 //===------------------------------------------------------------------------------------===//
@@ -17,17 +18,19 @@ namespace {
 
 constexpr size_t scratchPointers = 2;
 
-Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vector<LaunchArg> &args, int workers) {
+Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vector<LaunchArg> &args,
+                         int workers) {
   auto *program = static_cast<InterpretedKernel *>(kernel->interpreted.get());
   if (!program)
-    return makeError(ErrorKind::Launch, fmt::format("kernel `{}` has nothing to run on the CPU", kernel->name));
+    return makeError(ErrorKind::Launch,
+                     fmt::format("kernel `{}` has nothing to run on the CPU", kernel->name));
   return program->run(grid, args, workers > 0 ? workers : CpuPool::defaultWorkers());
 }
 
 } // namespace
 
-Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid, llvm::ArrayRef<uint64_t> slots,
-                         const LaunchOptions &options) {
+Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options) {
   auto scope = ContextScope::enter(driver, options.device);
   if (!scope)
     return scope.error();
@@ -37,15 +40,24 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   llvm::SmallVector<void *, 32> params;
   for (const uint64_t &slot : slots)
     params.push_back(const_cast<uint64_t *>(&slot));
-  CUlaunchConfig config = {unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]), 32u * kernel->numWarps, 1, 1,
-                           unsigned(kernel->sharedBytes), reinterpret_cast<CUstream>(options.stream), nullptr, 0};
-  CUresult result = driver.launchKernelEx
-                        ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
-                        : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX, 1, 1,
-                                              config.sharedBytes, config.stream, params.data(), nullptr);
+  CUlaunchConfig config = {unsigned(grid[0]),
+                           unsigned(grid[1]),
+                           unsigned(grid[2]),
+                           32u * kernel->numWarps,
+                           1,
+                           1,
+                           unsigned(kernel->sharedBytes),
+                           reinterpret_cast<CUstream>(options.stream),
+                           nullptr,
+                           0};
+  CUresult result =
+      driver.launchKernelEx
+          ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
+          : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX,
+                                1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
   if (result) [[unlikely]]
-    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name, grid[0],
-                                            grid[1], grid[2]));
+    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}",
+                                            kernel->name, grid[0], grid[1], grid[2]));
   return {};
 }
 

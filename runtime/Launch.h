@@ -3,13 +3,13 @@
 // Gives: the launch queued on options.stream, or the driver's error.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "runtime/Driver.h"
 #include "pantile/Runtime.h"
+#include "runtime/Driver.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace pantile {
 
-Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid, llvm::ArrayRef<uint64_t> slots,
-                         const LaunchOptions &options);
+Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options);
 
 } // namespace pantile

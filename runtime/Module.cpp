@@ -1,7 +1,8 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
 // Gives: argPlan, loadedFunction, newLaunchState.
-// How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12 have
+// How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
+// have
 //        modules only, whose handle belongs to the context that is current at the first launch.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
@@ -29,7 +30,8 @@ Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &dat
   return reinterpret_cast<CUfunction>(kernel);
 }
 
-Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data, const std::string &doing) {
+Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data,
+                                  const std::string &doing) {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   CUresult result = driver.moduleLoadData(&module, data.cubin.data());
@@ -45,7 +47,8 @@ Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data
 Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice device) {
   if (data.cubin.empty())
     return makeError(ErrorKind::Launch, fmt::format("kernel `{}` has no machine code", data.name));
-  std::string doing = fmt::format("loading kernel `{}` for `{}` on GPU {}", data.name, data.options.target, device);
+  std::string doing =
+      fmt::format("loading kernel `{}` for `{}` on GPU {}", data.name, data.options.target, device);
   if (driver.libraryLoadData && driver.libraryGetKernel && driver.kernelSetAttribute)
     return loadFromLibrary(driver, data, device, doing);
   return loadFromModule(driver, data, doing);
@@ -73,8 +76,8 @@ Result<const ArgPlan *> argPlan(const Kernel &kernel) {
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device) {
   LaunchState &state = *kernel->launchState;
   if (device < 0 || device >= LaunchState::maxDevices)
-    return makeError(ErrorKind::Launch, fmt::format("GPU {} is beyond the {} that are supported", device,
-                                                    LaunchState::maxDevices));
+    return makeError(ErrorKind::Launch, fmt::format("GPU {} is beyond the {} that are supported",
+                                                    device, LaunchState::maxDevices));
   std::atomic<CUfunction> &slot = state.functions[device];
   if (CUfunction function = slot.load(std::memory_order_acquire)) [[likely]]
     return function;

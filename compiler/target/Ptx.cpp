@@ -1,0 +1,88 @@
+//===- Ptx.cpp - PTX to machine code: the choice, and what assemblers say -----------------===//
+// Needs: see Ptx.h.
+// Gives: processAssembler, readResourceUsage, assemblerError.
+// How:   PANTILE_ASSEMBLER (`ptxas`, `nvjitlink`, `driver`) allows one kind only.
+//===------------------------------------------------------------------------------------===//
+#include "target/Ptx.h"
+#include "runtime/Driver.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace pantile {
+namespace {
+
+/// The number right in front of `unit` in `text`, 0 if there is none.
+int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
+  size_t at = text.find(unit);
+  if (at == text.npos)
+    return 0;
+  llvm::StringRef digits = text.take_front(at).rtrim();
+  digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
+  int value = 0;
+  return digits.getAsInteger(10, value) ? 0 : value;
+}
+
+Result<std::unique_ptr<Assembler>> choose() {
+  const char *variable = std::getenv("PANTILE_ASSEMBLER");
+  llvm::StringRef only = variable ? variable : "";
+  int newest = Driver::installedVersion();
+  std::string reasons;
+  auto attempt = [&](llvm::StringRef kind, auto find) -> std::unique_ptr<Assembler> {
+    if (!only.empty() && only != kind)
+      return nullptr;
+    Result<std::unique_ptr<Assembler>> found = find();
+    if (found)
+      return std::move(*found);
+    reasons += (reasons.empty() ? "" : "; ") + found.error().message;
+    return nullptr;
+  };
+  if (auto found = attempt("ptxas", [&] { return findPtxas(newest); }))
+    return found;
+  if (auto found = attempt("nvjitlink", [&] { return findNvJitLink(newest); }))
+    return found;
+  if (auto found = attempt("driver", [&] { return findDriverLinker(); }))
+    return found;
+  return makeError(
+      ErrorKind::Assembler,
+      fmt::format(
+          "nothing found to assemble PTX: {}. Install CUDA's `ptxas` or set PANTILE_PTXAS_PATH",
+          reasons));
+}
+
+} // namespace
+
+const Result<std::unique_ptr<Assembler>> &processAssembler() {
+  static const auto *assembler = new Result<std::unique_ptr<Assembler>>(choose());
+  return *assembler;
+}
+
+void readResourceUsage(std::string_view log, Cubin &cubin) {
+  llvm::StringRef text(log.data(), log.size());
+  cubin.registers = numberBefore(text, " registers");
+  cubin.spills = numberBefore(text, " bytes spill stores");
+}
+
+Error assemblerError(std::string_view assembler, const std::string &kernelName,
+                     std::string_view log) {
+  llvm::StringRef rest(log.data(), log.size()), first;
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    rest = next;
+    if (!line.contains("error") && !line.contains("fatal"))
+      continue;
+    first = line.trim();
+    break;
+  }
+  if (first.empty())
+    first = llvm::StringRef(log.data(), log.size()).trim().split('\n').first;
+  bool resources = first.contains("uses too much") || first.contains("too many resources");
+  Error error =
+      makeError(resources ? ErrorKind::Resources : ErrorKind::Assembler,
+                fmt::format("{} refuses kernel `{}`: {}", assembler, kernelName, first.str()));
+  error.rendered += "\n";
+  error.rendered += log;
+  return error;
+}
+
+} // namespace pantile

@@ -1,0 +1,20 @@
+//===- Artifact.h - a compiled kernel as bytes --------------------------------------------===//
+// Needs: a GPU kernel. (What the interpreter runs is made anew in each process: it costs less.)
+// Gives: bytes from which the same kernel is made without compiling.
+// How:   Bytes.h's encoding behind a format number. The cache adds header and checksum; here only
+//        the shape is checked, so a reader never crashes on foreign bytes.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Compiler.h"
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pantile {
+
+std::string serializeArtifact(const Kernel::Data &data);
+
+/// Nothing where the bytes are no artifact of this format.
+std::optional<Kernel::Data> parseArtifact(std::string_view bytes);
+
+} // namespace pantile

@@ -1,0 +1,166 @@
+//===- Bytes.cpp - values as bytes, for keys and artifacts --------------------------------===//
+// Needs: see Bytes.h.
+// Gives: ByteWriter, ByteReader.
+// How:   a ConstValue is its alternative's index, then its content.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/Bytes.h"
+
+namespace pantile {
+namespace {
+
+/// Deeper tuples than any program has; a damaged entry must not exhaust the stack.
+constexpr int maxTupleDepth = 64;
+
+template <class... Fs> struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs> Overloaded(Fs...) -> Overloaded<Fs...>;
+
+} // namespace
+
+void ByteWriter::u64(uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8)
+    u8(static_cast<uint8_t>(value >> shift));
+}
+
+void ByteWriter::text(std::string_view value) {
+  u64(value.size());
+  out.append(value);
+}
+
+void ByteWriter::constant(const ConstValue &value) {
+  u8(static_cast<uint8_t>(value.index()));
+  std::visit(Overloaded{[](std::monostate) {}, [&](bool v) { u8(v); },
+                        [&](int64_t v) { u64(static_cast<uint64_t>(v)); },
+                        [&](double v) { f64(v); }, [&](const std::string &v) { text(v); },
+                        [&](const DTypeName &v) { text(v.name); },
+                        [&](const FunctionRef &v) { u64(v.index); },
+                        [&](const BuiltinRef &v) { text(v.name); },
+                        [&](const OpaqueRef &v) { text(v.description); },
+                        [&](const std::shared_ptr<const ConstTuple> &v) {
+                          u64(v->elements.size());
+                          for (const ConstValue &element : v->elements)
+                            constant(element);
+                          u64(v->fields.size());
+                          for (const std::string &field : v->fields)
+                            text(field);
+                        }},
+             value);
+}
+
+void ByteWriter::argument(const ArgSpec &spec, bool withValue) {
+  u8(static_cast<uint8_t>(spec.kind));
+  text(spec.dtype);
+  u8(spec.constPointer);
+  u64(static_cast<uint64_t>(spec.divisibility));
+  if (withValue)
+    constant(spec.value);
+}
+
+void ByteWriter::options(const Options &options) {
+  text(options.target);
+  for (int value : {options.numWarps, options.numStages, options.numCtas, options.maxRegisters})
+    u64(static_cast<uint64_t>(value));
+  for (bool value : {options.enableFpFusion, options.debug, options.lineInfo})
+    u8(value);
+  text(options.inputPrecision);
+  u64(options.disabledPasses.size());
+  for (const std::string &pass : options.disabledPasses)
+    text(pass);
+}
+
+std::string_view ByteReader::take(uint64_t length) {
+  if (!good || length > rest.size()) {
+    good = false;
+    rest = {};
+    return {};
+  }
+  std::string_view taken = rest.substr(0, length);
+  rest.remove_prefix(length);
+  return taken;
+}
+
+uint8_t ByteReader::u8() {
+  std::string_view taken = take(1);
+  return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
+}
+
+uint64_t ByteReader::u64() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 8)
+    value |= uint64_t(u8()) << shift;
+  return value;
+}
+
+std::string ByteReader::text() { return std::string(take(u64())); }
+
+size_t ByteReader::count() {
+  uint64_t value = u64();
+  if (value > rest.size())
+    good = false;
+  return good ? value : 0;
+}
+
+ConstValue ByteReader::constant(int depth) {
+  switch (u8()) {
+  case 0:
+    return std::monostate{};
+  case 1:
+    return u8() != 0;
+  case 2:
+    return static_cast<int64_t>(u64());
+  case 3:
+    return f64();
+  case 4:
+    return text();
+  case 5:
+    return DTypeName{text()};
+  case 6:
+    return FunctionRef{u64()};
+  case 7:
+    return BuiltinRef{text()};
+  case 8:
+    return OpaqueRef{text()};
+  case 9:
+    if (depth < maxTupleDepth) {
+      auto tuple = std::make_shared<ConstTuple>();
+      for (size_t i = 0, n = count(); i < n && good; ++i)
+        tuple->elements.push_back(constant(depth + 1));
+      for (size_t i = 0, n = count(); i < n && good; ++i)
+        tuple->fields.push_back(text());
+      return std::shared_ptr<const ConstTuple>(std::move(tuple));
+    }
+    [[fallthrough]];
+  default:
+    good = false;
+    return std::monostate{};
+  }
+}
+
+ArgSpec ByteReader::argument() {
+  ArgSpec spec;
+  uint8_t kind = u8();
+  good = good && kind <= static_cast<uint8_t>(ArgSpec::Kind::Constant);
+  spec.kind = static_cast<ArgSpec::Kind>(kind);
+  spec.dtype = text();
+  spec.constPointer = u8() != 0;
+  spec.divisibility = static_cast<int>(u64());
+  spec.value = constant();
+  return spec;
+}
+
+Options ByteReader::options() {
+  Options options;
+  options.target = text();
+  for (int *value :
+       {&options.numWarps, &options.numStages, &options.numCtas, &options.maxRegisters})
+    *value = static_cast<int>(u64());
+  for (bool *value : {&options.enableFpFusion, &options.debug, &options.lineInfo})
+    *value = u8() != 0;
+  options.inputPrecision = text();
+  for (size_t i = 0, n = count(); i < n; ++i)
+    options.disabledPasses.insert(text());
+  return options;
+}
+
+} // namespace pantile

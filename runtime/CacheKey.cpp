@@ -1,0 +1,161 @@
+//===- CacheKey.cpp - everything that changes what is compiled, as one hash ---------------===//
+// Needs: see CacheKey.h.
+// Gives: cacheKey, hexDigest, buildId.
+// How:   functions are written in the order in which they are reached, and references to them as
+//        that order's numbers, so that unrelated functions of a file change nothing. File and first
+//        line count while they reach the output: line information, assertion texts.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/CacheKey.h"
+#include "runtime/Bytes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include <algorithm>
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <map>
+#include <sys/stat.h>
+
+namespace pantile {
+namespace {
+
+bool isNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' || (c & 0x80); }
+
+/// Whether `name` stands in `text` as a whole word. It need not be code: one global too many costs
+/// a compilation, one too few a wrong kernel.
+bool mentions(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !isNameCharacter(text[at - 1])) &&
+        (end == text.size() || !isNameCharacter(text[end])))
+      return true;
+  }
+  return false;
+}
+
+/// Writes a specialisation and the part of its program that it reaches, functions renumbered in the
+/// order of discovery. An argument may be a function too.
+class ProgramWriter {
+public:
+  ProgramWriter(const Program &program, bool withPlaces, ByteWriter &out)
+      : program(program), withPlaces(withPlaces), out(out) {}
+
+  void write(const Specialization &specialization) {
+    number(program.kernel);
+    out.u64(specialization.args.size());
+    for (const ArgSpec &spec : specialization.args) {
+      out.argument(spec, /*withValue=*/false);
+      global(spec.value);
+    }
+    for (size_t i = 0; i < order.size(); ++i)
+      function(program.functions[order[i]]);
+  }
+
+private:
+  size_t number(size_t index) {
+    auto [entry, isNew] = numbers.try_emplace(index, order.size());
+    if (isNew)
+      order.push_back(index);
+    return entry->second;
+  }
+
+  void function(const FunctionSource &source) {
+    out.text(source.name);
+    out.text(source.text);
+    out.u8(source.noinline_);
+    out.text(withPlaces ? source.file : "");
+    out.u64(withPlaces ? static_cast<uint64_t>(source.firstLine) : 0);
+    out.u64(withPlaces ? static_cast<uint64_t>(source.indent) : 0);
+    for (const auto &[name, value] : source.globals)
+      if (mentions(source.text, name)) {
+        out.u8(1);
+        out.text(name);
+        global(value);
+      }
+    out.u8(0);
+  }
+
+  void global(const ConstValue &value) {
+    if (auto *tuple = std::get_if<std::shared_ptr<const ConstTuple>>(&value)) {
+      out.u8(static_cast<uint8_t>(value.index()));
+      out.u64((*tuple)->elements.size());
+      for (const ConstValue &element : (*tuple)->elements)
+        global(element);
+      out.u64((*tuple)->fields.size());
+      for (const std::string &field : (*tuple)->fields)
+        out.text(field);
+      return;
+    }
+    auto *callee = std::get_if<FunctionRef>(&value);
+    if (callee && callee->index < program.functions.size())
+      out.constant(FunctionRef{number(callee->index)});
+    else
+      out.constant(value);
+  }
+
+  const Program &program;
+  const bool withPlaces;
+  ByteWriter &out;
+  std::map<size_t, size_t> numbers;
+  std::vector<size_t> order;
+};
+
+/// The linker's build-id note of the object that holds this code, in hexadecimal.
+int findBuildId(dl_phdr_info *info, size_t, void *result) {
+  auto here = reinterpret_cast<uintptr_t>(&findBuildId);
+  auto inside = [&](const ElfW(Phdr) & segment) {
+    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
+    return segment.p_type == PT_LOAD && here >= start && here < start + segment.p_memsz;
+  };
+  const ElfW(Phdr) *begin = info->dlpi_phdr, *end = begin + info->dlpi_phnum;
+  if (std::none_of(begin, end, inside))
+    return 0;
+  for (const ElfW(Phdr) *segment = begin; segment != end; ++segment) {
+    if (segment->p_type != PT_NOTE)
+      continue;
+    auto *at = reinterpret_cast<const char *>(info->dlpi_addr + segment->p_vaddr);
+    const char *stop = at + segment->p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= stop) {
+      auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
+      const char *name = at + sizeof(*note), *content = name + ((note->n_namesz + 3) & ~3u);
+      if (note->n_type == NT_GNU_BUILD_ID && std::string_view(name, 3) == "GNU")
+        *static_cast<std::string *>(result) =
+            llvm::toHex(llvm::StringRef(content, note->n_descsz), /*LowerCase=*/true);
+      at = content + ((note->n_descsz + 3) & ~3u);
+    }
+  }
+  return 1;
+}
+
+std::string computeBuildId() {
+  std::string id;
+  dl_iterate_phdr(findBuildId, &id);
+  // Without a note (a linker that writes none) the time of this file's compilation must do.
+  return id.empty() ? __DATE__ " " __TIME__ : id;
+}
+
+} // namespace
+
+std::string hexDigest(std::string_view bytes) {
+  llvm::BLAKE3 hasher;
+  hasher.update(llvm::StringRef(bytes.data(), bytes.size()));
+  return llvm::toHex(hasher.final(), /*LowerCase=*/true);
+}
+
+std::string cacheKey(const CacheInputs &inputs) {
+  ByteWriter out;
+  out.text("pantile kernel 1");
+  out.text(inputs.build);
+  out.text(inputs.assembler);
+  out.options(inputs.options);
+  ProgramWriter(inputs.program, inputs.options.lineInfo || inputs.options.debug, out)
+      .write(inputs.specialization);
+  return hexDigest(out.bytes());
+}
+
+const std::string &buildId() {
+  static const std::string id = computeBuildId();
+  return id;
+}
+
+} // namespace pantile
