@@ -1,0 +1,210 @@
+//===- Arguments.cpp - what a launch argument is ----------------------------------------===//
+// How: one look at the type of an object decides which protocol reads it; the decision is kept
+//      by type. torch-like objects (`data_ptr()` and `dtype`) come before the array protocols,
+//      since a torch tensor has those too, slower. NumPy scalars are numbers, not arrays.
+// Invariant: types and dtype objects in the tables are kept alive, so that no address is
+//      used twice.
+//===-----------------------------------------------------------------------------------===//
+#include "Arguments.h"
+#include "ArrayProtocols.h"
+#include <array>
+#include <bit>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+enum class Protocol {
+  None,
+  Bool,
+  Int,
+  Float,
+  NumpyScalar,
+  Numpy,
+  TorchLike,
+  CudaArray,
+  DLPack,
+  HostArray,
+  Constant
+};
+
+bool typeHas(py::handle type, const char *name) {
+  return PyObject_HasAttrString(type.ptr(), name) == 1;
+}
+
+/// Whether `type` or a base of it is the class `name` of `module`, without importing the module.
+bool derivesFrom(PyTypeObject *type, std::string_view module, std::string_view name) {
+  for (py::handle base : py::reinterpret_borrow<py::tuple>(type->tp_mro)) {
+    const auto baseModule =
+        py::str(py::getattr(base, "__module__", py::str(""))).cast<std::string>();
+    if (baseModule == module && py::str(base.attr("__name__")).cast<std::string>() == name)
+      return true;
+  }
+  return false;
+}
+
+Protocol protocolOfType(PyTypeObject *type) {
+  const py::handle handle(reinterpret_cast<PyObject *>(type));
+  if (derivesFrom(type, "numpy", "generic"))
+    return Protocol::NumpyScalar;
+  if (derivesFrom(type, "numpy", "ndarray"))
+    return Protocol::Numpy;
+  if (typeHas(handle, "data_ptr"))
+    return Protocol::TorchLike;
+  if (typeHas(handle, "__cuda_array_interface__"))
+    return Protocol::CudaArray;
+  if (typeHas(handle, "__dlpack_device__"))
+    return Protocol::DLPack;
+  if (typeHas(handle, "__array_interface__"))
+    return Protocol::HostArray;
+  return Protocol::Constant;
+}
+
+Protocol protocolOf(py::handle object) {
+  PyTypeObject *type = Py_TYPE(object.ptr());
+  if (type == &PyLong_Type)
+    return Protocol::Int;
+  if (type == &PyFloat_Type)
+    return Protocol::Float;
+  if (type == &PyBool_Type)
+    return Protocol::Bool;
+  if (object.is_none())
+    return Protocol::None;
+  if (type == &PyUnicode_Type || PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
+    return Protocol::Constant;
+  if (PyLong_Check(object.ptr()))
+    return Protocol::Int;
+  if (PyFloat_Check(object.ptr()) &&
+      !typeHas(py::handle(reinterpret_cast<PyObject *>(type)), "dtype"))
+    return Protocol::Float;
+  static auto *known = new std::unordered_map<PyTypeObject *, Protocol>();
+  if (auto found = known->find(type); found != known->end())
+    return found->second;
+  const Protocol protocol = protocolOfType(type);
+  Py_INCREF(type);
+  known->emplace(type, protocol);
+  return protocol;
+}
+
+Argument integer(py::handle object) {
+  Argument argument;
+  argument.kind = Argument::Kind::Int;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+  if (overflow) {
+    const unsigned long long bits = overflow > 0 ? PyLong_AsUnsignedLongLong(object.ptr()) : 0;
+    if (overflow < 0 || PyErr_Occurred()) {
+      PyErr_Clear();
+      PyErr_SetString(PyExc_OverflowError, "the integer fits neither int64 nor uint64");
+      throw py::error_already_set();
+    }
+    argument.dtype = "u64";
+    argument.launch = LaunchArg::i(std::bit_cast<int64_t>(bits));
+    return argument;
+  }
+  const bool fits32 =
+      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+  argument.dtype = fits32 ? "i32" : "i64";
+  argument.launch = LaunchArg::i(value);
+  return argument;
+}
+
+Argument scalar(Argument::Kind kind, const char *dtype, LaunchArg launch) {
+  Argument argument;
+  argument.kind = kind, argument.dtype = dtype, argument.launch = launch;
+  return argument;
+}
+
+} // namespace
+
+const char *shortDtypeName(std::string_view name) {
+  if (const size_t dot = name.rfind('.'); dot != std::string_view::npos)
+    name.remove_prefix(dot + 1);
+  static constexpr std::pair<const char *, const char *> names[] = {{"float16", "fp16"},
+                                                                    {"bfloat16", "bf16"},
+                                                                    {"float32", "fp32"},
+                                                                    {"float64", "fp64"},
+                                                                    {"int8", "i8"},
+                                                                    {"int16", "i16"},
+                                                                    {"int32", "i32"},
+                                                                    {"int64", "i64"},
+                                                                    {"uint8", "u8"},
+                                                                    {"uint16", "u16"},
+                                                                    {"uint32", "u32"},
+                                                                    {"uint64", "u64"},
+                                                                    {"bool", "i1"},
+                                                                    {"float8_e4m3fn", "fp8e4nv"},
+                                                                    {"float8_e5m2", "fp8e5"},
+                                                                    {"int1", "i1"},
+                                                                    {"float8e4nv", "fp8e4nv"},
+                                                                    {"float8e5", "fp8e5"}};
+  for (auto [longName, shortName] : names)
+    if (name == longName || name == shortName)
+      return shortName;
+  return nullptr;
+}
+
+Argument classify(py::handle object) {
+  switch (protocolOf(object)) {
+  case Protocol::None:
+    return {};
+  case Protocol::Bool:
+    return scalar(Argument::Kind::Bool, "i1", LaunchArg::i(object.ptr() == Py_True));
+  case Protocol::Int:
+    return integer(object);
+  case Protocol::Float:
+    return scalar(Argument::Kind::Float, "fp32", LaunchArg::f(PyFloat_AS_DOUBLE(object.ptr())));
+  case Protocol::NumpyScalar:
+    // `item` of a bfloat16 scalar is a float already.
+    return classify(object.attr("item")());
+  case Protocol::Numpy:
+    return readNumpy(object);
+  case Protocol::TorchLike:
+    return readTorchLike(object);
+  case Protocol::CudaArray:
+    return readCudaArray(object);
+  case Protocol::DLPack:
+    return readDLPack(object);
+  case Protocol::HostArray:
+    return readHostArray(object);
+  case Protocol::Constant:
+    break;
+  }
+  Argument argument;
+  argument.kind = Argument::Kind::Constant;
+  return argument;
+}
+
+bool isPinned(py::handle object) {
+  return py::hasattr(object, "is_pinned") && object.attr("is_pinned")().cast<bool>();
+}
+
+/// The loaded module `name`, or null: an argument cannot come from a library that nobody imported.
+static py::object loadedModule(const char *name) {
+  PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
+  return module ? py::reinterpret_borrow<py::object>(module) : py::object();
+}
+
+uint64_t currentStream(int device) {
+  if (const py::object torch = loadedModule("torch._C");
+      torch && py::hasattr(torch, "_cuda_getCurrentRawStream"))
+    return torch.attr("_cuda_getCurrentRawStream")(device).cast<uint64_t>();
+  if (const py::object cupy = loadedModule("cupy"))
+    return cupy.attr("cuda").attr("get_current_stream")().attr("ptr").cast<uint64_t>();
+  return 0;
+}
+
+int currentDevice() {
+  const py::object torch = loadedModule("torch"), core = loadedModule("torch._C");
+  if (torch && core && py::hasattr(core, "_cuda_getDevice"))
+    return torch.attr("cuda").attr("current_device")().cast<int>();
+  if (const py::object cupy = loadedModule("cupy"))
+    return cupy.attr("cuda").attr("runtime").attr("getDevice")().cast<int>();
+  return 0;
+}
+
+} // namespace pantile::python

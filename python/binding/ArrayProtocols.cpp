@@ -1,0 +1,185 @@
+//===- ArrayProtocols.cpp - arrays of other libraries as pointer arguments --------------===//
+// How: the bounds of host memory are those of the storage that owns it, not of the view: a
+//      kernel may walk from a view to its neighbours, as strides allow.
+//===-----------------------------------------------------------------------------------===//
+#include "ArrayProtocols.h"
+#include <pybind11/numpy.h>
+#include <unordered_map>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+Argument pointer(Argument::Place place, int device, const char *dtype, uint64_t address) {
+  Argument argument;
+  argument.kind = Argument::Kind::Pointer;
+  argument.place = place, argument.device = device, argument.dtype = dtype;
+  argument.launch = LaunchArg::ptr(reinterpret_cast<const void *>(address));
+  return argument;
+}
+
+const char *requireName(const std::string &dtype) {
+  if (const char *name = shortDtypeName(dtype))
+    return name;
+  throw py::type_error("arrays of `" + dtype + "` cannot be passed to a kernel");
+}
+
+/// The short name of a dtype object, kept by the object's identity.
+const char *nameOfDtype(const py::object &dtype) {
+  static auto *known = new std::unordered_map<PyObject *, const char *>();
+  if (auto found = known->find(dtype.ptr()); found != known->end())
+    return found->second;
+  const char *name = requireName(py::str(dtype).cast<std::string>());
+  dtype.inc_ref();
+  known->emplace(dtype.ptr(), name);
+  return name;
+}
+
+const char *nameOfNumpyDtype(const py::dtype &dtype) {
+  static auto *known = new std::unordered_map<int, const char *>();
+  if (auto found = known->find(dtype.num()); found != known->end())
+    return found->second;
+  const char *name = requireName(dtype.attr("name").cast<std::string>());
+  known->emplace(dtype.num(), name);
+  return name;
+}
+
+/// "<f2" of the array interfaces.
+const char *nameOfTypestr(const std::string &typestr) {
+  static constexpr std::pair<const char *, const char *> names[] = {
+      {"f2", "fp16"}, {"f4", "fp32"}, {"f8", "fp64"}, {"i1", "i8"},  {"i2", "i16"}, {"i4", "i32"},
+      {"i8", "i64"},  {"u1", "u8"},   {"u2", "u16"},  {"u4", "u32"}, {"u8", "u64"}, {"b1", "i1"}};
+  for (auto [type, name] : names)
+    if (typestr.size() == 3 && typestr[0] != '>' && typestr.substr(1) == type)
+      return name;
+  throw py::type_error("arrays of type `" + typestr + "` cannot be passed to a kernel");
+}
+
+/// The addresses that an array reaches, also through negative strides.
+std::pair<uint64_t, uint64_t> extentOf(const py::array &array) {
+  auto begin = reinterpret_cast<uint64_t>(array.data());
+  uint64_t end = begin + array.itemsize();
+  for (py::ssize_t axis = 0; axis < array.ndim(); ++axis) {
+    if (array.shape(axis) == 0)
+      return {begin, begin};
+    const int64_t reach = static_cast<int64_t>(array.shape(axis) - 1) * array.strides(axis);
+    (reach < 0 ? begin : end) += reach;
+  }
+  return {begin, end};
+}
+
+} // namespace
+
+Argument readNumpy(py::handle object) {
+  auto owner = py::reinterpret_borrow<py::array>(object);
+  Argument argument = pointer(Argument::Place::Host, 0, nameOfNumpyDtype(owner.dtype()),
+                              reinterpret_cast<uint64_t>(owner.data()));
+  while (true) {
+    const py::object base = owner.base();
+    if (!base || !py::isinstance<py::array>(base))
+      break;
+    owner = py::reinterpret_borrow<py::array>(base);
+  }
+  std::tie(argument.launch.begin, argument.launch.end) = extentOf(owner);
+  return argument;
+}
+
+Argument readTorchLike(py::handle tensor) {
+  const char *dtype = nameOfDtype(tensor.attr("dtype"));
+  const auto address = tensor.attr("data_ptr")().cast<uint64_t>();
+  if (!py::hasattr(tensor, "device"))
+    return pointer(Argument::Place::Unknown, 0, dtype, address);
+  const py::object device = tensor.attr("device");
+  const auto type = py::str(py::getattr(device, "type", device)).cast<std::string>();
+  if (type == "cpu") {
+    Argument argument = pointer(Argument::Place::Host, 0, dtype, address);
+    if (py::hasattr(tensor, "untyped_storage")) {
+      const py::object storage = tensor.attr("untyped_storage")();
+      argument.launch.begin = storage.attr("data_ptr")().cast<uint64_t>();
+      argument.launch.end = argument.launch.begin + storage.attr("nbytes")().cast<uint64_t>();
+    }
+    return argument;
+  }
+  if (type != "cuda")
+    throw py::type_error("tensors on device `" + type + "` cannot be passed to a kernel");
+  const py::object index = py::getattr(device, "index", py::none());
+  return pointer(Argument::Place::Device, index.is_none() ? 0 : index.cast<int>(), dtype, address);
+}
+
+Argument readCudaArray(py::handle array) {
+  const auto interface = array.attr("__cuda_array_interface__").cast<py::dict>();
+  const auto data = interface["data"].cast<py::tuple>();
+  int device = 0;
+  if (py::hasattr(array, "device") && py::hasattr(array.attr("device"), "id"))
+    device = array.attr("device").attr("id").cast<int>();
+  return pointer(Argument::Place::Device, device,
+                 nameOfTypestr(interface["typestr"].cast<std::string>()), data[0].cast<uint64_t>());
+}
+
+Argument readHostArray(py::handle array) {
+  const auto interface = array.attr("__array_interface__").cast<py::dict>();
+  const auto typestr = interface["typestr"].cast<std::string>();
+  const auto data = interface["data"].cast<py::tuple>();
+  Argument argument =
+      pointer(Argument::Place::Host, 0, nameOfTypestr(typestr), data[0].cast<uint64_t>());
+  const bool contiguous = !interface.contains("strides") || interface["strides"].is_none();
+  if (contiguous) {
+    uint64_t bytes = typestr[2] - '0';
+    for (py::handle extent : interface["shape"].cast<py::tuple>())
+      bytes *= extent.cast<uint64_t>();
+    argument.launch.begin = argument.launch.pointer;
+    argument.launch.end = argument.launch.begin + bytes;
+  }
+  return argument;
+}
+
+namespace {
+
+/// The head of DLPack's DLTensor, as its ABI fixes it.
+struct DLTensorHead {
+  void *data;
+  int32_t deviceType, deviceId;
+  int32_t rank;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byteOffset;
+};
+
+const char *nameOfDLPackType(uint8_t code, uint8_t bits) {
+  static constexpr uint8_t Int = 0, Unsigned = 1, Float = 2, Bfloat = 4, Bool = 6;
+  const std::string width = std::to_string(bits);
+  if (code == Int)
+    return requireName("i" + width);
+  if (code == Unsigned)
+    return requireName("u" + width);
+  if (code == Float)
+    return requireName("fp" + width);
+  if (code == Bfloat)
+    return requireName("bf" + width);
+  if (code == Bool)
+    return "i1";
+  throw py::type_error("a DLPack tensor of type code " + std::to_string(code) +
+                       " cannot be passed to a kernel");
+}
+
+} // namespace
+
+Argument readDLPack(py::handle tensor) {
+  const py::object capsule = tensor.attr("__dlpack__")();
+  const auto *head =
+      static_cast<const DLTensorHead *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (!head)
+    throw py::error_already_set();
+  static constexpr int32_t Cpu = 1, Cuda = 2, CudaHost = 3, CudaManaged = 13;
+  const bool host = head->deviceType == Cpu || head->deviceType == CudaHost;
+  if (!host && head->deviceType != Cuda && head->deviceType != CudaManaged)
+    throw py::type_error("a DLPack tensor of device type " + std::to_string(head->deviceType) +
+                         " cannot be passed to a kernel");
+  return pointer(host ? Argument::Place::Host : Argument::Place::Device, host ? 0 : head->deviceId,
+                 nameOfDLPackType(head->code, head->bits),
+                 reinterpret_cast<uint64_t>(head->data) + head->byteOffset);
+}
+
+} // namespace pantile::python

@@ -1,0 +1,334 @@
+//===- Dispatcher.cpp - from a call's arguments to a kernel -----------------------------===//
+// How: 1. bind positional, keyword and default arguments; keywords left over are options
+//      2. classify each argument that is not constexpr
+//      3. target: the GPU of the device pointers, the CPU for host arrays, never both
+//      4. key: a letter and a type for each parameter, constants by value, then the options
+// Invariant: two calls with one key compile to the same kernel.
+//===-----------------------------------------------------------------------------------===//
+#include "Dispatcher.h"
+#include "Errors.h"
+#include "Values.h"
+#include <algorithm>
+#include <map>
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+std::string quoted(const std::string &name) { return "`" + name + "`"; }
+
+/// "sm_90a" of a device, asked once.
+std::string targetOfDevice(int device) {
+  static auto *known = new std::map<int, std::string>();
+  if (auto found = known->find(device); found != known->end())
+    return found->second;
+  return (*known)[device] = unwrap(deviceInfo(device), "launch").target;
+}
+
+bool isFloatType(const std::string &type) {
+  return type.starts_with("fp") || type.starts_with("bf");
+}
+
+/// A number given for a parameter whose annotation fixes its type.
+void applyFixedType(Argument &argument, const Parameter &parameter) {
+  if (parameter.fixedType.empty())
+    return;
+  const bool isNumber = argument.kind == Argument::Kind::Int ||
+                        argument.kind == Argument::Kind::Float ||
+                        argument.kind == Argument::Kind::Bool;
+  if (!isNumber)
+    return;
+  if (isFloatType(parameter.fixedType)) {
+    if (argument.kind != Argument::Kind::Float)
+      argument.launch = LaunchArg::f(static_cast<double>(argument.launch.integer));
+    argument.kind = Argument::Kind::Float;
+  } else if (argument.kind == Argument::Kind::Float) {
+    throw py::type_error("argument " + quoted(parameter.name) + " is a float, but is annotated " +
+                         quoted(parameter.fixedType));
+  } else {
+    argument.kind = Argument::Kind::Int;
+  }
+  argument.dtype = parameter.fixedType.c_str();
+}
+
+bool isMultipleOf16(const Argument &argument, const Parameter &parameter) {
+  if (!parameter.specializeAlignment)
+    return false;
+  if (argument.kind == Argument::Kind::Pointer)
+    return argument.launch.pointer % 16 == 0;
+  return argument.kind == Argument::Kind::Int && parameter.specializeValue &&
+         argument.launch.integer % 16 == 0;
+}
+
+/// An int equal to 1 is compiled in, unless its parameter says otherwise.
+bool isConstantOne(const Argument &argument, const Parameter &parameter) {
+  return argument.kind == Argument::Kind::Int && argument.launch.integer == 1 &&
+         parameter.specializeValue && parameter.fixedType.empty();
+}
+
+bool isConstant(const Argument &argument, const Parameter &parameter) {
+  return parameter.isConstexpr || argument.kind == Argument::Kind::None ||
+         argument.kind == Argument::Kind::Constant || isConstantOne(argument, parameter);
+}
+
+ArgSpec specOf(const Argument &argument, const Parameter &parameter, py::handle value,
+               const py::function &toConstant) {
+  ArgSpec spec;
+  if (isConstantOne(argument, parameter) && !parameter.isConstexpr) {
+    spec.value = int64_t{1};
+    return spec;
+  }
+  if (isConstant(argument, parameter)) {
+    spec.value = toConstValue(toConstant(value));
+    return spec;
+  }
+  const bool pointer = argument.kind == Argument::Kind::Pointer;
+  spec.kind = pointer ? ArgSpec::Kind::Pointer : ArgSpec::Kind::Scalar;
+  spec.dtype = argument.dtype;
+  spec.constPointer = pointer && parameter.constPointer;
+  spec.divisibility = isMultipleOf16(argument, parameter) ? 16 : 1;
+  return spec;
+}
+
+std::string describe(py::handle value, const Parameter &parameter, const char *place) {
+  return std::string(place) + " array " + quoted(parameter.name) + " (" +
+         Py_TYPE(value.ptr())->tp_name + ")";
+}
+
+int64_t extentOfGrid(py::handle value) {
+  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index)
+    throw py::error_already_set();
+  return index.cast<int64_t>();
+}
+
+Grid toGrid(py::handle grid) {
+  Grid extents = {1, 1, 1};
+  if (!PyTuple_Check(grid.ptr()) && !PyList_Check(grid.ptr())) {
+    extents[0] = extentOfGrid(grid);
+    return extents;
+  }
+  const auto sequence = py::reinterpret_borrow<py::sequence>(grid);
+  if (sequence.size() < 1 || sequence.size() > 3)
+    throw py::value_error("a grid has 1 to 3 extents, not " + std::to_string(sequence.size()));
+  for (size_t axis = 0; axis < sequence.size(); ++axis)
+    extents[axis] = extentOfGrid(sequence[axis]);
+  return extents;
+}
+
+void showWarnings(const std::string &text) {
+  if (!text.empty() && PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 2) < 0)
+    throw py::error_already_set();
+}
+
+} // namespace
+
+Dispatcher::Dispatcher(std::string name, std::vector<Parameter> parameters)
+    : name(std::move(name)), parameters(std::move(parameters)) {
+  for (size_t i = 0; i < this->parameters.size(); ++i)
+    indexOf.emplace(this->parameters[i].name, i);
+}
+
+void Dispatcher::bind(Call &call, const py::args &args, const py::kwargs &kwargs) const {
+  if (args.size() > parameters.size())
+    throw py::type_error("kernel " + quoted(name) + " takes " + std::to_string(parameters.size()) +
+                         " arguments, but got " + std::to_string(args.size()));
+  call.values.resize(parameters.size());
+  for (size_t i = 0; i < args.size(); ++i)
+    call.values[i] = args[i];
+  for (auto [key, value] : kwargs) {
+    const auto found = indexOf.find(key.cast<std::string>());
+    if (found == indexOf.end()) {
+      call.options[key] = value;
+      continue;
+    }
+    if (call.values[found->second])
+      throw py::type_error("kernel " + quoted(name) + " got multiple values for argument " +
+                           quoted(found->first));
+    call.values[found->second] = py::reinterpret_borrow<py::object>(value);
+  }
+  std::string missing;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!call.values[i])
+      call.values[i] = parameters[i].defaultValue;
+    if (!call.values[i])
+      missing += (missing.empty() ? "" : ", ") + quoted(parameters[i].name);
+  }
+  if (!missing.empty())
+    throw py::type_error("kernel " + quoted(name) + " is missing a value for " + missing);
+}
+
+void Dispatcher::classifyAll(Call &call) const {
+  call.arguments.resize(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].isConstexpr)
+      continue;
+    try {
+      call.arguments[i] = classify(call.values[i]);
+    } catch (const py::type_error &error) {
+      throw py::type_error("argument " + quoted(parameters[i].name) + ": " + error.what());
+    }
+    applyFixedType(call.arguments[i], parameters[i]);
+  }
+}
+
+void Dispatcher::chooseTarget(Call &call) const {
+  int host = -1, device = -1;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Argument &argument = call.arguments[i];
+    if (argument.kind != Argument::Kind::Pointer)
+      continue;
+    if (argument.place == Argument::Place::Host)
+      host = static_cast<int>(i);
+    if (argument.place != Argument::Place::Device)
+      continue;
+    if (device >= 0 && call.arguments[device].device != argument.device)
+      throw py::value_error("kernel " + quoted(name) +
+                            " got arrays of two devices: " + quoted(parameters[device].name) +
+                            " on device " + std::to_string(call.arguments[device].device) + ", " +
+                            quoted(parameters[i].name) + " on device " +
+                            std::to_string(argument.device));
+    device = static_cast<int>(i);
+  }
+  if (host >= 0 && device >= 0)
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (call.arguments[i].kind == Argument::Kind::Pointer &&
+          call.arguments[i].place == Argument::Place::Host && !isPinned(call.values[i]))
+        throw py::value_error("kernel " + quoted(name) + " got " +
+                              describe(call.values[i], parameters[i], "host") + " and " +
+                              describe(call.values[device], parameters[device], "device") +
+                              ": move one of them to the other's side");
+  const bool onCpu = device < 0 && (host >= 0 || deviceCount() == 0);
+  call.device = onCpu ? 0 : device >= 0 ? call.arguments[device].device : currentDevice();
+  call.target = onCpu ? "cpu" : targetOfDevice(call.device);
+}
+
+void Dispatcher::formKey(Call &call) const {
+  std::string &key = call.key;
+  key = call.target;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Argument &argument = call.arguments[i];
+    key += '|';
+    if (isConstantOne(argument, parameters[i]) && !parameters[i].isConstexpr) {
+      key += "one";
+    } else if (isConstant(argument, parameters[i])) {
+      appendConstantKey(key, call.values[i]);
+    } else {
+      key += argument.kind == Argument::Kind::Pointer ? "*" : "";
+      key += argument.dtype;
+      key += isMultipleOf16(argument, parameters[i]) ? "D" : "";
+    }
+  }
+  if (call.options.empty())
+    return;
+  std::map<std::string, py::object> sorted;
+  for (auto [option, value] : call.options)
+    sorted.emplace(option.cast<std::string>(), py::reinterpret_borrow<py::object>(value));
+  for (auto &[option, value] : sorted) {
+    key += '|' + option + '=';
+    py::isinstance<py::dict>(value) ? void(key += py::str(value).cast<std::string>())
+                                    : appendConstantKey(key, value);
+  }
+}
+
+Call Dispatcher::prepare(const py::args &args, const py::kwargs &kwargs) {
+  Call call;
+  call.dispatcher = shared_from_this();
+  bind(call, args, kwargs);
+  classifyAll(call);
+  chooseTarget(call);
+  formKey(call);
+  call.compiled = py::none();
+  if (auto found = kernels.find(call.key); found != kernels.end()) {
+    call.compiled = found->second.compiled;
+    call.kernel = found->second.kernel;
+  }
+  return call;
+}
+
+py::dict Call::named() const {
+  py::dict result;
+  for (size_t i = 0; i < values.size(); ++i)
+    result[py::str(dispatcher->parameters[i].name)] = values[i];
+  return result;
+}
+
+Specialization Call::specialization(const py::function &toConstant) const {
+  Specialization specialization;
+  for (size_t i = 0; i < values.size(); ++i) {
+    try {
+      specialization.args.push_back(
+          specOf(arguments[i], dispatcher->parameters[i], values[i], toConstant));
+    } catch (const py::type_error &error) {
+      throw py::type_error("argument " + quoted(dispatcher->parameters[i].name) + ": " +
+                           error.what());
+    }
+  }
+  return specialization;
+}
+
+void Call::adopt(py::object compiledKernel, Kernel found) {
+  compiled = std::move(compiledKernel);
+  kernel = std::move(found);
+  dispatcher->kernels[key] = {kernel, compiled};
+}
+
+std::vector<LaunchArg> Call::launchArguments() const {
+  std::vector<LaunchArg> result;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!isConstant(arguments[i], dispatcher->parameters[i]))
+      result.push_back(arguments[i].launch);
+  return result;
+}
+
+void Call::launch(py::handle grid) const {
+  const Grid extents = toGrid(grid);
+  const std::vector<LaunchArg> args = launchArguments();
+  LaunchOptions options;
+  const bool onCpu = target == "cpu";
+  if (!onCpu) {
+    options.device = device;
+    options.stream = currentStream(device);
+  }
+  const Result<void> done = [&] {
+    py::gil_scoped_release release;
+    return pantile::launch(kernel, extents, args, options);
+  }();
+  if (onCpu)
+    showWarnings(takeWarnings());
+  unwrap(done, "launch");
+}
+
+void bindDispatcher(py::module_ &module) {
+  py::class_<Parameter>(module, "Parameter")
+      .def(py::init([](std::string name, bool isConstexpr, bool value, bool alignment,
+                       bool constPointer, std::string fixedType, bool hasDefault,
+                       py::object defaultValue) {
+        return Parameter{std::move(name),
+                         isConstexpr,
+                         value,
+                         alignment,
+                         constPointer,
+                         std::move(fixedType),
+                         hasDefault ? std::move(defaultValue) : py::object()};
+      }));
+  py::class_<Call>(module, "Call")
+      .def_property_readonly("kernel", [](const Call &call) { return call.compiled; })
+      .def_property_readonly("options", [](const Call &call) { return call.options; })
+      .def_readonly("values", &Call::values)
+      .def_readonly("target", &Call::target)
+      .def_readonly("device", &Call::device)
+      .def_readonly("key", &Call::key)
+      .def("named", &Call::named)
+      .def("specialization", &Call::specialization)
+      .def("adopt", &Call::adopt)
+      .def("launch", &Call::launch);
+  py::class_<Dispatcher, std::shared_ptr<Dispatcher>>(module, "Dispatcher")
+      .def(py::init<std::string, std::vector<Parameter>>())
+      .def("prepare", &Dispatcher::prepare)
+      .def("clear", &Dispatcher::clear);
+}
+
+} // namespace pantile::python

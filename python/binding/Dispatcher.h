@@ -1,0 +1,75 @@
+//===- Dispatcher.h - from a call's arguments to a kernel -------------------------------===//
+// Needs: the GIL, but for the launch itself, which releases it.
+// Gives: one Dispatcher a jit function: binds arguments to parameters as Python does,
+//        classifies them, chooses the target, forms the specialisation key and finds the kernel
+//        compiled for it. A Call is one such launch on its way.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "Arguments.h"
+#include <memory>
+#include <pybind11/pybind11.h>
+#include <unordered_map>
+#include <vector>
+
+namespace pantile::python {
+
+/// One parameter of a jit function.
+struct Parameter {
+  std::string name;
+  bool isConstexpr = false;
+  bool specializeValue = true;     ///< ints equal to 1 become constants
+  bool specializeAlignment = true; ///< multiples of 16 are known as such
+  bool constPointer = false;
+  std::string fixedType;         ///< from an annotation; empty: by value
+  pybind11::object defaultValue; ///< null: required
+};
+
+class Dispatcher;
+
+/// One call: arguments bound and classified, kernel found or not.
+struct Call {
+  std::shared_ptr<Dispatcher> dispatcher;
+  std::vector<pybind11::object> values; ///< one a parameter
+  pybind11::dict options;               ///< keywords that are no parameters
+  std::vector<Argument> arguments;      ///< one a parameter; those of constexprs are unused
+  std::string target;
+  int device = 0;
+  std::string key;
+  pybind11::object compiled; ///< the Python object of the kernel; None on a miss
+  Kernel kernel;
+
+  pybind11::dict named() const;
+  Specialization specialization(const pybind11::function &toConstant) const;
+  void adopt(pybind11::object compiledKernel, Kernel found);
+  void launch(pybind11::handle grid) const;
+
+private:
+  std::vector<LaunchArg> launchArguments() const;
+};
+
+class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
+public:
+  Dispatcher(std::string name, std::vector<Parameter> parameters);
+  Call prepare(const pybind11::args &args, const pybind11::kwargs &kwargs);
+  void clear() { kernels.clear(); }
+
+  const std::string name;
+  const std::vector<Parameter> parameters;
+
+private:
+  friend struct Call;
+  struct Entry {
+    Kernel kernel;
+    pybind11::object compiled;
+  };
+  void bind(Call &call, const pybind11::args &args, const pybind11::kwargs &kwargs) const;
+  void classifyAll(Call &call) const;
+  void chooseTarget(Call &call) const;
+  void formKey(Call &call) const;
+  std::unordered_map<std::string, size_t> indexOf;
+  std::unordered_map<std::string, Entry> kernels;
+};
+
+void bindDispatcher(pybind11::module_ &module);
+
+} // namespace pantile::python

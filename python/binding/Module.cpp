@@ -1,0 +1,131 @@
+//===- Module.cpp - the extension module ------------------------------------------------===//
+// Gives: pantile._pantile: options, kernels, the compiler, devices. The dispatcher and the
+//        values have files of their own.
+// How: compilation releases the GIL; everything it needs was converted before.
+//===-----------------------------------------------------------------------------------===//
+#include "Dispatcher.h"
+#include "Errors.h"
+#include "Values.h"
+#include "pantile/Runtime.h"
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+Kernel compile(const std::shared_ptr<Program> &program, const Specialization &specialization,
+               const Options &options, const std::string &dumpDir, bool useCache,
+               const std::string &stopAfter) {
+  static const std::map<std::string, Stage> stages = {
+      {"ast", Stage::Ast},           {"tile", Stage::Tile},  {"layout", Stage::Layout},
+      {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},    {"llvm", Stage::Llvm},
+      {"ptx", Stage::Ptx},           {"cubin", Stage::Cubin}};
+  const auto stage = stages.find(stopAfter);
+  if (stage == stages.end())
+    throw py::value_error("there is no stage `" + stopAfter + "`");
+  Observe observe;
+  observe.dumpDir = dumpDir;
+  observe.useCache = useCache;
+  observe.stopAfter = stage->second;
+  // Never destroyed: threads of the program may still compile while Python shuts down.
+  static auto *compiler = new Compiler();
+  Result<Kernel> result = [&] {
+    py::gil_scoped_release release;
+    return compiler->compile(*program, specialization, options, observe);
+  }();
+  return unwrap(std::move(result));
+}
+
+void bindOptions(py::module_ &module) {
+  py::class_<Options>(module, "Options")
+      .def(py::init<>())
+      .def_readwrite("target", &Options::target)
+      .def_readwrite("num_warps", &Options::numWarps)
+      .def_readwrite("num_stages", &Options::numStages)
+      .def_readwrite("num_ctas", &Options::numCtas)
+      .def_readwrite("maxnreg", &Options::maxRegisters)
+      .def_readwrite("enable_fp_fusion", &Options::enableFpFusion)
+      .def_readwrite("debug", &Options::debug)
+      .def_readwrite("line_info", &Options::lineInfo)
+      .def_readwrite("input_precision", &Options::inputPrecision)
+      .def_readwrite("disabled_passes", &Options::disabledPasses);
+  py::class_<Specialization>(module, "Specialization")
+      .def(py::init<>())
+      .def("append",
+           [](Specialization &self, const std::string &text) {
+             self.args.push_back(unwrap(parseArgSpec(text)));
+           })
+      .def("append_constant", [](Specialization &self, py::handle value) {
+        ArgSpec spec;
+        spec.value = toConstValue(value);
+        self.args.push_back(std::move(spec));
+      });
+}
+
+py::bytes toBytes(const std::string &text) { return {text.data(), text.size()}; }
+
+void bindKernel(py::module_ &module) {
+  py::class_<Kernel>(module, "Kernel")
+      .def_property_readonly("name", [](const Kernel &kernel) { return kernel->name; })
+      .def_property_readonly("options", [](const Kernel &kernel) { return kernel->options; })
+      .def_property_readonly("text", [](const Kernel &kernel) { return kernel->text; })
+      .def_property_readonly("cubin", [](const Kernel &kernel) { return toBytes(kernel->cubin); })
+      .def_property_readonly("shared", [](const Kernel &kernel) { return kernel->sharedBytes; })
+      .def_property_readonly("num_warps", [](const Kernel &kernel) { return kernel->numWarps; })
+      .def_property_readonly("registers", [](const Kernel &kernel) { return kernel->registers; })
+      .def_property_readonly("spills", [](const Kernel &kernel) { return kernel->spills; })
+      .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
+      .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })
+      .def_property_readonly("timings", [](const Kernel &kernel) { return kernel->timings; })
+      .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; });
+  module.def("compile", &compile, py::arg("program"), py::arg("specialization"), py::arg("options"),
+             py::arg("dump_dir") = "", py::arg("use_cache") = true,
+             py::arg("stop_after") = "cubin");
+}
+
+py::dict describeDevice(int device) {
+  const DeviceInfo info = unwrap(deviceInfo(device), "launch");
+  py::dict result;
+  result["name"] = info.name;
+  result["target"] = info.target;
+  result["multiprocessor_count"] = info.multiprocessors;
+  result["max_shared_mem"] = info.maxSharedBytes;
+  result["max_num_regs"] = info.maxRegisters;
+  result["warpSize"] = info.warpSize;
+  result["sm_clock_rate"] = info.clockKHz;
+  result["mem_clock_rate"] = info.memoryClockKHz;
+  result["mem_bus_width"] = info.memoryBusBits;
+  result["l2_cache_size"] = info.l2Bytes;
+  return result;
+}
+
+void bindDevices(py::module_ &module) {
+  module.def("device_count", &deviceCount);
+  module.def("device_info", &describeDevice);
+  module.def("current_device", &currentDevice);
+  module.def("current_stream", &currentStream);
+  module.def("synchronize", [](int device) {
+    const Result<void> done = [&] {
+      py::gil_scoped_release release;
+      return synchronize(device);
+    }();
+    unwrap(done, "launch");
+  });
+  module.def("cache_directory", &cacheDirectory);
+  module.def("version_text", &versionText);
+  module.def("take_warnings", &takeWarnings);
+}
+
+} // namespace
+} // namespace pantile::python
+
+PYBIND11_MODULE(_pantile, module) {
+  using namespace pantile::python;
+  module.doc() = "the compiler and the runtime behind pantile";
+  bindValues(module);
+  bindOptions(module);
+  bindKernel(module);
+  bindDispatcher(module);
+  bindDevices(module);
+}
