@@ -1,0 +1,44 @@
+# A thin front: every target is one script or one call of CMake. `make demo` and `make test` set up
+# all that they need.
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+JOBS ?= $(shell scripts/jobs)
+
+.PHONY: demo test build debug setup format check-format install wheel gpu-pack clean
+
+demo: build
+	PYTHONPATH=python:build/python $(PYTHON) tutorials/03-matrix-multiplication.py --demo
+
+test: build
+	$(PYTHON) scripts/test
+
+setup:
+	scripts/setup
+
+build: setup
+	@[ -f build/build.ninja ] || cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+debug: setup
+	@[ -f build-debug/build.ninja ] || cmake --preset debug
+	cmake --build --preset debug -j $(JOBS)
+	$(PYTHON) scripts/test --build build-debug unit lit
+
+format: setup
+	scripts/check --fix
+
+check-format: setup
+	scripts/check
+
+PREFIX ?= /usr/local
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+wheel: setup
+	$(PYTHON) -m pip wheel --no-deps --no-build-isolation -w dist .
+
+gpu-pack: build
+	tests/gpu/pack
+
+clean:
+	rm -rf build build-debug build-wheel
