@@ -1,0 +1,29 @@
+//===- AxisBits.h - which bits of (register, lane, warp) run along one dimension ------------===//
+// Needs: a layout each of whose bases moves along one dimension only.
+// Gives: the bits that tell elements along `dim` apart, lightest first, replicas left out.
+// How:   reductions and scans work bit by bit: a register bit is arithmetic inside the thread, a
+//        lane bit a shuffle, a warp bit goes through shared memory.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "analysis/LinearLayout.h"
+
+namespace pantile {
+
+struct AxisBits {
+  enum Where { Reg, Lane, Warp };
+  struct Bit {
+    Where where;
+    int index;      // among the bits of its kind
+    int64_t weight; // distance of the two elements
+    int mask() const { return 1 << index; }
+  };
+  llvm::SmallVector<Bit, 12> bits;
+
+  static AxisBits of(const LinearLayout &layout, int dim);
+  /// The bits of one kind, as a mask over registers, lanes or warps.
+  int mask(Where where) const;
+  /// The same, of those lighter than bit `position`.
+  int maskBelow(Where where, size_t position) const;
+};
+
+} // namespace pantile

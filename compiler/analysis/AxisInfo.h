@@ -1,0 +1,74 @@
+//===- AxisInfo.h - what neighbours in a tile have in common ------------------===//
+// Needs: tile IR, before or after layouts are assigned.
+// Gives: for each dimension of every integer or pointer tile (scalars count as one element):
+//        contiguity, divisibility and constancy, all powers of two; and the value of constants.
+// How:   a walk in program order over structured control flow; loops repeat until their carried
+//        values settle, which they do because a join only ever lowers powers of two.
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_ANALYSIS_AXISINFO_H
+#define PANTILE_ANALYSIS_AXISINFO_H
+
+#include "analysis/LinearLayout.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir {
+class Operation;
+}
+
+namespace pantile {
+
+/// All of it is about aligned blocks: the elements whose index along a dimension lies between two
+/// neighbouring multiples of the block's length, whatever the other indices are.
+struct AxisInfo {
+  using PerDim = llvm::SmallVector<int64_t, 4>;
+
+  /// In each block of this length the values are v, v+1, v+2, ... Pointers count elements.
+  PerDim contiguity;
+  /// Divides the first value of every contiguous block. Pointers count bytes.
+  PerDim divisibility;
+  /// In each block of this length all values are equal.
+  PerDim constancy;
+  /// The value, where every element has the same known one.
+  std::optional<int64_t> constant;
+  bool nonNegative = false;
+
+  /// Nothing is known: 1 everywhere.
+  static AxisInfo unknown(size_t rank);
+  static AxisInfo ofConstant(int64_t value, llvm::ArrayRef<int64_t> shape);
+  /// What is true of both.
+  static AxisInfo join(const AxisInfo &a, const AxisInfo &b);
+
+  size_t rank() const { return contiguity.size(); }
+  /// Divides every value at an index along `dim` that is a multiple of `block`; a step of one
+  /// element changes the value by `step` (bytes of an element for pointers).
+  int64_t divisibilityAt(size_t dim, int64_t block, int64_t step = 1) const;
+  /// Divides all values.
+  int64_t divisibilityOfAll(int64_t step = 1) const;
+  std::string str() const;
+  bool operator==(const AxisInfo &) const = default;
+};
+
+/// The facts of one function or module. Values made later are unknown to it.
+class AxisInfoAnalysis {
+public:
+  explicit AxisInfoAnalysis(mlir::Operation *top);
+
+  const AxisInfo &of(mlir::Value value) const;
+
+  /// How many neighbours along `dim` one access through `ptr` can take: contiguous, aligned, with
+  /// one mask value, at most 16 bytes. `mask` may be null.
+  int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
+  /// The same, limited by the registers that `layout` keeps together.
+  int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
+
+private:
+  llvm::DenseMap<mlir::Value, AxisInfo> facts;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_ANALYSIS_AXISINFO_H

@@ -1,0 +1,364 @@
+//===- AxisInfoRules.cpp - what each operation does to the facts --------------===//
+// Needs: facts of the operands.
+// Gives: inferAxisInfo(), applyAxisHints().
+// How:   a small function a family of operations. Integer overflow is taken not to happen, as in
+//        the language; so is a remainder of a negative multiple of the divisor at the start of a
+//        block (`(x + arange) % M` wraps around an edge that nobody reaches from below).
+//===--------------------------------------------------------------------------===//
+#include "analysis/AxisInfoRules.h"
+
+#include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <algorithm>
+#include <bit>
+
+using namespace mlir;
+
+namespace pantile {
+
+namespace {
+using Operands = ArrayRef<const AxisInfo *>;
+
+constexpr int64_t maxDivisor = int64_t(1) << 30;
+
+int64_t capped(int64_t divisor) { return std::min(divisor, maxDivisor); }
+
+AxisInfo unknownOf(Value value) { return AxisInfo::unknown(axisShape(value.getType()).size()); }
+
+/// Equal inputs give equal outputs; true of every pure elementwise operation.
+AxisInfo elementwise(Value result, Operands operands) {
+  AxisInfo info = unknownOf(result);
+  for (size_t d = 0; d < info.rank(); ++d) {
+    int64_t constancy = axisShape(result.getType())[d];
+    for (const AxisInfo *operand : operands)
+      if (operand->rank() == info.rank())
+        constancy = std::min(constancy, operand->constancy[d]);
+    info.constancy[d] = constancy;
+  }
+  return info;
+}
+
+template <typename Fn>
+bool foldConstant(AxisInfo &info, Value result, const AxisInfo &a, const AxisInfo &b, Fn fn) {
+  if (!a.constant || !b.constant)
+    return false;
+  const std::optional<int64_t> value = fn(*a.constant, *b.constant);
+  if (value)
+    info = AxisInfo::ofConstant(*value, axisShape(result.getType()));
+  return value.has_value();
+}
+
+/// a + b, where a step of an element adds `step` to the left side and offsets are scaled by it.
+AxisInfo addition(Value result, const AxisInfo &a, const AxisInfo &b, int64_t step, bool isSub) {
+  AxisInfo info = elementwise(result, {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t left = std::min(a.contiguity[d], b.constancy[d]);
+    const int64_t right = isSub ? 1 : std::min(a.constancy[d], b.contiguity[d]);
+    const int64_t block = info.contiguity[d] = std::max(left, right);
+    info.divisibility[d] =
+        capped(std::min(a.divisibilityAt(d, block, step), b.divisibilityAt(d, block) * step));
+  }
+  info.nonNegative = !isSub && a.nonNegative && b.nonNegative;
+  if (step == 1)
+    foldConstant(info, result, a, b, [&](int64_t x, int64_t y) { return isSub ? x - y : x + y; });
+  return info;
+}
+
+AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
+  if (a.constant == 1)
+    return b;
+  if (b.constant == 1)
+    return a;
+  AxisInfo info = elementwise(result, {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d)
+    info.divisibility[d] = capped(std::max(a.divisibilityAt(d, 1), a.divisibilityOfAll()) *
+                                  std::max(b.divisibilityAt(d, 1), b.divisibilityOfAll()));
+  info.nonNegative = a.nonNegative && b.nonNegative;
+  foldConstant(info, result, a, b, [](int64_t x, int64_t y) { return x * y; });
+  return info;
+}
+
+/// Blocks of `a` along `d` that lie between neighbouring multiples of every value of `b`.
+int64_t blockInsideDivisor(const AxisInfo &a, const AxisInfo &b, size_t d) {
+  return std::min({a.contiguity[d], a.divisibility[d], b.divisibilityAt(d, 1), b.constancy[d]});
+}
+
+AxisInfo quotient(Value result, const AxisInfo &a, const AxisInfo &b, bool roundsDown) {
+  if (b.constant == 1)
+    return a;
+  AxisInfo info = elementwise(result, {&a, &b});
+  if (roundsDown || a.nonNegative)
+    for (size_t d = 0; d < info.rank(); ++d)
+      info.constancy[d] = std::max(info.constancy[d], blockInsideDivisor(a, b, d));
+  if (b.constant && *b.constant > 0)
+    for (size_t d = 0; d < info.rank(); ++d)
+      info.divisibility[d] = std::max<int64_t>(
+          1, std::has_single_bit(uint64_t(*b.constant)) ? a.divisibilityAt(d, 1) / *b.constant : 1);
+  info.nonNegative = a.nonNegative && b.nonNegative;
+  foldConstant(info, result, a, b, [&](int64_t x, int64_t y) -> std::optional<int64_t> {
+    if (y <= 0 || (x < 0 && roundsDown))
+      return std::nullopt;
+    return x / y;
+  });
+  return info;
+}
+
+AxisInfo remainder(Value result, const AxisInfo &a, const AxisInfo &b) {
+  AxisInfo info = elementwise(result, {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t block = info.contiguity[d] = blockInsideDivisor(a, b, d);
+    info.divisibility[d] = std::min(a.divisibilityAt(d, block), b.divisibilityAt(d, 1));
+  }
+  info.nonNegative = a.nonNegative;
+  foldConstant(info, result, a, b, [](int64_t x, int64_t y) -> std::optional<int64_t> {
+    return y > 0 ? std::optional(x % y) : std::nullopt;
+  });
+  return info;
+}
+
+/// x < n, with n a multiple of g, has one value for all x between two multiples of g.
+AxisInfo comparison(arith::CmpIOp op, const AxisInfo &a, const AxisInfo &b) {
+  using P = arith::CmpIPredicate;
+  const P p = op.getPredicate();
+  const bool leftRuns = p == P::slt || p == P::sge || p == P::ult || p == P::uge;
+  const bool rightRuns = p == P::sgt || p == P::sle || p == P::ugt || p == P::ule;
+  AxisInfo info = elementwise(op.getResult(), {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t block = leftRuns    ? blockInsideDivisor(a, b, d)
+                          : rightRuns ? blockInsideDivisor(b, a, d)
+                                      : 1;
+    info.constancy[d] = std::max(info.constancy[d], block);
+  }
+  return info;
+}
+
+AxisInfo choice(arith::SelectOp op, Operands operands) {
+  const AxisInfo &condition = *operands[0], &a = *operands[1], &b = *operands[2];
+  const bool whole = !isa<RankedTensorType>(op.getCondition().getType());
+  AxisInfo info = AxisInfo::join(a, b);
+  for (size_t d = 0; d < info.rank() && !whole; ++d) {
+    const int64_t block = std::min(info.contiguity[d], condition.constancy[d]);
+    info.divisibility[d] = info.divisibilityAt(d, block);
+    info.contiguity[d] = block;
+    info.constancy[d] = std::min(info.constancy[d], condition.constancy[d]);
+  }
+  return info;
+}
+
+AxisInfo bitwise(Operation *op, const AxisInfo &a, const AxisInfo &b) {
+  // x & (2^k - 1) is a remainder, and one that rounds down.
+  if (isa<arith::AndIOp>(op) && b.constant && *b.constant > 0 &&
+      std::has_single_bit(uint64_t(*b.constant) + 1))
+    return remainder(op->getResult(0), a,
+                     AxisInfo::ofConstant(*b.constant + 1, axisShape(op->getResult(0).getType())));
+  AxisInfo info = elementwise(op->getResult(0), {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t left = a.divisibilityAt(d, 1), right = b.divisibilityAt(d, 1);
+    info.divisibility[d] = isa<arith::AndIOp>(op) ? std::max(left, right) : std::min(left, right);
+  }
+  info.nonNegative = a.nonNegative && b.nonNegative;
+  return info;
+}
+
+AxisInfo shift(Operation *op, const AxisInfo &a, const AxisInfo &b) {
+  Value result = op->getResult(0);
+  if (!b.constant || *b.constant < 0 || *b.constant > 30)
+    return elementwise(result, {&a, &b});
+  const auto power = AxisInfo::ofConstant(int64_t(1) << *b.constant, axisShape(result.getType()));
+  return isa<arith::ShLIOp>(op) ? multiplication(result, a, power)
+                                : quotient(result, a, power, /*roundsDown=*/true);
+}
+
+AxisInfo extremum(Operation *op, const AxisInfo &a, const AxisInfo &b) {
+  const bool isMin = isa<arith::MinSIOp, arith::MinUIOp>(op);
+  AxisInfo info = elementwise(op->getResult(0), {&a, &b});
+  for (size_t d = 0; d < info.rank(); ++d)
+    info.divisibility[d] = std::min(a.divisibilityAt(d, 1), b.divisibilityAt(d, 1));
+  const bool isSigned = isa<arith::MinSIOp, arith::MaxSIOp>(op);
+  info.nonNegative = isMin || !isSigned ? a.nonNegative && b.nonNegative
+                                        : a.nonNegative || b.nonNegative;
+  if (isSigned)
+    foldConstant(info, op->getResult(0), a, b,
+                 [&](int64_t x, int64_t y) { return isMin ? std::min(x, y) : std::max(x, y); });
+  return info;
+}
+
+AxisInfo constant(arith::ConstantOp op) {
+  const auto shape = axisShape(op.getType());
+  if (auto scalar = dyn_cast<IntegerAttr>(op.getValue()))
+    return AxisInfo::ofConstant(scalar.getType().isInteger(1) ? scalar.getValue().getZExtValue()
+                                                             : scalar.getInt(),
+                                shape);
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense || !dense.isSplat())
+    return AxisInfo::unknown(shape.size());
+  if (auto integer = dyn_cast<IntegerType>(dense.getElementType())) {
+    const APInt value = dense.getSplatValue<APInt>();
+    return AxisInfo::ofConstant(integer.isInteger(1) ? value.getZExtValue() : value.getSExtValue(),
+                                shape);
+  }
+  AxisInfo info = AxisInfo::unknown(shape.size());
+  info.constancy.assign(shape.begin(), shape.end());
+  return info;
+}
+
+AxisInfo arange(ArangeOp op) {
+  AxisInfo info = AxisInfo::unknown(1);
+  const int64_t start = op.getStart();
+  info.contiguity[0] = axisShape(op.getType())[0];
+  info.divisibility[0] = start == 0 ? maxDivisor : capped(start & -start);
+  info.nonNegative = start >= 0;
+  return info;
+}
+
+AxisInfo splat(SplatOp op, const AxisInfo &scalar) {
+  const auto shape = axisShape(op.getType());
+  AxisInfo info = AxisInfo::unknown(shape.size());
+  info.constancy.assign(shape.begin(), shape.end());
+  info.divisibility.assign(shape.size(), scalar.divisibility[0]);
+  info.constant = scalar.constant;
+  info.nonNegative = scalar.nonNegative;
+  return info;
+}
+
+AxisInfo expandDims(ExpandDimsOp op, const AxisInfo &source) {
+  AxisInfo info = source;
+  const size_t axis = op.getAxis();
+  info.contiguity.insert(info.contiguity.begin() + axis, 1);
+  info.constancy.insert(info.constancy.begin() + axis, 1);
+  info.divisibility.insert(info.divisibility.begin() + axis,
+                           source.divisibilityOfAll(axisStep(op.getSrc().getType())));
+  return info;
+}
+
+AxisInfo broadcast(BroadcastOp op, const AxisInfo &source) {
+  AxisInfo info = source;
+  const auto from = axisShape(op.getSrc().getType()), to = axisShape(op.getType());
+  for (size_t d = 0; d < to.size(); ++d)
+    if (from[d] != to[d])
+      info.constancy[d] = to[d];
+  return info;
+}
+
+AxisInfo transposed(TransOp op, const AxisInfo &source) {
+  AxisInfo info = source;
+  for (auto [d, from] : llvm::enumerate(op.getOrder())) {
+    info.contiguity[d] = source.contiguity[from];
+    info.divisibility[d] = source.divisibility[from];
+    info.constancy[d] = source.constancy[from];
+  }
+  return info;
+}
+
+AxisInfo reinterpreted(Operation *op, const AxisInfo &source) {
+  const Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  if (axisStep(from) == axisStep(to))
+    return source;
+  AxisInfo info = elementwise(op->getResult(0), {&source});
+  std::fill(info.divisibility.begin(), info.divisibility.end(),
+            source.divisibilityOfAll(axisStep(from)));
+  return info;
+}
+
+/// Wider or narrower integers. A known constant is kept where the cast cannot change it.
+AxisInfo resized(Operation *op, const AxisInfo &source) {
+  AxisInfo info = source;
+  const bool isFlag = elementTypeOf(op->getOperand(0).getType()).isInteger(1);
+  const bool isZeroExtension = isa<arith::ExtUIOp>(op);
+  if (isa<arith::TruncIOp>(op) || (isFlag ? !isZeroExtension : isZeroExtension && !info.nonNegative))
+    info.constant.reset();
+  info.nonNegative = isZeroExtension || (source.nonNegative && isa<arith::ExtSIOp>(op) && !isFlag);
+  return info;
+}
+
+/// A tile of equal elements stays one under any cut.
+AxisInfo reshaped(ReshapeOp op, const AxisInfo &source) {
+  const auto shape = axisShape(op.getType());
+  AxisInfo info = AxisInfo::unknown(shape.size());
+  if (ArrayRef<int64_t>(source.constancy) == ArrayRef<int64_t>(axisShape(op.getSrc().getType())))
+    info.constancy.assign(shape.begin(), shape.end());
+  info.divisibility.assign(shape.size(), source.divisibilityOfAll(axisStep(op.getType())));
+  info.constant = source.constant;
+  info.nonNegative = source.nonNegative;
+  return info;
+}
+
+AxisInfo nonNegativeScalar() {
+  AxisInfo info = AxisInfo::unknown(1);
+  info.nonNegative = true;
+  return info;
+}
+} // namespace
+
+SmallVector<int64_t, 4> axisShape(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile || tile.getRank() == 0)
+    return {1};
+  return SmallVector<int64_t, 4>(tile.getShape());
+}
+
+int64_t axisStep(Type type) {
+  auto pointer = dyn_cast<PtrType>(elementTypeOf(type));
+  return pointer ? std::max<int64_t>(storageBits(pointer.getPointee()) / 8, 1) : 1;
+}
+
+AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
+  Value result = op->getResult(index);
+  auto rank = [&] { return axisShape(result.getType()).size(); };
+  return TypeSwitch<Operation *, AxisInfo>(op)
+      .Case([&](arith::ConstantOp c) { return constant(c); })
+      .Case<ProgramIdOp, NumProgramsOp>([&](auto) { return nonNegativeScalar(); })
+      .Case([&](ArangeOp a) { return arange(a); })
+      .Case([&](SplatOp s) { return splat(s, *operands[0]); })
+      .Case([&](ExpandDimsOp e) { return expandDims(e, *operands[0]); })
+      .Case([&](BroadcastOp b) { return broadcast(b, *operands[0]); })
+      .Case([&](TransOp t) { return transposed(t, *operands[0]); })
+      .Case([&](ReshapeOp r) { return reshaped(r, *operands[0]); })
+      .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>([&](auto) { return reinterpreted(op, *operands[0]); })
+      .Case([&](AddPtrOp a) {
+        return addition(result, *operands[0], *operands[1], axisStep(a.getType()), false);
+      })
+      .Case([&](arith::AddIOp) { return addition(result, *operands[0], *operands[1], 1, false); })
+      .Case([&](arith::SubIOp) { return addition(result, *operands[0], *operands[1], 1, true); })
+      .Case([&](arith::MulIOp) { return multiplication(result, *operands[0], *operands[1]); })
+      .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) {
+        return quotient(result, *operands[0], *operands[1], isa<arith::DivUIOp>(op));
+      })
+      .Case<arith::RemSIOp, arith::RemUIOp>(
+          [&](auto) { return remainder(result, *operands[0], *operands[1]); })
+      .Case<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(
+          [&](auto) { return shift(op, *operands[0], *operands[1]); })
+      .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
+          [&](auto) { return bitwise(op, *operands[0], *operands[1]); })
+      .Case<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
+          [&](auto) { return extremum(op, *operands[0], *operands[1]); })
+      .Case([&](arith::CmpIOp c) { return comparison(c, *operands[0], *operands[1]); })
+      .Case([&](arith::SelectOp s) { return choice(s, operands); })
+      .Case<arith::IndexCastOp, ConvertLayoutOp>([&](auto) { return *operands[0]; })
+      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+          [&](auto) { return resized(op, *operands[0]); })
+      .Default([&](Operation *other) {
+        const bool uniform = other->getNumOperands() > 0 && isPure(other) &&
+                             other->hasTrait<OpTrait::Elementwise>();
+        return uniform ? elementwise(result, operands) : AxisInfo::unknown(rank());
+      });
+}
+
+void applyAxisHints(Operation *op, AxisInfo &info) {
+  auto raise = [&](StringRef name, AxisInfo::PerDim &values) {
+    Attribute hint = op->getDiscardableAttr(name);
+    if (auto one = dyn_cast_or_null<IntegerAttr>(hint))
+      for (int64_t &value : values)
+        value = std::max(value, one.getInt());
+    if (auto many = dyn_cast_or_null<DenseI32ArrayAttr>(hint))
+      for (auto [value, promised] : llvm::zip(values, many.asArrayRef()))
+        value = std::max<int64_t>(value, promised);
+  };
+  raise(names::divisibility, info.divisibility);
+  raise(names::contiguity, info.contiguity);
+  raise(names::constancy, info.constancy);
+}
+
+} // namespace pantile

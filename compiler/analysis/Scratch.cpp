@@ -1,0 +1,99 @@
+//===- Scratch.cpp - shared memory that an operation needs for itself -----------------------===//
+#include "analysis/Scratch.h"
+#include "ir/Tile.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include <bit>
+
+using namespace mlir;
+using namespace pantile;
+
+namespace {
+int64_t elements(const LinearLayout &layout) {
+  int64_t count = 1;
+  for (int64_t extent : layout.shape())
+    count *= extent;
+  return count;
+}
+
+int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 16); }
+
+int64_t convertBytes(ConvertLayoutOp op) {
+  const unsigned bits = storageBits(elementTypeOf(op.getType()));
+  const LinearLayout to = layoutOf(op.getType());
+  if (conversionKind(layoutOf(op.getSrc().getType()), to, bits) != ConversionKind::Shared)
+    return 0;
+  return aligned(conversionScratch(to, bits).bytes());
+}
+
+int64_t reduceBytes(ReduceOp op) {
+  int64_t bytes = 0;
+  for (Value src : op.getSrcs())
+    bytes += reduceScratchBytes(layoutOf(src.getType()), op.getAxis(), storageBits(elementTypeOf(src.getType())));
+  return bytes;
+}
+
+int64_t scanBytes(ScanOp op) {
+  int64_t bytes = 0;
+  for (Value src : op.getSrcs()) {
+    const LinearLayout layout = layoutOf(src.getType());
+    const AxisBits axis = AxisBits::of(layout, op.getAxis());
+    for (size_t i = 0; i < axis.bits.size(); ++i)
+      if (axis.bits[i].where == AxisBits::Warp && (i == 0 || axis.bits[i - 1].where != AxisBits::Warp))
+        bytes += scanScratchBytes(layout, axis, i, storageBits(elementTypeOf(src.getType())));
+  }
+  return bytes;
+}
+
+/// The old values of an atomic reach replicas of the threads that did it through memory.
+int64_t atomicBytes(Value result) {
+  if (result.use_empty())
+    return 0;
+  const int64_t bytes = storageBits(elementTypeOf(result.getType())) / 8;
+  if (!isa<RankedTensorType>(result.getType()))
+    return aligned(bytes);
+  const LinearLayout layout = layoutOf(result.getType());
+  const LinearLayout::FreeBits free = layout.freeBits();
+  return free.lane | free.warp ? aligned(elements(layout) * bytes) : 0;
+}
+} // namespace
+
+ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits) {
+  if (from.sameThreads(to))
+    return ConversionKind::Registers;
+  const auto plan = from.shufflePlan(to);
+  // A trip through shared memory costs a store, a load and two barriers; up to 32 shuffles are
+  // cheaper.
+  if (plan && bits <= 32 && (plan->numShuffles() <= 8 || (plan->regChoices.size() == 1 && plan->numShuffles() <= 32)))
+    return ConversionKind::Shuffles;
+  return ConversionKind::Shared;
+}
+
+SharedLayout pantile::conversionScratch(const LinearLayout &to, unsigned bits) {
+  llvm::SmallVector<int, 4> order{to.fastestDim()};
+  for (int d = to.rank() - 1; d >= 0; --d)
+    if (d != order[0])
+      order.push_back(d);
+  return SharedLayout::forOperand(to.shape(), bits, order);
+}
+
+int64_t pantile::reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits) {
+  const int warps = std::popcount(static_cast<unsigned>(AxisBits::of(layout, axis).mask(AxisBits::Warp)));
+  if (warps == 0)
+    return 0;
+  return aligned((elements(layout) / layout.shape()[axis] << warps) * bits / 8);
+}
+
+int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first, unsigned bits) {
+  const int groups = layout.numRegs() >> std::popcount(static_cast<unsigned>(axis.maskBelow(AxisBits::Reg, first)));
+  return aligned(int64_t(groups) * layout.numLanes() * layout.numWarps() * bits / 8);
+}
+
+int64_t pantile::scratchBytes(Operation *op) {
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case([](ConvertLayoutOp op) { return convertBytes(op); })
+      .Case([](ReduceOp op) { return reduceBytes(op); })
+      .Case([](ScanOp op) { return scanBytes(op); })
+      .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
+      .Default(int64_t(0));
+}

@@ -1,0 +1,33 @@
+//===- Scratch.h - shared memory that an operation needs for itself -------------------------===//
+// Needs: operations with layouts.
+// Gives: scratchBytes(), which AllocateShared reserves, and the plans behind it, which the code
+//        generator follows.
+// How:   one function decides, both ask it. Inside such an operation the code generator places
+//        the barriers between its own writes and reads; before the first write and after the
+//        last read InsertBarriers does.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "analysis/AxisBits.h"
+#include "analysis/SharedLayout.h"
+
+namespace mlir {
+class Operation;
+}
+
+namespace pantile {
+
+/// How a layout conversion moves data: inside a thread, inside a warp, or through shared memory.
+enum class ConversionKind { Registers, Shuffles, Shared };
+ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
+/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`.
+SharedLayout conversionScratch(const LinearLayout &to, unsigned bits);
+
+/// Bytes of one operand's partial results, when several warps share the reduced dimension.
+int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
+/// Bytes of one operand's block totals for one run of warp bits of a scan that starts at bit `first`.
+int64_t scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first, unsigned bits);
+
+/// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of 128.
+int64_t scratchBytes(mlir::Operation *op);
+
+} // namespace pantile
