@@ -3,6 +3,7 @@
 function(pantile_library name)
   cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;NEEDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY PANTILE_ARCHIVES ${name})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/compiler ${CMAKE_SOURCE_DIR}/compiler/include
                                             ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/compiler)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})

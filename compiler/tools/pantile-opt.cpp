@@ -4,8 +4,10 @@
 //===-----------------------------------------------------------------------------------===//
 #include "RegisterAll.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "support/Debug.h"
 
 int main(int argc, char **argv) {
+  pantile::enableDebugTopics();
   mlir::DialectRegistry registry;
   pantile::registerDialects(registry);
   pantile::registerPasses();
