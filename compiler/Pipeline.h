@@ -1,0 +1,20 @@
+//===- Pipeline.h - the passes over the tile IR, in order -------------------------------===//
+#pragma once
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LogicalResult.h"
+#include "pantile/Options.h"
+#include <functional>
+
+namespace pantile {
+
+/// Called after each pass with its name ("tile-assign-layouts") and the module.
+using PassObserver = std::function<void(llvm::StringRef pass, mlir::ModuleOp module)>;
+
+/// Simplifies layout-free tile IR: what both the CPU and the GPU start from.
+mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options, const PassObserver &observe = {});
+
+/// Layout-free tile IR to what `lower` takes. Stops early at Stage::Layout, Pipeline or Mma.
+mlir::LogicalResult runGpuPasses(mlir::ModuleOp module, const Options &options, Stage stopAfter,
+                                 const PassObserver &observe = {});
+
+} // namespace pantile

@@ -1,0 +1,55 @@
+//===- Passes.td - every pass over the tile IR ------------------------------------------===//
+// Declared here, called in Pipeline.cpp, written in one .cpp, tested by one .mlir of the same stem.
+//===-----------------------------------------------------------------------------------===//
+#ifndef PANTILE_PASSES
+#define PANTILE_PASSES
+include "mlir/Pass/PassBase.td"
+
+def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
+  let summary = "choose the instruction of each dot";
+  let description = [{
+    Sets `mma` on every `tile.dot`: wgmma where the target and the shape allow it, else mma.sync, else fma.
+  }];
+}
+def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "give every tile a layout";
+  let description = [{
+    Loads, stores and dots fix layouts, what is cheap is made again where another layout asks for it, and the rest is converted.
+  }];
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
+}
+def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
+  let summary = "put the operands of tensor-core dots into shared memory";
+  let description = [{
+    A wgmma dot becomes `nv.wgmma` on buffers. In loops, the operand of an mma.sync dot goes through a buffer too, so that
+    its load can be made asynchronous.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
+  let summary = "decide which staged loads of a loop are prefetched, how far, and through how many slots";
+  let description = [{
+    Marks each staged store with `nv.prefetch` (vector bytes of its cp.async) and the loop with `nv.distance` and `nv.slots`.
+    A load that cannot be prefetched gets a remark that says why.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
+  let summary = "turn marked loads into asynchronous copies issued iterations ahead";
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
+def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
+  let summary = "remove loop-carried values that only feed themselves";
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
+  let summary = "give each buffer and each operation's scratch its place in shared memory";
+  let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
+  let summary = "order the threads' accesses to shared memory";
+  let description = "A forward data-flow analysis of what is read and written since the last barrier.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+#endif

@@ -1,0 +1,89 @@
+//===- AllocateShared.cpp - places in shared memory --------------------------------------===//
+// Needs: nothing reserves shared memory later.
+// Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
+//        `nv.shared_bytes` of the module.
+// How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
+//        scratch during its one operation. Largest first, each takes the lowest place that is free
+//        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "ir/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_ALLOCATESHARED
+#include "passes/Passes.h.inc"
+namespace {
+
+struct Reservation {
+  Operation *op;
+  int64_t bytes, alignment;
+  int begin, end; ///< first and last operation of its life
+  int64_t offset = 0;
+
+  bool meets(const Reservation &other) const { return begin <= other.end && other.begin <= end; }
+};
+
+int64_t ringBytes(nv::BufferType type) {
+  int64_t alignment = sharedLayoutOf(type).alignment();
+  return type.getSlots() * llvm::alignTo(type.getSlotBytes(), alignment);
+}
+
+SmallVector<Reservation> collect(ModuleOp module) {
+  llvm::DenseMap<Operation *, int> number;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) { number.insert({op, static_cast<int>(number.size())}); });
+  SmallVector<Reservation> all;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    int at = number[op];
+    if (auto alloc = dyn_cast<nv::AllocOp>(op)) {
+      int end = number[&op->getBlock()->back()];
+      for (Operation *user : op->getUsers())
+        if (isa<nv::DeallocOp>(user))
+          end = number[user];
+      all.push_back({op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
+    } else if (int64_t bytes = scratchBytes(op)) {
+      all.push_back({op, bytes, 128, at, at});
+    }
+  });
+  return all;
+}
+
+/// The lowest aligned offset where `next` meets none of `placed`.
+int64_t lowestFree(const Reservation &next, ArrayRef<Reservation> placed) {
+  SmallVector<const Reservation *> neighbours;
+  for (const Reservation &other : placed)
+    if (next.meets(other))
+      neighbours.push_back(&other);
+  llvm::sort(neighbours, [](auto *a, auto *b) { return a->offset < b->offset; });
+  int64_t offset = 0;
+  for (const Reservation *other : neighbours) {
+    if (offset + next.bytes <= other->offset)
+      break;
+    offset = std::max(offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, next.alignment)));
+  }
+  return offset;
+}
+
+struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
+  void runOnOperation() override {
+    SmallVector<Reservation> all = collect(getOperation());
+    llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
+    Builder builder(&getContext());
+    int64_t total = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i].offset = lowestFree(all[i], ArrayRef(all).take_front(i));
+      total = std::max(total, all[i].offset + all[i].bytes);
+      if (auto alloc = dyn_cast<nv::AllocOp>(all[i].op))
+        alloc.setOffset(static_cast<int32_t>(all[i].offset));
+      else
+        all[i].op->setAttr(names::scratch, builder.getI32IntegerAttr(static_cast<int32_t>(all[i].offset)));
+    }
+    getOperation()->setAttr(names::sharedBytes, builder.getI32IntegerAttr(static_cast<int32_t>(total)));
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,155 @@
+//===- InsertBarriers.cpp - order the threads' accesses to shared memory ----------------===//
+// Needs: AllocateShared ran: every buffer and scratch has its bytes.
+// Gives: between two accesses to the same bytes, one of them a write, all threads have met.
+// How:   a forward walk carries the accesses since the last barrier. An operation that clashes
+//        with one of them gets a barrier before it. A loop body is walked twice, the second time
+//        with what its own end leaves open; the branches of an `if` are joined. Operations that
+//        work through scratch contain a barrier between their writing and their reading, so only
+//        the reading stays open behind them. The accesses to a ring are ordered by its loop
+//        (ExpandPipeline); only its birth and its end count here.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/StagedLoad.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_INSERTBARRIERS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Bytes [begin, end) read or written.
+struct Access {
+  int64_t begin, end;
+  bool write;
+  bool clashes(const Access &other) const { return (write || other.write) && begin < other.end && other.begin < end; }
+  bool operator==(const Access &) const = default;
+};
+using Open = SmallVector<Access>;
+
+void join(Open &into, const Open &from) {
+  for (const Access &access : from)
+    if (!llvm::is_contained(into, access))
+      into.push_back(access);
+}
+
+nv::AllocOp allocOf(Value buffer) {
+  while (Operation *op = buffer.getDefiningOp()) {
+    if (auto alloc = dyn_cast<nv::AllocOp>(op))
+      return alloc;
+    buffer = op->getOperand(0); // nv.slot, nv.buffer_trans
+  }
+  return {};
+}
+
+Access bytesOf(nv::AllocOp alloc, bool write) {
+  int64_t begin = *alloc.getOffset();
+  return {begin, begin + alloc.getType().getSlots() * static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(), 16)), write};
+}
+
+/// What an operation touches before and after the barrier that it contains, if any.
+struct Effects {
+  Open before, after;
+  bool containsBarrier = false;
+};
+
+void addBuffer(Effects &effects, Value buffer, bool write) {
+  nv::AllocOp alloc = allocOf(buffer);
+  if (!alloc->hasAttr(names::ring))
+    effects.before.push_back(bytesOf(alloc, write));
+}
+
+Effects effectsOf(Operation *op) {
+  Effects effects;
+  if (auto scratch = op->getAttrOfType<IntegerAttr>(names::scratch)) {
+    int64_t begin = scratch.getInt(), end = begin + scratchBytes(op);
+    effects.before.push_back({begin, end, true});
+    effects.after.push_back({begin, end, false});
+    effects.containsBarrier = true;
+  } else if (isa<nv::BarrierOp, BarrierOp>(op)) {
+    effects.containsBarrier = true;
+  } else if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && alloc->hasAttr(names::ring)) {
+    effects.before.push_back(bytesOf(alloc, true));
+  } else if (auto dealloc = dyn_cast<nv::DeallocOp>(op); dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::ring)) {
+    effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
+  } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
+    addBuffer(effects, store.getBuffer(), true);
+  } else if (auto load = dyn_cast<nv::LocalLoadOp>(op)) {
+    addBuffer(effects, load.getBuffer(), false);
+  } else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op)) {
+    addBuffer(effects, copy.getBuffer(), true);
+  } else if (auto wgmma = dyn_cast<nv::WgmmaOp>(op)) {
+    addBuffer(effects, wgmma.getRhs(), false);
+    if (isa<nv::BufferType>(wgmma.getLhs().getType()))
+      addBuffer(effects, wgmma.getLhs(), false);
+  }
+  return effects;
+}
+
+class BarrierInserter {
+public:
+  void visit(Region &region, Open &open) {
+    for (Block &block : region)
+      for (Operation &op : llvm::make_early_inc_range(block))
+        visit(&op, open);
+  }
+
+private:
+  void visit(Operation *op, Open &open) {
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      return visitLoop(op, open);
+    if (isa<scf::IfOp>(op))
+      return visitBranches(op, open);
+    Effects effects = effectsOf(op);
+    auto clashes = [&](const Access &access) { return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); }); };
+    if (llvm::any_of(effects.before, clashes)) {
+      OpBuilder builder(op);
+      nv::BarrierOp::create(builder, op->getLoc());
+      open.clear();
+    }
+    if (effects.containsBarrier)
+      open.clear();
+    else if (!isRingBirth(op))
+      join(open, effects.before);
+    join(open, effects.after);
+  }
+
+  /// Nothing is written by reserving a ring; its bytes only had to be free.
+  static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
+
+  void visitLoop(Operation *loop, Open &open) {
+    for (int round = 0; round < 2; ++round) {
+      Open body = open;
+      for (Region &region : loop->getRegions())
+        visit(region, body);
+      join(open, body);
+    }
+  }
+
+  void visitBranches(Operation *branch, Open &open) {
+    Open merged = branch->getNumRegions() < 2 || branch->getRegion(1).empty() ? open : Open();
+    for (Region &region : branch->getRegions()) {
+      Open body = open;
+      visit(region, body);
+      join(merged, body);
+    }
+    open = merged;
+  }
+};
+
+struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {
+  void runOnOperation() override {
+    getOperation().walk([](func::FuncOp function) {
+      Open open;
+      BarrierInserter().visit(function.getBody(), open);
+    });
+  }
+};
+} // namespace
+} // namespace pantile

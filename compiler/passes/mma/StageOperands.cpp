@@ -1,0 +1,137 @@
+//===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
+// Needs: layouts; every dot carries `mma`.
+// Gives: a wgmma dot is `nv.wgmma` on buffers, waited for at once. Inside a loop, the operand of
+//        an mma.sync dot that comes from a load passes through a buffer, so that the load can
+//        become an asynchronous copy.
+// How:   an operand is followed back through conversions and transposes to the value that holds
+//        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
+//        and the transposes are done on the view of the buffer.
+//===------------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_STAGEOPERANDS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Where a dot operand comes from: `value`, seen transposed or not.
+struct OperandSource {
+  Value value;
+  bool transposed = false;
+};
+
+OperandSource sourceOf(Value operand) {
+  OperandSource source{operand};
+  while (true) {
+    if (auto convert = source.value.getDefiningOp<ConvertLayoutOp>()) {
+      source.value = convert.getSrc();
+    } else if (auto trans = source.value.getDefiningOp<TransOp>(); trans && trans.getSrc().getType().getRank() == 2) {
+      source.value = trans.getSrc();
+      source.transposed ^= trans.getOrder()[0] == 1;
+    } else {
+      return source;
+    }
+  }
+}
+
+nv::BufferType bufferTypeFor(RankedTensorType tile) {
+  int fastest = layoutOf(tile).fastestDim();
+  int order[2] = {fastest, 1 - fastest};
+  SharedLayout shared = SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
+  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), SmallVector<int32_t>(shared.order().begin(), shared.order().end()),
+                                      shared.swizzle());
+  return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
+}
+
+nv::BufferType transposedType(nv::BufferType type) {
+  auto order = type.getSwizzle().getOrder();
+  auto swizzle = nv::SwizzleAttr::get(type.getContext(), {1 - order[0], 1 - order[1]}, type.getSwizzle().getSpan());
+  return nv::BufferType::get(type.getContext(), type.getSlots(), {type.getShape()[1], type.getShape()[0]},
+                             type.getElementType(), swizzle);
+}
+
+/// A buffer that holds one operand before `dot`, and the view of it that the dot reads.
+struct Staged {
+  nv::AllocOp alloc;
+  Value view;
+};
+
+Staged stage(OpBuilder &builder, Location loc, OperandSource source) {
+  auto tile = cast<RankedTensorType>(source.value.getType());
+  auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile), IntegerAttr());
+  nv::LocalStoreOp::create(builder, loc, source.value, alloc);
+  Value view = alloc;
+  if (source.transposed)
+    view = nv::BufferTransOp::create(builder, loc, transposedType(alloc.getType()), view);
+  return {alloc, view};
+}
+
+void stageWgmma(DotOp dot) {
+  OpBuilder builder(dot);
+  Location loc = dot.getLoc();
+  Staged lhs = stage(builder, loc, sourceOf(dot.getLhs())), rhs = stage(builder, loc, sourceOf(dot.getRhs()));
+  nv::FenceAsyncOp::create(builder, loc);
+  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(), *dot.getMma(), UnitAttr());
+  auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(), 0);
+  nv::DeallocOp::create(builder, loc, lhs.alloc);
+  nv::DeallocOp::create(builder, loc, rhs.alloc);
+  dot.replaceAllUsesWith(wait.getResult(0));
+  dot.erase();
+}
+
+/// An operand worth a buffer: a load of the same loop body, in elements that ldmatrix or cp.async can move.
+bool isStreamed(DotOp dot, OperandSource source) {
+  auto load = source.value.getDefiningOp<LoadOp>();
+  return load && load->getBlock() == dot->getBlock() && isa<scf::ForOp>(dot->getParentOp());
+}
+
+void stageMmaSync(DotOp dot) {
+  if (dot.getType().getRank() != 2)
+    return;
+  OpBuilder builder(dot);
+  for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
+    OperandSource source = sourceOf(operand->get());
+    if (!isStreamed(dot, source))
+      continue;
+    Staged staged = stage(builder, dot.getLoc(), source);
+    operand->set(nv::LocalLoadOp::create(builder, dot.getLoc(), operand->get().getType(), staged.view));
+    nv::DeallocOp::create(builder, dot.getLoc(), staged.alloc);
+  }
+}
+
+struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
+  void runOnOperation() override {
+    SmallVector<DotOp> dots;
+    getOperation().walk([&](DotOp dot) { dots.push_back(dot); });
+    for (DotOp dot : dots) {
+      if (!dot.getMma())
+        continue;
+      if (dot.getMma()->getKind() == MmaKind::Wgmma)
+        stageWgmma(dot);
+      else if (dot.getMma()->getKind() == MmaKind::MmaSync)
+        stageMmaSync(dot);
+    }
+    eraseUnusedViews();
+  }
+
+private:
+  /// Conversions and transposes that only led to a dot.
+  void eraseUnusedViews() {
+    SmallVector<Operation *> views;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ConvertLayoutOp, TransOp>(op))
+        views.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(views))
+      if (op->use_empty())
+        op->erase();
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,239 @@
+//===- ExpandPipeline.cpp - asynchronous copies, iterations ahead of their use ----------===//
+// Needs: ScheduleLoops' marks.
+// Gives: each marked load is an `nv.copy_async` into a ring of slots, issued `distance`
+//        iterations early; the loop itself orders the accesses to its rings (`nv.ring`).
+// How:   1. Rings are reserved before the loop. 2. The prologue copies for iterations
+//        0 .. distance-1, each under the condition that the iteration exists. 3. An iteration
+//        waits for its own copies (distance-1 younger groups may be under way), meets the other
+//        threads, and reads its slot; the copies for iteration i + distance go to the slot that
+//        iteration i - (slots - distance) read, which all threads have left since: they passed
+//        this barrier after their last product on it was done. 4. After the loop everything is
+//        drained and the rings end. Addresses ahead are computed by a second copy of the
+//        operations that they need, with loop-carried values of their own.
+//===------------------------------------------------------------------------------------===//
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/StagedLoad.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_EXPANDPIPELINE
+#include "passes/Passes.h.inc"
+namespace {
+
+class Expander {
+public:
+  explicit Expander(scf::ForOp loop)
+      : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)), slots(intAttr(names::slots)),
+        inFlight(intAttr(names::inFlight)) {
+    SmallVector<Value> roots;
+    for (const StagedLoad &candidate : findStagedLoads(loop)) {
+      if (!candidate.store->hasAttr(names::prefetch))
+        continue;
+      staged.push_back(candidate);
+      roots.push_back(candidate.load.getPtr());
+      if (candidate.load.getMask())
+        roots.push_back(candidate.load.getMask());
+    }
+    slice = *addressSlice(loop, roots);
+  }
+
+  void run() {
+    reserveRings();
+    issuePrologue();
+    buildLoop();
+    finish();
+  }
+
+private:
+  int intAttr(StringRef name) { return static_cast<int>(loop->getAttrOfType<IntegerAttr>(name).getInt()); }
+
+  Value constant(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  }
+  Value index(int value) { return constant(builder.getI32Type(), value); }
+
+  void reserveRings() {
+    for (const StagedLoad &load : staged) {
+      nv::BufferType slot = load.alloc.getType();
+      auto type = nv::BufferType::get(slot.getContext(), slots, slot.getShape(), slot.getElementType(), slot.getSwizzle());
+      auto ring = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
+      ring->setAttr(names::ring, builder.getUnitAttr());
+      rings.push_back(ring);
+    }
+  }
+
+  /// `iterations` x step.
+  Value steps(int iterations) {
+    return arith::MulIOp::create(builder, loc, loop.getStep(), constant(loop.getStep().getType(), iterations));
+  }
+
+  /// Whether an iteration `ahead` (a distance in units of the induction variable) from `iv` exists. Written so that nothing
+  /// overflows near the end of the integer range.
+  Value exists(Value iv, Value ahead) {
+    Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
+    auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
+    return arith::CmpIOp::create(builder, loc, predicate, left, ahead);
+  }
+
+  Value slotOf(Value ring, Value at) {
+    auto type = cast<nv::BufferType>(ring.getType()).getSlotType();
+    return nv::SlotOp::create(builder, loc, type, ring, at);
+  }
+
+  /// Clones the address computation under `mapping` and issues the copies of one iteration as one group.
+  void issueCopies(IRMapping &mapping, Value enable, Value slot) {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (slice.ops.contains(&op))
+        builder.clone(op, mapping);
+    for (auto [load, ring] : llvm::zip(staged, rings)) {
+      Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
+      nv::CopyAsyncOp::create(builder, load.load.getLoc(), mapping.lookupOrDefault(load.load.getPtr()), slotOf(ring, slot), mask,
+                              enable, cast<IntegerAttr>(load.store->getAttr(names::prefetch)));
+    }
+    nv::CommitOp::create(builder, loc);
+  }
+
+  /// The carried values of the address computation, one iteration on.
+  SmallVector<Value> advanced(const IRMapping &mapping) {
+    SmallVector<Value> next;
+    for (unsigned carried : slice.carried)
+      next.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[carried]));
+    return next;
+  }
+
+  IRMapping mappingAhead(Value iv, ValueRange carried) {
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), iv);
+    for (auto [argument, value] : llvm::zip(slice.carried, carried))
+      mapping.map(loop.getRegionIterArg(argument), value);
+    return mapping;
+  }
+
+  void issuePrologue() {
+    for (unsigned carried : slice.carried)
+      ahead.push_back(loop.getInitArgs()[carried]);
+    for (int iteration = 0; iteration < distance; ++iteration) {
+      Value offset = steps(iteration);
+      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), offset);
+      IRMapping mapping = mappingAhead(iv, ahead);
+      issueCopies(mapping, exists(loop.getLowerBound(), offset), index(iteration));
+      ahead = advanced(mapping);
+    }
+  }
+
+  void buildLoop() {
+    Value stepsAhead = steps(distance);
+    SmallVector<Value> inits(loop.getInitArgs());
+    inits.append(ahead);
+    inits.append({index(0), index(distance % slots)});
+    pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits, nullptr,
+                                   loop.getUnsignedCmp());
+    if (!pipelined.getBody()->empty())
+      pipelined.getBody()->getTerminator()->erase();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(pipelined.getBody());
+    unsigned own = loop.getNumRegionIterArgs(), extra = ahead.size();
+    ValueRange args = pipelined.getRegionIterArgs();
+    Value readSlot = args[own + extra], writeSlot = args[own + extra + 1];
+
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), pipelined.getInductionVar());
+    mapping.map(loop.getRegionIterArgs(), args.take_front(own));
+    enterIteration(mapping, readSlot);
+    auto issue = [&] {
+      Value iv = arith::AddIOp::create(builder, loc, pipelined.getInductionVar(), stepsAhead);
+      IRMapping copies = mappingAhead(iv, args.slice(own, extra));
+      issueCopies(copies, exists(pipelined.getInductionVar(), stepsAhead), writeSlot);
+      ahead = advanced(copies);
+    };
+    cloneBody(mapping, issue);
+
+    SmallVector<Value> yields;
+    for (Value value : loop.getYieldedValues())
+      yields.push_back(mapping.lookupOrDefault(value));
+    yields.append(ahead);
+    yields.append({nextSlot(readSlot), nextSlot(writeSlot)});
+    scf::YieldOp::create(builder, loc, yields);
+  }
+
+  /// This iteration's copies have landed, for every thread.
+  void enterIteration(IRMapping &mapping, Value readSlot) {
+    nv::WaitOp::create(builder, loc, distance - 1);
+    if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+      nv::FenceAsyncOp::create(builder, loc);
+    nv::BarrierOp::create(builder, loc);
+    for (auto [load, ring] : llvm::zip(staged, rings))
+      mapping.map(load.alloc.getBuffer(), slotOf(ring, readSlot));
+  }
+
+  /// Copies for later iterations go between the issue of a product and the wait for it, else first.
+  void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
+    llvm::DenseSet<Operation *> dropped;
+    bool allInRings = true;
+    for (const StagedLoad &load : staged)
+      dropped.insert({load.load, load.store, load.alloc});
+    for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
+      allInRings &= dropped.contains(store);
+    bool issued = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
+    if (issued)
+      issue();
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      auto dealloc = dyn_cast<nv::DeallocOp>(op);
+      if (dropped.contains(&op) || (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
+          (allInRings && isa<nv::FenceAsyncOp>(op)))
+        continue;
+      if (isa<nv::WgmmaWaitOp>(op) && !std::exchange(issued, true))
+        issue();
+      Operation *clone = builder.clone(op, mapping);
+      if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone); wait && inFlight)
+        wait.setPending(inFlight);
+    }
+  }
+
+  Value nextSlot(Value slot) {
+    Value next = arith::AddIOp::create(builder, loc, slot, index(1));
+    Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(slots));
+    return arith::SelectOp::create(builder, loc, wraps, index(0), next);
+  }
+
+  void finish() {
+    nv::WaitOp::create(builder, loc, 0);
+    for (auto [i, result] : llvm::enumerate(loop.getResults())) {
+      Value value = pipelined.getResult(i);
+      auto wait = loop.getYieldedValues()[i].getDefiningOp<nv::WgmmaWaitOp>();
+      if (inFlight && wait)
+        value = nv::WgmmaWaitOp::create(builder, loc, value.getType(), value, 0).getResult(0);
+      result.replaceAllUsesWith(value);
+    }
+    for (Value ring : rings)
+      nv::DeallocOp::create(builder, loc, ring);
+    loop.erase();
+  }
+
+  scf::ForOp loop, pipelined;
+  OpBuilder builder;
+  Location loc;
+  int distance, slots, inFlight;
+  SmallVector<StagedLoad> staged;
+  AddressSlice slice;
+  SmallVector<Value> rings;
+  SmallVector<Value> ahead; ///< carried values of the address computation, `distance` iterations on
+};
+
+struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(names::distance))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops)
+      Expander(loop).run();
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,117 @@
+//===- ScheduleLoops.cpp - decide which loads of a loop are prefetched ------------------===//
+// Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
+// Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
+//        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
+// How:   a staged load qualifies when its addresses can be computed ahead of time and its
+//        vectors are at least 4 bytes. With num_stages = s there are s slots and copies run
+//        s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next iteration
+//        keeps one product under way: its slot is free one iteration later, so there is one slot
+//        more, or, where shared memory is short, one iteration less of distance.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/AxisInfo.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/StagedLoad.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_SCHEDULELOOPS
+#include "passes/Passes.h.inc"
+namespace {
+
+struct Schedule {
+  int distance = 0, slots = 0, inFlight = 0;
+};
+
+int64_t slotBytes(ArrayRef<StagedLoad> loads) {
+  int64_t bytes = 0;
+  for (const StagedLoad &load : loads)
+    bytes += load.alloc.getType().getSlotBytes();
+  return bytes;
+}
+
+/// True when the loop's only product is added up from iteration to iteration and not looked at in between.
+bool canKeepProductInFlight(scf::ForOp loop) {
+  auto products = llvm::to_vector(loop.getBody()->getOps<nv::WgmmaOp>());
+  if (products.size() != 1 || !products[0]->hasOneUse())
+    return false;
+  auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
+  if (!wait || !wait->hasOneUse())
+    return false;
+  OpOperand &use = *wait->use_begin();
+  return use.getOwner() == loop.getBody()->getTerminator() &&
+         products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) && products[0].getAcc().hasOneUse();
+}
+
+Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages, const Target &target) {
+  Schedule plain{stages - 1, stages, 0};
+  if (!canKeepProductInFlight(loop))
+    return plain;
+  if (slotBytes(loads) * (stages + 1) <= target.maxSharedBytes())
+    return {stages - 1, stages + 1, 1};
+  return stages >= 3 ? Schedule{stages - 2, stages, 1} : plain;
+}
+
+struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
+  void runOnOperation() override {
+    auto target = Target::parse(moduleTarget(getOperation()));
+    if (!target || !target->hasCpAsync())
+      return;
+    AxisInfoAnalysis axes(getOperation());
+    getOperation().walk([&](scf::ForOp loop) { schedule(loop, axes, *target); });
+  }
+
+private:
+  int stagesOf(scf::ForOp loop) {
+    if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
+      return static_cast<int>(own.getInt());
+    return moduleInt(loop, names::numStages, 3);
+  }
+
+  /// Bytes of one cp.async of `staged`, or 0 with a remark that says why there is none.
+  int prefetchBytes(scf::ForOp loop, const StagedLoad &staged, const AxisInfoAnalysis &axes) {
+    LoadOp load = staged.load;
+    auto refuse = [&](const Twine &reason) { return load.emitRemark("load is not prefetched: ") << reason, 0; };
+    if (load.getIsVolatile())
+      return refuse("it is volatile");
+    if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) && !matchPattern(load.getOther(), m_AnyZeroFloat()))
+      return refuse("`other` is not zero");
+    SmallVector<Value> roots{load.getPtr()};
+    if (load.getMask())
+      roots.push_back(load.getMask());
+    if (!addressSlice(loop, roots))
+      return refuse("its address depends on memory read in the loop");
+    auto tile = cast<RankedTensorType>(load.getType());
+    LinearLayout layout = layoutOf(tile);
+    int elementBytes = storageBits(tile.getElementType()) / 8;
+    int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
+    int64_t bytes = std::min<int64_t>({16, global, sharedLayoutOf(staged.alloc.getType()).vectorBytes(layout)});
+    return bytes >= 4 ? static_cast<int>(bytes) : refuse("fewer than 4 bytes are contiguous");
+  }
+
+  void schedule(scf::ForOp loop, const AxisInfoAnalysis &axes, const Target &target) {
+    int stages = stagesOf(loop);
+    if (stages < 2)
+      return;
+    Builder builder(loop);
+    SmallVector<StagedLoad> chosen;
+    for (StagedLoad &staged : findStagedLoads(loop)) {
+      if (int bytes = prefetchBytes(loop, staged, axes)) {
+        staged.store->setAttr(names::prefetch, builder.getI32IntegerAttr(bytes));
+        chosen.push_back(staged);
+      }
+    }
+    if (chosen.empty())
+      return;
+    Schedule schedule = chooseSchedule(loop, chosen, stages, target);
+    loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
+    loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
+    loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
+  }
+};
+} // namespace
+} // namespace pantile
