@@ -1,8 +1,9 @@
 //===- Arguments.cpp - launch arguments, checked and packed -------------------------------===//
 // Needs: see Arguments.h.
 // Gives: planArguments, packArguments, checkGrid.
-// How:   integers are checked against their width; u64 takes any 64 bits, since callers pass large
-//        values as negative ones. An integer is taken for a float, never the other way round.
+// How:   integers are checked against their width; u64 takes any 64 bits, since callers pass
+//        large values as negative ones. An integer is taken for a float, never the other way
+//        round.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Arguments.h"
 #include "llvm/ADT/APFloat.h"

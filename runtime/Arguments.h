@@ -1,11 +1,10 @@
 //===- Arguments.h - launch arguments, checked and packed ---------------------------------===//
 // Needs: the ArgSpecs of a kernel and the LaunchArgs of one launch.
 // Gives: one 8-byte slot an argument that holds its value in the low bytes, as the kernel's ABI
-// wants
-//        it: pointers 8 bytes, i1 and 8-bit 1, 16-bit 2, 32-bit 4, 64-bit 8.
+//        wants it: pointers 8 bytes, i1 and 8-bit 1, 16-bit 2, 32-bit 4, 64-bit 8.
 // How:   the plan is made once a kernel, so that a launch compares no strings. A value that its
-// type
-//        cannot hold, or that breaks the specialisation, is an error naming the parameter's index.
+//        type cannot hold, or that breaks the specialisation, is an error naming the parameter's
+//        index.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"

@@ -1,9 +1,9 @@
 //===- Bytes.h - values as bytes, for keys and artifacts ----------------------------------===//
 // Needs: nothing.
 // Gives: ByteWriter, whose output depends on the values alone, and ByteReader, its inverse.
-// How:   little endian, every string and list led by its length, so that no two sequences of values
-//        give the same bytes. A reader never leaves its buffer: after the first bad read `ok()` is
-//        false and everything reads as zero or empty.
+// How:   little endian, every string and list led by its length, so that no two sequences of
+//        values give the same bytes. A reader never leaves its buffer: after the first bad read
+//        `ok()` is false and everything reads as zero or empty.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Options.h"

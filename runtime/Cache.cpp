@@ -1,8 +1,8 @@
 //===- Cache.cpp - compiled kernels on disk -----------------------------------------------===//
 // Needs: see Cache.h.
 // Gives: Cache, cacheDirectory.
-// How:   entries lie under their key's first two digits. The directory is scanned for its size at a
-//        process's first store and again whenever it has stored another sixteenth of the bound.
+// How:   entries lie under their key's first two digits. The directory is scanned for its size at
+//        a process's first store and again whenever it has stored another sixteenth of the bound.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Cache.h"
 #include "pantile/Runtime.h"

@@ -1,12 +1,11 @@
 //===- Cache.h - compiled kernels on disk -------------------------------------------------===//
 // Needs: a key (CacheKey.h) that names its content.
 // Gives: the payload stored under a key, or nothing. What is damaged, or belongs to another user,
-// is
-//        never returned: it is removed and described in `takeProblem()`.
-// How:   one file an entry: magic, format, length, checksum over key and payload, payload; written
-// to
-//        a temporary and renamed. The directory is private. When it outgrows its bound the entries
-//        longest unused go (a hit touches its file). If it cannot be written, nothing is saved.
+//        is never returned: it is removed and described in `takeProblem()`.
+// How:   one file an entry: magic, format, length, checksum over key and payload, payload;
+//        written to a temporary and renamed. The directory is private. When it outgrows its bound
+//        the entries longest unused go (a hit touches its file). If it cannot be written, nothing
+//        is saved.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <cstdint>

@@ -2,8 +2,8 @@
 // Needs: see CacheKey.h.
 // Gives: cacheKey, hexDigest, buildId.
 // How:   functions are written in the order in which they are reached, and references to them as
-//        that order's numbers, so that unrelated functions of a file change nothing. File and first
-//        line count while they reach the output: line information, assertion texts.
+//        that order's numbers, so that unrelated functions of a file change nothing. File and
+//        first line count while they reach the output: line information, assertion texts.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/CacheKey.h"
 #include "runtime/Bytes.h"

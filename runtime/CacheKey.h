@@ -2,8 +2,8 @@
 // Needs: the inputs of one compilation.
 // Gives: 64 hexadecimal digits; equal exactly when the compiled kernel is.
 // How:   one struct lists all inputs and one function hashes it. Of the program only what the
-// kernel
-//        can reach counts: functions through the names in their texts, globals that a text names.
+//        kernel can reach counts: functions through the names in their texts, globals that a text
+//        names.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Options.h"

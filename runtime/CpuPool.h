@@ -1,8 +1,7 @@
 //===- CpuPool.h - worker threads for CPU launches ---------------------------------------===//
 // Needs: nothing.
 // Gives: `run(n, body)` calls body(0) .. body(n-1), each on a thread of its own as far as threads
-// can
-//        be had, and returns when all are done. body(0) runs on the caller.
+//        can be had, and returns when all are done. body(0) runs on the caller.
 // How:   threads start when first needed and sleep between calls. Calls from several threads take
 //        turns; a call from inside a body runs its bodies one after the other. A child process
 //        after fork() starts with no workers and makes its own. `body` must not throw.

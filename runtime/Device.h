@@ -1,8 +1,8 @@
 //===- Device.h - which GPU a thread works on ---------------------------------------------===//
 // Needs: a Driver.
 // Gives: ContextScope: while it lives, a context of one device is current on this thread.
-// How:   a thread that has a context keeps it if it is the device's; a thread without one gets the
-//        device's primary context, which then stays current, as with CUDA's runtime library.
+// How:   a thread that has a context keeps it if it is the device's; a thread without one gets
+//        the device's primary context, which then stays current, as with CUDA's runtime library.
 //        Another device's context is pushed and popped. Primary contexts are retained once and
 //        never released.
 //===------------------------------------------------------------------------------------===//

@@ -1,8 +1,9 @@
 //===- Driver.h - the CUDA driver, opened when first needed -------------------------------===//
 // Needs: nothing at build time; no CUDA header, nothing links libcuda.
 // Gives: a table of function pointers (DriverApi.def), or an Error that says why there is none.
-// How:   dlopen of libcuda.so.1 (PANTILE_LIBCUDA_PATH names another file). The library stays open.
-//        Only the types that cross the driver's C interface are declared, with their layouts.
+// How:   dlopen of libcuda.so.1 (PANTILE_LIBCUDA_PATH names another file). The library stays
+//        open. Only the types that cross the driver's C interface are declared, with their
+//        layouts.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"

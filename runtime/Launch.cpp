@@ -1,14 +1,13 @@
 //===- Launch.cpp - run a kernel over a grid ----------------------------------------------===//
 // Needs: a compiled kernel; on the GPU a driver.
-// Gives: launch of pantile/Runtime.h, and launchOnGpu for a given driver.
+// Gives: launch of pantile/Runtime.h.
 // How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments
-// stand
-//        two null scratch pointers, which the plain ABI has. The CPU's interpreter reads the
-//        LaunchArgs themselves, after the same checks.
+//        stand two null scratch pointers, which the plain ABI has. The CPU's interpreter reads
+//        the LaunchArgs themselves, after the same checks.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Launch.h"
 #include "interp/Interpreter.h"
-#include "runtime/Device.h"
+#include "runtime/CpuPool.h"
 #include "runtime/Module.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
@@ -28,38 +27,6 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vect
 }
 
 } // namespace
-
-Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options) {
-  auto scope = ContextScope::enter(driver, options.device);
-  if (!scope)
-    return scope.error();
-  Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
-  if (!function)
-    return function.error();
-  llvm::SmallVector<void *, 32> params;
-  for (const uint64_t &slot : slots)
-    params.push_back(const_cast<uint64_t *>(&slot));
-  CUlaunchConfig config = {unsigned(grid[0]),
-                           unsigned(grid[1]),
-                           unsigned(grid[2]),
-                           32u * kernel->numWarps,
-                           1,
-                           1,
-                           unsigned(kernel->sharedBytes),
-                           reinterpret_cast<CUstream>(options.stream),
-                           nullptr,
-                           0};
-  CUresult result =
-      driver.launchKernelEx
-          ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
-          : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX,
-                                1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
-  if (result) [[unlikely]]
-    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}",
-                                            kernel->name, grid[0], grid[1], grid[2]));
-  return {};
-}
 
 Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
                     const LaunchOptions &options) {

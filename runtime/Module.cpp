@@ -2,8 +2,8 @@
 // Needs: see Module.h.
 // Gives: argPlan, loadedFunction, newLaunchState.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
-// have
-//        modules only, whose handle belongs to the context that is current at the first launch.
+//        have modules only, whose handle belongs to the context that is current at the first
+//        launch.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
 #include <fmt/format.h>

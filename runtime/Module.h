@@ -1,9 +1,9 @@
 //===- Module.h - machine code on a device ------------------------------------------------===//
 // Needs: a kernel with a cubin, a Driver, a current context.
 // Gives: the driver's handle for a launch, loaded at the first launch on each device.
-// How:   the handles hang on the kernel itself (Kernel::Data::launchState), so a warm launch reads
-// one
-//        atomic and takes no lock. Nothing is unloaded: a captured graph may still hold the handle.
+// How:   the handles hang on the kernel itself (Kernel::Data::launchState), so a warm launch
+//        reads one atomic and takes no lock. Nothing is unloaded: a captured graph may still hold
+//        the handle.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "runtime/Arguments.h"

@@ -1,7 +1,8 @@
 //===- AssemblerSearch.cpp - where NVIDIA's tools and libraries may lie -------------------===//
 // Needs: see AssemblerSearch.h.
 // Gives: ptxasCandidates, nvJitLinkSonames, nvJitLinkCandidates, fileIdentity.
-// How:   the wheels of CUDA 12 have a folder a component under `nvidia/`, those of 13 one for all.
+// How:   the wheels of CUDA 12 have a folder a component under `nvidia/`, those of 13 one for
+//        all.
 //===------------------------------------------------------------------------------------===//
 #include "target/AssemblerSearch.h"
 #include "llvm/ADT/SmallVector.h"

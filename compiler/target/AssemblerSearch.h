@@ -2,8 +2,7 @@
 // Needs: the environment of the process.
 // Gives: candidates in the order of preference; they need not exist.
 // How:   variables first, then PATH, the usual place, NVIDIA's wheels in the Python environments
-// that
-//        hold this library, are active, or are the user's.
+//        that hold this library, are active, or are the user's.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <string>

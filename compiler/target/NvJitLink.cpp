@@ -1,9 +1,9 @@
 //===- NvJitLink.cpp - PTX to machine code by libnvJitLink --------------------------------===//
 // Needs: see Ptx.h.
 // Gives: findNvJitLink.
-// How:   a copy that the process has loaded comes first: a second one beside it would break whoever
-//        loads the first later. Functions are looked up unversioned, then with the library's
-//        version in their names, which is all that some builds export.
+// How:   a copy that the process has loaded comes first: a second one beside it would break
+//        whoever loads the first later. Functions are looked up unversioned, then with the
+//        library's version in their names, which is all that some builds export.
 //===------------------------------------------------------------------------------------===//
 #include "target/AssemblerSearch.h"
 #include "target/Ptx.h"

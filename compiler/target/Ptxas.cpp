@@ -2,8 +2,7 @@
 // Needs: see Ptx.h.
 // Gives: findPtxas.
 // How:   one process a kernel, files in the temporary directory. The version costs a process too,
-// so
-//        it is kept in the cache under the identity of the program's file.
+//        so it is kept in the cache under the identity of the program's file.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Cache.h"
 #include "runtime/CacheKey.h"

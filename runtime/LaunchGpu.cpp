@@ -1,0 +1,47 @@
+//===- LaunchGpu.cpp - run a kernel over a grid through a given driver ----------------------===//
+// Needs: see Launch.h.
+// Gives: launchOnGpu.
+// How:   cuLaunchKernelEx where the driver has it. A warm launch takes no lock and allocates
+//        nothing for up to 32 arguments.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/Device.h"
+#include "runtime/Launch.h"
+#include "runtime/Module.h"
+#include "llvm/ADT/SmallVector.h"
+#include <fmt/format.h>
+
+namespace pantile {
+
+Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options) {
+  auto scope = ContextScope::enter(driver, options.device);
+  if (!scope)
+    return scope.error();
+  Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
+  if (!function)
+    return function.error();
+  llvm::SmallVector<void *, 32> params;
+  for (const uint64_t &slot : slots)
+    params.push_back(const_cast<uint64_t *>(&slot));
+  CUlaunchConfig config = {unsigned(grid[0]),
+                           unsigned(grid[1]),
+                           unsigned(grid[2]),
+                           32u * kernel->numWarps,
+                           1,
+                           1,
+                           unsigned(kernel->sharedBytes),
+                           reinterpret_cast<CUstream>(options.stream),
+                           nullptr,
+                           0};
+  CUresult result =
+      driver.launchKernelEx
+          ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
+          : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX,
+                                1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
+  if (result) [[unlikely]]
+    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}",
+                                            kernel->name, grid[0], grid[1], grid[2]));
+  return {};
+}
+
+} // namespace pantile

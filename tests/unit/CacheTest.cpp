@@ -1,0 +1,210 @@
+//===- CacheTest.cpp - the disk cache never gives what was not stored ---------------------===//
+#include "runtime/Cache.h"
+#include "runtime/Artifact.h"
+#include "runtime/Bytes.h"
+#include "runtime/CacheKey.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include <chrono>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace pantile;
+using testing::HasSubstr;
+
+namespace {
+
+std::string keyOf(int number) { return hexDigest("key " + std::to_string(number)); }
+
+class CacheTest : public testing::Test {
+protected:
+  void SetUp() override {
+    llvm::SmallString<128> path;
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("pantile-cache-test", path));
+    directory = path.str().str();
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(directory); }
+
+  std::string pathOf(const std::string &key) const {
+    return directory + "/" + key.substr(0, 2) + "/" + key;
+  }
+  std::string readFile(const std::string &path) const {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void writeFile(const std::string &path, const std::string &content) const {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  }
+  bool exists(const std::string &path) const { return access(path.c_str(), F_OK) == 0; }
+
+  std::string directory;
+};
+
+TEST_F(CacheTest, GivesBackWhatWasStored) {
+  Cache cache(directory, 1 << 20);
+  std::string payload("a\0b\xff", 4);
+  EXPECT_EQ(cache.load(keyOf(1)), std::nullopt);
+  cache.store(keyOf(1), payload);
+  EXPECT_EQ(cache.load(keyOf(1)), payload);
+  EXPECT_EQ(cache.load(keyOf(2)), std::nullopt);
+  cache.store(keyOf(2), "");
+  EXPECT_EQ(cache.load(keyOf(2)), "");
+  EXPECT_EQ(cache.takeProblem(), "");
+}
+
+TEST_F(CacheTest, FilesArePrivate) {
+  Cache cache(directory + "/new", 1 << 20);
+  cache.store(keyOf(1), "x");
+  struct stat status;
+  ASSERT_EQ(stat((directory + "/new").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  ASSERT_EQ(stat((directory + "/new/" + keyOf(1).substr(0, 2) + "/" + keyOf(1)).c_str(), &status),
+            0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(CacheTest, EveryDamagedByteIsNoticedOnceAndTheEntryCanBeStoredAgain) {
+  Cache cache(directory, 1 << 20);
+  cache.store(keyOf(1), "payload");
+  const std::string good = readFile(pathOf(keyOf(1)));
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 0x40;
+    writeFile(pathOf(keyOf(1)), bad);
+    EXPECT_EQ(cache.load(keyOf(1)), std::nullopt) << "byte " << i;
+    EXPECT_THAT(cache.takeProblem(), HasSubstr("is damaged"));
+    EXPECT_EQ(cache.load(keyOf(1)), std::nullopt);
+    EXPECT_EQ(cache.takeProblem(), "");
+  }
+  cache.store(keyOf(1), "payload");
+  EXPECT_EQ(cache.load(keyOf(1)), "payload");
+}
+
+TEST_F(CacheTest, CutOffEntriesAreRefused) {
+  Cache cache(directory, 1 << 20);
+  cache.store(keyOf(1), "payload");
+  const std::string good = readFile(pathOf(keyOf(1)));
+  for (size_t length = 0; length < good.size(); ++length) {
+    writeFile(pathOf(keyOf(1)), good.substr(0, length));
+    EXPECT_EQ(cache.load(keyOf(1)), std::nullopt) << length << " bytes";
+  }
+}
+
+TEST_F(CacheTest, AnEntryUnderAnotherKeyIsRefused) {
+  Cache cache(directory, 1 << 20);
+  cache.store(keyOf(1), "one");
+  cache.store(keyOf(2), "two");
+  writeFile(pathOf(keyOf(2)), readFile(pathOf(keyOf(1))));
+  EXPECT_EQ(cache.load(keyOf(2)), std::nullopt);
+  EXPECT_EQ(cache.load(keyOf(1)), "one");
+}
+
+TEST_F(CacheTest, EvictionTakesTheLongestUnused) {
+  Cache cache(directory, 5000);
+  for (int i = 0; i < 6; ++i) {
+    cache.store(keyOf(i), std::string(1000, 'x'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_TRUE(exists(pathOf(keyOf(2))));
+  EXPECT_TRUE(cache.load(keyOf(2)));
+  cache.evict();
+  EXPECT_TRUE(exists(pathOf(keyOf(2)))) << "a hit keeps an entry";
+  EXPECT_TRUE(exists(pathOf(keyOf(5))));
+  EXPECT_FALSE(exists(pathOf(keyOf(0))));
+  EXPECT_FALSE(exists(pathOf(keyOf(1))));
+}
+
+TEST_F(CacheTest, AnUnwritableDirectoryOnlySavesNothing) {
+  Cache cache("/proc/no-such-place", 1 << 20);
+  cache.store(keyOf(1), "x");
+  EXPECT_EQ(cache.load(keyOf(1)), std::nullopt);
+  EXPECT_EQ(cache.takeProblem(), "");
+  EXPECT_EQ(cache.save("reproducers", "a.mlir", "x"), "");
+}
+
+TEST_F(CacheTest, ConcurrentStoresOfOneKeyLeaveOneWholeEntry) {
+  const std::string payload(100000, 'p');
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      Cache cache(directory, 1 << 24);
+      for (int round = 0; round < 20; ++round) {
+        cache.store(keyOf(1), payload);
+        EXPECT_EQ(cache.load(keyOf(1)), payload);
+        EXPECT_EQ(cache.takeProblem(), "");
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(CacheSize, UnitsAreBinary) {
+  EXPECT_EQ(parseByteSize("17"), 17u);
+  EXPECT_EQ(parseByteSize("2k"), 2048u);
+  EXPECT_EQ(parseByteSize("512M"), uint64_t(512) << 20);
+  EXPECT_EQ(parseByteSize("3G"), uint64_t(3) << 30);
+  EXPECT_EQ(parseByteSize("3X"), std::nullopt);
+  EXPECT_EQ(parseByteSize("G"), std::nullopt);
+  EXPECT_EQ(parseByteSize(""), std::nullopt);
+}
+
+Kernel::Data exampleKernel() {
+  Kernel::Data data;
+  data.name = "k";
+  data.options.target = "sm_90a";
+  data.options.disabledPasses = {"nv-expand-pipeline"};
+  data.options.numWarps = 8;
+  data.args = {{ArgSpec::Kind::Pointer, "fp16", true, 16, {}},
+               {ArgSpec::Kind::Scalar, "i32", false, 1, {}},
+               {ArgSpec::Kind::Constant, "", false, 1, std::string("leaky")}};
+  data.text = {{"ptx", ".version 8.0"}, {"tile", "module {}"}};
+  data.cubin = std::string("\x7f"
+                           "ELF\0\1",
+                           6);
+  data.sharedBytes = 98304, data.numWarps = 8, data.registers = 168, data.spills = 4;
+  data.hash = keyOf(1);
+  return data;
+}
+
+TEST(Artifact, ComesBackWhole) {
+  Kernel::Data data = exampleKernel();
+  std::optional<Kernel::Data> back = parseArtifact(serializeArtifact(data));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->name, data.name);
+  EXPECT_EQ(back->cubin, data.cubin);
+  EXPECT_EQ(back->text, data.text);
+  EXPECT_EQ(back->sharedBytes, 98304);
+  EXPECT_EQ(back->numWarps, 8);
+  EXPECT_EQ(back->registers, 168);
+  EXPECT_EQ(back->spills, 4);
+  EXPECT_EQ(back->options.target, "sm_90a");
+  EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
+  ASSERT_EQ(back->args.size(), 3u);
+  EXPECT_TRUE(back->args[0].constPointer);
+  EXPECT_EQ(back->args[0].divisibility, 16);
+  EXPECT_EQ(back->args[2].value, ConstValue(std::string("leaky")));
+  EXPECT_EQ(serializeArtifact(*back), serializeArtifact(data));
+}
+
+TEST(Artifact, NoPrefixAndNoLongerTextIsAccepted) {
+  std::string bytes = serializeArtifact(exampleKernel());
+  for (size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(parseArtifact(std::string_view(bytes).substr(0, length))) << length;
+  EXPECT_FALSE(parseArtifact(bytes + '\0'));
+}
+
+TEST(Artifact, HugeLengthsAreRefused) {
+  std::string bytes = serializeArtifact(exampleKernel());
+  for (size_t at = 8; at + 8 <= bytes.size(); ++at) {
+    std::string bad = bytes;
+    for (size_t i = 0; i < 8; ++i)
+      bad[at + i] = '\xff';
+    parseArtifact(bad); // must neither crash nor exhaust memory; some offsets hold plain numbers
+  }
+}
+
+} // namespace
