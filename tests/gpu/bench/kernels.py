@@ -1,0 +1,143 @@
+"""Kernels of the benchmarks and of the memory checks, for Pantile and for Triton from one text.
+
+`load("pantile")` and `load("triton")` each give a module of these kernels; the names `triton` and
+`tl` mean that package in it.
+"""
+
+import importlib
+import importlib.util
+
+PACKAGE = globals().get("PACKAGE", "pantile")
+triton = importlib.import_module(PACKAGE)
+tl = importlib.import_module(PACKAGE + ".language")
+
+
+def load(package):
+    """Import this file once more, with its kernels belonging to `package`."""
+    spec = importlib.util.spec_from_file_location(f"kernels_of_{package}", __file__)
+    module = importlib.util.module_from_spec(spec)
+    module.PACKAGE = package
+    spec.loader.exec_module(module)
+    return module
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr,
+    GROUP_SIZE_M: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    """C = A B in the bare form: in bounds where the blocks divide M, N and K."""
+    pid = tl.program_id(axis=0)
+    rows = tl.cdiv(M, BLOCK_SIZE_M)
+    columns = tl.cdiv(N, BLOCK_SIZE_N)
+    in_group = GROUP_SIZE_M * columns
+    first = (pid // in_group) * GROUP_SIZE_M
+    height = min(rows - first, GROUP_SIZE_M)
+    pid_m = first + (pid % in_group) % height
+    pid_n = (pid % in_group) // height
+    offs_m = pid_m * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    offs_n = pid_n * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
+    offs_k = tl.arange(0, BLOCK_SIZE_K)
+    a_ptrs = a_ptr + (offs_m[:, None] * stride_am + offs_k[None, :] * stride_ak)
+    b_ptrs = b_ptr + (offs_k[:, None] * stride_bk + offs_n[None, :] * stride_bn)
+    accumulator = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+    for _ in range(0, K, BLOCK_SIZE_K):
+        a = tl.load(a_ptrs)
+        b = tl.load(b_ptrs)
+        accumulator += tl.dot(a, b)
+        a_ptrs += BLOCK_SIZE_K * stride_ak
+        b_ptrs += BLOCK_SIZE_K * stride_bk
+    if ACTIVATION == "leaky_relu":
+        accumulator = leaky_relu(accumulator)
+    c = accumulator.to(tl.float16)
+    c_ptrs = c_ptr + offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn
+    tl.store(c_ptrs, c, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
+
+
+@triton.jit
+def leaky_relu(x):
+    """The activation that the kernel may fuse."""
+    return tl.where(x >= 0, x, 0.01 * x)
+
+
+@triton.jit
+def masked_matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """C = A B for any M, N and K: every access is masked."""
+    offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        in_k = offs_k < K - k
+        a_ptrs = a_ptr + offs_m[:, None] * stride_a + (k + offs_k)[None, :]
+        b_ptrs = b_ptr + (k + offs_k)[:, None] * stride_b + offs_n[None, :]
+        a = tl.load(a_ptrs, mask=(offs_m[:, None] < M) & in_k[None, :], other=0.0)
+        b = tl.load(b_ptrs, mask=in_k[:, None] & (offs_n[None, :] < N), other=0.0)
+        accumulator += tl.dot(a, b)
+    c_ptrs = c_ptr + offs_m[:, None] * stride_c + offs_n[None, :]
+    mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+    tl.store(c_ptrs, accumulator.to(tl.float16), mask=mask)
+
+
+@triton.jit
+def empty_kernel(x_ptr):
+    """Launched first, so that neither package's start-up is in a compile time."""
+    tl.store(x_ptr, 1.0)
+
+
+@triton.jit
+def overrun_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    """Planted fault: the last program writes past the end of `x`."""
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, offsets.to(tl.float32), mask=offsets <= n + 16)
+
+
+@triton.jit
+def two_sums_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """Sums of several rows, one after another through the same scratch: racy without barriers."""
+    offsets = tl.arange(0, BLOCK)
+    total = 0.0
+    for row in range(n):
+        x = tl.load(x_ptr + row * BLOCK + offsets)
+        total += tl.sum(x, axis=0) * tl.max(x, axis=0)
+    tl.store(y_ptr + offsets, offsets * total)
+
+
+def config(m, n, k, stages, warps):
+    """One configuration of the tutorial."""
+    sizes = {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8}
+    return triton.Config(sizes, num_stages=stages, num_warps=warps)
+
+
+def tutorial_configs():
+    """The ten configurations that the tutorial tunes over."""
+    return [
+        config(128, 256, 32, 3, 8),
+        config(256, 128, 32, 3, 8),
+        config(256, 64, 32, 4, 4),
+        config(64, 256, 32, 4, 4),
+        config(128, 128, 32, 4, 4),
+        config(128, 64, 32, 4, 4),
+        config(64, 128, 32, 4, 4),
+        config(128, 32, 32, 4, 4),
+        config(64, 32, 32, 5, 2),
+        config(32, 64, 32, 5, 2),
+    ]
+
+
+def grid(m, n):
+    """Grid of `matmul_kernel`: one program a block of C."""
+    return lambda meta: (
+        triton.cdiv(m, meta["BLOCK_SIZE_M"]) * triton.cdiv(n, meta["BLOCK_SIZE_N"]),
+    )
+
+
+def matmul_arguments(a, b, c):
+    """Run-time arguments of `matmul_kernel`."""
+    (m, k), n = a.shape, b.shape[1]
+    return (a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride())

@@ -1,0 +1,155 @@
+"""The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
+
+Ours and Triton's run the same text and tune over the same ten configurations. Every result is
+compared with float64 before it is timed. The three are timed in turn, round after round, each
+measurement being the median of single launches with a cold L2; the table has the medians of the
+rounds, in TFLOP/s.
+
+Usage: matmul.py [--sizes 256 512 ...] [--rounds 5] [--activation leaky_relu] [--json FILE]
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import traceback
+
+import checking
+import kernels
+import torch
+
+SIZES = [256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192]
+
+
+class Timer:
+    """Times single launches between two events after clearing the L2."""
+
+    def __init__(self, budget_ms):
+        self.budget_ms = budget_ms
+        self.flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+
+    def once(self, function):
+        """Milliseconds of one launch."""
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush.zero_()
+        start.record()
+        function()
+        end.record()
+        return start, end
+
+    def median(self, function):
+        """Median over as many launches as fit the budget, 10 at least."""
+        pair = self.once(function)
+        torch.cuda.synchronize()
+        count = min(200, max(10, int(self.budget_ms / max(pair[0].elapsed_time(pair[1]), 0.01))))
+        pairs = [self.once(function) for _ in range(count)]
+        torch.cuda.synchronize()
+        return statistics.median(s.elapsed_time(e) for s, e in pairs)
+
+
+def tuned(package):
+    """The kernel of `package`, tuned over the tutorial's configurations."""
+    module = kernels.load(package)
+    tune = module.triton.autotune(configs=module.tutorial_configs(), key=["M", "N", "K"])
+    return module, tune(module.matmul_kernel)
+
+
+def launcher(package, a, b, c, activation):
+    """A function without arguments that computes `c`, tuned and checked."""
+    module, kernel = PACKAGES[package]
+
+    def launch():
+        arguments = module.matmul_arguments(a, b, c)
+        kernel[module.grid(*c.shape)](*arguments, ACTIVATION=activation)
+
+    c.fill_(float("nan"))
+    launch()
+    share = checking.check_product(a, b, c, activation)
+    return launch, share, str(kernel.best_config)
+
+
+def library(a, b, c, activation):
+    """The library's product, with the activation as a second kernel in place."""
+    if activation:
+        return lambda: torch.nn.functional.leaky_relu_(torch.matmul(a, b, out=c), 0.01)
+    return lambda: torch.matmul(a, b, out=c)
+
+
+def prepare(size, activation):
+    """Contestants by name, those that failed left out, and what is to be said of each."""
+    a = torch.randn(size, size, dtype=torch.float16, device="cuda")
+    b = torch.randn(size, size, dtype=torch.float16, device="cuda")
+    contestants = {"cublas": library(a, b, torch.empty_like(a), activation)}
+    notes = {}
+    for package in PACKAGES:
+        c, buffer = checking.guarded(size, size)
+        try:
+            contestants[package], share, config = launcher(package, a, b, c, activation)
+            checking.check_guards(buffer)
+            notes[package] = {"error_share": share, "config": config}
+        except Exception as error:
+            contestants.pop(package, None)
+            notes[package] = {"failure": f"{type(error).__name__}: {error}"[:300]}
+            traceback.print_exc()
+    return contestants, notes
+
+
+def measure(size, arguments, timer):
+    """One row: TFLOP/s of each contestant."""
+    contestants, notes = prepare(size, arguments.activation)
+    rounds = {name: [] for name in contestants}
+    for number in range(arguments.rounds):
+        order = list(contestants)
+        for name in order if number % 2 == 0 else reversed(order):
+            rounds[name].append(2e-9 * size**3 / timer.median(contestants[name]))
+    medians = {name: statistics.median(values) for name, values in rounds.items()}
+    return {"size": size, "tflops": medians, "rounds": rounds, "notes": notes}
+
+
+def print_table(rows):
+    """The medians, and ours as a share of each peer."""
+    print(f"=== table: fp16 product, TFLOP/s, {torch.cuda.get_device_name()}")
+    print(
+        f"{'size':>6} {'cublas':>8} {'triton':>8} {'ours':>8} {'/cublas':>8} {'/triton':>8}  note"
+    )
+    for row in rows:
+        nan = float("nan")
+        cublas, triton, ours = (row["tflops"].get(n, nan) for n in ("cublas", "triton", "pantile"))
+        note = row["notes"].get("pantile", {})
+        text = note.get("failure", note.get("config", ""))
+        print(
+            f"{row['size']:6d} {cublas:8.1f} {triton:8.1f} {ours:8.1f} {ours / cublas:8.2f}"
+            f" {ours / triton:8.2f}  {text[:110]}"
+        )
+
+
+def main():
+    """Measure every size, print the table, write the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--budget-ms", type=float, default=60.0)
+    parser.add_argument("--activation", default="")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    timer = Timer(arguments.budget_ms)
+    rows = []
+    for size in arguments.sizes:
+        rows.append(measure(size, arguments, timer))
+        print(rows[-1], flush=True)
+    print_table(rows)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    return 1 if any("failure" in row["notes"].get("pantile", {}) for row in rows) else 0
+
+
+PACKAGES = {}
+if __name__ == "__main__":
+    for name in ("triton", "pantile"):
+        try:
+            PACKAGES[name] = tuned(name)
+        except ImportError as missing:
+            print(f"without {name}: {missing}")
+    sys.exit(main())
