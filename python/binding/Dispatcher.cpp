@@ -275,10 +275,17 @@ void Call::adopt(py::object compiledKernel, Kernel found) {
   dispatcher->kernels[key] = {kernel, compiled};
 }
 
+void Call::use(py::object compiledKernel, Kernel other) {
+  compiled = std::move(compiledKernel);
+  kernel = std::move(other);
+}
+
 std::vector<LaunchArg> Call::launchArguments() const {
   std::vector<LaunchArg> result;
+  // The kernel's own list, not this call's: a kernel that was compiled elsewhere may take as an
+  // argument what this call would have compiled in.
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (!isConstant(arguments[i], dispatcher->parameters[i]))
+    if (kernel->args[i].kind != ArgSpec::Kind::Constant)
       result.push_back(arguments[i].launch);
   return result;
 }
@@ -299,6 +306,20 @@ void Call::launch(py::handle grid) const {
   if (onCpu)
     showWarnings(takeWarnings());
   unwrap(done, "launch");
+}
+
+/// Whether a launch with these arguments would run on the CPU.
+static bool runsOnCpu(const std::vector<py::object> &values) {
+  bool host = false;
+  for (const py::object &value : values) {
+    const Argument argument = classify(value);
+    if (argument.kind != Argument::Kind::Pointer || argument.place == Argument::Place::Unknown)
+      continue;
+    if (argument.place == Argument::Place::Device)
+      return false;
+    host = true;
+  }
+  return host || deviceCount() == 0;
 }
 
 void bindDispatcher(py::module_ &module) {
@@ -324,7 +345,9 @@ void bindDispatcher(py::module_ &module) {
       .def("named", &Call::named)
       .def("specialization", &Call::specialization)
       .def("adopt", &Call::adopt)
+      .def("use", &Call::use)
       .def("launch", &Call::launch);
+  module.def("runs_on_cpu", &runsOnCpu);
   py::class_<Dispatcher, std::shared_ptr<Dispatcher>>(module, "Dispatcher")
       .def(py::init<std::string, std::vector<Parameter>>())
       .def("prepare", &Dispatcher::prepare)

@@ -41,6 +41,8 @@ struct Call {
   pybind11::dict named() const;
   Specialization specialization(const pybind11::function &toConstant) const;
   void adopt(pybind11::object compiledKernel, Kernel found);
+  /// Launches `other`, compiled elsewhere, without keeping it for later calls.
+  void use(pybind11::object compiledKernel, Kernel other);
   void launch(pybind11::handle grid) const;
 
 private:

@@ -1,0 +1,5 @@
+"""Triton's import path of the compiler's exceptions."""
+
+from ..runtime.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+
+__all__ = ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"]

@@ -1,0 +1,135 @@
+"""Element types, usable on the host: `tl.float16.primitive_bitwidth`, `str(tl.float16)`."""
+
+_LONG_NAMES = {
+    "int1": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float8e5": "fp8e5",
+    "float8e5b16": "fp8e5b16",
+    "float8e4nv": "fp8e4nv",
+    "float8e4b8": "fp8e4b8",
+    "float8e4b15": "fp8e4b15",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "void": "void",
+}
+_BITS = {"bf16": 16, "void": 0}
+
+
+class dtype:
+    """An element type, by its short name: "fp16", "i32"."""
+
+    def __init__(self, name):
+        self.name = getattr(name, "value", name)
+
+    @staticmethod
+    def by_long_name(name):
+        """Return the short name of `name` ("int64", "i64", "u1"), or "" if it is no type."""
+        if name == "u1":
+            return "i1"
+        return _LONG_NAMES.get(name, name if name in _LONG_NAMES.values() and name != "void" else "")
+
+    @property
+    def _pantile_key(self):
+        return f"dtype:{self.name}"
+
+    @property
+    def primitive_bitwidth(self):
+        if self.name in _BITS:
+            return _BITS[self.name]
+        if self.is_fp8():
+            return 8
+        return int(self.name.lstrip("fpiu"))
+
+    @property
+    def itemsize(self):
+        return max(self.primitive_bitwidth // 8, 1)
+
+    int_bitwidth = primitive_bitwidth
+
+    @property
+    def scalar(self):
+        return self
+
+    def is_fp8(self):
+        return self.name.startswith("fp8")
+
+    def is_fp16(self):
+        return self.name == "fp16"
+
+    def is_bf16(self):
+        return self.name == "bf16"
+
+    def is_fp32(self):
+        return self.name == "fp32"
+
+    def is_fp64(self):
+        return self.name == "fp64"
+
+    def is_floating(self):
+        return self.name[0] == "f" or self.name == "bf16"
+
+    def is_standard_floating(self):
+        return self.name in ("fp16", "bf16", "fp32", "fp64")
+
+    def is_int(self):
+        return self.name[0] in "iu"
+
+    def is_int_signed(self):
+        return self.name[0] == "i"
+
+    def is_int_unsigned(self):
+        return self.name[0] == "u"
+
+    def is_bool(self):
+        return self.name == "i1"
+
+    def is_ptr(self):
+        return False
+
+    def is_block(self):
+        return False
+
+    def __eq__(self, other):
+        return isinstance(other, dtype) and self.name == other.name
+
+    def __hash__(self):
+        return hash(("dtype", self.name))
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"triton.language.{self.name}"
+
+
+class pointer_type(dtype):
+    """A pointer to `element_ty`."""
+
+    def __init__(self, element_ty, address_space=1, const=False):
+        super().__init__(("*k" if const else "*") + element_ty.name)
+        self.element_ty, self.address_space, self.const = element_ty, address_space, const
+
+    @property
+    def primitive_bitwidth(self):
+        return 64
+
+    def is_ptr(self):
+        return True
+
+
+TYPES = {long_name: dtype(short_name) for long_name, short_name in _LONG_NAMES.items()}
+TYPES["pi32_t"] = pointer_type(TYPES["int32"])
+
+
+def get_int_dtype(bitwidth, signed):
+    """Return the integer type of a width."""
+    return TYPES[f"{'' if signed else 'u'}int{bitwidth}"]

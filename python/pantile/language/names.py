@@ -1,0 +1,90 @@
+"""The names of the language, as objects that mean something only inside a kernel."""
+
+import functools
+
+
+class Builtin:
+    """A name such as `tl.load`. The compiler knows it by `reference`; on the host it cannot be called."""
+
+    def __init__(self, name, module="language"):
+        self.__name__ = name
+        self.reference = name if module == "language" else f"{module}.{name}"
+        self.__qualname__ = f"tl.{self.reference}"
+
+    @property
+    def _pantile_key(self):
+        return f"builtin:{self.reference}"
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            f"`{self.__qualname__}` means something only inside a kernel: call it from a function with @triton.jit"
+        )
+
+    def __repr__(self):
+        return f"<builtin {self.__qualname__}>"
+
+
+class Enumeration:
+    """A name such as `tl.PropagateNan` whose attributes are builtins."""
+
+    def __init__(self, name, members):
+        self.__name__ = name
+        self.reference = name
+        for member in members:
+            setattr(self, member, Builtin(member, name))
+
+
+LANGUAGE = """
+program_id num_programs arange full zeros zeros_like to_tensor cast cat
+broadcast broadcast_to expand_dims reshape view ravel permute trans join split interleave item flip gather
+dot dot_scaled load store make_block_ptr advance
+make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor
+atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas
+where add sub mul minimum maximum clamp cdiv sigmoid softmax swizzle2d
+umulhi exp exp2 log log2 cos sin sqrt sqrt_rn rsqrt erf floor ceil abs fdiv div_rn fma
+inline_asm_elementwise extern_elementwise map_elementwise
+reduce associative_scan sum max min argmax argmin xor_sum reduce_or cumsum cumprod sort topk bitonic_merge histogram
+multiple_of max_contiguous max_constancy assume debug_barrier
+static_print static_assert device_print device_assert range static_range condition
+philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_float pair_uniform_to_normal
+tensor tensor_descriptor block_type slice constexpr_type
+""".split()
+
+MATH = """
+umulhi exp exp2 fma log log2 cos rsqrt sin sqrt sqrt_rn abs fdiv div_rn erf floor ceil cdiv
+""".split()
+
+LIBDEVICE = """
+abs acos acosh add_rd add_rn add_ru add_rz asin asinh atan atan2 atanh brev byte_perm cbrt ceil clz copysign cos cosh
+cospi cyl_bessel_i0 cyl_bessel_i1 div_rd div_rn div_ru div_rz double2float_rn double2float_rz double2int_rn
+double2int_rz erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fast_cosf fast_dividef fast_exp10f fast_expf
+fast_log10f fast_log2f fast_logf fast_powf fast_sinf fast_tanf fast_tanhf fdim ffs finitef float2int_rn float2int_rz
+float_as_int float_as_uint floor fma fma_rd fma_rn fma_ru fma_rz fmod hadd hypot ilogb int2float_rn int_as_float
+isfinited isinf isnan j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb mul24 mul_rd mul_rn mul_ru mul_rz
+mulhi nearbyint nextafter norm3d norm4d normcdf normcdfinv popc pow rcbrt rcp64h rcp_rd rcp_rn rcp_ru rcp_rz remainder
+rhadd rhypot rint rnorm3d rnorm4d round rsqrt rsqrt_rn sad saturatef scalbn signbit sin sinh sinpi sqrt sqrt_rd sqrt_rn
+sqrt_ru sqrt_rz sub_rd sub_rn sub_ru sub_rz tan tanh tgamma trunc uint_as_float y0 y1 yn
+""".split()
+
+CUDA = "globaltimer smid num_threads num_warps gdc_wait gdc_launch_dependents".split()
+
+
+@functools.cache
+def module_names():
+    """Return the compiler's names of the language's modules, by module."""
+    from pantile import language
+    from pantile.language import core, extra, math, random, standard
+    from pantile.language.extra import cuda, libdevice
+    from pantile.language.extra.cuda import libdevice as cuda_libdevice
+
+    return {
+        language: "tl.",
+        core: "tl.",
+        standard: "tl.",
+        random: "tl.",
+        math: "tl.math.",
+        extra: "tl.extra.",
+        cuda: "tl.extra.cuda.",
+        libdevice: "tl.extra.libdevice.",
+        cuda_libdevice: "tl.extra.libdevice.",
+    }

@@ -1,0 +1,7 @@
+"""Triton's import path of names that are written in the language itself."""
+
+from . import language_names as _names
+
+globals().update(_names)
+
+__all__ = [*_names]

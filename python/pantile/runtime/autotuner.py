@@ -1,0 +1,307 @@
+"""Choosing among configurations by measuring them: `@autotune`, and `@heuristics`.
+
+A choice is kept for the values of the key arguments and the dtypes of all arrays. On the CPU nothing is measured
+unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
+"""
+
+import sys
+import time
+
+from .. import knobs
+from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
+from .jit import KernelInterface
+
+
+class Config:
+    """One configuration: values of meta-parameters, and launch options.
+
+    `pre_hook` is called with all arguments, by name, before each launch with this configuration.
+    """
+
+    def __init__(self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None):
+        self.kwargs = kwargs
+        self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
+        self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
+
+    def all_kwargs(self):
+        """Return everything that a launch with this configuration passes."""
+        options = {
+            "num_warps": self.num_warps,
+            "num_ctas": self.num_ctas,
+            "num_stages": self.num_stages,
+            "maxnreg": self.maxnreg,
+            "ir_override": self.ir_override,
+        }
+        return {**self.kwargs, **{name: value for name, value in options.items() if value is not None}}
+
+    def __str__(self):
+        parts = [f"{name}: {value}" for name, value in self.kwargs.items()]
+        parts += [f"num_warps: {self.num_warps}", f"num_ctas: {self.num_ctas}", f"num_stages: {self.num_stages}"]
+        return ", ".join([*parts, f"maxnreg: {self.maxnreg}"])
+
+    __repr__ = __str__
+
+    def _identity(self):
+        return (*sorted(self.all_kwargs().items(), key=lambda item: item[0]), self.pre_hook)
+
+    def __hash__(self):
+        return hash(self._identity())
+
+    def __eq__(self, other):
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+
+def _named(function, args, kwargs):
+    return {**dict(zip(function.arg_names, args)), **kwargs}
+
+
+class Autotuner(KernelInterface):
+    """A kernel with several configurations."""
+
+    def __init__(
+        self,
+        fn,
+        arg_names,
+        configs,
+        key,
+        reset_to_zero=None,
+        restore_value=None,
+        pre_hook=None,
+        post_hook=None,
+        prune_configs_by=None,
+        do_bench=None,
+    ):
+        self.fn, self.arg_names, self.keys = fn, arg_names, list(key)
+        self.configs = list(configs) or [Config({})]
+        self.reset_to_zero, self.restore_value = list(reset_to_zero or ()), list(restore_value or ())
+        self._pre_hook, self._post_hook = pre_hook, post_hook
+        prune = prune_configs_by or {}
+        self.perf_model, self.top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+        self._do_bench = do_bench
+        self.cache, self.nargs = {}, None
+        self.best_config, self.configs_timings, self.bench_time = None, {}, None
+        self.base_fn = fn
+        while hasattr(self.base_fn, "fn") and isinstance(self.base_fn, KernelInterface):
+            self.base_fn = self.base_fn.fn
+        self.__name__ = self.base_fn.__name__
+        self._said_untuned = False
+
+    @property
+    def do_bench(self):
+        if self._do_bench is None:
+            from ..testing import do_bench
+
+            self._do_bench = do_bench
+        return self._do_bench
+
+    def run(self, *args, **kwargs):
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
+            self.best_config = config
+            if config.pre_hook is not None:
+                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+        finally:
+            self.nargs = None
+
+    def warmup(self, *args, **kwargs):
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            return [
+                self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)
+            ]
+        finally:
+            self.nargs = None
+
+    def _choose(self, args, kwargs):
+        named = {**self.nargs, **kwargs}
+        key = [named[name] for name in self.keys if name in named]
+        key += [str(value.dtype) for name, value in named.items() if name in self.arg_names and hasattr(value, "dtype")]
+        key = (self._runs_on_cpu(named), *key)
+        if key not in self.cache:
+            configs = self.prune_configs(kwargs)
+            unmeasured = key[0] and not knobs.autotuning.tune_cpu
+            self.cache[key] = self._first(configs) if unmeasured else self._measure(configs, args, kwargs, key)
+        return self.cache[key]
+
+    def _runs_on_cpu(self, named):
+        from .. import _pantile
+
+        return _pantile.runs_on_cpu([named[name] for name in self.arg_names if name in named])
+
+    def _first(self, configs):
+        if not self._said_untuned:
+            self._said_untuned = True
+            print(
+                f"pantile: {self.__name__} is not tuned on the CPU: taking the first of {len(configs)} "
+                f"configurations ({configs[0]}); PANTILE_TUNE_CPU=1 measures them",
+                file=sys.stderr,
+            )
+        return configs[0]
+
+    def _measure(self, configs, args, kwargs, key):
+        if len(configs) == 1:
+            return configs[0]
+        start = time.perf_counter()
+        timings = {config: self._bench(config, args, kwargs) for config in configs}
+        self.bench_time = time.perf_counter() - start
+        self.configs_timings = timings
+        best = min(timings, key=lambda config: timings[config][0])
+        if timings[best][0] == float("inf"):
+            raise AutotunerError(f"none of the {len(configs)} configurations of `{self.__name__}` runs")
+        if knobs.autotuning.print:
+            print(
+                f"Triton autotuning for function {self.__name__},\nwith key as {key[1:]},\nfinished after "
+                f"{self.bench_time:.2f}s,\nbest config selected: {best};"
+            )
+        self._reset(args, kwargs)
+        return best
+
+    def _reset(self, args, kwargs):
+        named = {**self.nargs, **kwargs}
+        for name in self.reset_to_zero:
+            _fill_zero(named[name])
+
+    def _bench(self, config, args, kwargs):
+        """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit the device."""
+        clash = [name for name in kwargs if name in config.kwargs]
+        if clash:
+            raise ValueError(f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call")
+        full = {**self.nargs, **kwargs, **config.all_kwargs()}
+        saved = {name: _copy(full[name]) for name in self.restore_value}
+
+        def call():
+            if config.pre_hook is not None:
+                config.pre_hook(full)
+            for name in self.reset_to_zero:
+                _fill_zero(full[name])
+            if self._pre_hook is not None:
+                self._pre_hook(full)
+            error = None
+            try:
+                self.fn.run(*args, **kwargs, **config.all_kwargs())
+            except Exception as raised:
+                error = raised
+                raise
+            finally:
+                for name, value in saved.items():
+                    _assign(full[name], value)
+                if self._post_hook is not None:
+                    self._post_hook(full, exception=error)
+
+        try:
+            return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+        except (OutOfResources, CompileTimeAssertionFailure, PTXASError):
+            return [float("inf")] * 3
+
+    def prune_configs(self, kwargs):
+        """Return the configurations worth measuring for the arguments at hand."""
+        configs = self.configs
+        if self.early_config_prune:
+            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
+            if not configs:
+                raise AutotunerError(f"no configuration of `{self.__name__}` is left after pruning")
+        if not self.perf_model:
+            return configs
+        count = int(len(self.configs) * self.top_k) if isinstance(self.top_k, float) else self.top_k
+        if len(configs) <= count:
+            return configs
+        estimate = {c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()}) for c in configs}
+        return sorted(estimate, key=estimate.get)[: max(count, 1)]
+
+
+def _is_numpy(array):
+    return type(array).__module__ == "numpy"
+
+
+def _fill_zero(array):
+    if _is_numpy(array):
+        array[...] = 0
+    else:
+        array.zero_()
+
+
+def _copy(array):
+    return array.copy() if _is_numpy(array) else array.clone()
+
+
+def _assign(array, value):
+    if _is_numpy(array):
+        array[...] = value
+    else:
+        array.copy_(value)
+
+
+def autotune(
+    configs,
+    key,
+    prune_configs_by=None,
+    reset_to_zero=None,
+    restore_value=None,
+    pre_hook=None,
+    post_hook=None,
+    warmup=None,
+    rep=None,
+    use_cuda_graph=False,
+    do_bench=None,
+    cache_results=False,
+):
+    """Measure `configs` for each new value of the arguments named in `key` and launch the fastest.
+
+    Parameters
+    ----------
+    prune_configs_by : dict, optional
+        `early_config_prune(configs, named_args, **kwargs)` drops configurations; `perf_model(**args)` estimates a time
+        and `top_k` (a number, or a fraction) says how many of the best are measured.
+    reset_to_zero, restore_value : list of str, optional
+        Arrays that the kernel changes: zeroed before, or restored after, each measured run.
+    do_bench : callable, optional
+        Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
+    """
+    if do_bench is None and (warmup is not None or rep is not None):
+        from functools import partial
+
+        from ..testing import do_bench as measure
+
+        given = {"warmup": warmup, "rep": rep}
+        do_bench = partial(measure, **{name: value for name, value in given.items() if value is not None})
+
+    def decorate(fn):
+        return Autotuner(
+            fn,
+            fn.arg_names,
+            configs,
+            key,
+            reset_to_zero,
+            restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            do_bench=do_bench,
+        )
+
+    return decorate
+
+
+class Heuristics(KernelInterface):
+    """A kernel some of whose meta-parameters are computed from its arguments."""
+
+    def __init__(self, fn, arg_names, values):
+        self.fn, self.arg_names, self.values = fn, arg_names, values
+        self.__name__ = fn.__name__
+
+    def run(self, *args, **kwargs):
+        for name, heuristic in self.values.items():
+            kwargs[name] = heuristic(_named(self, args, kwargs))
+        return self.fn.run(*args, **kwargs)
+
+
+def heuristics(values):
+    """Compute meta-parameters: `values` maps names to functions of the arguments by name."""
+
+    def decorate(fn):
+        return Heuristics(fn, fn.arg_names, values)
+
+    return decorate
