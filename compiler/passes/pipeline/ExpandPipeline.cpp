@@ -30,7 +30,7 @@ public:
       : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)), slots(intAttr(names::slots)),
         inFlight(intAttr(names::inFlight)) {
     SmallVector<Value> roots;
-    for (const StagedLoad &candidate : findStagedLoads(loop)) {
+    for (StagedLoad candidate : findStagedLoads(loop)) {
       if (!candidate.store->hasAttr(names::prefetch))
         continue;
       staged.push_back(candidate);
@@ -57,7 +57,7 @@ private:
   Value index(int value) { return constant(builder.getI32Type(), value); }
 
   void reserveRings() {
-    for (const StagedLoad &load : staged) {
+    for (StagedLoad load : staged) {
       nv::BufferType slot = load.alloc.getType();
       auto type = nv::BufferType::get(slot.getContext(), slots, slot.getShape(), slot.getElementType(), slot.getSwizzle());
       auto ring = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
@@ -174,8 +174,9 @@ private:
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
     llvm::DenseSet<Operation *> dropped;
     bool allInRings = true;
-    for (const StagedLoad &load : staged)
-      dropped.insert({load.load, load.store, load.alloc});
+    for (StagedLoad load : staged)
+      for (Operation *op : {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
+        dropped.insert(op);
     for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
       allInRings &= dropped.contains(store);
     bool issued = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();

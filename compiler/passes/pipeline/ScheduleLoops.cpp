@@ -29,7 +29,7 @@ struct Schedule {
 
 int64_t slotBytes(ArrayRef<StagedLoad> loads) {
   int64_t bytes = 0;
-  for (const StagedLoad &load : loads)
+  for (StagedLoad load : loads)
     bytes += load.alloc.getType().getSlotBytes();
   return bytes;
 }
@@ -73,7 +73,7 @@ private:
   }
 
   /// Bytes of one cp.async of `staged`, or 0 with a remark that says why there is none.
-  int prefetchBytes(scf::ForOp loop, const StagedLoad &staged, const AxisInfoAnalysis &axes) {
+  int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
     LoadOp load = staged.load;
     auto refuse = [&](const Twine &reason) { return load.emitRemark("load is not prefetched: ") << reason, 0; };
     if (load.getIsVolatile())

@@ -1,0 +1,193 @@
+//===- SelectMma.cpp - choose the instruction of each dot ---------------------===//
+// Needs: tile IR; the module names its target and number of warps.
+// Gives: every tile.dot carries `mma`: wgmma, mma.sync or fma, the shape of one instruction, and
+//        how warps share the result. A dot left to scalar FMA gets a remark with the reason.
+// How:   try the families fastest first; each either fits or says why not. Warps go to M first
+//        for wgmma and where one dot's result is the next one's left operand, so that fragments
+//        stay in their threads; otherwise they make each warp's part as square as possible,
+//        which reads least.
+//===--------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "support/Target.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/DebugLog.h"
+
+#include <algorithm>
+#include <variant>
+
+#define DEBUG_TYPE "tile-select-mma"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_SELECTMMA
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// An instruction, or why there is none.
+using Choice = std::variant<MmaAttr, const char *>;
+
+struct DotShape {
+  int64_t m, n, k;
+  Type operand, accumulator;
+  bool isMatrix;
+
+  explicit DotShape(DotOp dot) {
+    auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+    auto acc = cast<RankedTensorType>(dot.getAcc().getType());
+    const int64_t rank = acc.getRank();
+    m = acc.getDimSize(rank - 2);
+    n = acc.getDimSize(rank - 1);
+    k = lhs.getDimSize(rank - 1);
+    operand = lhs.getElementType();
+    accumulator = acc.getElementType();
+    isMatrix = rank == 2;
+  }
+
+  bool isHalf() const { return operand.isF16() || operand.isBF16(); }
+};
+
+struct Warps {
+  int64_t m, n;
+};
+
+/// Dots whose result reaches the left operand of a dot through elementwise operations, and those.
+class ChainedDots {
+public:
+  explicit ChainedDots(ModuleOp module) {
+    module.walk([&](DotOp dot) {
+      if (DotOp source = dotBehind(dot.getLhs())) {
+        chained.insert(dot);
+        chained.insert(source);
+      }
+    });
+  }
+  bool contains(DotOp dot) const { return chained.contains(dot); }
+
+private:
+  static DotOp dotBehind(Value value, int depth = 8) {
+    Operation *op = value.getDefiningOp();
+    if (!op || depth == 0)
+      return nullptr;
+    if (auto dot = dyn_cast<DotOp>(op))
+      return dot;
+    if (!op->hasTrait<OpTrait::Elementwise>())
+      return nullptr;
+    for (Value operand : op->getOperands())
+      if (DotOp dot = dotBehind(operand, depth - 1))
+        return dot;
+    return nullptr;
+  }
+
+  llvm::DenseSet<Operation *> chained;
+};
+
+Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps) {
+  if (!target.hasWgmma())
+    return "the target has no wgmma";
+  if (numWarps % 4 != 0)
+    return "a warp group needs 4 warps";
+  if (!s.isMatrix || !s.isHalf() || !s.accumulator.isF32())
+    return "wgmma multiplies fp16 or bf16 matrices into fp32 here";
+  if (s.m % 64 != 0 || s.k % 16 != 0)
+    return "wgmma needs M in multiples of 64 and K in multiples of 16";
+  const int64_t groups = numWarps / 4, groupsM = std::min(groups, s.m / 64);
+  const int64_t groupsN = groups / groupsM;
+  if (s.n % (16 * groupsN) != 0)
+    return "each warp group needs columns in multiples of 16";
+  const int64_t instrN = std::min<int64_t>(s.n / groupsN, 256);
+  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, 16, groupsM * 4, groupsN);
+}
+
+/// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
+Warps squareWarps(const DotShape &s, int64_t numWarps, int64_t minM, int64_t minN) {
+  Warps warps{1, 1};
+  while (warps.m * warps.n < numWarps) {
+    const int64_t partM = s.m / warps.m, partN = s.n / warps.n;
+    const bool canM = partM > minM, canN = partN > minN;
+    if (canM && (partM >= partN || !canN))
+      warps.m *= 2;
+    else if (canN)
+      warps.n *= 2;
+    else
+      warps.m *= 2; // more warps than work: replicas
+  }
+  return warps;
+}
+
+Warps rowWarps(const DotShape &s, int64_t numWarps, int64_t minM) {
+  const int64_t m = std::clamp<int64_t>(s.m / minM, 1, numWarps);
+  return {m, numWarps / m};
+}
+
+/// K of one mma.sync for the operands' type, or 0.
+int64_t mmaSyncDepth(DotOp dot, const DotShape &s, const Target &target) {
+  const bool toF32 = s.accumulator.isF32();
+  if (s.operand.isF16() && toF32)
+    return 16;
+  if (s.operand.isBF16() && toF32 && target.hasBf16Mma())
+    return 16;
+  if (s.operand.isF32() && toF32 && target.hasTf32Mma() && dot.getPrecision() == Precision::Tf32)
+    return 8;
+  if (s.operand.isInteger(8) && s.accumulator.isInteger(32))
+    return 32;
+  return 0;
+}
+
+Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps,
+                  bool chained) {
+  if (!target.hasMmaSync())
+    return "the target has no mma.sync";
+  if (!s.isMatrix)
+    return "tensor cores multiply matrices, not batches of them";
+  const int64_t k = mmaSyncDepth(dot, s, target);
+  if (k == 0)
+    return "no tensor-core instruction for these element types and this precision";
+  if (s.m < 16 || s.n < 8 || s.k < k)
+    return "a tensor-core instruction is larger than the tiles";
+  const Warps warps = chained ? rowWarps(s, numWarps, 16) : squareWarps(s, numWarps, 16, 8);
+  return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, 16, 8, k, warps.m, warps.n);
+}
+
+MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
+  const Warps warps = squareWarps(s, numWarps, 4, 8);
+  return MmaAttr::get(dot.getContext(), MmaKind::Fma, 1, 1, 1, warps.m, warps.n);
+}
+
+void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
+  const DotShape shape(dot);
+  Choice choice = tryWgmma(dot, shape, target, numWarps);
+  if (auto *reason = std::get_if<const char *>(&choice)) {
+    LDBG() << dot.getLoc() << " no wgmma: " << *reason;
+    choice = tryMmaSync(dot, shape, target, numWarps, chained);
+  }
+  if (auto *reason = std::get_if<const char *>(&choice)) {
+    dot.emitRemark("this dot runs on scalar FMA: ") << *reason;
+    choice = scalarFma(dot, shape, numWarps);
+  }
+  dot.setMmaAttr(std::get<MmaAttr>(choice));
+}
+
+struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const auto target = Target::parse(moduleTarget(module));
+    if (!target) {
+      module.emitError("unknown target `") << moduleTarget(module) << "`";
+      return signalPassFailure();
+    }
+    const int64_t numWarps = moduleInt(module, names::numWarps, 4);
+    const ChainedDots chained(module);
+    module.walk([&](DotOp dot) {
+      if (!dot.getMmaAttr())
+        selectFor(dot, *target, numWarps, chained.contains(dot));
+    });
+  }
+};
+
+} // namespace
+} // namespace pantile

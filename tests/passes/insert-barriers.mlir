@@ -1,0 +1,72 @@
+// RUN: pantile-opt %s -nv-allocate-shared -nv-insert-barriers | FileCheck %s
+#s = #nv.swizzle<[1, 0], 0>
+#layout = #tile.layout<[16, 8], reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+!tile = tensor<16x8xf32, #layout>
+!buffer = !nv.buffer<1 x [16, 8] x f32, #s>
+module attributes {tile.num_warps = 1 : i32} {
+  // CHECK-LABEL: @read_after_write
+  func.func @read_after_write(%x: !tile) -> !tile {
+    %b = nv.alloc : !buffer
+    // CHECK: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    nv.local_store %x, %b : !tile, !buffer
+    %y = nv.local_load %b : !buffer -> !tile
+    return %y : !tile
+  }
+
+  // CHECK-LABEL: @reads_need_no_barrier
+  func.func @reads_need_no_barrier() -> (!tile, !tile) {
+    %b = nv.alloc : !buffer
+    // CHECK-NOT: nv.barrier
+    %y = nv.local_load %b : !buffer -> !tile
+    %z = nv.local_load %b : !buffer -> !tile
+    return %y, %z : !tile, !tile
+  }
+
+  // The store of the next iteration must not overtake the load of this one.
+  // CHECK-LABEL: @around_the_back_edge
+  func.func @around_the_back_edge(%x: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = nv.alloc : !buffer
+    // CHECK: scf.for
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (!tile) : i32 {
+      nv.local_store %v, %b : !tile, !buffer
+      %w = nv.local_load %b : !buffer -> !tile
+      scf.yield %w : !tile
+    }
+    return %r : !tile
+  }
+
+  // A write in one branch is still open behind the `if`.
+  // CHECK-LABEL: @after_a_branch
+  func.func @after_a_branch(%x: !tile, %c: i1) -> !tile {
+    %b = nv.alloc : !buffer
+    // CHECK: scf.if
+    scf.if %c {
+      nv.local_store %x, %b : !tile, !buffer
+    }
+    // CHECK: }
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    %y = nv.local_load %b : !buffer -> !tile
+    return %y : !tile
+  }
+
+  // CHECK-LABEL: @a_barrier_of_the_program_counts
+  func.func @a_barrier_of_the_program_counts(%x: !tile) -> !tile {
+    %b = nv.alloc : !buffer
+    // CHECK: nv.local_store
+    // CHECK-NEXT: tile.barrier
+    // CHECK-NEXT: nv.local_load
+    nv.local_store %x, %b : !tile, !buffer
+    tile.barrier
+    %y = nv.local_load %b : !buffer -> !tile
+    return %y : !tile
+  }
+}
