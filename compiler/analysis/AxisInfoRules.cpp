@@ -340,7 +340,7 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
       .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
           [&](auto) { return resized(op, *operands[0]); })
       .Default([&](Operation *other) {
-        const bool uniform = other->getNumOperands() > 0 && isPure(other) &&
+        const bool uniform = other->getNumOperands() > 0 && isMemoryEffectFree(other) &&
                              other->hasTrait<OpTrait::Elementwise>();
         return uniform ? elementwise(result, operands) : AxisInfo::unknown(rank());
       });

@@ -52,4 +52,9 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let description = "A forward data-flow analysis of what is read and written since the last barrier.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+
+def TestAxisInfo : Pass<"test-axis-info", "::mlir::ModuleOp"> {
+  let summary = "remark on the facts that AxisInfo knows of each result";
+  let description = "For tests and for questions such as `why is this load not vectorised`. Changes nothing.";
+}
 #endif

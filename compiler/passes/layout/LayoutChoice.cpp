@@ -1,0 +1,193 @@
+//===- LayoutChoice.cpp - the layout that an operation itself would choose ----===//
+// Needs: LayoutChoice.h.
+// Gives: its members.
+//===--------------------------------------------------------------------------===//
+#include "passes/layout/LayoutChoice.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace mlir;
+
+namespace pantile {
+
+namespace {
+using Extents = SmallVector<int64_t, 4>;
+
+/// A memory sector: what one warp access should at least fill without gaps.
+constexpr int64_t sectorBytes = 32;
+
+int64_t bytesOf(Value ptr) {
+  return std::max<int64_t>(storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8, 1);
+}
+
+ArrayRef<int64_t> shapeOf(Type type) { return cast<RankedTensorType>(type).getShape(); }
+
+/// Consecutive elements along `dim` that a warp reaches when each lane takes `width` of them.
+int64_t runOfWarp(const LinearLayout &layout, int dim, int64_t width) {
+  int64_t run = width;
+  bool grew = true;
+  while (std::exchange(grew, false))
+    for (const auto &basis : layout.lane()) {
+      LinearLayout::Coord next(layout.rank(), 0);
+      next[dim] = static_cast<int32_t>(run);
+      if (basis == next) {
+        run *= 2;
+        grew = true;
+      }
+    }
+  return run;
+}
+
+/// `mma`'s warps as one number a dimension.
+Extents warpsOf(MmaAttr mma, size_t rank) {
+  Extents warps(rank, 1);
+  warps[rank - 2] = mma.getWarpsM();
+  warps[rank - 1] = mma.getWarpsN();
+  return warps;
+}
+
+/// Threads hold 4x4 elements, 8 lanes share a row of the tile.
+LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
+  const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
+  Extents size(rank, 1), lanes(rank, 1);
+  SmallVector<int> order(rank);
+  std::iota(order.rbegin(), order.rend(), 0);
+  auto share = [&](size_t d, int64_t most) {
+    return std::clamp<int64_t>(shape[d] / warps[d], 1, most);
+  };
+  size[n] = share(n, 4);
+  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, 8);
+  lanes[m] = 32 / lanes[n];
+  size[m] = std::clamp<int64_t>(shape[m] / (warps[m] * lanes[m]), 1, 4);
+  return LinearLayout::blocked(shape, size, lanes, warps, order);
+}
+
+/// Each thread holds the whole rows (columns) of the operand that its part of the result needs.
+LinearLayout fmaOperand(const LinearLayout &result, ArrayRef<int64_t> shape, unsigned index) {
+  const int rank = result.rank();
+  return result.collapseDim(index == 0 ? rank - 1 : rank - 2).broadcastTo(shape);
+}
+} // namespace
+
+LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
+    : context(function.getContext()), axes(axes),
+      numWarps(moduleInt(function, names::numWarps, 4)) {
+  function.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      join(load.getPtr(), load.getMask());
+    else if (auto store = dyn_cast<StoreOp>(op))
+      join(store.getPtr(), store.getMask());
+  });
+}
+
+LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
+  const AxisInfo &info = axes.of(ptr);
+  Wish wish;
+  wish.order.resize(info.rank());
+  std::iota(wish.order.rbegin(), wish.order.rend(), 0);
+  llvm::stable_sort(wish.order,
+                    [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
+  wish.width = axes.accessWidth(ptr, mask, wish.order.front());
+  return wish;
+}
+
+LayoutChoice::Group LayoutChoice::groupOf(Value ptr, const Wish &wish) const {
+  return {std::vector<int64_t>(shapeOf(ptr.getType())),
+          std::vector<int>(wish.order.begin(), wish.order.end())};
+}
+
+void LayoutChoice::join(Value ptr, Value mask) {
+  if (!isa<RankedTensorType>(ptr.getType()))
+    return;
+  const Wish own = wish(ptr, mask);
+  int64_t &width = widthOfGroup[groupOf(ptr, own)];
+  width = std::max(width, own.width);
+}
+
+LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order,
+                                int64_t width) const {
+  const size_t rank = shape.size();
+  const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  Extents size(rank, 1), lanes(rank, 1), warps(rank, 1);
+  const int64_t perThread = std::max<int64_t>(elements / (32 * numWarps), 1);
+  size[order[0]] = std::min({width, perThread, shape[order[0]]});
+  int64_t left = 32;
+  for (int d : order) {
+    lanes[d] = std::min(left, shape[d] / size[d]);
+    left /= lanes[d];
+  }
+  lanes[order.back()] *= left;
+  left = numWarps;
+  for (int d : llvm::reverse(order)) {
+    warps[d] = std::clamp<int64_t>(shape[d] / (size[d] * lanes[d]), 1, left);
+    left /= warps[d];
+  }
+  warps[order[0]] *= left;
+  return LayoutAttr::get(context, LinearLayout::blocked(shape, size, lanes, warps, order));
+}
+
+LayoutAttr LayoutChoice::fallback(Type type) const {
+  const ArrayRef<int64_t> shape = shapeOf(type);
+  SmallVector<int> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  return spread(shape, order, 4);
+}
+
+LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
+  const Wish own = wish(ptr, mask);
+  int64_t width = own.width;
+  // An access of single elements gains nothing from vectors and loses its neighbours; one whose
+  // elements are much larger than the group's would leave gaps between lanes.
+  if (auto group = widthOfGroup.find(groupOf(ptr, own)); group != widthOfGroup.end())
+    if (width > 1 && group->second * bytesOf(ptr) <= sectorBytes)
+      width = group->second;
+  return spread(shapeOf(ptr.getType()), own.order, width);
+}
+
+bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const {
+  const LinearLayout candidate = layout.getLinear(), best = access(ptr, mask).getLinear();
+  const int dim = wish(ptr, mask).order.front();
+  const int64_t bytes = bytesOf(ptr), possible = axes.accessWidth(ptr, mask, dim);
+  auto width = [&](const LinearLayout &l) { return std::min<int64_t>(possible, l.contiguousRegs(dim)); };
+  auto run = [&](const LinearLayout &l) {
+    return std::min(runOfWarp(l, dim, width(l)) * bytes, sectorBytes);
+  };
+  return width(candidate) >= width(best) && run(candidate) >= run(best);
+}
+
+LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
+  const ArrayRef<int64_t> shape = shapeOf(dot.getType());
+  const MmaAttr mma = dot.getMmaAttr();
+  const Extents warps = warpsOf(mma, shape.size());
+  switch (mma.getKind()) {
+  case MmaKind::Wgmma:
+    return LayoutAttr::get(context, LinearLayout::wgmmaAccumulator(shape, warps, mma.getN()));
+  case MmaKind::MmaSync:
+    return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
+  case MmaKind::Fma:
+    return LayoutAttr::get(context, fmaResult(shape, warps));
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
+  auto type = cast<RankedTensorType>(dot.getOperand(index).getType());
+  const MmaAttr mma = dot.getMmaAttr();
+  const Extents warps = warpsOf(mma, type.getRank());
+  const int bits = storageBits(type.getElementType());
+  switch (mma.getKind()) {
+  case MmaKind::Wgmma:
+    return nullptr;
+  case MmaKind::MmaSync:
+    return LayoutAttr::get(context,
+                           index == 0 ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
+                                      : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
+  case MmaKind::Fma:
+    return LayoutAttr::get(
+        context, fmaOperand(fmaResult(shapeOf(dot.getType()), warps), type.getShape(), index));
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+} // namespace pantile

@@ -1,0 +1,57 @@
+//===- LayoutChoice.h - the layout that an operation itself would choose ------===//
+// Needs: shapes, facts about pointers, and the `mma` that SelectMma put on dots.
+// Gives: layouts of memory accesses, of dots and of their operands, and one for anything else.
+// How:   memory accesses put their contiguous dimension first: vectors in a thread, neighbouring
+//        vectors in neighbouring lanes, warps on the slowest dimension, so that a reduction along
+//        a row stays inside a warp. Accesses of one shape and order share one vector length, the
+//        longest, so that what was loaded together can be combined without a conversion.
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
+#define PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
+
+#include "analysis/AxisInfo.h"
+#include "ir/Tile.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <map>
+
+namespace pantile {
+
+class LayoutChoice {
+public:
+  LayoutChoice(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes);
+
+  /// For a tile that no operation has an opinion on.
+  LayoutAttr fallback(mlir::Type type) const;
+  /// For reading or writing through the tile `ptr`; `mask` may be null.
+  LayoutAttr access(mlir::Value ptr, mlir::Value mask) const;
+  /// Whether memory is reached through `layout` about as well as through access()'s.
+  bool accessesWell(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
+  bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
+
+  LayoutAttr dotResult(DotOp dot) const;
+  /// Operand 0 or 1 of a dot on fma or mma.sync; null for wgmma, which reads shared memory.
+  LayoutAttr dotOperand(DotOp dot, unsigned index) const;
+
+private:
+  using Order = llvm::SmallVector<int, 4>;
+  struct Wish {
+    Order order;
+    int64_t width; // elements
+  };
+  using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
+
+  Wish wish(mlir::Value ptr, mlir::Value mask) const;
+  Group groupOf(mlir::Value ptr, const Wish &wish) const;
+  void join(mlir::Value ptr, mlir::Value mask);
+  LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width) const;
+
+  mlir::MLIRContext *context;
+  const AxisInfoAnalysis &axes;
+  int64_t numWarps;
+  std::map<Group, int64_t> widthOfGroup;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H

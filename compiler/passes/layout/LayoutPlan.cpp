@@ -1,0 +1,168 @@
+//===- LayoutPlan.cpp - the backward half: who wants what ---------------------===//
+// Needs: the anchors that LayoutPlanForward.cpp found.
+// Gives: LayoutPlan's answers.
+//===--------------------------------------------------------------------------===//
+#include "passes/layout/LayoutPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+namespace {
+bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+/// The result of the loop that an iteration argument becomes.
+OpResult carriedResult(BlockArgument argument) {
+  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+  return loop ? loop.getTiedLoopResult(argument) : OpResult();
+}
+} // namespace
+
+bool LayoutPlan::isFree(Value value) const { return isTile(value) && !native(value); }
+
+bool LayoutPlan::isFree(Operation *op) const {
+  return op->getNumResults() > 0 && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getResults(), [&](Value result) { return isFree(result); });
+}
+
+bool LayoutPlan::isWideningCast(Operation *op) {
+  return isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
+}
+
+ArrayRef<LayoutAttr> LayoutPlan::versions(OpResult carried) const {
+  auto entry = carriedVersions.find(carried);
+  return entry == carriedVersions.end() ? ArrayRef<LayoutAttr>() : entry->second.getArrayRef();
+}
+
+LayoutAttr LayoutPlan::wantedFor(OpOperand &use, LayoutAttr result) {
+  Operation *op = use.getOwner();
+  const LinearLayout layout = result.getLinear();
+  auto make = [&](const LinearLayout &l) { return LayoutAttr::get(op->getContext(), l); };
+  return TypeSwitch<Operation *, LayoutAttr>(op)
+      .Case([&](ExpandDimsOp expand) { return make(layout.removeDim(expand.getAxis())); })
+      .Case([&](BroadcastOp broadcast) {
+        LinearLayout source = layout;
+        auto from = broadcast.getSrc().getType().getShape(), to = broadcast.getType().getShape();
+        for (size_t d = 0; d < from.size(); ++d)
+          if (from[d] != to[d])
+            source = source.collapseDim(d);
+        return make(source);
+      })
+      .Case([&](TransOp trans) {
+        SmallVector<int> inverse(trans.getOrder().size());
+        for (auto [to, from] : llvm::enumerate(trans.getOrder()))
+          inverse[from] = to;
+        return make(layout.transpose(inverse));
+      })
+      .Case([&](ReshapeOp reshape) {
+        return make(layout.reshape(reshape.getSrc().getType().getShape()));
+      })
+      .Default([&](Operation *) { return result; });
+}
+
+LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
+  Operation *op = use.getOwner();
+  if (auto work = workLayout.find(op); work != workLayout.end())
+    return work->second;
+  if (auto dot = dyn_cast<DotOp>(op)) {
+    if (use.getOperandNumber() == 2)
+      return choice.dotResult(dot);
+    if (LayoutAttr layout = choice.dotOperand(dot, use.getOperandNumber()))
+      return layout;
+  } else if (isa<TransOp, ReshapeOp>(op)) {
+    return native(use.get());
+  } else if (op->getNumResults() > 0) {
+    // Elementwise operations work in the layout of their result.
+    LayoutAttr layout = native(op->getResult(0));
+    if (layout && cast<RankedTensorType>(use.get().getType()).getShape() ==
+                      cast<RankedTensorType>(op->getResult(0).getType()).getShape())
+      return layout;
+  }
+  if (LayoutAttr layout = native(use.get()))
+    return layout;
+  return choice.fallback(use.get().getType());
+}
+
+void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
+  function.walk([&](StoreOp store) {
+    if (!isTile(store.getPtr()))
+      return;
+    LayoutAttr own = native(store.getValue());
+    const bool keep = own && choice.accessesWell(own, store.getPtr(), store.getMask());
+    workLayout[store] = keep ? own : choice.access(store.getPtr(), store.getMask());
+  });
+}
+
+void LayoutPlan::demandAll(FunctionOpInterface function) {
+  function.walk([&](Operation *op) { demandOperands(op); });
+}
+
+void LayoutPlan::demandOperands(Operation *op) {
+  if (isFree(op))
+    return;
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    for (OpResult result : loop.getResults())
+      if (LayoutAttr layout = native(result))
+        demandCarried(result, layout);
+    return;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (OpResult result : branch.getResults())
+      if (LayoutAttr layout = native(result))
+        demandCarried(result, layout);
+    return;
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    for (auto [argument, init, yielded] :
+         llvm::zip(loop.getBeforeArguments(), loop.getInits(), loop.getYieldedValues()))
+      if (LayoutAttr layout = native(argument)) {
+        demand(init, layout);
+        demand(yielded, layout);
+      }
+    for (auto [result, value] : llvm::zip(loop.getResults(), loop.getConditionOp().getArgs()))
+      if (LayoutAttr layout = native(result))
+        demand(value, layout);
+    return;
+  }
+  if (isa<scf::YieldOp, scf::ConditionOp>(op))
+    return;
+  for (OpOperand &use : op->getOpOperands())
+    if (isTile(use.get()))
+      demand(use.get(), wanted(use));
+}
+
+void LayoutPlan::demand(Value value, LayoutAttr layout) {
+  if (!demanded.insert({value, layout}).second)
+    return;
+  const LayoutAttr own = native(value);
+  Operation *op = value.getDefiningOp();
+  if (own && (own == layout || !isWideningCast(op)))
+    return;
+  if (!op)
+    return demandCarried(carriedResult(cast<BlockArgument>(value)), layout);
+  if (isa<scf::ForOp, scf::IfOp>(op))
+    return demandCarried(cast<OpResult>(value), layout);
+  for (OpOperand &use : op->getOpOperands())
+    if (isTile(use.get()))
+      demand(use.get(), wantedFor(use, layout));
+}
+
+void LayoutPlan::demandCarried(OpResult carried, LayoutAttr layout) {
+  if (!native(carried))
+    carriedVersions[carried].insert(layout);
+  const unsigned index = carried.getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(carried.getOwner())) {
+    demand(loop.getInitArgs()[index], layout);
+    demand(loop.getYieldedValues()[index], layout);
+    return;
+  }
+  auto branch = cast<scf::IfOp>(carried.getOwner());
+  demand(branch.thenYield().getOperand(index), layout);
+  demand(branch.elseYield().getOperand(index), layout);
+}
+
+} // namespace pantile

@@ -1,0 +1,86 @@
+//===- LayoutPlan.h - in which layouts each tile of a function is needed ------===//
+// Needs: a function without layouts, whose dots carry `mma`.
+// Gives: for each tile value its native layout, or that it has none; for each use the layout it
+//        is wanted in; for loop-carried and branch results without a native layout, all layouts
+//        they are wanted in. Nothing is changed.
+// How:   forward, a fixpoint: loads, dots, reductions and whatever computes on their results are
+//        *anchored* in one native layout; constants, ranges, splats, broadcasts and what is
+//        computed from these alone are *free*: they can be made again in any layout, and a
+//        broadcast of an anchored value converts the small operand, not the large result.
+//        Backward, a worklist: every anchored operation and every store wants its operands in
+//        some layout; a free operand passes the wish on to its own operands.
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H
+#define PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H
+
+#include "passes/layout/LayoutChoice.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace pantile {
+
+class LayoutPlan {
+public:
+  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes);
+
+  /// The native layout; null for free tiles and scalars.
+  LayoutAttr native(mlir::Value value) const { return anchorOf(value).layout; }
+  /// A tile without a native layout.
+  bool isFree(mlir::Value value) const;
+  /// An operation that is made again for each layout its results are wanted in.
+  bool isFree(mlir::Operation *op) const;
+
+  /// The layout in which an operation that is not free wants a tile operand.
+  LayoutAttr wanted(mlir::OpOperand &use) const;
+  /// The layout in which a free operation (or a widening cast) needs `use` to give `result`.
+  static LayoutAttr wantedFor(mlir::OpOperand &use, LayoutAttr result);
+  /// The layouts of a free result of scf.for or scf.if, in a fixed order.
+  llvm::ArrayRef<LayoutAttr> versions(mlir::OpResult carried) const;
+
+  /// A cast to wider elements: another layout of its result is better made by converting its
+  /// operand.
+  static bool isWideningCast(mlir::Operation *op);
+
+private:
+  /// Stronger anchors win where tiles of two layouts meet.
+  enum Strength { None, Fallback, Memory, Dot };
+  struct Anchor {
+    LayoutAttr layout;
+    Strength strength = None;
+    bool operator==(const Anchor &other) const = default;
+  };
+
+  // Forward.
+  Anchor anchorOf(mlir::Value value) const;
+  Anchor strongest(mlir::ValueRange values) const;
+  Anchor orFallback(Anchor anchor, mlir::Type type) const;
+  void anchor(mlir::Value value, Anchor to);
+  void anchorBlock(mlir::Block &block);
+  void anchorOp(mlir::Operation *op);
+  void anchorFor(mlir::Operation *op);
+  void anchorWhile(mlir::Operation *op);
+  void anchorIf(mlir::Operation *op);
+  void anchorMemory(mlir::Operation *op);
+  void anchorReduction(mlir::Operation *op);
+  void anchorShapeChange(mlir::Operation *op);
+  void anchorPairs(mlir::Operation *op);
+  void anchorOther(mlir::Operation *op);
+
+  // Backward.
+  void chooseStoreLayouts(mlir::FunctionOpInterface function);
+  void demandAll(mlir::FunctionOpInterface function);
+  void demandOperands(mlir::Operation *op);
+  void demand(mlir::Value value, LayoutAttr layout);
+  void demandCarried(mlir::OpResult carried, LayoutAttr layout);
+
+  LayoutChoice choice;
+  llvm::DenseMap<mlir::Value, Anchor> anchors;
+  /// The one layout that operations with several tiles work in: stores, reductions, pairs.
+  llvm::DenseMap<mlir::Operation *, LayoutAttr> workLayout;
+  llvm::DenseMap<mlir::Value, llvm::SmallSetVector<LayoutAttr, 2>> carriedVersions;
+  llvm::DenseSet<std::pair<mlir::Value, LayoutAttr>> demanded;
+  bool changed = false;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H

@@ -1,0 +1,205 @@
+//===- LayoutPlanForward.cpp - the forward half: who has a native layout ------===//
+// Needs: LayoutChoice for the layouts that operations choose themselves.
+// Gives: LayoutPlan's anchors and the layouts that reductions and pairs work in.
+// How:   walks in program order until nothing changes. A carried value takes the stronger of its
+//        initial and its yielded layout and never a weaker one later, so the walk ends.
+//===--------------------------------------------------------------------------===//
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/layout/LayoutPlan.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+namespace {
+bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp>(op);
+}
+
+bool isAlwaysFree(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() ||
+         isa<ArangeOp, SplatOp, ExpandDimsOp, BroadcastOp>(op);
+}
+} // namespace
+
+LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes)
+    : choice(function, axes) {
+  for (BlockArgument argument : function.getArguments())
+    if (isTile(argument))
+      anchor(argument, {choice.fallback(argument.getType()), Fallback});
+  do {
+    changed = false;
+    for (Block &block : function.getFunctionBody())
+      anchorBlock(block);
+  } while (changed);
+  chooseStoreLayouts(function);
+  demandAll(function);
+}
+
+LayoutPlan::Anchor LayoutPlan::anchorOf(Value value) const { return anchors.lookup(value); }
+
+LayoutPlan::Anchor LayoutPlan::strongest(ValueRange values) const {
+  Anchor best;
+  for (Value value : values)
+    if (Anchor other = anchorOf(value); other.strength > best.strength)
+      best = other;
+  return best;
+}
+
+LayoutPlan::Anchor LayoutPlan::orFallback(Anchor anchor, Type type) const {
+  return anchor.layout ? anchor : Anchor{choice.fallback(type), Fallback};
+}
+
+void LayoutPlan::anchor(Value value, Anchor to) {
+  if (!isTile(value) || !to.layout)
+    return;
+  Anchor &now = anchors[value];
+  changed |= now != to;
+  now = to;
+}
+
+void LayoutPlan::anchorBlock(Block &block) {
+  for (Operation &op : block)
+    anchorOp(&op);
+}
+
+void LayoutPlan::anchorOp(Operation *op) {
+  if (isAlwaysFree(op))
+    return;
+  TypeSwitch<Operation *>(op)
+      .Case<scf::ForOp>([&](auto) { anchorFor(op); })
+      .Case<scf::WhileOp>([&](auto) { anchorWhile(op); })
+      .Case<scf::IfOp>([&](auto) { anchorIf(op); })
+      .Case<LoadOp, AtomicRmwOp, AtomicCasOp>([&](auto) { anchorMemory(op); })
+      .Case([&](DotOp dot) { anchor(dot.getResult(), {choice.dotResult(dot), Dot}); })
+      .Case<ReduceOp, ScanOp>([&](auto) { anchorReduction(op); })
+      .Case<TransOp, ReshapeOp>([&](auto) { anchorShapeChange(op); })
+      .Case<JoinOp, SplitOp>([&](auto) { anchorPairs(op); })
+      .Default([&](Operation *) { anchorOther(op); });
+}
+
+void LayoutPlan::anchorFor(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  auto settle = [&](ValueRange sources) {
+    for (auto [argument, source, result] :
+         llvm::zip(loop.getRegionIterArgs(), sources, loop.getResults())) {
+      if (anchorOf(source).strength > anchorOf(argument).strength)
+        anchor(argument, anchorOf(source));
+      anchor(result, anchorOf(argument));
+    }
+  };
+  settle(loop.getInitArgs());
+  anchorBlock(*loop.getBody());
+  settle(loop.getYieldedValues());
+}
+
+void LayoutPlan::anchorWhile(Operation *op) {
+  auto loop = cast<scf::WhileOp>(op);
+  // One version a carried value: copies of a `while` would have to be counted on both its sides.
+  for (auto [argument, init, yielded] :
+       llvm::zip(loop.getBeforeArguments(), loop.getInits(), loop.getYieldedValues()))
+    if (isTile(argument)) {
+      const Anchor now = orFallback(anchorOf(argument), argument.getType());
+      const Anchor other = strongest({init, yielded});
+      anchor(argument, other.strength > now.strength ? other : now);
+    }
+  anchorBlock(*loop.getBeforeBody());
+  for (auto [argument, value, result] : llvm::zip(
+           loop.getAfterArguments(), loop.getConditionOp().getArgs(), loop.getResults()))
+    if (isTile(argument)) {
+      anchor(argument, orFallback(anchorOf(value), value.getType()));
+      anchor(result, anchorOf(argument));
+    }
+  anchorBlock(*loop.getAfterBody());
+}
+
+void LayoutPlan::anchorIf(Operation *op) {
+  auto branch = cast<scf::IfOp>(op);
+  anchorBlock(*branch.thenBlock());
+  if (!branch.elseBlock())
+    return;
+  anchorBlock(*branch.elseBlock());
+  for (auto [result, a, b] : llvm::zip(branch.getResults(), branch.thenYield().getOperands(),
+                                       branch.elseYield().getOperands()))
+    anchor(result, strongest({a, b}));
+}
+
+void LayoutPlan::anchorMemory(Operation *op) {
+  if (!isTile(op->getResult(0)))
+    return;
+  Value ptr, mask, value;
+  TypeSwitch<Operation *>(op)
+      .Case([&](LoadOp load) { ptr = load.getPtr(), mask = load.getMask(); })
+      .Case([&](AtomicRmwOp rmw) { ptr = rmw.getPtr(), mask = rmw.getMask(), value = rmw.getValue(); })
+      .Case([&](AtomicCasOp cas) { ptr = cas.getPtr(), value = cas.getValue(); });
+  // Scattered addresses that were computed from loaded ones stay where they are; atomics go one
+  // element at a time, wherever the value is.
+  Anchor own{choice.access(ptr, mask), Memory};
+  if (value && native(value))
+    own = anchorOf(value);
+  else if (native(ptr) && (value || !choice.isVectorAccess(ptr, mask)))
+    own = anchorOf(ptr);
+  anchor(op->getResult(0), own);
+  workLayout[op] = own.layout;
+}
+
+void LayoutPlan::anchorReduction(Operation *op) {
+  const Anchor work = orFallback(strongest(op->getOperands()), op->getOperand(0).getType());
+  workLayout[op] = work.layout;
+  if (isa<ScanOp>(op)) {
+    for (Value result : op->getResults())
+      anchor(result, work);
+    return;
+  }
+  const int axis = cast<ReduceOp>(op).getAxis();
+  for (Value result : op->getResults())
+    if (isTile(result))
+      anchor(result, {LayoutAttr::get(op->getContext(), work.layout.getLinear().removeDim(axis)),
+                      work.strength});
+}
+
+void LayoutPlan::anchorShapeChange(Operation *op) {
+  const Anchor source = anchorOf(op->getOperand(0));
+  if (!source.layout)
+    return;
+  const LinearLayout layout = source.layout.getLinear();
+  auto make = [&](const LinearLayout &l) { return LayoutAttr::get(op->getContext(), l); };
+  if (auto trans = dyn_cast<TransOp>(op))
+    anchor(op->getResult(0), {make(layout.transpose(trans.getOrder())), source.strength});
+  else
+    anchor(op->getResult(0),
+           {make(layout.reshape(cast<ReshapeOp>(op).getType().getShape())), source.strength});
+}
+
+void LayoutPlan::anchorPairs(Operation *op) {
+  auto make = [&](const LinearLayout &l) { return LayoutAttr::get(op->getContext(), l); };
+  if (isa<JoinOp>(op)) {
+    const Anchor half = orFallback(strongest(op->getOperands()), op->getOperand(0).getType());
+    workLayout[op] = half.layout;
+    anchor(op->getResult(0), {make(half.layout.getLinear().appendPairDim()), half.strength});
+    return;
+  }
+  Anchor half = anchorOf(op->getOperand(0));
+  if (half.layout) {
+    const LinearLayout whole = half.layout.getLinear();
+    half.layout = make(whole.removeDim(whole.rank() - 1));
+  }
+  half = orFallback(half, op->getResult(0).getType());
+  workLayout[op] = make(half.layout.getLinear().appendPairDim());
+  for (Value result : op->getResults())
+    anchor(result, half);
+}
+
+void LayoutPlan::anchorOther(Operation *op) {
+  if (isElementwise(op) && isMemoryEffectFree(op))
+    return anchor(op->getResult(0), strongest(op->getOperands()));
+  for (Value result : op->getResults())
+    if (isTile(result))
+      anchor(result, {choice.fallback(result.getType()), Fallback});
+}
+
+} // namespace pantile
