@@ -8,7 +8,6 @@
 #include "runtime/CacheKey.h"
 #include "target/AssemblerSearch.h"
 #include "target/Ptx.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"

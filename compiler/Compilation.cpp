@@ -1,0 +1,284 @@
+//===- Compilation.cpp - one program through the stages -----------------------------------===//
+// Needs: see Compilation.h.
+// Gives: Compilation.
+// How:   each stage asks `finish` whether it was the last. A failure of ours takes a reproducer
+// with
+//        it: the tile IR as emitted, before any pass touched it.
+//===------------------------------------------------------------------------------------===//
+#include "Compilation.h"
+#include "Pipeline.h"
+#include "Reproducer.h"
+#include "frontend/AstPrinter.h"
+#include "frontend/Emit.h"
+#include "frontend/Parser.h"
+#include "interp/Interpreter.h"
+#include "ir/Tile.h"
+#include "lower/Lower.h"
+#include "target/Nvptx.h"
+#include "target/Ptx.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+#include <fmt/format.h>
+
+namespace pantile {
+namespace {
+
+std::string irText(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  text += '\n';
+  return text;
+}
+
+std::string llvmText(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+/// "// " in front of every line.
+std::string commented(llvm::StringRef text) {
+  std::string out;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    out += fmt::format("// {}\n", line.str());
+    text = rest;
+  }
+  return out;
+}
+
+std::string describeOptions(const Options &options) {
+  std::string disabled;
+  for (const std::string &pass : options.disabledPasses)
+    disabled += " " + pass;
+  return fmt::format(
+      "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
+      "precision {}, disabled passes:{}",
+      options.target, options.numWarps, options.numStages, options.maxRegisters,
+      options.enableFpFusion, options.debug, options.inputPrecision, disabled);
+}
+
+/// What ptxas says that the author of a kernel should know.
+std::string notableLines(llvm::StringRef log) {
+  std::string out;
+  while (!log.empty()) {
+    auto [line, rest] = log.split('\n');
+    if (line.contains("warning") || line.contains("Performance Loss"))
+      out += fmt::format("{}\n", line.trim().str());
+    log = rest;
+  }
+  return out;
+}
+
+/// Names the time between two calls after the pass that ran in between.
+class PassClock {
+public:
+  PassClock(Timing &timing, StageDump &dump) : timing(timing), dump(dump) {}
+
+  PassObserver observer() {
+    return [this](llvm::StringRef pass, mlir::ModuleOp module) {
+      std::chrono::duration<double, std::milli> spent = Clock::now() - last;
+      timing.add(pass.str(), spent.count());
+      if (dump.enabled())
+        if (Result<void> written = dump.write(pass.str(), "mlir", irText(module)); !written)
+          failure = written;
+      last = Clock::now();
+    };
+  }
+
+  Result<void> failure; ///< of the last dump that failed
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Timing &timing;
+  StageDump &dump;
+  Clock::time_point last = Clock::now();
+};
+
+} // namespace
+
+Compilation::Compilation(const mlir::DialectRegistry &dialects, const Program &program,
+                         const Specialization &specialization, const Options &options,
+                         const Observe &observe)
+    : program(program), specialization(specialization), options(options), observe(observe),
+      diagnostics(sources), context(dialects, mlir::MLIRContext::Threading::DISABLED),
+      irDiagnostics(context, sources), dump(observe.dumpDir) {
+  context.loadAllAvailableDialects();
+}
+
+Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
+  auto describe = [this] { return reproducerText(); };
+  ReproducerScope reproducer(describe);
+  data->name = program.functions[program.kernel].name;
+  data->options = options;
+  data->args = specialization.args;
+  data->numWarps = options.numWarps;
+  if (Result<void> done = runStages(); !done)
+    return withReproducer(done.error(), describe);
+  if (dumpFailure)
+    return *dumpFailure;
+  data->warnings += irDiagnostics.warnings();
+  data->timings = timing.stages();
+  return data;
+}
+
+Result<void> Compilation::runStages() {
+  if (observe.stopAfter == Stage::Ast || dump.enabled())
+    if (Result<void> printed = printAst(); !printed || observe.stopAfter == Stage::Ast)
+      return printed;
+  if (Result<void> emitted = emitTile(); !emitted)
+    return emitted;
+  if (finish(Stage::Tile, "tile", "mlir", [&] { return moduleText(); }))
+    return {};
+  if (options.target == "cpu")
+    return prepareInterpreter();
+  return runGpuStages(*Target::parse(options.target));
+}
+
+Result<void> Compilation::printAst() {
+  std::string text;
+  for (const FunctionSource &function : program.functions) {
+    BufferId buffer =
+        sources.addBuffer(function.file, function.text, function.firstLine, function.indent);
+    std::unique_ptr<ast::FunctionDef> tree = parseFunction(sources, buffer, diagnostics);
+    if (!tree)
+      return diagnostics.toError();
+    text += ast::print(*tree, sources);
+  }
+  finish(Stage::Ast, "ast", "txt", [&] { return text; });
+  return {};
+}
+
+Result<void> Compilation::emitTile() {
+  {
+    auto scope = timing.scope("parse and emit");
+    module = emitTileIR(context, program, specialization, options, sources, diagnostics);
+  }
+  if (diagnostics.hasErrors())
+    return diagnostics.toError();
+  if (!module)
+    return irDiagnostics.takeError("parse and emit");
+  data->warnings += diagnostics.render();
+  pristine = module->clone();
+  PassClock clock(timing, dump);
+  if (mlir::failed(runTilePasses(*module, options, clock.observer())))
+    return irDiagnostics.takeError("tile");
+  return clock.failure;
+}
+
+Result<void> Compilation::prepareInterpreter() {
+  auto scope = timing.scope("interpreter");
+  Result<std::shared_ptr<InterpretedKernel>> kernel = InterpretedKernel::create(*module, &sources);
+  if (!kernel)
+    return kernel.error();
+  data->interpreted = *kernel;
+  return {};
+}
+
+Result<void> Compilation::runGpuStages(const Target &target) {
+  if (Result<void> done = optimizeTiles(target); !done)
+    return done;
+  static constexpr std::pair<Stage, const char *> stages[] = {
+      {Stage::Layout, "layout"}, {Stage::Pipeline, "pipeline"}, {Stage::Mma, "mma"}};
+  for (auto [stage, name] : stages)
+    if (observe.stopAfter == stage) {
+      data->text[name] = moduleText();
+      return {};
+    }
+  if (Result<void> done = generateCode(target); !done || observe.stopAfter != Stage::Cubin)
+    return done;
+  return assemble();
+}
+
+Result<void> Compilation::optimizeTiles(const Target &target) {
+  PassClock clock(timing, dump);
+  if (mlir::failed(runGpuPasses(*module, options, observe.stopAfter, clock.observer())))
+    return irDiagnostics.takeError("mma");
+  if (!clock.failure)
+    return clock.failure;
+  data->numWarps = moduleInt(*module, names::numWarps, options.numWarps);
+  data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
+  if (data->sharedBytes <= target.maxSharedBytes())
+    return {};
+  return makeError(ErrorKind::Resources,
+                   fmt::format("out of resource: shared memory, Required: {}, Hardware limit: {}. "
+                               "Reducing block sizes or `num_stages` may help.",
+                               data->sharedBytes, target.maxSharedBytes()));
+}
+
+Result<void> Compilation::generateCode(const Target &target) {
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code;
+  {
+    auto scope = timing.scope("lower");
+    code = lowerToLLVM(*module, llvmContext);
+  }
+  if (!code)
+    return irDiagnostics.takeError("lower");
+  if (finish(Stage::Llvm, "llvm", "ll", [&] { return llvmText(*code); }))
+    return {};
+  std::string optimized;
+  {
+    auto scope = timing.scope("llvm");
+    Result<std::string> ptx =
+        emitPtx(*code, target, options, dump.enabled() ? &optimized : nullptr);
+    if (!ptx)
+      return ptx.error();
+    data->text["ptx"] = std::move(*ptx);
+  }
+  if (dump.enabled())
+    record(dump.write("llvm-optimized", "ll", optimized));
+  finish(Stage::Ptx, "ptx", "ptx", [&] { return data->text["ptx"]; });
+  return {};
+}
+
+Result<void> Compilation::assemble() {
+  const auto &assembler = processAssembler();
+  if (!assembler)
+    return assembler.error();
+  auto scope = timing.scope("assemble");
+  Result<Cubin> cubin = (*assembler)->assemble(data->text["ptx"], data->name, options);
+  if (!cubin)
+    return cubin.error();
+  data->cubin = std::move(cubin->bytes);
+  data->registers = cubin->registers;
+  data->spills = cubin->spills;
+  data->warnings += notableLines(cubin->log);
+  if (dump.enabled())
+    record(dump.write("cubin", "cubin", data->cubin));
+  return {};
+}
+
+bool Compilation::finish(Stage stage, std::string_view name, std::string_view extension,
+                         llvm::function_ref<std::string()> text) {
+  const bool last = observe.stopAfter == stage;
+  if (!last && !dump.enabled())
+    return false;
+  std::string content = text();
+  record(dump.write(name, extension, content));
+  if (last)
+    data->text[std::string(name)] = std::move(content);
+  return last;
+}
+
+void Compilation::record(Result<void> written) {
+  if (!written && !dumpFailure)
+    dumpFailure = written.error();
+}
+
+std::string Compilation::moduleText() const { return irText(module.get()); }
+
+std::string Compilation::reproducerText() {
+  std::string text = commented(describeOptions(options));
+  for (const FunctionSource &function : program.functions)
+    text += commented(fmt::format("{}:{}\n{}", function.file, function.firstLine, function.text));
+  if (pristine)
+    text += irText(pristine.get());
+  return text;
+}
+
+} // namespace pantile

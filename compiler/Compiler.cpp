@@ -1,0 +1,145 @@
+//===- Compiler.cpp - source text to a kernel, the cache first ------------------------------===//
+// Needs: see pantile/Compiler.h.
+// Gives: Compiler, versionText.
+// How:   a GPU kernel's key is made, then looked for on disk, then the stages run (Compilation).
+//        Kernels for the CPU are made anew: that costs less than a look at the disk.
+//        PANTILE_ALWAYS_COMPILE=1 never reads the cache; PANTILE_CACHE_CHECK=1 compiles on every
+//        hit and compares.
+//===------------------------------------------------------------------------------------===//
+#include "pantile/Compiler.h"
+#include "Compilation.h"
+#include "ir/Tile.h"
+#include "runtime/Artifact.h"
+#include "runtime/Cache.h"
+#include "runtime/CacheKey.h"
+#include "support/Debug.h"
+#include "target/Ptx.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Config/llvm-config.h"
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace pantile {
+namespace {
+
+bool isSet(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && *value && std::string_view(value) != "0";
+}
+
+Result<void> checkOptions(const Options &options) {
+  auto refuse = [](std::string message) {
+    return makeError(ErrorKind::Unsupported, std::move(message));
+  };
+  if (options.target != "cpu" && !Target::parse(options.target)) {
+    std::string known;
+    for (const std::string &name : Target::names())
+      known += fmt::format(" `{}`", name);
+    return refuse(fmt::format("target `{}` is unknown; there are `cpu`{}", options.target, known));
+  }
+  if (options.numWarps < 1 || options.numWarps > 32 ||
+      !llvm::has_single_bit(unsigned(options.numWarps)))
+    return refuse(
+        fmt::format("`num_warps` is {}, expected a power of two from 1 to 32", options.numWarps));
+  if (options.numStages < 0)
+    return refuse(fmt::format("`num_stages` is {}, below 0", options.numStages));
+  if (options.numCtas != 1)
+    return refuse(fmt::format("`num_ctas` is {}; only 1 is supported", options.numCtas));
+  if (options.maxRegisters < 0 || options.maxRegisters > 255)
+    return refuse(fmt::format("`maxnreg` is {}, expected 0 to 255", options.maxRegisters));
+  return {};
+}
+
+Result<void> checkProgram(const Program &program) {
+  if (program.kernel < program.functions.size())
+    return {};
+  return makeError(ErrorKind::Unsupported, "the program has no kernel");
+}
+
+/// Whether a kernel from the cache has what was asked for.
+bool cacheServes(const Options &options, const Observe &observe) {
+  return options.target != "cpu" && observe.stopAfter == Stage::Cubin && observe.dumpDir.empty() &&
+         observe.useCache;
+}
+
+Error cacheMismatch(const Kernel::Data &fresh) {
+  return makeError(ErrorKind::Internal,
+                   fmt::format("kernel `{}` compiled anew differs from its cache entry {}",
+                               fresh.name, fresh.hash));
+}
+
+} // namespace
+
+/// What compilations share: only what never changes.
+struct Compiler::Impl {
+  Impl() { registerTileDialects(dialects); }
+
+  Result<std::shared_ptr<Kernel::Data>> compileFresh(const Program &program,
+                                                     const Specialization &specialization,
+                                                     const Options &options,
+                                                     const Observe &observe) const {
+    return Compilation(dialects, program, specialization, options, observe).run();
+  }
+
+  Result<Kernel> compileCached(const Program &program, const Specialization &specialization,
+                               const Options &options, const Observe &observe) const;
+
+  mlir::DialectRegistry dialects;
+};
+
+Result<Kernel> Compiler::Impl::compileCached(const Program &program,
+                                             const Specialization &specialization,
+                                             const Options &options, const Observe &observe) const {
+  const auto &assembler = processAssembler();
+  if (!assembler)
+    return assembler.error();
+  std::string key =
+      cacheKey({program, specialization, options, (*assembler)->identity(), buildId()});
+  Cache cache = Cache::ofProcess();
+  std::optional<Kernel::Data> stored;
+  if (!isSet("PANTILE_ALWAYS_COMPILE"))
+    if (std::optional<std::string> bytes = cache.load(key))
+      stored = parseArtifact(*bytes);
+  if (stored && !isSet("PANTILE_CACHE_CHECK")) {
+    stored->fromCache = true;
+    return Kernel(std::make_shared<Kernel::Data>(std::move(*stored)));
+  }
+  auto fresh = compileFresh(program, specialization, options, observe);
+  if (!fresh)
+    return fresh.error();
+  Kernel::Data &data = **fresh;
+  data.hash = key;
+  if (stored && (stored->cubin != data.cubin || stored->text != data.text))
+    return cacheMismatch(data);
+  cache.store(key, serializeArtifact(data));
+  if (std::string problem = cache.takeProblem(); !problem.empty())
+    data.warnings += "warning: " + problem + "\n";
+  return Kernel(*fresh);
+}
+
+Compiler::Compiler() : impl(std::make_unique<Impl>()) { enableDebugTopics(); }
+Compiler::~Compiler() = default;
+
+Result<Kernel> Compiler::compile(const Program &program, const Specialization &specialization,
+                                 const Options &options, const Observe &observe) {
+  if (Result<void> checked = checkOptions(options); !checked)
+    return checked.error();
+  if (Result<void> checked = checkProgram(program); !checked)
+    return checked.error();
+  if (cacheServes(options, observe))
+    return impl->compileCached(program, specialization, options, observe);
+  auto data = impl->compileFresh(program, specialization, options, observe);
+  if (!data)
+    return data.error();
+  return Kernel(*data);
+}
+
+std::string versionText() {
+  const auto &assembler = processAssembler();
+  return fmt::format("pantile {} (build {})\nLLVM {}\nassembler: {}\n", PANTILE_VERSION,
+                     buildId().substr(0, 12), LLVM_VERSION_STRING,
+                     assembler ? (*assembler)->description()
+                               : "none, " + assembler.error().message);
+}
+
+} // namespace pantile

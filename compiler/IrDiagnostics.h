@@ -1,0 +1,43 @@
+//===- IrDiagnostics.h - what passes say, in terms of the user's source -------------------===//
+// Needs: operations whose locations are ranges of the sources.
+// Gives: while it lives, collects the context's diagnostics: the first error as an Error with the
+//        source rendered, warnings and remarks as text.
+// How:   a message that opens with the name of an operation ("'tile.dot' op ...") is about our IR:
+//        ErrorKind::Internal. Any other error of a pass speaks to the author of the kernel.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "mlir/IR/Diagnostics.h"
+#include "pantile/Error.h"
+#include "support/Diagnostics.h"
+#include "support/Source.h"
+#include <optional>
+#include <string>
+
+namespace pantile {
+
+class IrDiagnostics {
+public:
+  IrDiagnostics(mlir::MLIRContext &context, const SourceManager &sources);
+  IrDiagnostics(const IrDiagnostics &) = delete;
+
+  /// The first error with everything rendered that followed it. Of a failure without a message,
+  /// an internal error that names `stage`.
+  Error takeError(std::string_view stage);
+
+  /// Warnings and remarks so far, rendered.
+  const std::string &warnings() const { return quiet; }
+
+private:
+  void handle(mlir::Diagnostic &diagnostic);
+  std::string render(mlir::Diagnostic &diagnostic) const;
+
+  const SourceManager &sources;
+  std::optional<Error> first;
+  std::string quiet;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// The narrowest range that `location` holds; without a file where it holds none.
+SourceRange rangeOf(mlir::Location location);
+
+} // namespace pantile

@@ -1,0 +1,61 @@
+//===- Reproducer.cpp - what to send when the compiler itself is wrong --------------------===//
+// Needs: see Reproducer.h.
+// Gives: ReproducerScope, withReproducer.
+// How:   files are named by their content, so one fault leaves one file.
+//===------------------------------------------------------------------------------------===//
+#include "Reproducer.h"
+#include "runtime/Cache.h"
+#include "runtime/CacheKey.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <cstdio>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace pantile {
+namespace {
+
+thread_local ReproducerScope *innermost = nullptr;
+
+std::string save(const std::string &text) {
+  return Cache::ofProcess().save("reproducers", hexDigest(text).substr(0, 16) + ".mlir", text);
+}
+
+} // namespace
+
+/// LLVM's hook. What it returns to ends the process.
+struct FatalError {
+  static void handle(void *, const char *reason, bool) {
+    std::fprintf(stderr, "pantile: internal error: %s\n", reason);
+    ReproducerScope *scope = std::exchange(innermost, nullptr);
+    if (!scope)
+      return;
+    std::string path = save(fmt::format("// fatal error: {}\n{}", reason, scope->describe()));
+    if (!path.empty())
+      std::fprintf(stderr, "pantile: what was compiled is in `%s`\n", path.c_str());
+  }
+};
+
+ReproducerScope::ReproducerScope(llvm::function_ref<std::string()> describe)
+    : describe(describe), outer(innermost) {
+  static std::once_flag installed;
+  std::call_once(installed, [] { llvm::install_fatal_error_handler(FatalError::handle); });
+  innermost = this;
+}
+
+ReproducerScope::~ReproducerScope() { innermost = outer; }
+
+Error withReproducer(Error error, llvm::function_ref<std::string()> describe) {
+  if (error.kind != ErrorKind::Internal)
+    return error;
+  std::string path = save(fmt::format("// {}\n{}", error.message, describe()));
+  if (path.empty())
+    return error;
+  std::string note = fmt::format("this is a fault of pantile; what was compiled is in `{}`", path);
+  error.message += "; " + note;
+  if (!error.rendered.empty() && error.rendered.back() != '\n')
+    error.rendered += '\n';
+  error.rendered += "note: " + note + "\n";
+  return error;
+}
+
+} // namespace pantile
