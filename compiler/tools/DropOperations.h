@@ -1,0 +1,5 @@
+//===- DropOperations.h - shrink a module while a script still finds its fault ----------===//
+#pragma once
+namespace pantile {
+void registerDropOperations();
+}
