@@ -234,7 +234,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock]> {
   let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$combine);
-  let assemblyFormat = "$srcs `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
+  let assemblyFormat = "`(` $srcs `)` `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
   let hasVerifier = 1;
 }
 def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsShape, SingleBlock]> {
@@ -247,7 +247,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsShape, SingleBlock]> {
   let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis, UnitAttr:$reverse);
   let results = (outs Variadic<Tile_Tile>:$results);
   let regions = (region SizedRegion<1>:$combine);
-  let assemblyFormat = "$srcs `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
+  let assemblyFormat = "`(` $srcs `)` `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
   let hasVerifier = 1;
 }
 def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
