@@ -1,0 +1,124 @@
+// RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands | FileCheck %s
+
+// A wgmma dot reads both operands from shared memory and is waited for at once.
+// CHECK-LABEL: @wgmma_on_buffers
+// CHECK: %[[X:.*]] = tile.load
+// CHECK: %[[Y:.*]] = tile.load
+// CHECK: %[[A:.*]] = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+// CHECK: nv.local_store %[[X]], %[[A]]
+// CHECK: %[[B:.*]] = nv.alloc
+// CHECK: nv.local_store %[[Y]], %[[B]]
+// CHECK: nv.fence_async
+// CHECK: %[[P:.*]] = nv.wgmma %[[A]], %[[B]],
+// CHECK: nv.wgmma_wait 0, %[[P]]
+// CHECK: nv.dealloc %[[A]]
+// CHECK: nv.dealloc %[[B]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @wgmma_on_buffers(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// A transpose before the dot is done on the view: nothing moves in registers.
+// CHECK-LABEL: @transposed_operand
+// CHECK-NOT: tile.trans
+// CHECK: %[[V:.*]] = nv.buffer_trans %{{.*}} : <1 x[64, 64] x f16, <[1, 0], 128>> -> <1 x[64, 64] x f16, <[0, 1], 128>>
+// CHECK: nv.wgmma %{{.*}}, %[[V]],
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @transposed_operand(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %t = tile.trans %y [1, 0] : tensor<64x64xf16> -> tensor<64x64xf16>
+      %d = tile.dot %x, %t, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// mma.sync reads registers: the loop's loads pass through a buffer, in the operand's layout.
+// CHECK-LABEL: @mma_sync_through_a_buffer
+// CHECK: nv.local_store
+// CHECK: %[[A:.*]] = nv.local_load
+// CHECK: nv.local_store
+// CHECK: %[[B:.*]] = nv.local_load
+// CHECK: tile.dot %[[A]], %[[B]], %{{.*}} mma<mma_sync, 16 x 8 x 16
+module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @mma_sync_through_a_buffer(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}
