@@ -32,7 +32,7 @@ check-format: setup
 
 PREFIX ?= /usr/local
 install: build
-	cmake --install build --prefix $(PREFIX)
+	cmake --install build --component cpp --prefix $(PREFIX)
 
 wheel: setup
 	$(PYTHON) -m pip wheel --no-deps --no-build-isolation -w dist .

@@ -38,7 +38,8 @@ class CMakeBuild(build_ext):
         ).stdout.strip()
         subprocess.run(["cmake", "--build", build, "-j", jobs or "2"], check=True)
         install = ["cmake", "--install", build, "--component", "python", "--prefix", target]
-        subprocess.run([*install, "--strip"], check=True)
+        subprocess.run(install, check=True)
+        subprocess.run(["strip", *target.glob("*.so*")], check=True)
 
 
 setup(
