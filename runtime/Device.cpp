@@ -5,9 +5,11 @@
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Device.h"
 #include "pantile/Runtime.h"
+#include "support/Target.h"
 #include <array>
 #include <fmt/format.h>
 #include <mutex>
+#include <optional>
 
 namespace pantile {
 namespace {
@@ -48,10 +50,10 @@ Result<CUcontext> primaryContext(const Driver &driver, int device) {
   return retained[device];
 }
 
-/// The target that uses all of a GPU's instructions: from compute capability 9 on, those that only
-/// this architecture has need the suffix.
+/// The richest target that the GPU runs; a plain name for one that is not in our table.
 std::string targetName(int major, int minor) {
-  return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  std::optional<Target> target = Target::forDevice(major, minor);
+  return target ? target->name() : fmt::format("sm_{}{}", major, minor);
 }
 
 } // namespace

@@ -1,13 +1,13 @@
 //===- Launch.cpp - run a kernel over a grid ----------------------------------------------===//
 // Needs: a compiled kernel; on the GPU a driver.
-// Gives: launch of pantile/Runtime.h.
+// Gives: launch and takeWarnings of pantile/Runtime.h.
 // How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments
 //        stand two null scratch pointers, which the plain ABI has. The CPU's interpreter reads
 //        the LaunchArgs themselves, after the same checks.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Launch.h"
 #include "interp/Interpreter.h"
-#include "runtime/CpuPool.h"
+#include "interp/Warnings.h"
 #include "runtime/Module.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vect
   if (!program)
     return makeError(ErrorKind::Launch,
                      fmt::format("kernel `{}` has nothing to run on the CPU", kernel->name));
-  return program->run(grid, args, workers > 0 ? workers : CpuPool::defaultWorkers());
+  return program->run(grid, args, workers);
 }
 
 } // namespace
@@ -49,5 +49,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg
     return driver.error();
   return launchOnGpu(**driver, kernel, grid, slots, options);
 }
+
+std::string takeWarnings() { return takeRunWarnings(); }
 
 } // namespace pantile
