@@ -147,7 +147,7 @@ Result<void> Compilation::printAst() {
     std::unique_ptr<ast::FunctionDef> tree = parseFunction(sources, buffer, diagnostics);
     if (!tree)
       return diagnostics.toError();
-    text += ast::print(*tree, sources);
+    text += printAst(sources, *tree);
   }
   finish(Stage::Ast, "ast", "txt", [&] { return text; });
   return {};
