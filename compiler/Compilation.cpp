@@ -128,7 +128,7 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
 
 Result<void> Compilation::runStages() {
   if (observe.stopAfter == Stage::Ast || dump.enabled())
-    if (Result<void> printed = printAst(); !printed || observe.stopAfter == Stage::Ast)
+    if (Result<void> printed = printTree(); !printed || observe.stopAfter == Stage::Ast)
       return printed;
   if (Result<void> emitted = emitTile(); !emitted)
     return emitted;
@@ -139,7 +139,7 @@ Result<void> Compilation::runStages() {
   return runGpuStages(*Target::parse(options.target));
 }
 
-Result<void> Compilation::printAst() {
+Result<void> Compilation::printTree() {
   std::string text;
   for (const FunctionSource &function : program.functions) {
     BufferId buffer =

@@ -33,7 +33,7 @@ public:
 
 private:
   Result<void> runStages();
-  Result<void> printAst();
+  Result<void> printTree();
   Result<void> emitTile();
   Result<void> prepareInterpreter();
   Result<void> runGpuStages(const Target &target);
