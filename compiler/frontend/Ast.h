@@ -324,7 +324,7 @@ struct Continue : NodeOf<Stmt, Stmt::Kind::Continue> {
   using NodeOf::NodeOf;
 };
 
-/// A statement of a module. One nested in another function is Unsupported.
+/// A statement of a module. In a kernel, one nested in another function is Unsupported.
 struct FunctionDef : NodeOf<Stmt, Stmt::Kind::FunctionDef> {
   using NodeOf::NodeOf;
   std::string name;
@@ -338,11 +338,18 @@ struct FunctionDef : NodeOf<Stmt, Stmt::Kind::FunctionDef> {
   Block body;            ///< empty where the docstring was all
 };
 
-/// Parsed as far as its extent. `construct` stands in a message: "`try`", "`import`". The span is
-/// the keyword's.
+/// `import module as alias` has no name; `from module import *` has the name "*".
+struct ImportedName {
+  std::string module, name, alias;
+};
+
+/// Parsed, and without meaning in a kernel. `construct` stands in a message: "`try`", "`import`".
+/// The span is the keyword's where blocks follow, else the statement's.
 struct UnsupportedStmt : NodeOf<Stmt, Stmt::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
+  Block body; ///< the statements of all its blocks, for who searches a module
+  std::vector<ImportedName> imports; ///< of an import
 };
 
 /// The statements of a file.
