@@ -7,7 +7,7 @@ JOBS ?= $(shell scripts/jobs)
 .PHONY: demo test build debug setup format check-format install wheel gpu-pack clean
 
 demo: build
-	PYTHONPATH=build/python $(PYTHON) tutorials/03-matrix-multiplication.py --demo
+	PYTHONPATH=build/python $(PYTHON) -m pantile.demo
 
 test: build
 	$(PYTHON) scripts/test

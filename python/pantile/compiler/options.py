@@ -8,7 +8,7 @@ _HINTS = frozenset(
     "supported_fp8_dtypes deprecated_fp8_dot_operand_dtypes allowed_dot_input_precisions "
     "max_num_imprecise_acc_default sanitize_overflow arch instrumentation_mode".split()
 )
-_DIRECT = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "debug")
+_DIRECT = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "debug", "disabled_passes")
 
 
 def make_options(target, keywords, debug=None):

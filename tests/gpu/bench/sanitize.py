@@ -66,7 +66,7 @@ def missing_barriers():
 
     x, y = torch.rand(64, 1024).cuda(), torch.empty(1024).cuda()
     kernels.two_sums_kernel[(1,)](
-        x, y, 64, BLOCK=1024, num_warps=8, disabled_passes=["nv-insert-barriers"]
+        x, y, 64, BLOCK=1024, num_warps=8, disabled_passes={"nv-insert-barriers"}
     )
     torch.cuda.synchronize()
 
