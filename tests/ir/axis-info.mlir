@@ -1,0 +1,178 @@
+// RUN: pantile-opt %s -test-axis-info -verify-diagnostics -o /dev/null
+
+func.func @arange_and_splat(%x: i32 {tile.divisibility = 16 : i32}, %y: i32) {
+  // expected-remark @+1 {{contiguity = [128], divisibility = [1073741824], constancy = [1]}}
+  %r = tile.arange 0, 128 : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [64], divisibility = [64], constancy = [1]}}
+  %r64 = tile.arange 64, 128 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [128]}}
+  %xs = tile.splat %x : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [128], divisibility = [16], constancy = [1]}}
+  %sum = arith.addi %xs, %r : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [128], divisibility = [16], constancy = [1]}}
+  %other = arith.addi %r, %xs : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %down = arith.subi %xs, %r : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [1]}}
+  %scaled = arith.muli %r, %xs : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [128]}}
+  %ys = tile.splat %y : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [128], divisibility = [1], constancy = [1]}}
+  %off = arith.addi %ys, %r : tensor<128xi32>
+  return
+}
+
+func.func @wrapping_around(%m: i32 {tile.divisibility = 16 : i32}) {
+  // expected-remark @+1 {{constant = 64}}
+  %c64 = arith.constant 64 : i32
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %pid = tile.program_id 0
+  // expected-remark @+1 {{contiguity = [1], divisibility = [64], constancy = [1]}}
+  %start = arith.muli %pid, %c64 : i32
+  // expected-remark @+1 {{contiguity = [64]}}
+  %r = tile.arange 0, 64 : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [64]}}
+  %s = tile.splat %start : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [64], divisibility = [64], constancy = [1]}}
+  %offs = arith.addi %s, %r : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [64]}}
+  %ms = tile.splat %m : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [16], divisibility = [16], constancy = [1]}}
+  %wrapped = arith.remsi %offs, %ms : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [16]}}
+  %mask = arith.cmpi slt, %offs, %ms : tensor<64xi32>
+  // x <= m changes right after a multiple of 16.
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %closed = arith.cmpi sle, %offs, %ms : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [16]}}
+  %flipped = arith.cmpi sgt, %ms, %offs : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [16]}}
+  %both = arith.andi %mask, %flipped : tensor<64xi1>
+  // expected-remark @+1 {{constant = 8}}
+  %c8 = arith.constant dense<8> : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [8]}}
+  %group = arith.divsi %offs, %c8 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [8], divisibility = [8], constancy = [1]}}
+  %inside = arith.remsi %offs, %c8 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 3}}
+  %c3 = arith.constant dense<3> : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [8], constancy = [1]}}
+  %shifted = arith.shli %offs, %c3 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [8]}}
+  %back = arith.shrsi %offs, %c3 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 7}}
+  %c7 = arith.constant dense<7> : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [8], divisibility = [8], constancy = [1]}}
+  %low = arith.andi %offs, %c7 : tensor<64xi32>
+  return
+}
+
+// A quotient of numbers that may be negative is not constant in a block: -16 / 16 is not -15 / 16.
+func.func @a_quotient_may_be_negative(%x: i32 {tile.divisibility = 16 : i32}) {
+  // expected-remark @+1 {{contiguity = [16]}}
+  %r = tile.arange 0, 16 : tensor<16xi32>
+  // expected-remark @+1 {{constancy = [16]}}
+  %xs = tile.splat %x : tensor<16xi32>
+  // expected-remark @+1 {{contiguity = [16], divisibility = [16], constancy = [1]}}
+  %offs = arith.addi %xs, %r : tensor<16xi32>
+  // expected-remark @+1 {{constant = 16}}
+  %c16 = arith.constant dense<16> : tensor<16xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %q = arith.divsi %offs, %c16 : tensor<16xi32>
+  return
+}
+
+func.func @rows_of_a_matrix(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %stride: i32 {tile.divisibility = 16 : i32}, %odd: i32) {
+  // expected-remark @+1 {{contiguity = [32]}}
+  %r = tile.arange 0, 32 : tensor<32xi32>
+  // expected-remark @+1 {{contiguity = [32, 1], divisibility = [1073741824, 1], constancy = [1, 1]}}
+  %i = tile.expand_dims %r, 1 : tensor<32xi32> -> tensor<32x1xi32>
+  // expected-remark @+1 {{contiguity = [1, 32], divisibility = [1, 1073741824], constancy = [1, 1]}}
+  %j = tile.expand_dims %r, 0 : tensor<32xi32> -> tensor<1x32xi32>
+  // expected-remark @+1 {{constancy = [32, 1]}}
+  %s = tile.splat %stride : tensor<32x1xi32>
+  // expected-remark @+1 {{contiguity = [1, 1], divisibility = [16, 16], constancy = [1, 1]}}
+  %is = arith.muli %i, %s : tensor<32x1xi32>
+  // expected-remark @+1 {{contiguity = [1, 1], divisibility = [16, 16], constancy = [1, 32]}}
+  %isb = tile.broadcast %is : tensor<32x1xi32> -> tensor<32x32xi32>
+  // expected-remark @+1 {{contiguity = [1, 32], divisibility = [1, 1073741824], constancy = [32, 1]}}
+  %jb = tile.broadcast %j : tensor<1x32xi32> -> tensor<32x32xi32>
+  // expected-remark @+1 {{contiguity = [1, 32], divisibility = [1, 16], constancy = [1, 1]}}
+  %offs = arith.addi %isb, %jb : tensor<32x32xi32>
+  // expected-remark @+1 {{contiguity = [1, 1], divisibility = [16, 16], constancy = [32, 32]}}
+  %ps = tile.splat %p : tensor<32x32x!tile.ptr<f16>>
+  // expected-remark @+1 {{contiguity = [1, 32], divisibility = [2, 16], constancy = [1, 1]}}
+  %ptr = tile.addptr %ps, %offs : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
+  // expected-remark @+1 {{elements an access: 1 x 8}}
+  %v = tile.load %ptr : tensor<32x32x!tile.ptr<f16>> -> tensor<32x32xf16>
+  // expected-remark @+1 {{contiguity = [32, 1], divisibility = [16, 1], constancy = [1, 1]}}
+  %to = tile.trans %offs [1, 0] : tensor<32x32xi32> -> tensor<32x32xi32>
+  // expected-remark @+1 {{contiguity = [32, 1], divisibility = [16, 2], constancy = [1, 1]}}
+  %tp = tile.addptr %ps, %to : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
+  // expected-remark @+1 {{elements an access: 8 x 1}}
+  tile.store %tp, %v : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xf16>
+  // expected-remark @+1 {{constancy = [32]}}
+  %odds = tile.splat %odd : tensor<32xi32>
+  // expected-remark @+1 {{constancy = [1]}}
+  %m = arith.cmpi slt, %r, %odds : tensor<32xi32>
+  // expected-remark @+1 {{constancy = [1, 1]}}
+  %m2 = tile.expand_dims %m, 0 : tensor<32xi1> -> tensor<1x32xi1>
+  // expected-remark @+1 {{constancy = [32, 1]}}
+  %mb = tile.broadcast %m2 : tensor<1x32xi1> -> tensor<32x32xi1>
+  // A mask that may change at any column leaves single elements.
+  // expected-remark @+1 {{elements an access: 1 x 1}}
+  tile.store %ptr, %v mask %mb : tensor<32x32xi1> : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xf16>
+  return
+}
+
+func.func @loops_settle(%p: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32, %flag: i1) {
+  // expected-remark @+1 {{constant = 0}}
+  %c0 = arith.constant 0 : i32
+  // expected-remark @+1 {{constant = 32}}
+  %c32 = arith.constant 32 : i32
+  // expected-remark @+1 {{contiguity = [32]}}
+  %r = tile.arange 0, 32 : tensor<32xi32>
+  // expected-remark @+1 {{constant = 2}}
+  %c2 = arith.constant dense<2> : tensor<32xi32>
+  // expected-remark @+1 {{constancy = [32]}}
+  %ps = tile.splat %p : tensor<32x!tile.ptr<f32>>
+  // The first carried offset advances by 2: blocks of 32 start at even numbers only.
+  // expected-remark @+2 {{contiguity = [32], divisibility = [2], constancy = [1]}}
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %res:2 = scf.for %i = %c0 to %n step %c32 iter_args(%offs = %r, %k = %c0) -> (tensor<32xi32>, i32) : i32 {
+    // expected-remark @+1 {{contiguity = [1], divisibility = [32], constancy = [32]}}
+    %is = tile.splat %i : tensor<32xi32>
+    // expected-remark @+1 {{contiguity = [32], divisibility = [32], constancy = [1]}}
+    %cols = arith.addi %is, %r : tensor<32xi32>
+    // expected-remark @+1 {{contiguity = [32], divisibility = [8], constancy = [1]}}
+    %q = tile.addptr %ps, %offs : tensor<32x!tile.ptr<f32>>, tensor<32xi32>
+    // expected-remark @+1 {{elements an access: 2}}
+    %v = tile.load %q : tensor<32x!tile.ptr<f32>> -> tensor<32xf32>
+    // expected-remark @+1 {{contiguity = [32], divisibility = [2], constancy = [1]}}
+    %next = arith.addi %offs, %c2 : tensor<32xi32>
+    // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+    %k2 = arith.addi %k, %n : i32
+    scf.yield %next, %k2 : tensor<32xi32>, i32
+  }
+  // expected-remark @+1 {{contiguity = [1], divisibility = [2], constancy = [1]}}
+  %chosen = scf.if %flag -> (tensor<32xi32>) {
+    // expected-remark @+1 {{contiguity = [1], divisibility = [2], constancy = [1]}}
+    %twice = arith.muli %res#0, %c2 : tensor<32xi32>
+    scf.yield %twice : tensor<32xi32>
+  } else {
+    scf.yield %c2 : tensor<32xi32>
+  }
+  return
+}
+
+func.func @hints_are_believed(%p: !tile.ptr<f16>, %x: i32) {
+  // expected-remark @+1 {{contiguity = [64]}}
+  %r = tile.arange 0, 64 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [8], constancy = [1]}}
+  %h = arith.addi %x, %x {tile.divisibility = 8 : i32} : i32
+  // expected-remark @+1 {{contiguity = [1], divisibility = [8], constancy = [64]}}
+  %hs = tile.splat %h : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [32], divisibility = [8], constancy = [1]}}
+  %odd = arith.muli %r, %hs {tile.contiguity = array<i32: 32>} : tensor<64xi32>
+  return
+}

@@ -1,0 +1,131 @@
+// RUN: pantile-opt %s -split-input-file -tile-select-mma -verify-diagnostics | FileCheck %s
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+// CHECK-LABEL: @one_group_has_256_columns
+func.func @one_group_has_256_columns(%a: tensor<128x64xf16>, %b: tensor<64x256xf16>, %c: tensor<128x256xf32>) -> tensor<128x256xf32> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 256 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<128x64xf16>, tensor<64x256xf16>, tensor<128x256xf32>
+  return %d : tensor<128x256xf32>
+}
+// CHECK-LABEL: @bf16_is_half_too
+func.func @bf16_is_half_too(%a: tensor<64x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 32 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<64x16xbf16>, tensor<16x32xbf16>, tensor<64x32xf32>
+  return %d : tensor<64x32xf32>
+}
+// CHECK-LABEL: @few_rows_run_on_mma_sync
+func.func @few_rows_run_on_mma_sync(%a: tensor<32x64xf16>, %b: tensor<64x64xf16>, %c: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c : tensor<32x64xf16>, tensor<64x64xf16>, tensor<32x64xf32>
+  return %d : tensor<32x64xf32>
+}
+// CHECK-LABEL: @fp32_is_tf32
+func.func @fp32_is_tf32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 8, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}
+// CHECK-LABEL: @fp32_may_be_exact
+func.func @fp32_may_be_exact(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
+  // expected-remark @+1 {{this dot runs on scalar FMA: no tensor-core instruction for these element types and this precision}}
+  %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}
+// CHECK-LABEL: @fp64_is_exact
+func.func @fp64_is_exact(%a: tensor<32x16xf64>, %b: tensor<16x32xf64>, %c: tensor<32x32xf64>) -> tensor<32x32xf64> {
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
+  // expected-remark @+1 {{this dot runs on scalar FMA: no tensor-core instruction for these element types and this precision}}
+  %d = tile.dot %a, %b, %c : tensor<32x16xf64>, tensor<16x32xf64>, tensor<32x32xf64>
+  return %d : tensor<32x32xf64>
+}
+// CHECK-LABEL: @bytes_sum_to_i32
+func.func @bytes_sum_to_i32(%a: tensor<64x64xi8>, %b: tensor<64x64xi8>, %c: tensor<64x64xi32>) -> tensor<64x64xi32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 32, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c : tensor<64x64xi8>, tensor<64x64xi8>, tensor<64x64xi32>
+  return %d : tensor<64x64xi32>
+}
+// CHECK-LABEL: @too_small_for_an_instruction
+func.func @too_small_for_an_instruction(%a: tensor<16x8xf16>, %b: tensor<8x16xf16>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
+  // expected-remark @+1 {{this dot runs on scalar FMA: a tensor-core instruction is larger than the tiles}}
+  %d = tile.dot %a, %b, %c : tensor<16x8xf16>, tensor<8x16xf16>, tensor<16x16xf32>
+  return %d : tensor<16x16xf32>
+}
+// A batch of products.
+// CHECK-LABEL: @batch
+func.func @batch(%a: tensor<2x64x32xf16>, %b: tensor<2x32x64xf16>, %c: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
+  // expected-remark @+1 {{this dot runs on scalar FMA: tensor cores multiply matrices, not batches of them}}
+  %d = tile.dot %a, %b, %c : tensor<2x64x32xf16>, tensor<2x32x64xf16>, tensor<2x64x64xf32>
+  return %d : tensor<2x64x64xf32>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+// CHECK-LABEL: @two_groups_share_rows
+func.func @two_groups_share_rows(%a: tensor<128x64xf16>, %b: tensor<64x256xf16>, %c: tensor<128x256xf32>) -> tensor<128x256xf32> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 256 x 16, warps = 8 x 1>
+  %d = tile.dot %a, %b, %c : tensor<128x64xf16>, tensor<64x256xf16>, tensor<128x256xf32>
+  return %d : tensor<128x256xf32>
+}
+// CHECK-LABEL: @two_groups_share_columns
+func.func @two_groups_share_columns(%a: tensor<64x64xf16>, %b: tensor<64x256xf16>, %c: tensor<64x256xf32>) -> tensor<64x256xf32> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 128 x 16, warps = 4 x 2>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf16>, tensor<64x256xf16>, tensor<64x256xf32>
+  return %d : tensor<64x256xf32>
+}
+// CHECK-LABEL: @too_few_columns_for_two_groups
+func.func @too_few_columns_for_two_groups(%a: tensor<64x64xf16>, %b: tensor<64x16xf16>, %c: tensor<64x16xf32>) -> tensor<64x16xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 2>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf16>, tensor<64x16xf16>, tensor<64x16xf32>
+  return %d : tensor<64x16xf32>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
+// CHECK-LABEL: @half_a_group
+func.func @half_a_group(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 1>
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
+// CHECK-LABEL: @ampere
+func.func @ampere(%a: tensor<128x32xf16>, %b: tensor<32x128xf16>, %c: tensor<128x128xf32>) -> tensor<128x128xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c : tensor<128x32xf16>, tensor<32x128xf16>, tensor<128x128xf32>
+  return %d : tensor<128x128xf32>
+}
+// CHECK-LABEL: @tall_tiles_split_rows
+func.func @tall_tiles_split_rows(%a: tensor<256x32xbf16>, %b: tensor<32x32xbf16>, %c: tensor<256x32xf32>) -> tensor<256x32xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<256x32xbf16>, tensor<32x32xbf16>, tensor<256x32xf32>
+  return %d : tensor<256x32xf32>
+}
+// The first product's rows stay in their warps, so that it becomes the second's left operand in registers.
+// CHECK-LABEL: @chained
+func.func @chained(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %v: tensor<64x64xf16>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
+  %s = tile.dot %q, %k, %z : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+  %e = math.exp2 %s : tensor<64x64xf32>
+  %p = arith.truncf %e : tensor<64x64xf32> to tensor<64x64xf16>
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
+  %o = tile.dot %p, %v, %z : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+  return %o : tensor<64x64xf32>
+}
+}
+
+// -----
+
+// expected-error @+1 {{unknown target `sm_42`}}
+module attributes {tile.target = "sm_42"} {
+}
