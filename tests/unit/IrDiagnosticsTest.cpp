@@ -1,0 +1,76 @@
+//===- IrDiagnosticsTest.cpp - what passes say comes back in terms of the source ----------===//
+#include "IrDiagnostics.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace pantile;
+using testing::HasSubstr;
+
+namespace {
+
+class IrDiagnosticsTest : public testing::Test {
+protected:
+  IrDiagnosticsTest() { sources.addBuffer("k.py", "x = tl.dot(a, b)\ny = f(x)\n", 10); }
+  mlir::Location at(unsigned line, unsigned column, unsigned endColumn) {
+    return mlir::FileLineColRange::get(mlir::StringAttr::get(&context, "k.py"), line, column, line,
+                                       endColumn);
+  }
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  SourceManager sources;
+};
+
+TEST_F(IrDiagnosticsTest, AnErrorAtARangeIsUnderlined) {
+  IrDiagnostics diagnostics(context, sources);
+  mlir::emitError(at(10, 5, 17)) << "no instruction for it";
+  Error error = diagnostics.takeError("layout");
+  EXPECT_EQ(error.kind, ErrorKind::Unsupported);
+  EXPECT_EQ(error.message, "no instruction for it");
+  EXPECT_EQ(error.range.line, 10);
+  EXPECT_EQ(error.range.endColumn, 17);
+  EXPECT_THAT(error.rendered, HasSubstr("k.py:10:5: error: no instruction for it"));
+  EXPECT_THAT(error.rendered, HasSubstr("x = tl.dot(a, b)\n"));
+  EXPECT_THAT(error.rendered, HasSubstr("^~~~~~~~~~~~"));
+}
+
+TEST_F(IrDiagnosticsTest, CallersFollowAsNotes) {
+  IrDiagnostics diagnostics(context, sources);
+  mlir::emitError(mlir::CallSiteLoc::get(at(10, 5, 17), at(11, 5, 9))) << "wrong";
+  Error error = diagnostics.takeError("layout");
+  EXPECT_EQ(error.range.line, 10);
+  EXPECT_THAT(error.rendered, HasSubstr("k.py:11:5: note: called here"));
+}
+
+TEST_F(IrDiagnosticsTest, NamesAndFusionsAreLookedThrough) {
+  mlir::Location named = mlir::NameLoc::get(mlir::StringAttr::get(&context, "acc"), at(11, 1, 2));
+  EXPECT_EQ(rangeOf(named).line, 11);
+  mlir::Location fused = mlir::FusedLoc::get(&context, {mlir::UnknownLoc::get(&context), named});
+  EXPECT_EQ(rangeOf(fused).line, 11);
+  EXPECT_EQ(rangeOf(mlir::UnknownLoc::get(&context)).file, "");
+}
+
+TEST_F(IrDiagnosticsTest, AMessageAboutAnOperationIsOurs) {
+  IrDiagnostics diagnostics(context, sources);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(at(10, 1, 2));
+  module->emitOpError() << "has no layout";
+  EXPECT_EQ(diagnostics.takeError("layout").kind, ErrorKind::Internal);
+}
+
+TEST_F(IrDiagnosticsTest, AFailureWithoutAMessageNamesTheStage) {
+  IrDiagnostics diagnostics(context, sources);
+  Error error = diagnostics.takeError("mma");
+  EXPECT_EQ(error.kind, ErrorKind::Internal);
+  EXPECT_THAT(error.message, HasSubstr("`mma`"));
+}
+
+TEST_F(IrDiagnosticsTest, WarningsAndRemarksDoNotFail) {
+  IrDiagnostics diagnostics(context, sources);
+  mlir::emitRemark(at(10, 5, 17)) << "scalar only";
+  mlir::emitWarning(at(11, 5, 9)) << "slow";
+  EXPECT_THAT(diagnostics.warnings(), HasSubstr("remark: scalar only"));
+  EXPECT_THAT(diagnostics.warnings(), HasSubstr("warning: slow"));
+}
+
+} // namespace
