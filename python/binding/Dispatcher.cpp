@@ -73,6 +73,15 @@ bool isConstant(const Argument &argument, const Parameter &parameter) {
          argument.kind == Argument::Kind::Constant || isConstantOne(argument, parameter);
 }
 
+/// Runs `work`; a TypeError of it tells which parameter it is about.
+template <typename Work> auto naming(const Parameter &parameter, Work work) {
+  try {
+    return work();
+  } catch (const py::type_error &error) {
+    throw py::type_error("argument " + quoted(parameter.name) + ": " + error.what());
+  }
+}
+
 ArgSpec specOf(const Argument &argument, const Parameter &parameter, py::handle value,
                const py::function &toConstant) {
   ArgSpec spec;
@@ -165,11 +174,7 @@ void Dispatcher::classifyAll(Call &call) const {
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].isConstexpr)
       continue;
-    try {
-      call.arguments[i] = classify(call.values[i]);
-    } catch (const py::type_error &error) {
-      throw py::type_error("argument " + quoted(parameters[i].name) + ": " + error.what());
-    }
+    call.arguments[i] = naming(parameters[i], [&] { return classify(call.values[i]); });
     applyFixedType(call.arguments[i], parameters[i]);
   }
 }
@@ -214,7 +219,7 @@ void Dispatcher::formKey(Call &call) const {
     if (isConstantOne(argument, parameters[i]) && !parameters[i].isConstexpr) {
       key += "one";
     } else if (isConstant(argument, parameters[i])) {
-      appendConstantKey(key, call.values[i]);
+      naming(parameters[i], [&] { appendConstantKey(key, call.values[i]); });
     } else {
       key += argument.kind == Argument::Kind::Pointer ? "*" : "";
       key += argument.dtype;
@@ -257,15 +262,10 @@ py::dict Call::named() const {
 
 Specialization Call::specialization(const py::function &toConstant) const {
   Specialization specialization;
-  for (size_t i = 0; i < values.size(); ++i) {
-    try {
-      specialization.args.push_back(
-          specOf(arguments[i], dispatcher->parameters[i], values[i], toConstant));
-    } catch (const py::type_error &error) {
-      throw py::type_error("argument " + quoted(dispatcher->parameters[i].name) + ": " +
-                           error.what());
-    }
-  }
+  for (size_t i = 0; i < values.size(); ++i)
+    specialization.args.push_back(naming(dispatcher->parameters[i], [&] {
+      return specOf(arguments[i], dispatcher->parameters[i], values[i], toConstant);
+    }));
   return specialization;
 }
 

@@ -10,8 +10,8 @@ import ast
 import types
 
 from .. import arith, knobs, language
-from ..language.constexpr import constexpr
-from ..language.dtypes import dtype
+from ..language.constexpr import const, constexpr
+from ..language.dtypes import dtype, pointer_type
 from ..language.names import Builtin, module_names
 
 _MISSING = object()
@@ -163,8 +163,8 @@ class Snapshot:
             return self._convert(value.fn, allow_plain)
         if isinstance(value, Builtin):
             return _pantile.BuiltinRef(value.reference)
-        if value is constexpr or value is dtype:
-            return _pantile.BuiltinRef("constexpr" if value is constexpr else "dtype")
+        if any(value is known for known in (constexpr, dtype, pointer_type, const)):
+            return _pantile.BuiltinRef(value.__name__)
         if isinstance(value, types.ModuleType):
             reference = _module_reference(value)
             return _pantile.BuiltinRef(reference) if reference else None

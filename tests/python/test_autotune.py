@@ -1,0 +1,171 @@
+"""The tuner: keys, pruning, hooks, what it restores."""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+
+CONFIGS = [triton.Config({"BLOCK": size}, num_warps=warps) for size, warps in [(16, 1), (32, 2), (64, 4)]]
+
+
+def make(configs=CONFIGS, key=("n",), **options):
+    """A tuned kernel that counts its runs in the second array."""
+
+    @triton.jit
+    def add_one(x_ptr, runs_ptr, n, BLOCK: tl.constexpr):
+        pid = tl.program_id(0)
+        offsets = pid * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets, mask=offsets < n)
+        tl.store(x_ptr + offsets, x + 1, mask=offsets < n)
+        if pid == 0:
+            tl.store(runs_ptr, tl.load(runs_ptr) + 1)
+
+    return triton.autotune(configs=configs, key=list(key), **options)(add_one)
+
+
+def launch(tuned, x, runs):
+    tuned[lambda meta: (triton.cdiv(len(x), meta["BLOCK"]),)](x, runs, len(x))
+
+
+def arrays(size=100):
+    return np.zeros(size, np.float32), np.zeros(1, np.int32)
+
+
+def fake_bench(times):
+    """Run each configuration once and pretend that it took the next of `times`."""
+    remaining = iter(times)
+
+    def bench(call, quantiles):
+        call()
+        return [next(remaining)] * len(quantiles)
+
+    return bench
+
+
+def test_cpu_takes_the_first_and_says_so_once(capfd):
+    tuned = make()
+    x, runs = arrays()
+    launch(tuned, x, runs)
+    launch(tuned, x, runs)
+    assert (x == 2).all() and runs[0] == 2
+    assert tuned.best_config is CONFIGS[0]
+    assert capfd.readouterr().err.count("not tuned on the CPU") == 1
+
+
+@pytest.fixture
+def tune_cpu(monkeypatch):
+    monkeypatch.setenv("PANTILE_TUNE_CPU", "1")
+
+
+def test_the_fastest_is_kept_for_its_key(tune_cpu):
+    tuned = make(do_bench=fake_bench([3, 1, 2, 5, 6, 4]))
+    x, runs = arrays(100)
+    launch(tuned, x, runs)
+    assert tuned.best_config is CONFIGS[1]
+    assert [tuned.configs_timings[config][0] for config in CONFIGS] == [3, 1, 2]
+    launch(tuned, x, runs)
+    assert runs[0] == 5, "three measured runs, then one for each launch"
+    launch(tuned, *arrays(200))
+    assert tuned.best_config is CONFIGS[2], "another value of the key is measured anew"
+    launch(tuned, x, runs)
+    assert tuned.best_config is CONFIGS[1]
+    assert len(tuned.cache) == 2
+
+
+def test_dtypes_are_part_of_the_key(tune_cpu):
+    tuned = make(do_bench=fake_bench([1, 2, 3, 3, 2, 1]))
+    launch(tuned, *arrays())
+    launch(tuned, np.zeros(100, np.float64), np.zeros(1, np.int32))
+    assert tuned.best_config is CONFIGS[2]
+
+
+def test_measured_for_real(tune_cpu):
+    tuned = make(warmup=1, rep=2)
+    x, runs = arrays()
+    launch(tuned, x, runs)
+    assert tuned.best_config in CONFIGS
+    assert all(len(times) == 3 and times[0] > 0 for times in tuned.configs_timings.values())
+
+
+def test_restore_value(tune_cpu):
+    tuned = make(do_bench=fake_bench([1, 2, 3]), restore_value=["x_ptr"])
+    x, runs = arrays()
+    launch(tuned, x, runs)
+    assert (x == 1).all()
+
+
+def test_reset_to_zero(tune_cpu):
+    tuned = make(do_bench=fake_bench([1, 2, 3]), reset_to_zero=["x_ptr"])
+    x, runs = arrays()
+    launch(tuned, x, runs)
+    assert (x == 1).all()
+
+
+def test_hooks(tune_cpu):
+    seen = []
+    configs = [triton.Config({"BLOCK": size}, pre_hook=lambda args: seen.append(args["BLOCK"])) for size in (16, 32)]
+    post = lambda args, exception: seen.append(("after", exception))
+    tuned = make(configs, do_bench=fake_bench([2, 1]), pre_hook=lambda args: seen.append("before"), post_hook=post)
+    launch(tuned, *arrays())
+    assert seen == [16, "before", ("after", None), 32, "before", ("after", None), 32]
+
+
+def test_pruning(tune_cpu):
+    early = lambda configs, args, **kwargs: [c for c in configs if c.kwargs["BLOCK"] < args["n"]]
+    tuned = make(do_bench=fake_bench([2, 1]), prune_configs_by={"early_config_prune": early})
+    launch(tuned, *arrays(50))
+    assert tuned.best_config is CONFIGS[1] and len(tuned.configs_timings) == 2
+    model = lambda BLOCK, **_: -BLOCK
+    tuned = make(prune_configs_by={"perf_model": model, "top_k": 1})
+    launch(tuned, *arrays())
+    assert tuned.best_config is CONFIGS[2]
+
+
+def test_failing_configurations_lose(tune_cpu):
+    @triton.jit
+    def picky(x_ptr, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK >= 32)
+        tl.store(x_ptr, BLOCK)
+
+    x = np.zeros(1, np.int32)
+    triton.autotune(CONFIGS, key=[], do_bench=fake_bench([2, 1]))(picky)[(1,)](x)
+    assert x[0] == 64
+    with pytest.raises(triton.AutotunerError, match="none of the 2 configurations"):
+        triton.autotune([triton.Config({"BLOCK": size}) for size in (8, 16)], key=[])(picky)[(1,)](x)
+
+
+def test_printing(tune_cpu, monkeypatch, capsys):
+    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
+    launch(make(do_bench=fake_bench([2, 1, 3])), *arrays())
+    printed = capsys.readouterr().out
+    assert "Triton autotuning for function add_one" in printed
+    assert "best config selected: BLOCK: 32, num_warps: 2" in printed
+
+
+def test_a_name_set_twice(tune_cpu):
+    tuned = make()
+    with pytest.raises(ValueError, match="`BLOCK` is set by the configurations"):
+        tuned[(1,)](*arrays(), 100, BLOCK=16)
+
+
+def test_heuristics_under_autotune():
+    @triton.autotune([triton.Config({"BLOCK": 32})], key=["n"])
+    @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+    @triton.jit
+    def kernel(out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+        tl.store(out_ptr, 1 if EVEN else 0)
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, 64)
+    assert out[0] == 1
+    kernel[(1,)](out, 65)
+    assert out[0] == 0
+
+
+def test_config():
+    config = triton.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=128)
+    assert config.all_kwargs() == {"BLOCK": 16, "num_warps": 8, "num_ctas": 1, "num_stages": 2, "maxnreg": 128}
+    assert str(config) == "BLOCK: 16, num_warps: 8, num_ctas: 1, num_stages: 2, maxnreg: 128"
+    same = triton.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=128)
+    assert config == same and hash(config) == hash(same)
+    assert config != triton.Config({"BLOCK": 16})

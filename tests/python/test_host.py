@@ -1,0 +1,136 @@
+"""The part of the package that needs no kernel: helpers, types, constants, measuring, reports."""
+
+import time
+
+import ml_dtypes
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+
+
+@pytest.mark.parametrize("x, y, result", [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (4096, 128, 32)])
+def test_cdiv(x, y, result):
+    assert triton.cdiv(x, y) == result
+
+
+def test_next_power_of_2():
+    assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 5, 64, 65, 2**31 + 1)] == [0, 1, 2, 4, 8, 64, 128, 2**32]
+
+
+def test_version():
+    assert triton.__version__.startswith("3.6.0+pantile.")
+
+
+def test_constexpr_arithmetic():
+    n = tl.constexpr(12)
+    assert isinstance(n + 1, tl.constexpr) and (n + 1).value == 13
+    assert (20 - n).value == 8 and (n // 5).value == 2 and (-n).value == -12 and (n << 1).value == 24
+    assert bool(n == 12) and not bool(n == 13) and int(n) == 12 and float(n) == 12.0
+    assert list(range(20))[n] == 12
+    assert tl.constexpr(n).value == 12
+
+
+def test_dtypes():
+    assert str(tl.float16) == "fp16" and tl.float16.primitive_bitwidth == 16 and tl.bfloat16.primitive_bitwidth == 16
+    assert tl.float8e4nv.is_fp8() and tl.float8e4nv.primitive_bitwidth == 8
+    assert tl.int64.is_int_signed() and tl.uint8.is_int_unsigned() and not tl.float32.is_int()
+    assert tl.dtype("fp32") == tl.float32 and hash(tl.dtype("fp32")) == hash(tl.float32)
+    assert tl.pointer_type(tl.float32).is_ptr() and str(tl.pointer_type(tl.float32)) == "*fp32"
+    assert tl.int1.is_bool() and tl.get_int_dtype(32, False) == tl.uint32
+
+
+def test_names_resolve():
+    from pantile.language.extra import libdevice
+    from pantile.language.extra.cuda import libdevice as cuda_libdevice
+
+    assert tl.math.exp is tl.exp and tl.core.load is tl.load and tl.standard.sum is tl.sum
+    assert libdevice.tanh is cuda_libdevice.tanh is tl.extra.libdevice.tanh
+    for name in tl.__all__:
+        assert getattr(tl, name) is not None
+
+
+def test_assert_close():
+    x = np.array([1.0, 2.0, np.nan])
+    triton.testing.assert_close(x, x + 0.005)
+    with pytest.raises(AssertionError, match="too far"):
+        triton.testing.assert_close(x, x + 0.1, err_msg="too far")
+    with pytest.raises(AssertionError, match="shapes differ"):
+        triton.testing.assert_close(np.zeros(3), np.zeros(4))
+    triton.testing.assert_close(np.ones(3, ml_dtypes.bfloat16), np.ones(3))
+
+
+def test_allclose():
+    x = np.ones(4, np.float16)
+    assert triton.testing.allclose(x, x + np.float16(0.005))
+    assert not triton.testing.allclose(x, x + np.float16(0.5))
+    with pytest.raises(RuntimeError, match="dtypes differ"):
+        triton.testing.allclose(x, x.astype(np.float32))
+
+
+def test_do_bench_measures():
+    ms = triton.testing.do_bench(lambda: time.sleep(0.002), warmup=2, rep=10)
+    assert 1.9 < ms < 20
+
+
+def test_do_bench_summaries():
+    calls = []
+    times = triton.testing.do_bench(lambda: calls.append(1), warmup=1, rep=1, return_mode="all")
+    assert isinstance(times, list) and all(t >= 0 for t in times)
+    low, middle, high = triton.testing.do_bench(lambda: time.sleep(1e-4), warmup=1, rep=5, quantiles=[0.2, 0.5, 0.8])
+    assert 0.1 <= low <= middle <= high
+    assert isinstance(triton.testing.do_bench(lambda: None, 1, 1, quantiles=[0.5]), float)
+    with pytest.raises(ValueError, match="return_mode"):
+        triton.testing.do_bench(lambda: None, return_mode="average")
+
+
+def report(**options):
+    arguments = {
+        "x_names": ["M", "N"],
+        "x_vals": [2, 3],
+        "line_arg": "provider",
+        "line_vals": ["a", "b"],
+        "line_names": ["Line A", "Line B"],
+        "plot_name": "lines",
+        "args": {"scale": 10},
+        "ylabel": "GB/s",
+        **options,
+    }
+
+    @triton.testing.perf_report(triton.testing.Benchmark(**arguments))
+    def bench(M, N, provider, scale):
+        value = float(M * N * scale)
+        return value if provider == "a" else (value + 1, value, value + 2)
+
+    return bench
+
+
+def test_perf_report_prints_a_table(capsys):
+    report().run(print_data=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "lines:"
+    assert lines[1].split() == ["M", "N", "Line", "A", "(GB/s)", "Line", "B", "(GB/s)"]
+    assert lines[3].split() == ["3", "3", "90", "91"]
+
+
+def test_perf_report_saves(tmp_path):
+    report(x_vals=[(1, 2), (3, 4)], x_log=True).run(save_path=str(tmp_path))
+    assert (tmp_path / "lines.csv").read_text().splitlines()[2] == "3,4,120.0,121.0"
+    assert (tmp_path / "lines.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_perf_report_returns_a_frame():
+    frame = report().run(return_df=True)
+    assert list(frame["Line A (GB/s)"]) == [40.0, 90.0]
+
+
+def test_perf_report_of_wrong_points():
+    with pytest.raises(ValueError, match="does not give a value to each"):
+        report(x_vals=[(1, 2, 3)]).run()
+
+
+def test_driver_says_what_is_there():
+    target = triton.runtime.driver.active.get_current_target()
+    assert target.backend in ("cuda", "cpu")
+    assert triton.runtime.driver.active.is_active() == (target.backend == "cuda")
+    assert "LLVM" in triton.runtime.info()
