@@ -13,8 +13,8 @@ endforeach()
 
 add_library(pantile SHARED ${pantile_objects})
 add_library(pantile::pantile ALIAS pantile)
-set_target_properties(pantile PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-                                         LINKER_LANGUAGE CXX
+# No version in the soname: wheels and the GPU machine carry the library as one plain file.
+set_target_properties(pantile PROPERTIES LINKER_LANGUAGE CXX
                                          LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/pantile.map)
 target_compile_features(pantile INTERFACE cxx_std_20)
 target_include_directories(pantile INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/compiler/include>

@@ -35,8 +35,8 @@ struct FatalError {
   }
 };
 
-ReproducerScope::ReproducerScope(llvm::function_ref<std::string()> describe)
-    : describe(describe), outer(innermost) {
+ReproducerScope::ReproducerScope(std::function<std::string()> describe)
+    : describe(std::move(describe)), outer(innermost) {
   static std::once_flag installed;
   std::call_once(installed, [] { llvm::install_fatal_error_handler(FatalError::handle); });
   innermost = this;

@@ -7,6 +7,7 @@
 #pragma once
 #include "pantile/Error.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <functional>
 #include <string>
 
 namespace pantile {
@@ -14,12 +15,12 @@ namespace pantile {
 /// While it lives, a fatal error of LLVM on this thread writes `describe()` to a file first.
 class ReproducerScope {
 public:
-  explicit ReproducerScope(llvm::function_ref<std::string()> describe);
+  explicit ReproducerScope(std::function<std::string()> describe);
   ~ReproducerScope();
   ReproducerScope(const ReproducerScope &) = delete;
 
 private:
-  llvm::function_ref<std::string()> describe;
+  std::function<std::string()> describe;
   ReproducerScope *outer;
   friend struct FatalError;
 };
