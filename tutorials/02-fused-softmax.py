@@ -34,7 +34,13 @@ if not ON_GPU:
 
 @triton.jit
 def softmax_kernel(
-    output_ptr, input_ptr, output_row_stride, input_row_stride, n_rows, n_cols, BLOCK_SIZE: tl.constexpr
+    output_ptr,
+    input_ptr,
+    output_row_stride,
+    input_row_stride,
+    n_rows,
+    n_cols,
+    BLOCK_SIZE: tl.constexpr,
 ):
     columns = tl.arange(0, BLOCK_SIZE)
     mask = columns < n_cols
@@ -57,7 +63,9 @@ def softmax(x):
     block = triton.next_power_of_2(n_cols)
     warps = 4 if block < 2048 else 8 if block < 8192 else 16
     grid = (min(n_rows, 1024),)
-    softmax_kernel[grid](output, x, *row_strides(output, x), n_rows, n_cols, BLOCK_SIZE=block, num_warps=warps)
+    softmax_kernel[grid](
+        output, x, *row_strides(output, x), n_rows, n_cols, BLOCK_SIZE=block, num_warps=warps
+    )
     return output
 
 

@@ -60,7 +60,11 @@ if not ON_GPU:
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 8}, warps, stages)
+        triton.Config(
+            {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 8},
+            warps,
+            stages,
+        )
         for m, n, stages, warps in [
             (128, 256, 3, 8),
             (256, 128, 3, 8),
@@ -160,8 +164,12 @@ def matmul(a, b, activation=""):
     (M, K), (_, N) = a.shape, b.shape
     assert K % 32 == 0, "K must be a multiple of every BLOCK_SIZE_K"
     c = torch.empty((M, N), device=a.device, dtype=a.dtype) if ON_GPU else np.empty((M, N), a.dtype)
-    grid = lambda META: (triton.cdiv(M, META["BLOCK_SIZE_M"]) * triton.cdiv(N, META["BLOCK_SIZE_N"]),)
-    matmul_kernel[grid](a, b, c, M, N, K, *strides(a), *strides(b), *strides(c), ACTIVATION=activation)
+    grid = lambda META: (
+        triton.cdiv(M, META["BLOCK_SIZE_M"]) * triton.cdiv(N, META["BLOCK_SIZE_N"]),
+    )
+    matmul_kernel[grid](
+        a, b, c, M, N, K, *strides(a), *strides(b), *strides(c), ACTIVATION=activation
+    )
     return c
 
 
@@ -183,7 +191,9 @@ def library_matmul(a, b):
 
 
 def library_leaky_relu(x):
-    return torch.nn.functional.leaky_relu(x) if ON_GPU else np.where(x >= 0, x, np.float16(0.01) * x)
+    return (
+        torch.nn.functional.leaky_relu(x) if ON_GPU else np.where(x >= 0, x, np.float16(0.01) * x)
+    )
 
 
 # %%
@@ -198,9 +208,13 @@ def test():
     a, b = random_matrix(size, size, seed=0), random_matrix(size, size, seed=1)
     ours, library = matmul(a, b), library_matmul(a, b)
     print(f"ours:\n{ours}\nlibrary:\n{library}")
-    assert triton.testing.allclose(ours, library, atol=0.0625, rtol=0), "the product differs from the library's"
+    assert triton.testing.allclose(ours, library, atol=0.0625, rtol=0), (
+        "the product differs from the library's"
+    )
     activated = library_leaky_relu(library)
-    assert triton.testing.allclose(matmul(a, b, "leaky_relu"), activated, atol=0.0625), "the fused product differs"
+    assert triton.testing.allclose(matmul(a, b, "leaky_relu"), activated, atol=0.0625), (
+        "the fused product differs"
+    )
     print(f"ours and the library agree on {'the GPU' if ON_GPU else 'the CPU'}")
 
 
@@ -217,7 +231,11 @@ def test():
         line_arg="provider",
         line_vals=["library", "library+relu", "ours", "ours+relu"],
         line_names=[
-            *(["cuBLAS", "cuBLAS, then leaky ReLU"] if ON_GPU else ["NumPy", "NumPy, then leaky ReLU"]),
+            *(
+                ["cuBLAS", "cuBLAS, then leaky ReLU"]
+                if ON_GPU
+                else ["NumPy", "NumPy, then leaky ReLU"]
+            ),
             "Pantile",
             "Pantile, leaky ReLU fused",
         ],

@@ -23,7 +23,9 @@ def _load_tutorial(folder):
 def _device_name(on_gpu):
     if on_gpu:
         return pantile.runtime.driver.active.utils.get_device_properties(0)["name"]
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+    for line in (
+        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ()
+    ):
         if line.startswith("model name"):
             return "CPU, " + line.partition(":")[2].strip()
     return "CPU"
@@ -59,8 +61,12 @@ def main():
     print(f"device        {_device_name(on_gpu)}")
     print(f"ours          {ours[0, :4]} ...")
     print(f"NumPy         {reference[0, :4].astype(np.float16)} ...")
-    print(f"largest error {error.max():.2e} ({'within' if good else 'NOT within'} 1e-3 |R| + 1e-4 sqrt(K))")
-    print(f"time          {first:.1f} ms with compilation, {again:.2f} ms again; NumPy in float64 {numpy_ms:.1f} ms")
+    print(
+        f"largest error {error.max():.2e} ({'within' if good else 'NOT within'} 1e-3 |R| + 1e-4 sqrt(K))"
+    )
+    print(
+        f"time          {first:.1f} ms with compilation, {again:.2f} ms again; NumPy in float64 {numpy_ms:.1f} ms"
+    )
     return 0 if good else 1
 
 

@@ -33,7 +33,9 @@ class _EventTimer:
 
     def times(self, run, count, prepare):
         """Milliseconds of each of `count` runs."""
-        events = [[self.torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+        events = [
+            [self.torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)
+        ]
         for start, end in events:
             prepare()
             self.clear_cache()
@@ -145,7 +147,9 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
                     tensor.grad = None
                 fn()
         torch.cuda.synchronize()
-        times = [time / repeats for time in _EventTimer(torch).times(graph.replay, 10, lambda: None)]
+        times = [
+            time / repeats for time in _EventTimer(torch).times(graph.replay, 10, lambda: None)
+        ]
     return _summarize(times, quantiles, return_mode)
 
 
@@ -175,7 +179,12 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
 
     x, y = _compared(x, y)
     np.testing.assert_allclose(
-        x, y, atol=1e-2 if atol is None else atol, rtol=0.0 if rtol is None else rtol, equal_nan=True, err_msg=err_msg
+        x,
+        y,
+        atol=1e-2 if atol is None else atol,
+        rtol=0.0 if rtol is None else rtol,
+        equal_nan=True,
+        err_msg=err_msg,
     )
 
 
@@ -214,8 +223,18 @@ class Benchmark:
         y_log=False,
         styles=None,
     ):
-        self.x_names, self.x_vals, self.x_log, self.xlabel = list(x_names), list(x_vals), x_log, xlabel
-        self.line_arg, self.line_vals, self.line_names, self.styles = line_arg, line_vals, line_names, styles
+        self.x_names, self.x_vals, self.x_log, self.xlabel = (
+            list(x_names),
+            list(x_vals),
+            x_log,
+            xlabel,
+        )
+        self.line_arg, self.line_vals, self.line_names, self.styles = (
+            line_arg,
+            line_vals,
+            line_names,
+            styles,
+        )
         self.y_log, self.ylabel = y_log, ylabel
         self.plot_name, self.args = plot_name, args
 
@@ -253,7 +272,9 @@ class Mark:
         lines = []
         for line in bench.line_vals:
             result = self.fn(**named, **{bench.line_arg: line}, **bench.args, **kwargs)
-            lines.append(tuple(result) if isinstance(result, (tuple, list)) else (result, None, None))
+            lines.append(
+                tuple(result) if isinstance(result, (tuple, list)) else (result, None, None)
+            )
         return values, lines
 
 
@@ -269,7 +290,10 @@ def _cells(row):
 
 def _print_table(bench, rows):
     cells = [_header(bench)]
-    cells += [[f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)] for row in rows]
+    cells += [
+        [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)]
+        for row in rows
+    ]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     print(f"{bench.plot_name}:")
     for line in cells:
@@ -337,7 +361,9 @@ def _properties(device):
     from .runtime.driver import driver
 
     active = driver.active
-    return active.utils.get_device_properties(active.get_current_device() if device is None else device)
+    return active.utils.get_device_properties(
+        active.get_current_device() if device is None else device
+    )
 
 
 def get_dram_gbps(device=None):

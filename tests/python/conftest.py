@@ -47,7 +47,9 @@ def _filler(count, dtype):
     """`count` elements that no kernel should leave: NaN, or a pattern of bytes."""
     dtype = np.dtype(dtype)
     if dtype.kind in "biu":
-        return np.frombuffer(bytes([1 if dtype.kind == "b" else _BYTE]) * (count * dtype.itemsize), dtype).copy()
+        return np.frombuffer(
+            bytes([1 if dtype.kind == "b" else _BYTE]) * (count * dtype.itemsize), dtype
+        ).copy()
     return np.full(count, float("nan"), np.float32).astype(dtype)
 
 
@@ -90,16 +92,22 @@ class Device:
             return array
         dtype = getattr(self.torch, np.dtype(array.dtype).name)
         plain = np.ascontiguousarray(array)
-        bits = plain.view({1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}[plain.dtype.itemsize])
+        bits = plain.view(
+            {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}[plain.dtype.itemsize]
+        )
         return self.torch.from_numpy(bits.copy()).cuda().view(dtype)
 
     def numpy(self, array):
         if not self.on_gpu:
             return array
         width = array.element_size()
-        bits = array.contiguous().view(getattr(self.torch, {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}[width]))
+        bits = array.contiguous().view(
+            getattr(self.torch, {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}[width])
+        )
         name = str(array.dtype).removeprefix("torch.")
-        dtype = getattr(ml_dtypes, name) if name.startswith(("bfloat", "float8")) else np.dtype(name)
+        dtype = (
+            getattr(ml_dtypes, name) if name.startswith(("bfloat", "float8")) else np.dtype(name)
+        )
         return bits.cpu().numpy().view(dtype)
 
     def output(self, shape, dtype):
@@ -107,7 +115,11 @@ class Device:
 
     def strides(self, array):
         """Strides in elements."""
-        return array.stride() if self.on_gpu else [stride // array.itemsize for stride in array.strides]
+        return (
+            array.stride()
+            if self.on_gpu
+            else [stride // array.itemsize for stride in array.strides]
+        )
 
 
 def random(shape, dtype="fp32", seed=0, low=None, high=None):
@@ -154,6 +166,10 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "needs a GPU" in str(report.longrepr)]
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "needs a GPU" in str(report.longrepr)
+    ]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests need a GPU and were skipped")

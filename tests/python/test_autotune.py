@@ -5,7 +5,9 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 
-CONFIGS = [triton.Config({"BLOCK": size}, num_warps=warps) for size, warps in [(16, 1), (32, 2), (64, 4)]]
+CONFIGS = [
+    triton.Config({"BLOCK": size}, num_warps=warps) for size, warps in [(16, 1), (32, 2), (64, 4)]
+]
 
 
 def make(configs=CONFIGS, key=("n",), **options):
@@ -103,9 +105,17 @@ def test_reset_to_zero(tune_cpu):
 
 def test_hooks(tune_cpu):
     seen = []
-    configs = [triton.Config({"BLOCK": size}, pre_hook=lambda args: seen.append(args["BLOCK"])) for size in (16, 32)]
+    configs = [
+        triton.Config({"BLOCK": size}, pre_hook=lambda args: seen.append(args["BLOCK"]))
+        for size in (16, 32)
+    ]
     post = lambda args, exception: seen.append(("after", exception))
-    tuned = make(configs, do_bench=fake_bench([2, 1]), pre_hook=lambda args: seen.append("before"), post_hook=post)
+    tuned = make(
+        configs,
+        do_bench=fake_bench([2, 1]),
+        pre_hook=lambda args: seen.append("before"),
+        post_hook=post,
+    )
     launch(tuned, *arrays())
     assert seen == [16, "before", ("after", None), 32, "before", ("after", None), 32]
 
@@ -131,7 +141,9 @@ def test_failing_configurations_lose(tune_cpu):
     triton.autotune(CONFIGS, key=[], do_bench=fake_bench([2, 1]))(picky)[(1,)](x)
     assert x[0] == 64
     with pytest.raises(triton.AutotunerError, match="none of the 2 configurations"):
-        triton.autotune([triton.Config({"BLOCK": size}) for size in (8, 16)], key=[])(picky)[(1,)](x)
+        triton.autotune([triton.Config({"BLOCK": size}) for size in (8, 16)], key=[])(picky)[(1,)](
+            x
+        )
 
 
 def test_printing(tune_cpu, monkeypatch, capsys):
@@ -164,7 +176,13 @@ def test_heuristics_under_autotune():
 
 def test_config():
     config = triton.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=128)
-    assert config.all_kwargs() == {"BLOCK": 16, "num_warps": 8, "num_ctas": 1, "num_stages": 2, "maxnreg": 128}
+    assert config.all_kwargs() == {
+        "BLOCK": 16,
+        "num_warps": 8,
+        "num_ctas": 1,
+        "num_stages": 2,
+        "maxnreg": 128,
+    }
     assert str(config) == "BLOCK: 16, num_warps: 8, num_ctas: 1, num_stages: 2, maxnreg: 128"
     same = triton.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=128)
     assert config == same and hash(config) == hash(same)

@@ -20,7 +20,9 @@ def loop_kernel(out_ptr, start, stop, STEP: tl.constexpr):
     tl.store(out_ptr + 1, count)
 
 
-@pytest.mark.parametrize("bounds", [(0, 10, 1), (3, 4, 1), (5, 5, 1), (7, 2, 1), (0, 100, 7), (10, 0, -1), (9, -5, -3)])
+@pytest.mark.parametrize(
+    "bounds", [(0, 10, 1), (3, 4, 1), (5, 5, 1), (7, 2, 1), (0, 100, 7), (10, 0, -1), (9, -5, -3)]
+)
 def test_for(device, bounds):
     out = device.output(2, "i32")
     loop_kernel[(1,)](out.array, bounds[0], bounds[1], bounds[2])
@@ -136,7 +138,9 @@ def test_calls_with_defaults_keywords_and_tuples(device):
     x = random(64, "fp32", seed=3)
     out = device.output(64, "fp32")
     call_kernel[(1,)](out.array, device.to(x), 64)
-    np.testing.assert_allclose(out.numpy(), np.clip(x * 3, x.min() * 2 - 0.5, x.max() * 2 + 0.5), rtol=1e-6)
+    np.testing.assert_allclose(
+        out.numpy(), np.clip(x * 3, x.min() * 2 - 0.5, x.max() * 2 + 0.5), rtol=1e-6
+    )
 
 
 @triton.jit
@@ -184,7 +188,9 @@ def test_none_as_an_argument(device):
     x, bias = random(32, "fp32", seed=4), random(32, "fp32", seed=5)
     for given in (None, bias):
         out = device.output(32, "fp32")
-        optional_kernel[(1,)](out.array, device.to(x), None if given is None else device.to(given), 32)
+        optional_kernel[(1,)](
+            out.array, device.to(x), None if given is None else device.to(given), 32
+        )
         np.testing.assert_array_equal(out.numpy(), x if given is None else x + bias)
 
 

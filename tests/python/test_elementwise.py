@@ -81,7 +81,9 @@ def test_unary(device, op, dtype):
         tolerance = 1e-6  # as exact as fp32 at least
     else:
         tolerance = 2e-6
-    np.testing.assert_allclose(out.numpy(), UNARY[op](x.astype(np.float64)), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        out.numpy(), UNARY[op](x.astype(np.float64)), rtol=tolerance, atol=tolerance
+    )
 
 
 @triton.jit
@@ -158,7 +160,9 @@ def test_promotion_of_a_sum(device, pair):
     dtype = promoted(*pair)
     out = device.output(32, dtype)
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 32, "+")
-    expected = narrow(narrow(x, dtype).astype(np.float64) + narrow(y, dtype).astype(np.float64), dtype)
+    expected = narrow(
+        narrow(x, dtype).astype(np.float64) + narrow(y, dtype).astype(np.float64), dtype
+    )
     np.testing.assert_array_equal(out.numpy().astype(np.float64), expected.astype(np.float64))
 
 
@@ -196,7 +200,9 @@ def test_shifts(device, op, dtype):
     x, y = random(64, dtype, seed=6), random(64, dtype, seed=7, low=0, high=20)
     out = device.output(64, dtype)
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 64, op)
-    np.testing.assert_array_equal(out.numpy(), np.left_shift(x, y) if op == "<<" else np.right_shift(x, y))
+    np.testing.assert_array_equal(
+        out.numpy(), np.left_shift(x, y) if op == "<<" else np.right_shift(x, y)
+    )
 
 
 FLOATS = {"-": np.subtract, "*": np.multiply, "/": np.divide, "max": np.maximum, "min": np.minimum}
@@ -212,7 +218,9 @@ def test_float_arithmetic(device, op, dtype):
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 64, op)
     wide = FLOATS[op](x.astype(np.float64), y.astype(np.float64))
     tolerance = 3e-7 if op == "/" and out_dtype == "fp32" else 0
-    np.testing.assert_allclose(out.numpy().astype(np.float64), narrow(wide, out_dtype).astype(np.float64), tolerance)
+    np.testing.assert_allclose(
+        out.numpy().astype(np.float64), narrow(wide, out_dtype).astype(np.float64), tolerance
+    )
 
 
 def test_int_quotient_is_fp32(device):
@@ -234,7 +242,10 @@ def test_comparisons(device, op, dtype):
 
 
 def test_unsigned_comparison(device):
-    x, y = np.array([0, 1, 2**31, 2**32 - 1], np.uint32), np.array([2**32 - 1, 2**31, 1, 0], np.uint32)
+    x, y = (
+        np.array([0, 1, 2**31, 2**32 - 1], np.uint32),
+        np.array([2**32 - 1, 2**31, 1, 0], np.uint32),
+    )
     out = device.output(4, "i1")
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 4, "<")
     np.testing.assert_array_equal(out.numpy(), x < y)
@@ -280,7 +291,9 @@ def test_cast(device, pair):
     out = device.output(128, pair[1])
     cast_kernel[(1,)](out.array, device.to(x), 128, False)
     source = np.trunc(x) if pair[1].startswith("i") and x.dtype.kind == "f" else x
-    np.testing.assert_array_equal(out.numpy().astype(np.float64), source.astype(DTYPES[pair[1]]).astype(np.float64))
+    np.testing.assert_array_equal(
+        out.numpy().astype(np.float64), source.astype(DTYPES[pair[1]]).astype(np.float64)
+    )
 
 
 def test_bitcast(device):

@@ -9,13 +9,24 @@ import pantile.language as tl
 import pytest
 
 
-@pytest.mark.parametrize("x, y, result", [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (4096, 128, 32)])
+@pytest.mark.parametrize(
+    "x, y, result", [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (4096, 128, 32)]
+)
 def test_cdiv(x, y, result):
     assert triton.cdiv(x, y) == result
 
 
 def test_next_power_of_2():
-    assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 5, 64, 65, 2**31 + 1)] == [0, 1, 2, 4, 8, 64, 128, 2**32]
+    assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 5, 64, 65, 2**31 + 1)] == [
+        0,
+        1,
+        2,
+        4,
+        8,
+        64,
+        128,
+        2**32,
+    ]
 
 
 def test_version():
@@ -25,14 +36,20 @@ def test_version():
 def test_constexpr_arithmetic():
     n = tl.constexpr(12)
     assert isinstance(n + 1, tl.constexpr) and (n + 1).value == 13
-    assert (20 - n).value == 8 and (n // 5).value == 2 and (-n).value == -12 and (n << 1).value == 24
+    assert (
+        (20 - n).value == 8 and (n // 5).value == 2 and (-n).value == -12 and (n << 1).value == 24
+    )
     assert bool(n == 12) and not bool(n == 13) and int(n) == 12 and float(n) == 12.0
     assert list(range(20))[n] == 12
     assert tl.constexpr(n).value == 12
 
 
 def test_dtypes():
-    assert str(tl.float16) == "fp16" and tl.float16.primitive_bitwidth == 16 and tl.bfloat16.primitive_bitwidth == 16
+    assert (
+        str(tl.float16) == "fp16"
+        and tl.float16.primitive_bitwidth == 16
+        and tl.bfloat16.primitive_bitwidth == 16
+    )
     assert tl.float8e4nv.is_fp8() and tl.float8e4nv.primitive_bitwidth == 8
     assert tl.int64.is_int_signed() and tl.uint8.is_int_unsigned() and not tl.float32.is_int()
     assert tl.dtype("fp32") == tl.float32 and hash(tl.dtype("fp32")) == hash(tl.float32)
@@ -77,7 +94,9 @@ def test_do_bench_summaries():
     calls = []
     times = triton.testing.do_bench(lambda: calls.append(1), warmup=1, rep=1, return_mode="all")
     assert isinstance(times, list) and all(t >= 0 for t in times)
-    low, middle, high = triton.testing.do_bench(lambda: time.sleep(1e-4), warmup=1, rep=5, quantiles=[0.2, 0.5, 0.8])
+    low, middle, high = triton.testing.do_bench(
+        lambda: time.sleep(1e-4), warmup=1, rep=5, quantiles=[0.2, 0.5, 0.8]
+    )
     assert 0.1 <= low <= middle <= high
     assert isinstance(triton.testing.do_bench(lambda: None, 1, 1, quantiles=[0.5]), float)
     with pytest.raises(ValueError, match="return_mode"):

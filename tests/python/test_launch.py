@@ -34,7 +34,9 @@ def test_keywords_defaults_and_result():
     assert "func.func" in kernel.asm["tile"] and "func.func" in kernel.asm["ttir"]
 
 
-@pytest.mark.parametrize("grid", [1, (1,), [1], (1, 1), (1, 1, 1), lambda meta: (meta["N"] // 16,)], ids=str)
+@pytest.mark.parametrize(
+    "grid", [1, (1,), [1], (1, 1), (1, 1, 1), lambda meta: (meta["N"] // 16,)], ids=str
+)
 def test_forms_of_the_grid(grid):
     out, x = host(16)
     scale_kernel[grid](out, x, 3.0, 16)
@@ -92,7 +94,9 @@ def test_types_of_scalars():
     out = np.zeros(1, np.int32)
     types_kernel[(1,)](out, 5, 2**40, 2**63 + 2, 0.5, True)
     assert out[0] == 1
-    types_kernel[(1,)](out, np.int32(6), np.int64(2**41), np.uint64(2**63 + 4), np.float32(1.5), np.bool_(False))
+    types_kernel[(1,)](
+        out, np.int32(6), np.int64(2**41), np.uint64(2**63 + 4), np.float32(1.5), np.bool_(False)
+    )
 
 
 def test_wrong_arguments():
@@ -284,7 +288,9 @@ def test_compile_for_a_gpu_that_is_not_there():
 def test_hooks():
     seen = []
     scale_kernel.add_pre_run_hook(lambda *args, **kwargs: seen.append(len(args)))
-    triton.knobs.runtime.launch_enter_hook.add(enter := lambda metadata: seen.append(metadata["name"]))
+    triton.knobs.runtime.launch_enter_hook.add(
+        enter := lambda metadata: seen.append(metadata["name"])
+    )
     try:
         out, x = host(16)
         scale_kernel[(1,)](out, x, 2.0, 16)

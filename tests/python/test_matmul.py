@@ -28,7 +28,9 @@ def run_bare(device, a, b, config, activation="", on_device=None):
     (M, K), N = a.shape, b.shape[1]
     da, db = on_device or (device.to(a), device.to(b))
     out = device.output((M, N), "fp16")
-    grid = lambda meta: (triton.cdiv(M, meta["BLOCK_SIZE_M"]) * triton.cdiv(N, meta["BLOCK_SIZE_N"]),)
+    grid = lambda meta: (
+        triton.cdiv(M, meta["BLOCK_SIZE_M"]) * triton.cdiv(N, meta["BLOCK_SIZE_N"]),
+    )
     bare_matmul[grid](
         da,
         db,
@@ -111,7 +113,9 @@ def test_strided_operands(device):
     check_product(run_bare(device, a, b, (64, 64, 32, 3, 4), on_device=(da, db)), a, b)
 
 
-ODD_SHAPES = [tuple(int(x) for x in np.random.default_rng(seed).integers(1, 150, 3)) for seed in range(20)]
+ODD_SHAPES = [
+    tuple(int(x) for x in np.random.default_rng(seed).integers(1, 150, 3)) for seed in range(20)
+]
 
 
 @pytest.mark.parametrize("shape", ODD_SHAPES, ids=str)
@@ -129,7 +133,9 @@ def test_bf16(device):
 def test_fp16_to_fp32(device):
     a, b = random((64, 64), "fp16", 15), random((64, 64), "fp16", 16)
     result = run_masked(device, a, b, "fp32")
-    np.testing.assert_allclose(result, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        result, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-4
+    )
 
 
 def tf32(x):
@@ -152,7 +158,9 @@ def test_fp32_is_tf32_by_default(device):
 def test_fp32_ieee(device):
     a, b = random((64, 128), "fp32", 19), random((128, 64), "fp32", 20)
     result = run_masked(device, a, b, "fp32", precision="ieee")
-    np.testing.assert_allclose(result, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        result, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_batch(device):
@@ -179,7 +187,9 @@ def test_tutorial_sizes_on_the_gpu(gpu, size):
         result = tutorial.matmul(a, b, activation).double()
         expected = torch.nn.functional.leaky_relu(reference) if activation else reference
         error = (result - expected).abs()
-        assert bool((error <= 1e-3 * expected.abs() + 1e-4 * size**0.5).all()), f"largest error {error.max()}"
+        assert bool((error <= 1e-3 * expected.abs() + 1e-4 * size**0.5).all()), (
+            f"largest error {error.max()}"
+        )
 
 
 @pytest.mark.gpu

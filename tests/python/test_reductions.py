@@ -8,7 +8,9 @@ from conftest import DTYPES, random
 
 
 @triton.jit
-def reduce_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr):
+def reduce_kernel(
+    out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr
+):
     offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     x = tl.load(x_ptr + offsets)
     if OP == "sum":
@@ -87,7 +89,9 @@ def test_max_of_narrow_floats(device, dtype):
 
 
 @triton.jit
-def scan_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr):
+def scan_kernel(
+    out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr
+):
     offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     x = tl.load(x_ptr + offsets)
     if OP == "cumsum":
@@ -120,13 +124,17 @@ def test_scan(device, op, axis):
     x = random((8, 64), "fp32", seed=6)
     out = device.output(x.shape, "fp32")
     scan_kernel[(1,)](out.array, device.to(x), 8, 64, axis, op)
-    np.testing.assert_allclose(out.numpy(), SCANS[op](x.astype(np.float64), axis), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        out.numpy(), SCANS[op](x.astype(np.float64), axis), rtol=1e-4, atol=1e-4
+    )
 
 
 @triton.jit
 def welford_kernel(mean_ptr, m2_ptr, x_ptr, N: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, N))
-    mean, m2, count = tl.reduce((x, tl.zeros((N,), tl.float32), tl.full((N,), 1.0, tl.float32)), 0, combine_welford)
+    mean, m2, count = tl.reduce(
+        (x, tl.zeros((N,), tl.float32), tl.full((N,), 1.0, tl.float32)), 0, combine_welford
+    )
     tl.store(mean_ptr, mean)
     tl.store(m2_ptr, m2)
 

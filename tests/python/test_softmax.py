@@ -13,7 +13,11 @@ def softmax_kernel(out_ptr, x_ptr, row_stride, n_cols, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * row_stride + columns, mask=columns < n_cols, other=-float("inf"))
     numerator = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + row * n_cols + columns, numerator / tl.sum(numerator, axis=0), mask=columns < n_cols)
+    tl.store(
+        out_ptr + row * n_cols + columns,
+        numerator / tl.sum(numerator, axis=0),
+        mask=columns < n_cols,
+    )
 
 
 @triton.jit

@@ -11,14 +11,24 @@ TUTORIALS = sorted((Path(__file__).resolve().parents[2] / "tutorials").glob("[0-
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorial(path, tmp_path):
-    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(
+        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=500
+    )
     assert done.returncode == 0, done.stderr
     assert "ours and the library agree" in done.stdout
     assert list((tmp_path / ".out").glob("*.png")), "the benchmark saved no plot"
 
 
 def test_demo(tmp_path):
-    command = [sys.executable, "-m", "pantile.demo", "--size", "256", "--tutorials", TUTORIALS[0].parent]
+    command = [
+        sys.executable,
+        "-m",
+        "pantile.demo",
+        "--size",
+        "256",
+        "--tutorials",
+        TUTORIALS[0].parent,
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "device" in done.stdout and "within" in done.stdout

@@ -19,7 +19,9 @@ def add_kernel(x_ptr, y_ptr, output_ptr, n, BLOCK: tl.constexpr):
 def run(device, size, dtype, block=256):
     x, y = random(size, dtype, seed=1), random(size, dtype, seed=2)
     out = device.output(size, dtype)
-    add_kernel[(triton.cdiv(size, block),)](device.to(x), device.to(y), out.array, size, BLOCK=block)
+    add_kernel[(triton.cdiv(size, block),)](
+        device.to(x), device.to(y), out.array, size, BLOCK=block
+    )
     return x, y, out.numpy()
 
 
@@ -29,7 +31,9 @@ def test_sizes(device, size):
     np.testing.assert_array_equal(result, x + y)
 
 
-@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"])
+@pytest.mark.parametrize(
+    "dtype", ["fp16", "bf16", "fp64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
+)
 def test_dtypes(device, dtype):
     x, y, result = run(device, 777, dtype)
     np.testing.assert_array_equal(result, x + y)

@@ -1,6 +1,10 @@
 """Compiling without launching."""
 
-from ..runtime.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+from ..runtime.errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    UnsupportedLanguageConstruct,
+)
 from .compiler import ASTSource, CompiledKernel, compile
 
 __all__ = [

@@ -34,7 +34,9 @@ def _disassemble(cubin):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        return subprocess.run([tool, "-c", file.name], check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            [tool, "-c", file.name], check=True, capture_output=True, text=True
+        ).stdout
 
 
 class KernelMetadata:
@@ -159,7 +161,9 @@ def compile(src, target=None, options=None):
     target = target or driver.active.get_current_target()
     snapshot = Snapshot(src.fn)
     specialization = src.specialization(snapshot.constant)
-    return build(snapshot.program(), specialization, make_options(target.name, options or {}), src.fn)
+    return build(
+        snapshot.program(), specialization, make_options(target.name, options or {}), src.fn
+    )
 
 
 def build(program, specialization, options, function):

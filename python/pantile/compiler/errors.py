@@ -1,5 +1,9 @@
 """Triton's import path of the compiler's exceptions."""
 
-from ..runtime.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+from ..runtime.errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    UnsupportedLanguageConstruct,
+)
 
 __all__ = ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"]

@@ -28,7 +28,9 @@ def make_options(target, keywords, debug=None):
         if name not in _DIRECT and name not in ("maxnreg", "default_dot_input_precision"):
             raise KeyError(f"Keyword argument {name} was specified but unrecognised")
         if value is not None:
-            setattr(options, "input_precision" if name == "default_dot_input_precision" else name, value)
+            setattr(
+                options, "input_precision" if name == "default_dot_input_precision" else name, value
+            )
     _check_counts(options)
     return options
 

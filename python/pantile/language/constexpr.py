@@ -15,7 +15,9 @@ class constexpr:
 
     @property
     def _pantile_key(self):
-        return f"{type(self.value).__name__}:{getattr(self.value, '_pantile_key', repr(self.value))}"
+        return (
+            f"{type(self.value).__name__}:{getattr(self.value, '_pantile_key', repr(self.value))}"
+        )
 
     def __repr__(self):
         return f"constexpr[{self.value}]"

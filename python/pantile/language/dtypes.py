@@ -35,7 +35,9 @@ class dtype:
         """Return the short name of `name` ("int64", "i64", "u1"), or "" if it is no type."""
         if name == "u1":
             return "i1"
-        return _LONG_NAMES.get(name, name if name in _LONG_NAMES.values() and name != "void" else "")
+        return _LONG_NAMES.get(
+            name, name if name in _LONG_NAMES.values() and name != "void" else ""
+        )
 
     @property
     def _pantile_key(self):

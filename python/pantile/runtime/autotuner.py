@@ -18,7 +18,16 @@ class Config:
     `pre_hook` is called with all arguments, by name, before each launch with this configuration.
     """
 
-    def __init__(self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None):
+    def __init__(
+        self,
+        kwargs,
+        num_warps=4,
+        num_stages=3,
+        num_ctas=1,
+        maxnreg=None,
+        pre_hook=None,
+        ir_override=None,
+    ):
         self.kwargs = kwargs
         self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
         self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
@@ -32,11 +41,18 @@ class Config:
             "maxnreg": self.maxnreg,
             "ir_override": self.ir_override,
         }
-        return {**self.kwargs, **{name: value for name, value in options.items() if value is not None}}
+        return {
+            **self.kwargs,
+            **{name: value for name, value in options.items() if value is not None},
+        }
 
     def __str__(self):
         parts = [f"{name}: {value}" for name, value in self.kwargs.items()]
-        parts += [f"num_warps: {self.num_warps}", f"num_ctas: {self.num_ctas}", f"num_stages: {self.num_stages}"]
+        parts += [
+            f"num_warps: {self.num_warps}",
+            f"num_ctas: {self.num_ctas}",
+            f"num_stages: {self.num_stages}",
+        ]
         return ", ".join([*parts, f"maxnreg: {self.maxnreg}"])
 
     __repr__ = __str__
@@ -73,7 +89,10 @@ class Autotuner(KernelInterface):
     ):
         self.fn, self.arg_names, self.keys = fn, arg_names, list(key)
         self.configs = list(configs) or [Config({})]
-        self.reset_to_zero, self.restore_value = list(reset_to_zero or ()), list(restore_value or ())
+        self.reset_to_zero, self.restore_value = (
+            list(reset_to_zero or ()),
+            list(restore_value or ()),
+        )
         self._pre_hook, self._post_hook = pre_hook, post_hook
         prune = prune_configs_by or {}
         self.perf_model, self.top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
@@ -110,7 +129,8 @@ class Autotuner(KernelInterface):
         self.nargs = dict(zip(self.arg_names, args))
         try:
             return [
-                self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs)
+                self.fn.warmup(*args, **kwargs, **config.all_kwargs())
+                for config in self.prune_configs(kwargs)
             ]
         finally:
             self.nargs = None
@@ -118,12 +138,18 @@ class Autotuner(KernelInterface):
     def _choose(self, args, kwargs):
         named = {**self.nargs, **kwargs}
         key = [named[name] for name in self.keys if name in named]
-        key += [str(value.dtype) for name, value in named.items() if name in self.arg_names and hasattr(value, "dtype")]
+        key += [
+            str(value.dtype)
+            for name, value in named.items()
+            if name in self.arg_names and hasattr(value, "dtype")
+        ]
         key = (self._runs_on_cpu(named), *key)
         if key not in self.cache:
             configs = self.prune_configs(kwargs)
             unmeasured = key[0] and not knobs.autotuning.tune_cpu
-            self.cache[key] = self._first(configs) if unmeasured else self._measure(configs, args, kwargs, key)
+            self.cache[key] = (
+                self._first(configs) if unmeasured else self._measure(configs, args, kwargs, key)
+            )
         return self.cache[key]
 
     def _runs_on_cpu(self, named):
@@ -150,7 +176,9 @@ class Autotuner(KernelInterface):
         self.configs_timings = timings
         best = min(timings, key=lambda config: timings[config][0])
         if timings[best][0] == float("inf"):
-            raise AutotunerError(f"none of the {len(configs)} configurations of `{self.__name__}` runs")
+            raise AutotunerError(
+                f"none of the {len(configs)} configurations of `{self.__name__}` runs"
+            )
         if knobs.autotuning.print:
             print(
                 f"Triton autotuning for function {self.__name__},\nwith key as {key[1:]},\nfinished after "
@@ -168,7 +196,9 @@ class Autotuner(KernelInterface):
         """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit the device."""
         clash = [name for name in kwargs if name in config.kwargs]
         if clash:
-            raise ValueError(f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call")
+            raise ValueError(
+                f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call"
+            )
         full = {**self.nargs, **kwargs, **config.all_kwargs()}
         saved = {name: _copy(full[name]) for name in self.restore_value}
 
@@ -208,7 +238,9 @@ class Autotuner(KernelInterface):
         count = int(len(self.configs) * self.top_k) if isinstance(self.top_k, float) else self.top_k
         if len(configs) <= count:
             return configs
-        estimate = {c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()}) for c in configs}
+        estimate = {
+            c: self.perf_model(**{**self.nargs, **kwargs, **c.all_kwargs()}) for c in configs
+        }
         return sorted(estimate, key=estimate.get)[: max(count, 1)]
 
 
@@ -266,7 +298,9 @@ def autotune(
         from ..testing import do_bench as measure
 
         given = {"warmup": warmup, "rep": rep}
-        do_bench = partial(measure, **{name: value for name, value in given.items() if value is not None})
+        do_bench = partial(
+            measure, **{name: value for name, value in given.items() if value is not None}
+        )
 
     def decorate(fn):
         return Autotuner(

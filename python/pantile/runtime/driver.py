@@ -54,7 +54,11 @@ class Driver:
     def get_active_torch_device(self):
         import torch
 
-        return torch.device("cuda", self.get_current_device()) if self.device_count else torch.device("cpu")
+        return (
+            torch.device("cuda", self.get_current_device())
+            if self.device_count
+            else torch.device("cpu")
+        )
 
     def get_device_interface(self):
         import torch
@@ -69,7 +73,9 @@ class Driver:
     def get_empty_cache_for_benchmark(self):
         import torch
 
-        return torch.empty(256 * 1024 * 1024, dtype=torch.int8, device=self.get_active_torch_device())
+        return torch.empty(
+            256 * 1024 * 1024, dtype=torch.int8, device=self.get_active_torch_device()
+        )
 
     def clear_cache(self, cache):
         cache.zero_()

@@ -39,9 +39,13 @@ class KernelParam:
         self.has_default = parameter.default is not inspect.Parameter.empty
         self.default = parameter.default if self.has_default else None
         annotation = parameter.annotation
-        self.annotation = "" if annotation is inspect.Parameter.empty else _annotation_text(annotation)
+        self.annotation = (
+            "" if annotation is inspect.Parameter.empty else _annotation_text(annotation)
+        )
         self.is_constexpr = self.annotation.rpartition(".")[2] == "constexpr"
-        self.is_const = self.annotation.rpartition(".")[2] == "const" or self.annotation.startswith("*k")
+        self.is_const = self.annotation.rpartition(".")[2] == "const" or self.annotation.startswith(
+            "*k"
+        )
         self.do_not_specialize = do_not_specialize
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
 
@@ -115,7 +119,12 @@ class JITFunction(KernelInterface):
         unspecialized, unaligned = do_not_specialize or (), do_not_specialize_on_alignment or ()
         self.signature = inspect.signature(fn)
         self.params = [
-            KernelParam(i, p, i in unspecialized or p.name in unspecialized, i in unaligned or p.name in unaligned)
+            KernelParam(
+                i,
+                p,
+                i in unspecialized or p.name in unspecialized,
+                i in unaligned or p.name in unaligned,
+            )
             for i, p in enumerate(self.signature.parameters.values())
         ]
         self.arg_names = [p.name for p in self.params]
@@ -245,7 +254,10 @@ class MockTensor:
             return argument
         if isinstance(argument, pointer_type):
             return MockTensor(argument.element_ty)
-        is_dtype = isinstance(argument, dtype) or (type(argument).__name__, type(argument).__module__) == (
+        is_dtype = isinstance(argument, dtype) or (
+            type(argument).__name__,
+            type(argument).__module__,
+        ) == (
             "dtype",
             "torch",
         )

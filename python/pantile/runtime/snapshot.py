@@ -29,7 +29,9 @@ class GlobalUse:
 
     def check(self):
         now = self.namespace.get(self.name, _MISSING)
-        if now is self.value or (type(now) is type(self.value) and _plain(now) == _plain(self.value)):
+        if now is self.value or (
+            type(now) is type(self.value) and _plain(now) == _plain(self.value)
+        ):
             return
         raise RuntimeError(
             f"Global variable {self.name} has value {now!r}, but when kernel {self.function} was first compiled it "
@@ -50,7 +52,9 @@ class _Names(ast.NodeVisitor):
         self.visit(function)
         for default in [*function.args.defaults, *function.args.kw_defaults]:
             if default is not None:
-                self.defaults |= {node.id for node in ast.walk(default) if isinstance(node, ast.Name)}
+                self.defaults |= {
+                    node.id for node in ast.walk(default) if isinstance(node, ast.Name)
+                }
 
     def visit_Name(self, node):
         self.read.add(node.id)
@@ -119,7 +123,9 @@ class Snapshot:
             if value is _MISSING:
                 continue
             allowed = name in names.defaults or scope.is_annotated_constexpr(name)
-            converted = self._convert(value, allowed or knobs.compilation.allow_non_constexpr_globals)
+            converted = self._convert(
+                value, allowed or knobs.compilation.allow_non_constexpr_globals
+            )
             if converted is None and value is not None:
                 converted = _opaque(name, value)
             elif isinstance(value, (*_PLAIN, constexpr, tuple)):
@@ -210,7 +216,9 @@ class _Scope:
 
     def is_annotated_constexpr(self, name):
         annotation = self.globals.get("__annotations__", {}).get(name)
-        return annotation is constexpr or (isinstance(annotation, str) and annotation.split(".")[-1] == "constexpr")
+        return annotation is constexpr or (
+            isinstance(annotation, str) and annotation.split(".")[-1] == "constexpr"
+        )
 
 
 def _module_reference(module):
