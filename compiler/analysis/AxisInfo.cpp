@@ -77,8 +77,8 @@ private:
   void visitArguments(FunctionOpInterface function) {
     for (BlockArgument argument : function.getArguments()) {
       AxisInfo &info = at(argument);
-      if (auto attr = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
-                                                             names::divisibility))
+      if (auto attr =
+              function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), names::divisibility))
         std::fill(info.divisibility.begin(), info.divisibility.end(), attr.getInt());
     }
   }

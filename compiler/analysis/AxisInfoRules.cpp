@@ -177,8 +177,8 @@ AxisInfo extremum(Operation *op, const AxisInfo &a, const AxisInfo &b) {
   for (size_t d = 0; d < info.rank(); ++d)
     info.divisibility[d] = std::min(a.divisibilityAt(d, 1), b.divisibilityAt(d, 1));
   const bool isSigned = isa<arith::MinSIOp, arith::MaxSIOp>(op);
-  info.nonNegative = isMin || !isSigned ? a.nonNegative && b.nonNegative
-                                        : a.nonNegative || b.nonNegative;
+  info.nonNegative =
+      isMin || !isSigned ? a.nonNegative && b.nonNegative : a.nonNegative || b.nonNegative;
   if (isSigned)
     foldConstant(info, op->getResult(0), a, b,
                  [&](int64_t x, int64_t y) { return isMin ? std::min(x, y) : std::max(x, y); });
@@ -188,9 +188,8 @@ AxisInfo extremum(Operation *op, const AxisInfo &a, const AxisInfo &b) {
 AxisInfo constant(arith::ConstantOp op) {
   const auto shape = axisShape(op.getType());
   if (auto scalar = dyn_cast<IntegerAttr>(op.getValue()))
-    return AxisInfo::ofConstant(scalar.getType().isInteger(1) ? scalar.getValue().getZExtValue()
-                                                             : scalar.getInt(),
-                                shape);
+    return AxisInfo::ofConstant(
+        scalar.getType().isInteger(1) ? scalar.getValue().getZExtValue() : scalar.getInt(), shape);
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!dense || !dense.isSplat())
     return AxisInfo::unknown(shape.size());
@@ -267,7 +266,8 @@ AxisInfo resized(Operation *op, const AxisInfo &source) {
   AxisInfo info = source;
   const bool isFlag = elementTypeOf(op->getOperand(0).getType()).isInteger(1);
   const bool isZeroExtension = isa<arith::ExtUIOp>(op);
-  if (isa<arith::TruncIOp>(op) || (isFlag ? !isZeroExtension : isZeroExtension && !info.nonNegative))
+  if (isa<arith::TruncIOp>(op) ||
+      (isFlag ? !isZeroExtension : isZeroExtension && !info.nonNegative))
     info.constant.reset();
   info.nonNegative = isZeroExtension || (source.nonNegative && isa<arith::ExtSIOp>(op) && !isFlag);
   return info;
@@ -316,7 +316,8 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
       .Case([&](BroadcastOp b) { return broadcast(b, *operands[0]); })
       .Case([&](TransOp t) { return transposed(t, *operands[0]); })
       .Case([&](ReshapeOp r) { return reshaped(r, *operands[0]); })
-      .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>([&](auto) { return reinterpreted(op, *operands[0]); })
+      .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>(
+          [&](auto) { return reinterpreted(op, *operands[0]); })
       .Case([&](AddPtrOp a) {
         return addition(result, *operands[0], *operands[1], axisStep(a.getType()), false);
       })

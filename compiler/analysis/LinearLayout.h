@@ -151,9 +151,9 @@ public:
   /// are XORs over its set bits. Registers that lanes disagree on need one shuffle for each
   /// candidate and a select: 2^regBits candidates, in `regChoices`.
   struct ShufflePlan {
-    llvm::SmallVector<int, 16> srcReg, srcLane;             // one entry a result register
-    llvm::SmallVector<int, 5> srcRegOfLane, srcLaneOfLane;  // one entry a lane bit
-    llvm::SmallVector<int, 4> regChoices;                   // values srcRegOfLane can take
+    llvm::SmallVector<int, 16> srcReg, srcLane;            // one entry a result register
+    llvm::SmallVector<int, 5> srcRegOfLane, srcLaneOfLane; // one entry a lane bit
+    llvm::SmallVector<int, 4> regChoices;                  // values srcRegOfLane can take
     int numShuffles() const { return static_cast<int>(srcReg.size() * regChoices.size()); }
   };
   std::optional<ShufflePlan> shufflePlan(const LinearLayout &to) const;

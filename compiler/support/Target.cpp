@@ -13,16 +13,16 @@ namespace pantile {
 namespace {
 struct Architecture {
   int number;
-  int ptx;         // the first PTX version with all features we use
+  int ptx; // the first PTX version with all features we use
   int64_t sharedKiB;
-  bool specific;   // has an 'a' variant
-  bool family;     // has an 'f' variant
+  bool specific; // has an 'a' variant
+  bool family;   // has an 'f' variant
 };
 
 constexpr Architecture table[] = {
-    {80, 70, 163, false, false}, {86, 71, 99, false, false},  {87, 74, 163, false, false},
-    {88, 90, 99, false, false},  {89, 78, 99, false, false},  {90, 80, 227, true, false},
-    {100, 86, 227, true, true},  {103, 88, 227, true, true},  {110, 90, 227, true, true},
+    {80, 70, 163, false, false}, {86, 71, 99, false, false}, {87, 74, 163, false, false},
+    {88, 90, 99, false, false},  {89, 78, 99, false, false}, {90, 80, 227, true, false},
+    {100, 86, 227, true, true},  {103, 88, 227, true, true}, {110, 90, 227, true, true},
     {120, 87, 99, true, true},   {121, 88, 99, true, true},
 };
 
@@ -48,7 +48,8 @@ std::optional<Target> Target::parse(std::string_view name) {
   if (error != std::errc() || !row || suffix.size() > 1)
     return std::nullopt;
   const char letter = suffix.empty() ? 0 : suffix[0];
-  const bool known = letter == 0 || (letter == 'a' && row->specific) || (letter == 'f' && row->family);
+  const bool known =
+      letter == 0 || (letter == 'a' && row->specific) || (letter == 'f' && row->family);
   if (!known)
     return std::nullopt;
   const int ptx = letter == 'f' && row->ptx < familyPtx ? familyPtx : row->ptx;
@@ -64,8 +65,7 @@ std::optional<Target> Target::forDevice(int major, int minor) {
   if (!best)
     return std::nullopt;
   const bool exact = best->number == number;
-  return Target(best->number, exact && best->specific ? 'a' : 0, best->ptx,
-                best->sharedKiB * 1024);
+  return Target(best->number, exact && best->specific ? 'a' : 0, best->ptx, best->sharedKiB * 1024);
 }
 
 std::vector<std::string> Target::names() {

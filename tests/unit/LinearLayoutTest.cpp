@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -141,14 +142,16 @@ TEST(LinearLayout, WgmmaRepeatsAlongNThenM) {
 TEST(LinearLayout, FragmentsCoverEveryShapeEvenly) {
   for (int64_t m : {16, 32, 64, 128})
     for (int64_t n : {8, 16, 64, 256})
-      for (LinearLayout::Shape warps : {LinearLayout::Shape{1, 1}, {4, 1}, {2, 2}, {2, 4}, {8, 1}}) {
+      for (LinearLayout::Shape warps :
+           {LinearLayout::Shape{1, 1}, {4, 1}, {2, 2}, {2, 4}, {8, 1}}) {
         expectEvenCover(LinearLayout::mma16816Accumulator({m, n}, warps));
         for (int bits : {8, 16, 32}) {
           expectEvenCover(LinearLayout::mmaOperandA({m, n}, warps, bits));
           expectEvenCover(LinearLayout::mmaOperandB({m, n}, warps, bits));
         }
         if (warps[0] % 4 == 0)
-          expectEvenCover(LinearLayout::wgmmaAccumulator({m, n}, warps, int(std::min<int64_t>(n, 64))));
+          expectEvenCover(
+              LinearLayout::wgmmaAccumulator({m, n}, warps, int(std::min<int64_t>(n, 64))));
       }
 }
 

@@ -47,7 +47,8 @@ TEST(SharedLayout, TheSwizzleIsThatOfTensorMaps) {
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < 128; ++j) {
       const int panel = j / 64, chunk = j % 64 / 8, within = j % 8 * 2;
-      EXPECT_EQ(layout.offset(Coord{i, j}), panel * 8192 + i * 128 + ((chunk ^ i % 8) * 16) + within);
+      EXPECT_EQ(layout.offset(Coord{i, j}),
+                panel * 8192 + i * 128 + ((chunk ^ i % 8) * 16) + within);
     }
   const auto narrow = SharedLayout::forOperand({64, 32}, 16, {1, 0}); // two rows share 128 bytes
   for (int i = 0; i < 64; ++i)

@@ -24,8 +24,9 @@ TEST(Target, OtherTextIsRefused) {
 }
 
 TEST(Target, SharedMemoryIsWhatABlockMayOptInto) {
-  const std::pair<const char *, int> limits[] = {{"sm_80", 163}, {"sm_86", 99},   {"sm_89", 99},
-                                                 {"sm_90a", 227}, {"sm_100a", 227}, {"sm_120a", 99}};
+  const std::pair<const char *, int> limits[] = {{"sm_80", 163},   {"sm_86", 99},
+                                                 {"sm_89", 99},    {"sm_90a", 227},
+                                                 {"sm_100a", 227}, {"sm_120a", 99}};
   for (auto [name, kib] : limits)
     EXPECT_EQ(Target::parse(name)->maxSharedBytes(), kib * 1024) << name;
 }
@@ -39,7 +40,8 @@ TEST(Target, WgmmaLivesOnHopperAlone) {
 }
 
 TEST(Target, CapabilitiesGrow) {
-  const auto ampere = *Target::parse("sm_80"), ada = *Target::parse("sm_89"), hopper = *Target::parse("sm_90a");
+  const auto ampere = *Target::parse("sm_80"), ada = *Target::parse("sm_89"),
+             hopper = *Target::parse("sm_90a");
   EXPECT_TRUE(ampere.hasCpAsync());
   EXPECT_TRUE(ampere.hasBf16Mma());
   EXPECT_FALSE(ampere.hasTma());

@@ -82,9 +82,8 @@ private:
     assert(op->getNumRegions() == 0 && "results of control flow have their versions by now");
     SmallVector<Value> operands;
     for (OpOperand &use : op->getOpOperands())
-      operands.push_back(isTile(use.get())
-                             ? version(use.get(), LayoutPlan::wantedFor(use, layout))
-                             : use.get());
+      operands.push_back(isTile(use.get()) ? version(use.get(), LayoutPlan::wantedFor(use, layout))
+                                           : use.get());
     builder.setInsertionPoint(op);
     Operation *clone = builder.clone(*op);
     clone->setOperands(operands);
@@ -161,8 +160,8 @@ private:
       BlockArgument argument = body.getArgument(position);
       if (plan.isFree(carried)) {
         for (LayoutAttr layout : plan.versions(carried))
-          versions[{argument, layout}] = body.insertArgument(
-              position++, typed(argument.getType(), layout), argument.getLoc());
+          versions[{argument, layout}] =
+              body.insertArgument(position++, typed(argument.getType(), layout), argument.getLoc());
         deadArguments.push_back(argument);
       }
       position += 1;
@@ -244,7 +243,8 @@ private:
 
   void updateSignature() {
     SmallVector<Type> results(function.getFunctionType().getResults());
-    function.walk([&](func::ReturnOp exit) { llvm::copy(exit.getOperandTypes(), results.begin()); });
+    function.walk(
+        [&](func::ReturnOp exit) { llvm::copy(exit.getOperandTypes(), results.begin()); });
     function.setType(FunctionType::get(function.getContext(),
                                        function.getBody().front().getArgumentTypes(), results));
   }

@@ -18,7 +18,8 @@ using Extents = SmallVector<int64_t, 4>;
 constexpr int64_t sectorBytes = 32;
 
 int64_t bytesOf(Value ptr) {
-  return std::max<int64_t>(storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8, 1);
+  return std::max<int64_t>(
+      storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8, 1);
 }
 
 ArrayRef<int64_t> shapeOf(Type type) { return cast<RankedTensorType>(type).getShape(); }
@@ -105,10 +106,10 @@ void LayoutChoice::join(Value ptr, Value mask) {
   width = std::max(width, own.width);
 }
 
-LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order,
-                                int64_t width) const {
+LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width) const {
   const size_t rank = shape.size();
-  const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  const int64_t elements =
+      std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
   Extents size(rank, 1), lanes(rank, 1), warps(rank, 1);
   const int64_t perThread = std::max<int64_t>(elements / (32 * numWarps), 1);
   size[order[0]] = std::min({width, perThread, shape[order[0]]});
@@ -149,7 +150,9 @@ bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const 
   const LinearLayout candidate = layout.getLinear(), best = access(ptr, mask).getLinear();
   const int dim = wish(ptr, mask).order.front();
   const int64_t bytes = bytesOf(ptr), possible = axes.accessWidth(ptr, mask, dim);
-  auto width = [&](const LinearLayout &l) { return std::min<int64_t>(possible, l.contiguousRegs(dim)); };
+  auto width = [&](const LinearLayout &l) {
+    return std::min<int64_t>(possible, l.contiguousRegs(dim));
+  };
   auto run = [&](const LinearLayout &l) {
     return std::min(runOfWarp(l, dim, width(l)) * bytes, sectorBytes);
   };
@@ -180,9 +183,9 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   case MmaKind::Wgmma:
     return nullptr;
   case MmaKind::MmaSync:
-    return LayoutAttr::get(context,
-                           index == 0 ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
-                                      : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
+    return LayoutAttr::get(context, index == 0
+                                        ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
+                                        : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
   case MmaKind::Fma:
     return LayoutAttr::get(
         context, fmaOperand(fmaResult(shapeOf(dot.getType()), warps), type.getShape(), index));

@@ -17,7 +17,8 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp>(op);
+         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp>(
+             op);
 }
 
 bool isAlwaysFree(Operation *op) {
@@ -108,8 +109,8 @@ void LayoutPlan::anchorWhile(Operation *op) {
       anchor(argument, other.strength > now.strength ? other : now);
     }
   anchorBlock(*loop.getBeforeBody());
-  for (auto [argument, value, result] : llvm::zip(
-           loop.getAfterArguments(), loop.getConditionOp().getArgs(), loop.getResults()))
+  for (auto [argument, value, result] :
+       llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs(), loop.getResults()))
     if (isTile(argument)) {
       anchor(argument, orFallback(anchorOf(value), value.getType()));
       anchor(result, anchorOf(argument));
@@ -134,7 +135,9 @@ void LayoutPlan::anchorMemory(Operation *op) {
   Value ptr, mask, value;
   TypeSwitch<Operation *>(op)
       .Case([&](LoadOp load) { ptr = load.getPtr(), mask = load.getMask(); })
-      .Case([&](AtomicRmwOp rmw) { ptr = rmw.getPtr(), mask = rmw.getMask(), value = rmw.getValue(); })
+      .Case([&](AtomicRmwOp rmw) {
+        ptr = rmw.getPtr(), mask = rmw.getMask(), value = rmw.getValue();
+      })
       .Case([&](AtomicCasOp cas) { ptr = cas.getPtr(), value = cas.getValue(); });
   // Scattered addresses that were computed from loaded ones stay where they are; atomics go one
   // element at a time, wherever the value is.
