@@ -35,7 +35,10 @@ struct CommandLine {
 };
 
 void describe(CLI::App &app, CommandLine &line) {
-  app.set_version_flag("--version", [] { return versionText(); });
+  app.set_version_flag("--version", [] {
+    std::string text = versionText();
+    return text.substr(0, text.find_last_not_of('\n') + 1);
+  });
   app.add_option("file", line.file, "Python file with the kernel; - reads standard input")
       ->required();
   app.add_option("--kernel", line.kernel, "name of the kernel, if the file has several");
@@ -59,7 +62,7 @@ void describeOptions(CLI::App &app, CommandLine &line) {
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
       ->capture_default_str();
   app.add_option("--num-stages", line.options.numStages, "buffers of a pipelined loop")
-      ->check(CLI::Range(1, 16))
+      ->check(CLI::Range(0, 16))
       ->capture_default_str();
   app.add_option("--max-registers", line.options.maxRegisters, "registers a thread; 0: no limit")
       ->check(CLI::Range(0, 255));
