@@ -1,5 +1,6 @@
 """Loops, branches, calls, compile-time values."""
 
+import matmul_kernels
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -234,6 +235,25 @@ def test_kernel_inside_a_function(device):
     out = device.output(16, "i32")
     inner[(1,)](out.array, 16)
     np.testing.assert_array_equal(out.numpy(), np.arange(16) * 7)
+
+
+class Settings:
+    WIDTH = 16
+    SCALE = tl.constexpr(4)
+
+
+@triton.jit
+def module_kernel(out_ptr):
+    offsets = tl.arange(0, Settings.WIDTH)
+    x = matmul_kernels.leaky_relu((offsets - 8).to(tl.float32) * 100)
+    tl.store(out_ptr + offsets, x * Settings.SCALE)
+
+
+def test_members_of_modules_and_classes(device):
+    out = device.output(16, "fp32")
+    module_kernel[(1,)](out.array)
+    x = (np.arange(16) - 8) * 100.0
+    np.testing.assert_allclose(out.numpy(), np.where(x >= 0, x, 0.01 * x) * 4, rtol=1e-6)
 
 
 @triton.jit

@@ -1,9 +1,9 @@
 """What the global names of a kernel mean, taken once as plain data.
 
-A Snapshot walks from one jit function to all that it can reach and gives the compiler their texts and, for each, a
-map from global or captured names to values. After that the compiler needs no Python. Attributes of modules and
-classes (`shapes.BLOCK`) are resolved here too, under their dotted name. The constants found are remembered, so that
-a launch can tell that one of them changed.
+A Snapshot walks from one jit function to all that it can reach and gives the compiler their texts
+and, for each, a map from global or captured names to values. After that the compiler needs no
+Python. A foreign module or class (`shapes.BLOCK`) becomes a named tuple of those members that the
+function reads. The constants found are remembered, so that a launch can tell that one changed.
 """
 
 import ast
@@ -41,6 +41,17 @@ class GlobalUse:
 
 def _plain(value):
     return value.value if isinstance(value, constexpr) else value
+
+
+class _Namespace(tuple):
+    """Values with names: what is left of a module."""
+
+    @staticmethod
+    def of(members):
+        values = [_Namespace.of(v) if isinstance(v, dict) else v for v in members.values()]
+        result = _Namespace(values)
+        result._fields = tuple(members)
+        return result
 
 
 class _Names(ast.NodeVisitor):
@@ -133,26 +144,30 @@ class Snapshot:
                     converted = _opaque(name, value)
                 self.uses.append(GlobalUse(function.fn.__name__, name, namespace, value))
             result[name] = converted
-        for root, path in sorted(names.paths):
-            self._add_path(result, scope, root, path)
+        for root, value in self._namespaces(function, names, scope).items():
+            result[root] = _Namespace.of(value)
         return result
 
-    def _add_path(self, result, scope, root, path):
-        """Resolve `root.a.b` as far as modules and classes go; what lies there is a global of that dotted name."""
-        value, _ = scope.find(root)
-        name = root
-        for attribute in path:
-            if not isinstance(value, (types.ModuleType, type)) or _module_reference(value):
-                return
-            value = getattr(value, attribute, _MISSING)
-            name += "." + attribute
-            if value is _MISSING:
-                return
-            converted = self._convert(value, knobs.compilation.allow_non_constexpr_globals)
-            if converted is not None:
-                result[name] = converted
-                return
-            result[name] = _opaque(name, value)
+    def _namespaces(self, function, names, scope):
+        """What the kernel reads of foreign modules and classes, by nested names."""
+        found = {}
+        for root, path in sorted(names.paths):
+            value, _ = scope.find(root)
+            for depth, attribute in enumerate(path):
+                if not isinstance(value, (types.ModuleType, type)) or self._convert(value, False):
+                    break
+                members, value = vars(value), getattr(value, attribute, _MISSING)
+                converted = None if value is _MISSING else self._convert(value, True)
+                if converted is None and value is not None:
+                    continue
+                level = found
+                for name in (root, *path[:depth]):
+                    level = level.setdefault(name, {})
+                level[attribute] = converted
+                if isinstance(value, (*_PLAIN, constexpr)) and attribute in members:
+                    self.uses.append(GlobalUse(function.fn.__name__, attribute, members, value))
+                break
+        return found
 
     def _convert(self, value, allow_plain):
         """The compiler's form of `value`; None for None and for what means nothing in a kernel."""
