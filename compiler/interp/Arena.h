@@ -1,0 +1,37 @@
+//===- Arena.h - register files of programs, kept between launches ---------------------------------------===//
+// Needs: a Code that outlives the pool.
+// Gives: arenas in which the constants are already there.
+// How:   a list of free arenas under a mutex. Constants are never overwritten, so an arena can serve
+//        one program after another.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "interp/Code.h"
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace pantile::interp {
+
+struct FreeMemory {
+  void operator()(std::byte *memory) const { std::free(memory); }
+};
+using Arena = std::unique_ptr<std::byte, FreeMemory>;
+
+class ArenaPool {
+public:
+  explicit ArenaPool(const Code &code) : code(code) {}
+  /// Null if there is no memory left.
+  Arena take();
+  void give(Arena arena);
+
+private:
+  const Code &code;
+  std::mutex mutex;
+  std::vector<Arena> free;
+};
+
+/// Runs `frame` until it is done, has failed, or waits.
+void resume(Frame &frame);
+
+} // namespace pantile::interp

@@ -1,0 +1,155 @@
+//===- Atomics.cpp - atomic operations on memory --------------------------------------------------------===//
+// Needs: Memory.h.
+// Gives: runAtomicRmw, runAtomicCas.
+// How:   element by element in row-major order, by compare-and-exchange on the element's bits, with
+//        the strongest memory order whatever was asked for.
+//===------------------------------------------------------------------------------------===//
+#include "interp/Memory.h"
+#include "interp/kernels/Narrow.h"
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace pantile::interp {
+namespace {
+
+thread_local std::vector<uint8_t> allowedLanes;
+
+template <typename F> F combineFloats(RmwOp op, F a, F b) {
+  switch (op) {
+  case RmwOp::AddF:
+    return a + b;
+  case RmwOp::MaxF:
+    return a > b || b != b ? a : b;
+  case RmwOp::MinF:
+    return a < b || b != b ? a : b;
+  default:
+    return b;
+  }
+}
+
+template <typename U> U combineInts(RmwOp op, U a, U b) {
+  using S = std::make_signed_t<U>;
+  S sa = static_cast<S>(a), sb = static_cast<S>(b);
+  switch (op) {
+  case RmwOp::Add:
+    return static_cast<U>(a + b);
+  case RmwOp::MaxS:
+    return static_cast<U>(std::max(sa, sb));
+  case RmwOp::MinS:
+    return static_cast<U>(std::min(sa, sb));
+  case RmwOp::MaxU:
+    return std::max(a, b);
+  case RmwOp::MinU:
+    return std::min(a, b);
+  case RmwOp::And:
+    return a & b;
+  case RmwOp::Or:
+    return a | b;
+  case RmwOp::Xor:
+    return a ^ b;
+  default:
+    return b;
+  }
+}
+
+template <typename Narrow> Narrow combineNarrow(RmwOp op, Narrow a, Narrow b) {
+  return fromFloat<Narrow>(combineFloats(op, toFloat(a), toFloat(b)));
+}
+
+/// What memory holds after `op`, by the bits before it and the bits of the operand.
+template <typename U> U combine(RmwOp op, Elem elem, U a, U b) {
+  bool floating = op == RmwOp::AddF || op == RmwOp::MaxF || op == RmwOp::MinF;
+  if (!floating)
+    return combineInts(op, a, b);
+  if constexpr (sizeof(U) == 8)
+    return std::bit_cast<U>(combineFloats(op, std::bit_cast<double>(a), std::bit_cast<double>(b)));
+  else if constexpr (sizeof(U) == 4)
+    return std::bit_cast<U>(combineFloats(op, std::bit_cast<float>(a), std::bit_cast<float>(b)));
+  else if constexpr (sizeof(U) == 2)
+    return elem == Elem::F16 ? combineNarrow(op, Half{a}, Half{b}).bits : combineNarrow(op, BFloat{a}, BFloat{b}).bits;
+  else
+    return elem == Elem::F8E4M3 ? combineNarrow(op, E4M3{a}, E4M3{b}).bits
+                                : combineNarrow(op, E5M2{a}, E5M2{b}).bits;
+}
+
+/// Calls `run` with a value of the unsigned type of `bytes` bytes.
+template <typename Run> void forStorage(unsigned bytes, Run run) {
+  if (bytes == 1)
+    run(uint8_t());
+  else if (bytes == 2)
+    run(uint16_t());
+  else if (bytes == 4)
+    run(uint32_t());
+  else
+    run(uint64_t());
+}
+
+/// Checks bounds and alignment of all lanes; false after an error.
+bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask) {
+  frame.touchedShared = true;
+  frame.lastShared = &instr;
+  if (!checkAccess(frame, instr, access, mask, Direction::Write, allowedLanes))
+    return false;
+  const uint64_t *addresses = frame.at<uint64_t>(instr.a);
+  unsigned bytes = sizeOf(access.elem);
+  for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i)
+    if ((!mask || mask[i]) && addresses[i] % bytes != 0) {
+      report(frame, instr, ErrorKind::Launch,
+             fmt::format("atomic on {} bytes at an address that is no multiple of {}", bytes, bytes));
+      return false;
+    }
+  return true;
+}
+
+/// Replaces *target by change(*target) and gives what was there.
+template <typename U, typename Change> U exchange(Frame &frame, U *target, Change change) {
+  U seen = __atomic_load_n(target, __ATOMIC_SEQ_CST), next;
+  do
+    next = change(seen);
+  while (!__atomic_compare_exchange_n(target, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+  if (next != seen && frame.code->spins)
+    frame.launch->changes.fetch_add(1);
+  return seen;
+}
+
+} // namespace
+
+void runAtomicRmw(Frame &frame, const Instr &instr) {
+  const Atomic &atomic = frame.code->atomics[instr.extra];
+  const Access &access = atomic.access;
+  const uint8_t *mask = access.masked ? frame.at<uint8_t>(instr.b) : nullptr;
+  if (!mayAccess(frame, instr, access, mask))
+    return;
+  forStorage(sizeOf(access.elem), [&](auto type) {
+    using U = decltype(type);
+    const uint64_t *addresses = frame.at<uint64_t>(instr.a);
+    const U *values = frame.at<U>(instr.c);
+    U *dst = frame.at<U>(instr.dst);
+    for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i) {
+      if (mask && !mask[i]) {
+        dst[i] = 0;
+        continue;
+      }
+      dst[i] = exchange(frame, reinterpret_cast<U *>(addresses[i]),
+                        [&](U seen) { return combine(atomic.op, access.elem, seen, values[i]); });
+    }
+  });
+}
+
+void runAtomicCas(Frame &frame, const Instr &instr) {
+  const Access &access = frame.code->atomics[instr.extra].access;
+  if (!mayAccess(frame, instr, access, nullptr))
+    return;
+  forStorage(sizeOf(access.elem), [&](auto type) {
+    using U = decltype(type);
+    const uint64_t *addresses = frame.at<uint64_t>(instr.a);
+    const U *expected = frame.at<U>(instr.b), *values = frame.at<U>(instr.c);
+    U *dst = frame.at<U>(instr.dst);
+    for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i)
+      dst[i] = exchange(frame, reinterpret_cast<U *>(addresses[i]),
+                        [&](U seen) { return seen == expected[i] ? values[i] : seen; });
+  });
+}
+
+} // namespace pantile::interp

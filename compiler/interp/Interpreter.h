@@ -1,0 +1,40 @@
+//===- Interpreter.h - runs layout-free tile IR on the CPU --------------------------------------------===//
+// Needs: a verified module of layout-free tile IR with one kernel, calls inlined. No LLVM code generation.
+// Gives: a kernel that runs over a grid on the thread pool, with exact masks, the GPU's arithmetic,
+//        real atomics and a check of every access against the arguments' storage.
+// How:   create() translates the module once into a flat program of whole-tile instructions; MLIR is not
+//        needed afterwards. A read out of bounds gives 0 and a warning (Warnings.h), a write is an error;
+//        PANTILE_CHECK=bounds makes both errors. One worker runs the programs in a fixed order, axis 0
+//        fastest. Programs that wait for one another in a loop are set aside in turn.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "mlir/IR/BuiltinOps.h"
+#include "pantile/Runtime.h"
+#include <memory>
+#include <vector>
+
+namespace pantile {
+
+class SourceManager;
+namespace interp {
+struct Code;
+class ArenaPool;
+} // namespace interp
+
+/// Immutable; may run on several threads at once.
+class InterpretedKernel {
+public:
+  /// `sources` is for messages; may be null, and is not kept.
+  static Result<std::shared_ptr<InterpretedKernel>> create(mlir::ModuleOp module, const SourceManager *sources);
+  ~InterpretedKernel();
+
+  /// `workers` 0: the pool's default.
+  Result<void> run(Grid grid, const std::vector<LaunchArg> &args, int workers) const;
+
+private:
+  InterpretedKernel();
+  std::unique_ptr<const interp::Code> code;
+  std::unique_ptr<interp::ArenaPool> arenas;
+};
+
+} // namespace pantile

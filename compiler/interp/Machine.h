@@ -1,0 +1,64 @@
+//===- Machine.h - the register machine that runs a kernel ---------------------------------===//
+// Needs: nothing of MLIR. Included by code that is compiled for several instruction sets, so every
+//        inline function here is forced inline.
+// Gives: instructions, the state of one program of the grid, and what all programs of a launch share.
+// How:   a register is a byte offset into the program's arena and holds a scalar or a whole tile in
+//        row-major order. An instruction is a function and its operands; a program is a counter and
+//        an arena, so that it can be set aside between any two instructions.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace pantile::interp {
+
+/// Element types as they lie in memory: i1 as a byte of 0 or 1, pointers as 8 bytes.
+enum class Elem : uint8_t { I1, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64, Ptr };
+
+constexpr unsigned sizeOf(Elem elem) {
+  constexpr unsigned sizes[] = {1, 1, 2, 4, 8, 1, 1, 2, 2, 4, 8, 8};
+  return sizes[static_cast<unsigned>(elem)];
+}
+constexpr bool isFloat(Elem elem) { return elem >= Elem::F8E4M3 && elem <= Elem::F64; }
+
+struct Frame;
+struct Instr;
+using Handler = void (*)(Frame &, const Instr &);
+
+/// `dst`, `a`, `b`, `c` are registers; `count` is a number of elements (of bytes for copies); `extra` is
+/// an immediate, a jump target or an index into a table of the Code, as the handler knows.
+struct Instr {
+  Handler run = nullptr;
+  uint32_t dst = 0, a = 0, b = 0, c = 0;
+  uint32_t count = 1;
+  uint32_t extra = 0;
+};
+
+struct Code;
+struct Launch;
+
+/// One program of the grid.
+struct Frame {
+  std::byte *base = nullptr;
+  uint32_t pc = 0;
+  bool stop = false;       ///< leave the dispatch loop: done, failed or waiting
+  bool done = false;       ///< ran to its end
+  bool touchedShared = false; ///< an atomic or volatile load ran since the last turn of a `while`
+  bool progressed = false; ///< when set aside: a value that the loop carries has changed
+  const Instr *lastShared = nullptr; ///< that atomic or load
+  int32_t pid[3] = {0, 0, 0};
+  Launch *launch = nullptr; ///< null while the setup code runs
+  const Code *code = nullptr;
+
+  template <typename T> [[gnu::always_inline]] T *at(uint32_t reg) const {
+    return reinterpret_cast<T *>(base + reg);
+  }
+};
+
+/// Ends the launch with an error at the line of `instr`.
+[[gnu::cold]] void fail(Frame &frame, const Instr &instr, const char *message);
+/// Warns once a source line; ends the launch instead where checks are strict.
+[[gnu::cold]] void divisionByZero(Frame &frame, const Instr &instr);
+
+} // namespace pantile::interp

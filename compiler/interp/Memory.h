@@ -1,0 +1,30 @@
+//===- Memory.h - checked access to the arguments' storage -------------------------------------------===//
+// Needs: Launch.h.
+// Gives: handlers of loads, stores and atomics, and the check that they share.
+// How:   a tile whose lowest and highest address lie in one argument passes at once. Any other is
+//        looked at lane by lane: a read outside gives 0 and a warning, a write outside ends the launch.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "interp/Launch.h"
+#include <vector>
+
+namespace pantile::interp {
+
+/// dst: values, a: addresses, b: mask, c: other, extra: Code::accesses.
+void runLoad(Frame &frame, const Instr &instr);
+void runVolatileLoad(Frame &frame, const Instr &instr);
+/// a: addresses, b: mask, c: values, extra: Code::accesses.
+void runStore(Frame &frame, const Instr &instr);
+/// dst: old values, a: addresses, b: mask, c: values, extra: Code::atomics.
+void runAtomicRmw(Frame &frame, const Instr &instr);
+/// dst: old values, a: addresses, b: expected, c: values, extra: Code::atomics.
+void runAtomicCas(Frame &frame, const Instr &instr);
+
+enum class Direction { Read, Write };
+
+/// Tells whether every lane may be accessed. If not, the trouble has been reported, and `allowed`
+/// holds the mask of the lanes that may; after an error the frame is stopped.
+bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask, Direction direction,
+                 std::vector<uint8_t> &allowed);
+
+} // namespace pantile::interp

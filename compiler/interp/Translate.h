@@ -1,0 +1,19 @@
+//===- Translate.h - tile IR to a Code ---------------------------------------------------------------------===//
+// Needs: a module of layout-free tile IR with one kernel.
+// Gives: its Code, or an error at the operation that the interpreter does not know.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "interp/Code.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <memory>
+
+namespace pantile {
+class SourceManager;
+}
+
+namespace pantile::interp {
+
+/// `sources` may be null; what messages need of it is copied.
+Result<std::unique_ptr<Code>> translateKernel(mlir::ModuleOp module, const SourceManager *sources);
+
+} // namespace pantile::interp

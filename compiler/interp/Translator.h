@@ -1,0 +1,127 @@
+//===- Translator.h - the walk from tile IR to instructions ----------------------------------------------===//
+// Needs: tile IR whose operations stand in an order of definition before use.
+// Gives: instructions in a CodeBuilder, one or a few an operation.
+// How:   one visit of each operation; each value has a register. An operation whose operands are
+//        constant runs in the setup code. Operations that only rename (reshape, expand_dims) share
+//        their operand's register. A value that a loop carries is written in place where nothing
+//        reads the old one any more. Combiners of reductions are translated once a step, with scalars
+//        standing for `lanes` elements.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "interp/CodeBuilder.h"
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <optional>
+
+namespace pantile {
+class SourceManager;
+}
+
+namespace pantile::interp {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+using mlir::failure;
+using mlir::LogicalResult;
+using mlir::success;
+using mlir::Value;
+
+/// Nothing for types that have no place in a register.
+std::optional<Elem> elemOf(mlir::Type type);
+
+class Translator {
+public:
+  explicit Translator(const SourceManager *sources) : sources(sources) {}
+  Result<std::unique_ptr<Code>> run(mlir::func::FuncOp kernel);
+
+private:
+  // Translate.cpp: the walk.
+  LogicalResult visitArguments(mlir::func::FuncOp kernel);
+  LogicalResult visitBlock(mlir::Block &block);
+  LogicalResult visit(mlir::Operation *op);
+  LogicalResult unsupported(mlir::Operation *op, StringRef what = "");
+  uint32_t placeOf(mlir::Location loc);
+
+  // Registers of values.
+  Reg reg(Value value);
+  void bind(Value value, Reg reg) { registers[value] = reg; }
+  /// A new register for a result. Constant only where the value has no place to be written in.
+  Reg define(Value result, bool constant = false);
+  uint32_t countOf(mlir::Type type) const;
+  uint64_t bytesOf(mlir::Type type) const;
+  bool allConstant(mlir::ValueRange values);
+  /// `lanes` copies of the scalar in `scalar`.
+  Reg splat(Reg scalar, mlir::Type type, uint32_t count);
+  void emitCopy(Reg dst, Reg src, uint64_t bytes);
+
+  // TranslateElementwise.cpp: arith, math and the arithmetic of tile.
+  std::optional<LogicalResult> visitElementwise(mlir::Operation *op);
+  LogicalResult emitMap(mlir::Operation *op, Handler run, uint32_t extra = 0);
+  LogicalResult visitConstant(Value result, mlir::Attribute value);
+  LogicalResult visitSelect(mlir::Operation *op);
+  LogicalResult visitClamp(mlir::Operation *op);
+  LogicalResult visitExtended(mlir::Operation *op);
+  LogicalResult visitIntPower(mlir::Operation *op);
+
+  // TranslateShape.cpp.
+  std::optional<LogicalResult> visitShape(mlir::Operation *op);
+  LogicalResult visitArange(ArangeOp op);
+  LogicalResult visitSplat(SplatOp op);
+  LogicalResult visitBroadcast(BroadcastOp op);
+  LogicalResult visitTrans(TransOp op);
+  LogicalResult visitJoin(JoinOp op);
+  LogicalResult visitSplit(SplitOp op);
+  LogicalResult visitDot(DotOp op);
+  void emitStrided(Reg dst, Reg src, Elem elem, StridedCopy copy);
+  Reg emitPermute(Reg src, Elem elem, uint32_t table, uint32_t count);
+
+  // TranslateMemory.cpp.
+  std::optional<LogicalResult> visitMemory(mlir::Operation *op);
+  LogicalResult visitLoad(LoadOp op);
+  LogicalResult visitStore(StoreOp op);
+  LogicalResult visitAtomicRmw(AtomicRmwOp op);
+  LogicalResult visitAtomicCas(AtomicCasOp op);
+  LogicalResult visitPrint(PrintOp op);
+  LogicalResult visitAssert(AssertOp op);
+  Access accessOf(Value pointers);
+  /// The kernel's argument that `pointers` is computed from on every path, or -1.
+  int argumentOf(Value pointers);
+
+  // TranslateControl.cpp.
+  std::optional<LogicalResult> visitControl(mlir::Operation *op);
+  LogicalResult visitFor(mlir::scf::ForOp op);
+  LogicalResult visitWhile(mlir::scf::WhileOp op);
+  LogicalResult visitIf(mlir::scf::IfOp op);
+  SmallVector<Reg> defineAll(mlir::TypeRange types);
+  /// Copies all values at once, as it were: a destination may be the source of another.
+  void emitMoves(ArrayRef<Reg> dst, mlir::ValueRange src);
+  void writeInPlace(mlir::scf::ForOp op, ArrayRef<Reg> carried);
+
+  // TranslateCombine.cpp.
+  LogicalResult visitReduce(ReduceOp op);
+  LogicalResult visitScan(ScanOp op);
+  /// Runs the combiner on `count` elements at once and gives the registers of what it yields.
+  mlir::FailureOr<SmallVector<Reg>> combine(mlir::Region &region, ArrayRef<Reg> left, ArrayRef<Reg> right,
+                                            uint32_t count);
+  LogicalResult visitCombinerIf(mlir::scf::IfOp op);
+  uint32_t axisFirstTable(mlir::RankedTensorType type, int axis, bool bitReversed, bool reversed);
+  uint32_t inverseTable(uint32_t table);
+
+  const SourceManager *sources;
+  CodeBuilder builder;
+  std::optional<Error> error;
+  llvm::DenseMap<Value, Reg> registers;
+  llvm::DenseMap<Value, Reg> inPlace; ///< results that are written over a value that a loop carries
+  llvm::DenseMap<mlir::Location, uint32_t> placeNumbers;
+  llvm::DenseMap<Value, int> assumedArguments; ///< of values that loops carry, while they are traced
+  std::map<std::vector<int64_t>, uint32_t> permutations; ///< tables made so far, by what they do
+  uint32_t lanes = 0;               ///< within a combiner: elements a scalar stands for
+  mlir::Region *combiner = nullptr; ///< the combiner being translated
+};
+
+} // namespace pantile::interp
