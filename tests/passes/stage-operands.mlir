@@ -122,3 +122,30 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
     return %r#0 : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// An operand that the loop does not change is stored once, before it.
+// CHECK-LABEL: @invariant_operand
+// CHECK: %[[A:.*]] = nv.alloc
+// CHECK: nv.local_store %{{.*}}, %[[A]]
+// CHECK-NEXT: nv.fence_async
+// CHECK: scf.for
+// CHECK: nv.wgmma %[[A]],
+// CHECK: scf.yield
+// CHECK: nv.dealloc %[[A]]
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @invariant_operand(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %x = tile.load %as : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+    %r = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %y = tile.load %as : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+}

@@ -60,27 +60,49 @@ nv::BufferType transposedType(nv::BufferType type) {
 struct Staged {
   nv::AllocOp alloc;
   Value view;
+  Operation *user; ///< the dot, or the outermost loop around it that leaves the operand alone: the buffer ends behind it
 };
 
-Staged stage(OpBuilder &builder, Location loc, OperandSource source) {
+/// `dot`, or the outermost loop around it in which `value` does not change.
+Operation *outermostUser(Operation *dot, Value value) {
+  Operation *user = dot;
+  for (auto loop = user->getParentOfType<scf::ForOp>(); loop && loop == user->getParentOp() && loop.isDefinedOutsideOfLoop(value);
+       loop = user->getParentOfType<scf::ForOp>())
+    user = loop;
+  return user;
+}
+
+Staged stage(DotOp dot, OperandSource source) {
+  Operation *user = outermostUser(dot, source.value);
+  OpBuilder builder(user);
+  Location loc = dot.getLoc();
   auto tile = cast<RankedTensorType>(source.value.getType());
   auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, source.value, alloc);
+  if (user != dot)
+    nv::FenceAsyncOp::create(builder, loc);
+  builder.setInsertionPoint(dot);
   Value view = alloc;
   if (source.transposed)
     view = nv::BufferTransOp::create(builder, loc, transposedType(alloc.getType()), view);
-  return {alloc, view};
+  return {alloc, view, user};
+}
+
+void endBuffer(Staged staged) {
+  OpBuilder builder(staged.user);
+  builder.setInsertionPointAfter(staged.user);
+  nv::DeallocOp::create(builder, staged.user->getLoc(), staged.alloc);
 }
 
 void stageWgmma(DotOp dot) {
-  OpBuilder builder(dot);
   Location loc = dot.getLoc();
-  Staged lhs = stage(builder, loc, sourceOf(dot.getLhs())), rhs = stage(builder, loc, sourceOf(dot.getRhs()));
+  Staged lhs = stage(dot, sourceOf(dot.getLhs())), rhs = stage(dot, sourceOf(dot.getRhs()));
+  endBuffer(rhs);
+  endBuffer(lhs);
+  OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
   auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(), *dot.getMma(), UnitAttr());
   auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(), 0);
-  nv::DeallocOp::create(builder, loc, lhs.alloc);
-  nv::DeallocOp::create(builder, loc, rhs.alloc);
   dot.replaceAllUsesWith(wait.getResult(0));
   dot.erase();
 }
@@ -99,9 +121,10 @@ void stageMmaSync(DotOp dot) {
     OperandSource source = sourceOf(operand->get());
     if (!isStreamed(dot, source))
       continue;
-    Staged staged = stage(builder, dot.getLoc(), source);
+    Staged staged = stage(dot, source);
+    endBuffer(staged);
+    builder.setInsertionPoint(dot);
     operand->set(nv::LocalLoadOp::create(builder, dot.getLoc(), operand->get().getType(), staged.view));
-    nv::DeallocOp::create(builder, dot.getLoc(), staged.alloc);
   }
 }
 
