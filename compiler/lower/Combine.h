@@ -1,0 +1,21 @@
+//===- Combine.h - the region of a reduction or scan, inlined ---------------------------------===//
+#pragma once
+#include "lower/Lowering.h"
+
+namespace pantile::lower {
+
+/// Combines rows of values, one value an operand of the reduction.
+class Combiner {
+public:
+  Combiner(Lowering &l, mlir::Region &region) : l(l), region(region) {}
+  /// `first` comes before `second` along the axis.
+  mlir::FailureOr<Values> operator()(ValueList first, ValueList second);
+  /// True for one operation that gives the same bits either way round.
+  bool isCommutative();
+
+private:
+  Lowering &l;
+  mlir::Region &region;
+};
+
+} // namespace pantile::lower

@@ -1,0 +1,160 @@
+//===- LowerCasts.cpp - conversions between element types ------------------------------------===//
+// How:   8-bit floats are integers to LLVM. Hardware converts them in pairs of neighbouring
+//        registers; where it cannot, a few integer operations do, with the same results:
+//        round to nearest even, saturate to the largest finite number, keep NaN.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Elementwise.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+bool isE4M3(Type type) { return isa<Float8E4M3FNType>(type); }
+bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); }
+
+//===- 8-bit floats --------------------------------------------------------------------===//
+
+/// A byte to half: E5M2 is the upper byte of a half; E4M3 has a bias 8 smaller.
+llvm::Value *float8ToHalf(Lowering &l, llvm::Value *byte, bool e4m3) {
+  auto &b = l.b;
+  llvm::Value *wide = b.CreateZExt(byte, b.getInt16Ty());
+  if (!e4m3)
+    return b.CreateBitCast(b.CreateShl(wide, 8), b.getHalfTy());
+  llvm::Value *sign = b.CreateShl(b.CreateAnd(wide, 0x80), 8);
+  llvm::Value *magnitude = b.CreateAnd(wide, 0x7f);
+  llvm::Value *small = b.CreateBitCast(b.CreateOr(sign, b.CreateShl(magnitude, 7)), b.getHalfTy());
+  llvm::Value *scaled = b.CreateFMul(small, llvm::ConstantFP::get(b.getHalfTy(), 256.0));
+  llvm::Value *isNan = b.CreateICmpEQ(magnitude, b.getInt16(0x7f));
+  return b.CreateSelect(isNan, llvm::ConstantFP::getNaN(b.getHalfTy()), scaled);
+}
+
+Values hardwareToHalf(Lowering &l, ValueList bytes, bool e4m3) {
+  auto &b = l.b;
+  auto *pair = llvm::FixedVectorType::get(b.getHalfTy(), 2);
+  const auto id = e4m3 ? llvm::Intrinsic::nvvm_e4m3x2_to_f16x2_rn : llvm::Intrinsic::nvvm_e5m2x2_to_f16x2_rn;
+  Values halves;
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    llvm::Value *packed = b.CreateZExt(bytes[i], b.getInt16Ty());
+    if (i + 1 < bytes.size())
+      packed = b.CreateOr(packed, b.CreateShl(b.CreateZExt(bytes[i + 1], b.getInt16Ty()), 8));
+    llvm::Value *both = b.CreateIntrinsic(pair, id, {packed});
+    for (size_t j = i; j < std::min(i + 2, bytes.size()); ++j)
+      halves.push_back(b.CreateExtractElement(both, j - i));
+  }
+  return halves;
+}
+
+/// fp32 to a byte with `mantissa` bits of fraction.
+llvm::Value *floatToFloat8(Lowering &l, llvm::Value *value, bool e4m3) {
+  auto &b = l.b;
+  const int mantissa = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, drop = 23 - mantissa;
+  llvm::Value *bits = b.CreateBitCast(value, b.getInt32Ty());
+  llvm::Value *magnitude = b.CreateAnd(bits, 0x7fffffff);
+  // Normal numbers: add half a unit (to even), cut, move the bias.
+  llvm::Value *odd = b.CreateAnd(b.CreateLShr(magnitude, drop), 1);
+  llvm::Value *rounded = b.CreateAdd(b.CreateAdd(magnitude, b.getInt32((1 << (drop - 1)) - 1)), odd);
+  llvm::Value *normal = b.CreateSub(b.CreateLShr(rounded, drop), b.getInt32((127 - bias) << mantissa));
+  // Subnormal ones: adding 2^k makes the adder round at their last place.
+  const uint32_t magic = uint32_t(127 + 23 + 1 - bias - mantissa) << 23;
+  llvm::Value *shifted = b.CreateFAdd(b.CreateBitCast(magnitude, b.getFloatTy()),
+                                      b.CreateBitCast(b.getInt32(magic), b.getFloatTy()));
+  llvm::Value *subnormal = b.CreateSub(b.CreateBitCast(shifted, b.getInt32Ty()), b.getInt32(magic));
+  llvm::Value *isNormal = b.CreateICmpUGE(magnitude, b.getInt32(uint32_t(127 + 1 - bias) << 23));
+  llvm::Value *code = b.CreateSelect(isNormal, normal, subnormal);
+  code = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, code, b.getInt32(e4m3 ? 0x7e : 0x7b));
+  llvm::Value *isNan = b.CreateICmpUGT(magnitude, b.getInt32(0x7f800000));
+  code = b.CreateSelect(isNan, b.getInt32(0x7f), code);
+  return b.CreateTrunc(b.CreateOr(code, b.CreateAnd(b.CreateLShr(bits, 24), 0x80)), b.getInt8Ty());
+}
+
+Values hardwareToFloat8(Lowering &l, ValueList floats, bool e4m3) {
+  auto &b = l.b;
+  const auto id = e4m3 ? llvm::Intrinsic::nvvm_ff_to_e4m3x2_rn : llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
+  Values bytes;
+  for (size_t i = 0; i < floats.size(); i += 2) {
+    llvm::Value *high = i + 1 < floats.size() ? floats[i + 1] : llvm::ConstantFP::get(b.getFloatTy(), 0.0);
+    llvm::Value *both = b.CreateIntrinsic(b.getInt16Ty(), id, {high, floats[i]});
+    bytes.push_back(b.CreateTrunc(both, b.getInt8Ty()));
+    if (i + 1 < floats.size())
+      bytes.push_back(b.CreateTrunc(b.CreateLShr(both, 8), b.getInt8Ty()));
+  }
+  return bytes;
+}
+
+//===- floating point ------------------------------------------------------------------===//
+
+LogicalResult lowerExtF(Lowering &l, arith::ExtFOp op) {
+  Type from = elementTypeOf(op.getIn().getType());
+  llvm::Type *to = l.type(elementTypeOf(op.getType()));
+  if (!isFloat8(from))
+    return mapElements(l, op, [&](ValueList v) { return l.b.CreateFPExt(v[0], to); });
+  Values halves;
+  if (l.target.hasFp8Convert())
+    halves = hardwareToHalf(l, l.get(op.getIn()), isE4M3(from));
+  else
+    for (llvm::Value *byte : l.get(op.getIn()))
+      halves.push_back(float8ToHalf(l, byte, isE4M3(from)));
+  for (llvm::Value *&half : halves)
+    if (to->isBFloatTy())
+      half = l.b.CreateFPTrunc(l.b.CreateFPExt(half, l.b.getFloatTy()), to);
+    else if (!to->isHalfTy())
+      half = l.b.CreateFPExt(half, to);
+  l.set(op, halves);
+  return success();
+}
+
+LogicalResult lowerTruncF(Lowering &l, arith::TruncFOp op) {
+  Type to = elementTypeOf(op.getType());
+  llvm::Type *f32 = l.b.getFloatTy();
+  if (!isFloat8(to))
+    return mapElements(l, op, [&](ValueList v) { return l.b.CreateFPTrunc(v[0], l.type(to)); });
+  Values floats;
+  for (llvm::Value *value : l.get(op.getIn()))
+    floats.push_back(l.b.CreateFPCast(value, f32));
+  Values bytes;
+  if (l.target.hasFp8Convert())
+    bytes = hardwareToFloat8(l, floats, isE4M3(to));
+  else
+    for (llvm::Value *value : floats)
+      bytes.push_back(floatToFloat8(l, value, isE4M3(to)));
+  l.set(op, bytes);
+  return success();
+}
+
+//===- integers ------------------------------------------------------------------------===//
+
+template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers &h) {
+  h.add<Op>([](Lowering &l, Operation *op) {
+    llvm::Type *to = l.type(elementTypeOf(op->getResult(0).getType()));
+    return mapElements(l, op, [&](ValueList v) { return l.b.CreateCast(opcode, v[0], to); });
+  });
+}
+
+LogicalResult lowerBitcast(Lowering &l, arith::BitcastOp op) {
+  llvm::Type *to = l.type(elementTypeOf(op.getType()));
+  return mapElements(l, op, [&](ValueList v) { return l.b.CreateBitCast(v[0], to); });
+}
+
+LogicalResult lowerIndexCast(Lowering &l, arith::IndexCastOp op) {
+  llvm::Type *to = l.type(elementTypeOf(op.getType()));
+  return mapElements(l, op, [&](ValueList v) { return l.b.CreateSExtOrTrunc(v[0], to); });
+}
+} // namespace
+
+void lower::addCasts(Handlers &h) {
+  using I = llvm::Instruction;
+  h.add<arith::ExtFOp>(lowerExtF);
+  h.add<arith::TruncFOp>(lowerTruncF);
+  addCast<arith::ExtSIOp, I::SExt>(h);
+  addCast<arith::ExtUIOp, I::ZExt>(h);
+  addCast<arith::TruncIOp, I::Trunc>(h);
+  addCast<arith::SIToFPOp, I::SIToFP>(h);
+  addCast<arith::UIToFPOp, I::UIToFP>(h);
+  addCast<arith::FPToSIOp, I::FPToSI>(h);
+  addCast<arith::FPToUIOp, I::FPToUI>(h);
+  h.add<arith::BitcastOp>(lowerBitcast);
+  h.add<arith::IndexCastOp>(lowerIndexCast);
+}

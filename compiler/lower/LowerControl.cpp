@@ -1,0 +1,138 @@
+//===- LowerControl.cpp - structured control flow as blocks and phis ------------------------===//
+// How:   a loop is emitted rotated: one test before it, one at its end, so that no pass has to
+//        turn it round. Tiles carried through are one phi a register.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Lowering.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
+  return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
+}
+
+/// Phis in the current block for every register of `like`, with its values from `from`.
+Values makePhis(Lowering &l, Value like, llvm::BasicBlock *from) {
+  Values phis;
+  for (llvm::Value *value : l.get(like)) {
+    llvm::PHINode *phi = l.b.CreatePHI(value->getType(), 2);
+    phi->addIncoming(value, from);
+    phis.push_back(phi);
+  }
+  return phis;
+}
+
+void addIncoming(ValueList phis, ValueList values, llvm::BasicBlock *from) {
+  for (auto [phi, value] : llvm::zip_equal(phis, values))
+    cast<llvm::PHINode>(phi)->addIncoming(value, from);
+}
+
+LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
+  auto &b = l.b;
+  llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
+  const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
+  llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"), *exit = newBlock(l, "done");
+  b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
+
+  b.SetInsertPoint(body);
+  llvm::PHINode *iv = b.CreatePHI(lower->getType(), 2, "i");
+  iv->addIncoming(lower, before);
+  l.set(op.getInductionVar(), iv);
+  std::vector<Values> carried;
+  for (auto [init, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs())) {
+    carried.push_back(makePhis(l, init, before));
+    l.set(argument, carried.back());
+  }
+  if (failed(l.lowerBlock(*op.getBody())))
+    return failure();
+
+  llvm::Value *next = b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
+  llvm::BasicBlock *latch = b.GetInsertBlock();
+  b.CreateCondBr(b.CreateICmp(less, next, upper), body, exit);
+  iv->addIncoming(next, latch);
+  b.SetInsertPoint(exit);
+  auto yielded = op.getBody()->getTerminator()->getOperands();
+  for (auto [i, phis] : llvm::enumerate(carried)) {
+    addIncoming(phis, l.get(yielded[i]), latch);
+    Values results = makePhis(l, op.getInitArgs()[i], before);
+    addIncoming(results, l.get(yielded[i]), latch);
+    l.set(op.getResult(i), results);
+  }
+  return success();
+}
+
+LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
+  auto &b = l.b;
+  llvm::BasicBlock *start = b.GetInsertBlock(), *before = newBlock(l, "while"), *after = newBlock(l, "do"),
+                   *exit = newBlock(l, "done");
+  b.CreateBr(before);
+  b.SetInsertPoint(before);
+  std::vector<Values> carried;
+  for (auto [init, argument] : llvm::zip_equal(op.getInits(), op.getBeforeArguments())) {
+    carried.push_back(makePhis(l, init, start));
+    l.set(argument, carried.back());
+  }
+  if (failed(l.lowerBlock(*op.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  for (auto [value, argument, result] : llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
+    l.set(argument, l.get(value));
+    l.set(result, l.get(value));
+  }
+  b.CreateCondBr(l.scalar(condition.getCondition()), after, exit);
+  b.SetInsertPoint(after);
+  if (failed(l.lowerBlock(*op.getAfterBody())))
+    return failure();
+  for (auto [phis, value] : llvm::zip_equal(carried, op.getYieldOp().getOperands()))
+    addIncoming(phis, l.get(value), b.GetInsertBlock());
+  b.CreateBr(before);
+  b.SetInsertPoint(exit);
+  return success();
+}
+
+LogicalResult lowerIf(Lowering &l, scf::IfOp op) {
+  auto &b = l.b;
+  llvm::BasicBlock *then = newBlock(l, "then"),
+                   *otherwise = op.elseBlock() ? newBlock(l, "else") : nullptr, *join = newBlock(l, "endif");
+  b.CreateCondBr(l.scalar(op.getCondition()), then, otherwise ? otherwise : join);
+  b.SetInsertPoint(then);
+  if (failed(l.lowerBlock(*op.thenBlock())))
+    return failure();
+  llvm::BasicBlock *thenEnd = b.GetInsertBlock();
+  b.CreateBr(join);
+  if (!otherwise) {
+    b.SetInsertPoint(join);
+    return success();
+  }
+  b.SetInsertPoint(otherwise);
+  if (failed(l.lowerBlock(*op.elseBlock())))
+    return failure();
+  llvm::BasicBlock *elseEnd = b.GetInsertBlock();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+  for (auto [result, x, y] : llvm::zip_equal(op.getResults(), op.thenYield().getOperands(), op.elseYield().getOperands())) {
+    Values phis = makePhis(l, x, thenEnd);
+    addIncoming(phis, l.get(y), elseEnd);
+    l.set(result, phis);
+  }
+  return success();
+}
+
+LogicalResult lowerReturn(Lowering &l, func::ReturnOp op) {
+  if (op.getNumOperands() != 0)
+    return op.emitError("a kernel returns nothing");
+  l.b.CreateRetVoid();
+  return success();
+}
+} // namespace
+
+void lower::addControl(Handlers &h) {
+  h.add<scf::ForOp>(lowerFor);
+  h.add<scf::WhileOp>(lowerWhile);
+  h.add<scf::IfOp>(lowerIf);
+  h.add<func::ReturnOp>(lowerReturn);
+}

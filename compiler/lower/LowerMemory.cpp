@@ -1,0 +1,172 @@
+//===- LowerMemory.cpp - loads and stores of global memory ----------------------------------===//
+// Needs: AxisInfo for the width of an access; mask and value in the pointer's layout.
+// Gives: one instruction for up to 16 bytes of neighbouring registers.
+// How:   unmasked accesses are LLVM's own, so constant offsets fold into them; masked ones, and
+//        those with a cache operator, are predicated inline assembly, which needs no branch.
+//        Replicas of an element do not store it twice.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Lowering.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+/// Registers that one instruction moves.
+int accessWidth(Lowering &l, Value ptr, Value mask) {
+  if (!isa<RankedTensorType>(ptr.getType()))
+    return 1;
+  return static_cast<int>(l.axisInfo().accessWidth(ptr, mask, l.layout(ptr.getType())));
+}
+
+std::string braces(int first, int count) {
+  std::string list;
+  for (int i = 0; i < count; ++i)
+    list += (i ? ", $" : "$") + std::to_string(first + i);
+  return count > 1 ? "{" + list + "}" : list;
+}
+
+const char *constraintOf(unsigned wordBits) { return wordBits == 64 ? "l" : wordBits == 32 ? "r" : "h"; }
+
+/// ".v4.b32": what follows the cache operators.
+std::string shapeOf(unsigned wordBits, size_t words) {
+  return (words > 1 ? ".v" + std::to_string(words) : std::string()) + ".b" + std::to_string(wordBits);
+}
+
+std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
+  std::string text;
+  if (cache != CacheModifier::None)
+    text += "." + stringifyCacheModifier(cache).str();
+  if (evict != EvictionPolicy::Normal)
+    text += ".L1::" + stringifyEvictionPolicy(evict).str();
+  return text;
+}
+
+/// 8-bit words travel in 16-bit registers: inline assembly has none smaller.
+llvm::Type *carrier(Lowering &l, unsigned wordBits) { return l.b.getIntNTy(std::max(wordBits, 16u)); }
+
+//===- loads ---------------------------------------------------------------------------===//
+
+Values plainLoad(Lowering &l, llvm::Value *ptr, unsigned wordBits, int words, bool isVolatile) {
+  llvm::Type *type = l.b.getIntNTy(wordBits);
+  if (words > 1)
+    type = llvm::FixedVectorType::get(type, words);
+  llvm::Value *loaded = l.b.CreateAlignedLoad(type, ptr, llvm::Align(wordBits / 8 * words), isVolatile);
+  Values result;
+  for (int i = 0; i < words; ++i)
+    result.push_back(words > 1 ? l.b.CreateExtractElement(loaded, i) : loaded);
+  return result;
+}
+
+/// `others` are the words that lanes without a mask give; they are tied to the results.
+Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mask, unsigned wordBits, Values others) {
+  const int words = others.size();
+  llvm::Type *word = carrier(l, wordBits);
+  std::string constraints, ties;
+  for (int i = 0; i < words; ++i) {
+    constraints += std::string("=") + constraintOf(wordBits) + ",";
+    ties += "," + std::to_string(i);
+  }
+  Values operands{ptr};
+  std::string text;
+  if (mask) {
+    operands.push_back(mask);
+    text = "@$" + std::to_string(words + 1) + " ";
+  }
+  text += op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + cacheOf(op.getCache(), op.getEvict());
+  text += shapeOf(wordBits, words) + " " + braces(0, words) + ", [$" + std::to_string(words) + "];";
+  for (llvm::Value *other : others)
+    operands.push_back(l.b.CreateZExt(other, word));
+  constraints += mask ? "l,b" : "l";
+  llvm::Type *result = words > 1 ? llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word))
+                                 : word;
+  Values loaded = l.results(l.assembly(result, text, constraints + ties, operands), words);
+  for (llvm::Value *&value : loaded)
+    value = l.b.CreateTrunc(value, l.b.getIntNTy(wordBits));
+  return loaded;
+}
+
+LogicalResult lowerLoad(Lowering &l, LoadOp op) {
+  Type element = elementTypeOf(op.getType());
+  llvm::Type *type = l.type(element);
+  const unsigned bits = storageBits(element);
+  ValueList ptrs = l.get(op.getPtr());
+  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  ValueList others = op.getOther() ? l.get(op.getOther()) : ValueList();
+  const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
+  const unsigned wordBits = Lowering::wordBits(bits, width);
+  const int words = width * bits / wordBits;
+  const bool plain = !op.getMask() && op.getCache() == CacheModifier::None && op.getEvict() == EvictionPolicy::Normal;
+  Values result;
+  for (size_t i = 0; i < ptrs.size(); i += width) {
+    Values loaded;
+    if (plain) {
+      loaded = plainLoad(l, ptrs[i], wordBits, words, op.getIsVolatile());
+    } else {
+      Values start = others.empty() ? Values(words, l.b.getIntN(wordBits, 0)) : l.pack(others.slice(i, width), bits);
+      loaded = predicatedLoad(l, op, ptrs[i], masks.empty() ? nullptr : masks[i], wordBits, start);
+    }
+    result.append(l.unpack(loaded, type, bits, width));
+  }
+  l.set(op.getResult(), result);
+  return success();
+}
+
+//===- stores --------------------------------------------------------------------------===//
+
+void plainStore(Lowering &l, llvm::Value *ptr, ValueList words) {
+  const unsigned wordBits = words[0]->getType()->getIntegerBitWidth();
+  llvm::Value *value = words[0];
+  if (words.size() > 1) {
+    value = llvm::PoisonValue::get(llvm::FixedVectorType::get(value->getType(), words.size()));
+    for (auto [i, word] : llvm::enumerate(words))
+      value = l.b.CreateInsertElement(value, word, i);
+  }
+  l.b.CreateAlignedStore(value, ptr, llvm::Align(wordBits / 8 * words.size()));
+}
+
+void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words, llvm::Value *mask) {
+  const unsigned wordBits = words[0]->getType()->getIntegerBitWidth();
+  const int count = words.size();
+  Values operands{ptr};
+  std::string constraints = "l", text;
+  for (llvm::Value *word : words) {
+    operands.push_back(l.b.CreateZExt(word, carrier(l, wordBits)));
+    constraints += std::string(",") + constraintOf(wordBits);
+  }
+  if (mask) {
+    operands.push_back(mask);
+    constraints += ",b";
+    text = "@$" + std::to_string(count + 1) + " ";
+  }
+  text += "st.global" + cacheOf(op.getCache(), op.getEvict()) + shapeOf(wordBits, count) + " [$0], " + braces(1, count) + ";";
+  l.assembly(l.b.getVoidTy(), text, constraints, operands);
+}
+
+LogicalResult lowerStore(Lowering &l, StoreOp op) {
+  const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
+  ValueList ptrs = l.get(op.getPtr()), values = l.get(op.getValue());
+  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
+  const bool cached = op.getCache() != CacheModifier::None || op.getEvict() != EvictionPolicy::Normal;
+  llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
+  const unsigned replicas = isa<RankedTensorType>(op.getPtr().getType()) ? l.layout(op.getPtr().getType()).freeBits().reg : 0;
+  for (size_t i = 0; i < ptrs.size(); i += width) {
+    if (i & replicas)
+      continue;
+    llvm::Value *mask = masks.empty() ? chosen : chosen ? l.b.CreateAnd(masks[i], chosen) : masks[i];
+    Values words = l.pack(values.slice(i, width), bits);
+    if (mask || cached)
+      predicatedStore(l, op, ptrs[i], words, mask);
+    else
+      plainStore(l, ptrs[i], words);
+  }
+  return success();
+}
+} // namespace
+
+void lower::addMemory(Handlers &h) {
+  h.add<LoadOp>(lowerLoad);
+  h.add<StoreOp>(lowerStore);
+}

@@ -1,0 +1,214 @@
+//===- LowerReduce.cpp - combine the elements along one dimension ----------------------------===//
+// Needs: result layouts that are the operand's without the dimension.
+// Gives: the result in every thread that holds it.
+// How:   registers first, as a tree; then shuffles for each lane bit of the axis, each lane with
+//        its neighbour; then, when several warps share the axis, all partial results of a
+//        position are written side by side to scratch, and each thread combines those it needs.
+//        Replicas must agree to the bit, so where a combination is not commutative the lanes
+//        order its operands.
+//===-----------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "lower/Combine.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+FailureOr<Values> Combiner::operator()(ValueList first, ValueList second) {
+  Values arguments(first);
+  arguments.append(second.begin(), second.end());
+  return l.inlineRegion(region, arguments);
+}
+
+bool Combiner::isCommutative() {
+  Block &block = region.front();
+  if (block.getOperations().size() != 2)
+    return false;
+  return isa<arith::AddIOp, arith::AddFOp, arith::MulIOp, arith::MulFOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
+             arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::MaximumFOp, arith::MinimumFOp,
+             arith::MaxNumFOp, arith::MinNumFOp>(block.front());
+}
+
+namespace {
+class Reduction {
+public:
+  Reduction(Lowering &l, ReduceOp op)
+      : l(l), op(op), dim(op.getAxis()), layout(l.layout(op.getSrcs()[0].getType())), axis(AxisBits::of(layout, dim)),
+        combine(l, op.getCombine()) {}
+
+  LogicalResult run() {
+    if (failed(reduceRegisters()) || failed(reduceLanes()) || failed(reduceWarps()))
+      return failure();
+    return setResults();
+  }
+
+private:
+  /// Rows of the registers that stay, by register number with the axis bits clear.
+  LogicalResult reduceRegisters() {
+    for (int reg = 0; reg < layout.numRegs(); ++reg) {
+      Values row;
+      for (Value src : op.getSrcs())
+        row.push_back(l.get(src)[reg]);
+      rows.push_back(row);
+    }
+    for (const AxisBits::Bit &bit : axis.bits) {
+      if (bit.where != AxisBits::Reg)
+        continue;
+      done |= bit.mask();
+      for (int reg = 0; reg < layout.numRegs(); ++reg)
+        if (!(reg & done) && failed(combineInto(rows[reg], rows[reg], rows[reg | bit.mask()])))
+          return failure();
+    }
+    // Registers that only repeat others were combined for nothing if they stayed.
+    const unsigned free = layout.freeBits().reg;
+    for (int reg = 0; reg < layout.numRegs(); ++reg)
+      if (!(reg & (done | free)))
+        kept.push_back(reg);
+    return success();
+  }
+
+  LogicalResult reduceLanes() {
+    const bool commutative = combine.isCommutative();
+    for (const AxisBits::Bit &bit : axis.bits) {
+      if (bit.where != AxisBits::Lane)
+        continue;
+      llvm::Value *isUpper =
+          commutative ? nullptr
+                      : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit.mask())), l.b.getInt32(0));
+      for (int reg : kept) {
+        Values own = rows[reg], other;
+        for (llvm::Value *value : own)
+          other.push_back(l.shuffleXor(value, bit.mask()));
+        if (isUpper)
+          for (auto [mine, theirs] : llvm::zip(own, other)) {
+            llvm::Value *lower = l.b.CreateSelect(isUpper, theirs, mine);
+            theirs = l.b.CreateSelect(isUpper, mine, theirs);
+            mine = lower;
+          }
+        if (failed(combineInto(rows[reg], own, other)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  /// Byte offsets of a basis's element among the results, without the axis.
+  int64_t resultOffset(const LinearLayout::Coord &coord, unsigned bits) const {
+    int64_t flat = 0;
+    for (int d = 0; d < layout.rank(); ++d)
+      if (d != dim)
+        flat = flat * layout.shape()[d] + coord[d];
+    return flat * bits / 8;
+  }
+
+  LogicalResult reduceWarps() {
+    const int warpMask = axis.mask(AxisBits::Warp);
+    if (warpMask == 0)
+      return success();
+    auto scratch = l.scratch(op);
+    if (failed(scratch))
+      return failure();
+    const int parts = 1 << llvm::popcount(static_cast<unsigned>(warpMask));
+    int64_t start = *scratch;
+    std::vector<std::function<Values(int part)>> readers;
+    for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
+      const unsigned bits = storageBits(elementTypeOf(src.getType()));
+      const int64_t bytes = reduceScratchBytes(layout, dim, bits), partBytes = bytesOfPart(bits);
+      Values offsets = partOffsets(start, bits, partBytes, true);
+      Values mine;
+      for (int reg : kept)
+        mine.push_back(rows[reg][i]);
+      l.storeShared(mine, bits, offsets, bits / 8);
+      llvm::Type *type = mine[0]->getType();
+      readers.push_back([this, start, bits, partBytes, type](int part) {
+        return l.loadShared(type, bits, partOffsets(start + part * partBytes, bits, partBytes, false), bits / 8);
+      });
+      start += bytes;
+    }
+    l.barrier();
+    for (int part = 0; part < parts; ++part)
+      if (failed(combinePart(part, readers)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult combinePart(int part, ArrayRef<std::function<Values(int)>> readers) {
+    std::vector<Values> columns;
+    for (const auto &reader : readers)
+      columns.push_back(reader(part));
+    for (auto [i, reg] : llvm::enumerate(kept)) {
+      Values row;
+      for (const Values &column : columns)
+        row.push_back(column[i]);
+      if (part == 0)
+        rows[reg] = row;
+      else if (failed(combineInto(rows[reg], rows[reg], row)))
+        return failure();
+    }
+    return success();
+  }
+
+  int64_t bytesOfPart(unsigned bits) const {
+    int64_t count = 1;
+    for (int64_t extent : layout.shape())
+      count *= extent;
+    return count / layout.shape()[dim] * bits / 8;
+  }
+
+  /// Where the kept registers' results lie; `own`: in the part of this thread's warp.
+  Values partOffsets(int64_t start, unsigned bits, int64_t partBytes, bool own) {
+    SmallVector<int64_t> ofLane, ofWarp, ofReg;
+    for (const auto &basis : layout.lane())
+      ofLane.push_back(resultOffset(basis, bits));
+    int64_t part = partBytes;
+    SmallVector<int64_t> partOfWarp(layout.warp().size(), 0);
+    for (const AxisBits::Bit &bit : axis.bits)
+      if (bit.where == AxisBits::Warp)
+        partOfWarp[bit.index] = part, part *= 2;
+    for (auto [i, basis] : llvm::enumerate(layout.warp()))
+      ofWarp.push_back(resultOffset(basis, bits) | (own ? partOfWarp[i] : 0));
+    for (int reg : kept)
+      ofReg.push_back(resultOffset(layout.apply(reg, 0, 0), bits));
+    return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
+  }
+
+  LogicalResult setResults() {
+    for (auto [i, result] : llvm::enumerate(op.getResults())) {
+      if (!isa<RankedTensorType>(result.getType())) {
+        l.set(result, rows[0][i]);
+        continue;
+      }
+      Values mine;
+      for (int reg : kept)
+        mine.push_back(rows[reg][i]);
+      auto registers = registersOf(op, layout.removeDim(dim), l.layout(result.getType()));
+      if (failed(registers))
+        return failure();
+      l.set(result, pick(mine, *registers));
+    }
+    return success();
+  }
+
+  LogicalResult combineInto(Values &to, ValueList first, ValueList second) {
+    auto combined = combine(first, second);
+    if (succeeded(combined))
+      to = *combined;
+    return failure(failed(combined));
+  }
+
+  Lowering &l;
+  ReduceOp op;
+  const int dim;
+  const LinearLayout &layout;
+  AxisBits axis;
+  Combiner combine;
+  std::vector<Values> rows;
+  llvm::SmallVector<int> kept;
+  int done = 0;
+};
+
+LogicalResult lowerReduce(Lowering &l, ReduceOp op) { return Reduction(l, op).run(); }
+} // namespace
+
+void lower::addReduce(Handlers &h) { h.add<ReduceOp>(lowerReduce); }

@@ -1,0 +1,231 @@
+//===- LowerScan.cpp - inclusive prefix combination along one dimension ----------------------===//
+// How:   the position along the axis is a binary number whose bits are register, lane or warp
+//        bits. From the lightest bit up: every element whose bit is set takes in the total of the
+//        block below it, which the last element of that block holds (Sklansky's scan). For a
+//        register bit that is arithmetic, for a lane bit one shuffle of the total; neighbouring
+//        warp bits are done at once, through scratch, and leave every block's total in every
+//        thread, so that heavier register bits are arithmetic again. A reversed scan exchanges
+//        set and clear.
+//===-----------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "lower/Combine.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+class Scan {
+public:
+  Scan(Lowering &l, ScanOp op)
+      : l(l), op(op), layout(l.layout(op.getSrcs()[0].getType())), axis(AxisBits::of(layout, op.getAxis())),
+        combine(l, op.getCombine()), reverse(op.getReverse()) {}
+
+  LogicalResult run() {
+    for (int reg = 0; reg < layout.numRegs(); ++reg) {
+      Values row;
+      for (Value src : op.getSrcs())
+        row.push_back(l.get(src)[reg]);
+      rows.push_back(row);
+    }
+    for (size_t i = 0; i < axis.bits.size(); ++i) {
+      const AxisBits::Bit &bit = axis.bits[i];
+      const bool afterWarps = axis.maskBelow(AxisBits::Warp, i) != 0;
+      const bool inRun = i > 0 && axis.bits[i - 1].where == AxisBits::Warp;
+      if (afterWarps && bit.where != AxisBits::Reg && !(bit.where == AxisBits::Warp && inRun))
+        return op.emitError("a scan along lanes that are spread over warps cannot be lowered");
+      if (failed(bit.where == AxisBits::Reg ? stepRegisters(i) : bit.where == AxisBits::Lane ? stepLanes(i) : stepWarps(i)))
+        return failure();
+    }
+    for (auto [i, result] : llvm::enumerate(op.getResults())) {
+      Values column;
+      for (const Values &row : rows)
+        column.push_back(row[i]);
+      l.set(result, column);
+    }
+    return success();
+  }
+
+private:
+  /// The register, among those that differ from `reg` in lighter axis bits, that holds the block's total.
+  int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
+
+  LogicalResult stepRegisters(size_t position) {
+    const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
+    const bool afterWarps = axis.maskBelow(AxisBits::Warp, position) != 0;
+    std::map<int, Values> blocks = afterWarps ? totals : std::map<int, Values>();
+    for (int reg = 0; reg < layout.numRegs(); ++reg) {
+      if (((reg & bit) != 0) == reverse)
+        continue;
+      const int last = lastOfBlock(reg ^ bit, lighter);
+      auto [block, isNew] = blocks.try_emplace(last);
+      // Lanes may hold lighter positions: then the total is in another lane.
+      if (isNew)
+        block->second = laneTotal(rows[last], position, 0);
+      if (failed(take(reg, block->second, nullptr)))
+        return failure();
+      if (auto own = totals.find(reg); own != totals.end()) {
+        auto both = combine(block->second, own->second);
+        if (failed(both))
+          return failure();
+        own->second = *both;
+      }
+    }
+    return success();
+  }
+
+  /// `row` as the last lane of the block of lighter positions has it, with `flip` toggled.
+  Values laneTotal(const Values &row, size_t position, int flip) {
+    const int lighter = axis.maskBelow(AxisBits::Lane, position);
+    if (lighter == 0 && flip == 0)
+      return row;
+    llvm::Value *from = l.lane();
+    if (lighter)
+      from = reverse ? l.b.CreateAnd(from, l.b.getInt32(~lighter)) : l.b.CreateOr(from, l.b.getInt32(lighter));
+    if (flip)
+      from = reverse ? l.b.CreateOr(from, l.b.getInt32(flip)) : l.b.CreateAnd(from, l.b.getInt32(~flip));
+    Values total;
+    for (llvm::Value *value : row)
+      total.push_back(l.shuffleFrom(value, from));
+    return total;
+  }
+
+  LogicalResult stepLanes(size_t position) {
+    const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
+    llvm::Value *isSet = l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit)), l.b.getInt32(0));
+    llvm::Value *takes = reverse ? l.b.CreateNot(isSet) : isSet;
+    std::map<int, Values> blocks;
+    const std::vector<Values> before = rows;
+    for (int reg = 0; reg < layout.numRegs(); ++reg) {
+      const int last = lastOfBlock(reg, lighter);
+      auto [it, isNew] = blocks.try_emplace(last);
+      if (isNew)
+        it->second = laneTotal(before[last], position, bit);
+      if (failed(take(reg, it->second, takes)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// rows[reg] = total before rows[reg], where `takes` (or everywhere).
+  LogicalResult take(int reg, const Values &total, llvm::Value *takes) {
+    auto combined = combine(total, rows[reg]);
+    if (failed(combined))
+      return failure();
+    for (auto [old, made] : llvm::zip(rows[reg], *combined))
+      old = takes ? l.b.CreateSelect(takes, made, old) : made;
+    return success();
+  }
+
+  //===- warps: all bits of a run at once ---------------------------------------------------===//
+
+  LogicalResult stepWarps(size_t position) {
+    if (position > 0 && axis.bits[position - 1].where == AxisBits::Warp)
+      return success(); // done with the first of the run
+    auto scratch = l.scratch(op);
+    if (failed(scratch))
+      return failure();
+    llvm::SmallVector<int> run;
+    for (size_t i = position; i < axis.bits.size() && axis.bits[i].where == AxisBits::Warp; ++i)
+      run.push_back(axis.bits[i].index);
+    const int lighter = axis.maskBelow(AxisBits::Reg, position);
+    llvm::SmallVector<int> groups; // registers that hold totals
+    for (int reg = 0; reg < layout.numRegs(); ++reg)
+      if (lastOfBlock(reg, lighter) == reg)
+        groups.push_back(reg);
+
+    std::vector<int64_t> starts;
+    for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
+      const unsigned bits = storageBits(elementTypeOf(src.getType()));
+      starts.push_back(*scratch + used);
+      used += scanScratchBytes(layout, axis, position, bits);
+      Values mine;
+      for (int reg : groups)
+        mine.push_back(laneTotal(rows[reg], position, 0)[i]);
+      l.storeShared(mine, bits, slots(starts.back(), bits, groups.size(), ~0, 0), bits / 8);
+    }
+    l.barrier();
+    return combineWarps(run, groups, lighter, starts);
+  }
+
+  /// Offsets of this thread's totals in `start`; warp bits outside `keep` are replaced by `warp`'s.
+  Values slots(int64_t start, unsigned bits, size_t groups, int keep, int warp) {
+    const int64_t bytes = bits / 8, laneCount = layout.numLanes();
+    SmallVector<int64_t> ofLane, ofWarp, ofReg;
+    for (size_t i = 0; i < layout.lane().size(); ++i)
+      ofLane.push_back(bytes << i);
+    for (size_t i = 0; i < layout.warp().size(); ++i)
+      ofWarp.push_back(keep >> i & 1 ? bytes * laneCount << i : 0);
+    for (size_t group = 0; group < groups; ++group)
+      ofReg.push_back((int64_t(group) * layout.numWarps() + warp) * laneCount * bytes);
+    return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
+  }
+
+  /// Every thread reads the totals of all parts of the run; those before its own are taken in.
+  LogicalResult combineWarps(ArrayRef<int> run, ArrayRef<int> groups, int lighter, ArrayRef<int64_t> starts) {
+    const int parts = 1 << run.size();
+    int mask = 0;
+    SmallVector<int64_t> placeOfWarp(layout.warp().size(), 0);
+    for (auto [i, bit] : llvm::enumerate(run))
+      mask |= 1 << bit, placeOfWarp[bit] = int64_t(1) << i;
+    llvm::Value *place = l.linear({}, placeOfWarp);
+    std::map<int, Values> prefixes; // by the register that holds a group's total
+    for (int step = 0; step < parts; ++step) {
+      const int part = reverse ? parts - 1 - step : step;
+      llvm::Value *isMine = l.b.CreateICmpEQ(place, l.b.getInt32(part));
+      const std::vector<Values> columns = readPart(part, run, mask, groups.size(), starts);
+      for (auto [group, reg] : llvm::enumerate(groups)) {
+        Values total;
+        for (const Values &column : columns)
+          total.push_back(column[group]);
+        if (step == 0) {
+          totals[reg] = prefixes[reg] = total;
+          continue;
+        }
+        for (auto [prefix, sum] : llvm::zip(prefixes[reg], totals[reg]))
+          prefix = l.b.CreateSelect(isMine, sum, prefix);
+        auto sum = combine(totals[reg], total);
+        if (failed(sum))
+          return failure();
+        totals[reg] = *sum;
+      }
+    }
+    llvm::Value *takes = l.b.CreateICmpNE(place, l.b.getInt32(reverse ? parts - 1 : 0));
+    for (int reg = 0; reg < layout.numRegs(); ++reg)
+      if (failed(take(reg, prefixes[lastOfBlock(reg, lighter)], takes)))
+        return failure();
+    return success();
+  }
+
+  /// The totals of one part of a run, a column an operand.
+  std::vector<Values> readPart(int part, ArrayRef<int> run, int mask, size_t groups, ArrayRef<int64_t> starts) {
+    int warp = 0;
+    for (auto [i, bit] : llvm::enumerate(run))
+      warp |= (part >> i & 1) << bit;
+    std::vector<Values> columns;
+    for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
+      const unsigned bits = storageBits(elementTypeOf(src.getType()));
+      columns.push_back(l.loadShared(rows[0][i]->getType(), bits, slots(starts[i], bits, groups, ~mask, warp), bits / 8));
+    }
+    return columns;
+  }
+
+  Lowering &l;
+  ScanOp op;
+  const LinearLayout &layout;
+  AxisBits axis;
+  Combiner combine;
+  const bool reverse;
+  std::vector<Values> rows;
+  std::map<int, Values> totals; // after the warps: of whole blocks, by their last register
+  int64_t used = 0;
+};
+
+LogicalResult lowerScan(Lowering &l, ScanOp op) {
+  if (l.layout(op.getSrcs()[0].getType()) != l.layout(op.getResults()[0].getType()))
+    return op.emitError("layouts of operand and result of a scan differ");
+  return Scan(l, op).run();
+}
+} // namespace
+
+void lower::addScan(Handlers &h) { h.add<ScanOp>(lowerScan); }

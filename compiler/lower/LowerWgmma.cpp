@@ -1,0 +1,204 @@
+//===- LowerWgmma.cpp - wgmma.mma_async and its wait ------------------------------------------===//
+// Needs: accumulators in LinearLayout::wgmmaAccumulator; operands in swizzled shared memory, or
+//        the left one in registers in LinearLayout::mmaOperandA.
+// Gives: fence, one wgmma for each 64 rows, instrN columns and instrK of depth, commit.
+// How:   a matrix descriptor is the start address and two strides in units of 16 bytes. Moving
+//        the start inside a swizzle atom is right because the hardware swizzles the final
+//        address. Where the fast dimension is K, the stride offset is 8 rows and the leading one
+//        unused; where it is M or N, the leading offset is the distance of panels. The start
+//        depends on the warp group, taken from a shuffle so that the assembler knows it uniform.
+//        Accumulators are tied operands; nothing touches them until nv.wgmma_wait ties them again.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Lowering.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+using Coord = LinearLayout::Coord;
+
+/// A shared operand: descriptors of its pieces.
+class Descriptors {
+public:
+  /// `dim`: the dimension that is not K; `acc`: whose warps place the operand along it.
+  Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc)
+      : l(l), shared(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), dim(dim) {
+    SmallVector<int64_t> ofWarp;
+    for (auto [i, basis] : llvm::enumerate(acc.warp())) {
+      // The first two warp bits are the four warps of a group: the hardware places them itself.
+      Coord coord(2, 0);
+      coord[dim] = i < 2 ? 0 : basis[dim];
+      ofWarp.push_back(shared.offset(coord));
+    }
+    llvm::Value *start = l.b.CreateAdd(l.scalar(buffer), l.linear({}, ofWarp, true), "", true, true);
+    llvm::Value *address = l.sharedAddress(start);
+    llvm::Value *field = l.b.CreateAnd(l.b.CreateLShr(address, 4), 0x3fff);
+    first = l.b.CreateOr(l.b.CreateZExt(field, l.b.getInt64Ty()), l.b.getInt64(constantFields()));
+  }
+
+  /// True when K is not the dimension whose elements are neighbours.
+  bool transposed() const { return shared.order()[0] == dim; }
+
+  llvm::Value *at(int position, int k) {
+    Coord coord(2, 0);
+    coord[dim] = position;
+    coord[1 - dim] = k;
+    return l.b.CreateAdd(first, l.b.getInt64(shared.offset(coord) >> 4));
+  }
+
+private:
+  uint64_t constantFields() const {
+    const uint64_t span = shared.swizzle();
+    const uint64_t mode = span == 128 ? 1 : span == 64 ? 2 : span == 32 ? 3 : 0;
+    const uint64_t leading = transposed() ? shared.panelBytes() >> 4 : 1;
+    return mode << 62 | (span * 8 >> 4) << 32 | leading << 16;
+  }
+
+  Lowering &l;
+  const SharedLayout shared;
+  const int dim;
+  llvm::Value *first;
+};
+
+StringRef operandName(Type type) {
+  return type.isF16()                      ? "f16"
+         : type.isBF16()                   ? "bf16"
+         : type.isF32()                    ? "tf32"
+         : type.isInteger(8)               ? "s8"
+         : isa<Float8E4M3FNType>(type)     ? "e4m3"
+                                           : "e5m2";
+}
+
+std::string operandList(int first, int count) {
+  std::string list = "{";
+  for (int i = 0; i < count; ++i)
+    list += (i ? ",$" : "$") + std::to_string(first + i);
+  return list + "}";
+}
+
+/// The text of one instruction: accumulators $0.., ties, then A, B and the scale of the old sum.
+class Instruction {
+public:
+  Instruction(Lowering &l, Type element, Type acc, int n, int k, bool lhsInRegisters, bool lhsTransposed, bool rhsTransposed)
+      : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
+    words = n / (packed ? 4 : 2);
+    const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
+    const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords, scale = rhs + 1;
+    const std::string name = operandName(element).str();
+    const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
+    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(scale) + ", 0; wgmma.mma_async.sync.aligned.m64n" +
+           std::to_string(n) + "k" + std::to_string(k) + "." + accName + "." + name + "." + name + " " +
+           operandList(0, words) + ", " + (lhsInRegisters ? operandList(a, 4) : "$" + std::to_string(a)) + ", $" +
+           std::to_string(rhs) + ", p";
+    if (!accType->isIntegerTy())
+      text += ", 1, 1";
+    if (storageBits(element) == 16)
+      text += (lhsInRegisters ? "" : lhsTransposed ? ", 1" : ", 0") + std::string(rhsTransposed ? ", 1" : ", 0");
+    text += "; }";
+    for (int i = 0; i < words; ++i)
+      constraints += std::string("=") + constraint + ",";
+    for (int i = 0; i < words; ++i)
+      constraints += std::to_string(i) + ",";
+    constraints += lhsInRegisters ? "r,r,r,r,l,n" : "l,l,n";
+    llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
+    result = llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
+  }
+
+  /// `acc` are accumulator words.
+  Values operator()(ValueList acc, ValueList lhs, llvm::Value *rhs, bool keepsSum) {
+    Values operands(acc);
+    operands.append(lhs.begin(), lhs.end());
+    operands.append({rhs, l.b.getInt32(keepsSum)});
+    return l.results(l.assembly(result, text, constraints, operands), words);
+  }
+  Values toWords(ValueList elements) { return packed ? l.pack(elements, 16) : Values(elements); }
+  Values toElements(ValueList list) { return packed ? l.unpack(list, accType, 16, words * 2) : Values(list); }
+
+private:
+  Lowering &l;
+  llvm::Type *accType, *result;
+  bool packed;
+  int words;
+  std::string text, constraints;
+};
+
+LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
+  const LinearLayout &acc = l.layout(op.getResult().getType());
+  auto rhsType = op.getRhs().getType();
+  Type element = rhsType.getElementType();
+  const unsigned bits = storageBits(element);
+  const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0], perPiece = n / 2;
+  if (n == 0 || acc.numRegs() % perPiece)
+    return op.emitError("the accumulator is not made of instructions of ") << n << " columns";
+  auto lhsTile = dyn_cast<RankedTensorType>(op.getLhs().getType());
+  std::optional<Descriptors> lhs;
+  Descriptors rhs(l, op.getRhs(), 1, acc);
+  if (!lhsTile)
+    lhs.emplace(l, op.getLhs(), 0, acc);
+  if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
+    return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
+  Instruction instruction(l, element, elementTypeOf(op.getResult().getType()), n, k, lhsTile != nullptr,
+                          lhs && lhs->transposed(), rhs.transposed());
+  auto lhsAt = [&](int row, int i) -> Values {
+    if (lhs)
+      return {lhs->at(row, i)};
+    const int first = *l.layout(lhsTile).registerOf({row, i}, 0, 0);
+    return l.pack(l.get(op.getLhs()).slice(first, 128 / bits), bits);
+  };
+
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_fence_sync_aligned, {});
+  Values result;
+  for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
+    const Coord at = acc.apply(reg, 0, 0);
+    Values words = instruction.toWords(l.get(op.getAcc()).slice(reg, perPiece));
+    for (int i = 0; i < depth; i += k)
+      words = instruction(words, lhsAt(at[0], i), rhs.at(at[1], i), i > 0 || !op.getInitZero());
+    result.append(instruction.toElements(words));
+  }
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {});
+  l.set(op.getResult(), result);
+  return success();
+}
+
+/// The accumulators go through the wait as tied operands, so no use of them can move above it.
+LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
+  const std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  Values operands;
+  std::string outputs, ties;
+  llvm::SmallVector<llvm::Type *> types;
+  for (Value value : op.getValues()) {
+    const bool half = elementTypeOf(value.getType()).isF16();
+    const bool integer = elementTypeOf(value.getType()).isInteger();
+    for (llvm::Value *word : half ? l.pack(l.get(value), 16) : Values(l.get(value))) {
+      outputs += half || integer ? "=r," : "=f,";
+      ties += std::to_string(operands.size()) + ",";
+      types.push_back(word->getType());
+      operands.push_back(word);
+    }
+  }
+  std::string constraints = outputs + ties;
+  if (!constraints.empty())
+    constraints.pop_back();
+  llvm::Type *type = types.empty() ? l.b.getVoidTy() : types.size() == 1 ? types[0] : llvm::StructType::get(l.module.getContext(), types);
+  llvm::Value *call = l.assembly(type, text, constraints, operands);
+  if (operands.empty())
+    return success();
+  Values waited = l.results(call, operands.size());
+  ValueList rest = waited;
+  for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
+    llvm::Type *element = l.type(elementTypeOf(value.getType()));
+    const size_t count = l.get(value).size();
+    const size_t taken = element->isHalfTy() ? count / 2 : count;
+    l.set(result, element->isHalfTy() ? l.unpack(rest.take_front(taken), element, 16, count) : Values(rest.take_front(taken)));
+    rest = rest.drop_front(taken);
+  }
+  return success();
+}
+} // namespace
+
+void lower::addWgmma(Handlers &h) {
+  h.add<nv::WgmmaOp>(lowerWgmma);
+  h.add<nv::WgmmaWaitOp>(lowerWgmmaWait);
+}

@@ -1,0 +1,177 @@
+//===- Lowering.h - what the lowering of every operation works with -------------------------===//
+// Needs: one kernel; its LLVM function under construction.
+// Gives: Lowering: the LLVM values of each MLIR value, the position of this thread, and the
+//        shared-memory and word arithmetic that operation families have in common. Handlers:
+//        which function lowers which operation.
+// How:   a tile is one LLVM value for each register of its layout, a scalar or pointer is one
+//        value, a shared buffer is its byte offset from `@shared` (i32). What depends on the
+//        thread alone is computed once, in the entry block, so every address is that value plus a
+//        constant and folds into the instruction.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "analysis/AxisInfo.h"
+#include "analysis/SharedLayout.h"
+#include "ir/Tile.h"
+#include "support/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Allocator.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pantile::lower {
+
+using Values = llvm::SmallVector<llvm::Value *, 8>;
+using ValueList = llvm::ArrayRef<llvm::Value *>;
+
+class Lowering;
+class DebugLocations;
+
+/// The table of operations: each family's file adds its own.
+class Handlers {
+public:
+  using Handler = std::function<llvm::LogicalResult(Lowering &, mlir::Operation *)>;
+  template <typename Op> void add(llvm::LogicalResult (*handler)(Lowering &, Op)) {
+    table[mlir::TypeID::get<Op>()] = [handler](Lowering &l, mlir::Operation *op) {
+      return handler(l, llvm::cast<Op>(op));
+    };
+  }
+  template <typename Op> void add(Handler handler) { table[mlir::TypeID::get<Op>()] = std::move(handler); }
+  const Handler *find(mlir::Operation *op) const {
+    auto it = table.find(op->getName().getTypeID());
+    return it == table.end() ? nullptr : &it->second;
+  }
+  static const Handlers &all();
+
+private:
+  llvm::DenseMap<mlir::TypeID, Handler> table;
+};
+
+class Lowering {
+public:
+  Lowering(mlir::ModuleOp source, llvm::Module &module, const Target &target, DebugLocations &locations);
+
+  // Running.
+  llvm::LogicalResult lowerFunction(mlir::Operation *function);
+  llvm::LogicalResult lowerBlock(mlir::Block &block);
+  /// The body of a region of scalars, with these arguments; gives the terminator's operands.
+  mlir::FailureOr<Values> inlineRegion(mlir::Region &region, ValueList arguments);
+
+  // Values.
+  ValueList get(mlir::Value value) const;
+  llvm::Value *scalar(mlir::Value value) const { return get(value).front(); }
+  void set(mlir::Value value, ValueList values);
+  /// LLVM values that an MLIR value of this type consists of.
+  int count(mlir::Type type);
+  llvm::Type *type(mlir::Type elementType) const;
+  /// Read from the type once, then kept.
+  const LinearLayout &layout(mlir::Type tile);
+
+  // This thread.
+  llvm::Value *thread() const { return threadId; }
+  llvm::Value *lane() const { return laneId; }
+  llvm::Value *warp() const { return warpId; }
+  /// The warp's number where the assembler must see that a whole warp agrees on it.
+  llvm::Value *uniformWarp();
+  int numWarps() const { return warps; }
+  int numThreads() const { return 32 * warps; }
+  /// XOR of `ofLane[i]`, `ofWarp[j]` over the set bits i of the lane and j of the warp: any linear
+  /// map over F2, in the entry block, kept for the next who asks.
+  llvm::Value *linear(llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp, bool uniform = false);
+  /// One coordinate of every register's element: the thread's part plus a constant.
+  Values coordinates(const LinearLayout &layout, int dim);
+  /// `thread ^ constant`, for each constant, where `thread` has no bits outside `threadBits`.
+  Values xorConstants(llvm::Value *threadPart, int64_t threadBits, llvm::ArrayRef<int64_t> constants);
+  /// True in one thread among those that hold the same elements; null when all threads differ.
+  llvm::Value *firstReplica(mlir::Type type);
+  llvm::Value *isFirstThread();
+  void barrier();
+
+  // Shared memory.
+  /// Address of the byte at `offset` (i32) from `@shared`.
+  llvm::Value *sharedPointer(llvm::Value *offset);
+  llvm::Value *sharedPointer(int64_t offset) { return sharedPointer(b.getInt32(offset)); }
+  /// The same as a 32-bit number for inline assembly.
+  llvm::Value *sharedAddress(llvm::Value *offset);
+  /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`.
+  Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp,
+                       llvm::ArrayRef<int64_t> ofReg);
+  /// The same for every register of `layout`, in `shared`, whose offsets are linear.
+  Values sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout);
+  /// Offset of the scratch that AllocateShared gave to this operation.
+  mlir::FailureOr<int64_t> scratch(mlir::Operation *op);
+  /// Whole tiles between registers and memory, in words of up to 16 bytes.
+  void storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes);
+  Values loadShared(llvm::Type *elementType, unsigned bits, ValueList offsets, int vectorBytes);
+
+  // Words: the 8, 16, 32 or 64 bit integers that vectors move in.
+  /// Width of the words that `count` elements of `bits` travel in.
+  static unsigned wordBits(unsigned bits, int count);
+  Values pack(ValueList elements, unsigned bits);
+  Values unpack(ValueList words, llvm::Type *elementType, unsigned bits, int count);
+  llvm::Value *toInteger(llvm::Value *value, unsigned bits);
+  llvm::Value *fromInteger(llvm::Value *value, llvm::Type *type);
+  /// shfl.sync of a value of any type.
+  llvm::Value *shuffleXor(llvm::Value *value, int laneMask);
+  llvm::Value *shuffleFrom(llvm::Value *value, llvm::Value *lane);
+
+  /// An inline assembly call. `pure`: may be removed, duplicated and moved.
+  llvm::CallInst *assembly(llvm::Type *result, llvm::StringRef text, llvm::StringRef constraints, ValueList operands,
+                           bool pure = false);
+  /// The results of such a call, one or many.
+  Values results(llvm::Value *call, int count);
+
+  llvm::IRBuilder<> b;
+  llvm::Module &module;
+  llvm::Function *function = nullptr;
+  const Target &target;
+  const AxisInfoAnalysis &axisInfo() const { return *facts; }
+
+private:
+  void startKernel(mlir::Operation *op);
+  llvm::Value *shuffle(llvm::Value *value, llvm::Intrinsic::ID kind, llvm::Value *operand);
+  /// Runs `make` with the builder at the end of the entry block.
+  llvm::Value *inEntry(llvm::function_ref<llvm::Value *()> make);
+
+  mlir::ModuleOp source;
+  DebugLocations &locations;
+  std::unique_ptr<AxisInfoAnalysis> facts;
+  int warps;
+  llvm::GlobalVariable *shared = nullptr;
+  llvm::Instruction *entryEnd = nullptr;
+  llvm::Value *threadId = nullptr, *laneId = nullptr, *warpId = nullptr, *uniformWarpId = nullptr, *first = nullptr;
+  llvm::DenseMap<mlir::Value, ValueList> values;
+  llvm::BumpPtrAllocator arena;
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<LinearLayout>> layouts;
+  std::map<std::vector<int64_t>, llvm::Value *> linearMaps;
+};
+
+/// For every register of `want`, the register of `have` in the same thread with the same element.
+mlir::FailureOr<llvm::SmallVector<int, 16>> registersOf(mlir::Operation *op, const LinearLayout &have,
+                                                        const LinearLayout &want);
+/// `values` picked by register number.
+Values pick(ValueList values, llvm::ArrayRef<int> registers);
+
+// One function a file of the family's name.
+void addElementwise(Handlers &);
+void addCasts(Handlers &);
+void addMath(Handlers &);
+void addShape(Handlers &);
+void addMemory(Handlers &);
+void addAtomics(Handlers &);
+void addControl(Handlers &);
+void addConvert(Handlers &);
+void addReduce(Handlers &);
+void addScan(Handlers &);
+void addDot(Handlers &);
+void addShared(Handlers &);
+void addWgmma(Handlers &);
+void addDebug(Handlers &);
+
+} // namespace pantile::lower

@@ -1,0 +1,117 @@
+//===- Words.cpp - elements in words, shuffles and inline assembly --------------------------===//
+#include "lower/Lowering.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+unsigned Lowering::wordBits(unsigned bits, int count) {
+  return bits >= 64 ? 64 : std::min<unsigned>(bits * count, 32);
+}
+
+llvm::Value *Lowering::toInteger(llvm::Value *value, unsigned bits) {
+  llvm::Type *integer = b.getIntNTy(bits);
+  if (value->getType()->isPointerTy())
+    return b.CreatePtrToInt(value, integer);
+  if (value->getType()->isIntegerTy())
+    return b.CreateZExt(value, integer);
+  return b.CreateBitCast(value, integer);
+}
+
+llvm::Value *Lowering::fromInteger(llvm::Value *value, llvm::Type *type) {
+  if (type->isPointerTy())
+    return b.CreateIntToPtr(value, type);
+  if (type->isIntegerTy())
+    return b.CreateTrunc(value, type);
+  return b.CreateBitCast(value, type);
+}
+
+Values Lowering::pack(ValueList elements, unsigned bits) {
+  const unsigned word = wordBits(bits, elements.size());
+  const unsigned each = word / bits;
+  Values words;
+  for (size_t i = 0; i < elements.size(); i += each) {
+    if (each == 1) {
+      words.push_back(toInteger(elements[i], bits));
+      continue;
+    }
+    llvm::Type *type = elements[i]->getType();
+    const bool small = type->isIntegerTy() && !type->isIntegerTy(bits);
+    llvm::Value *vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(small ? b.getIntNTy(bits) : type, each));
+    for (unsigned j = 0; j < each; ++j)
+      vector = b.CreateInsertElement(vector, small ? toInteger(elements[i + j], bits) : elements[i + j], j);
+    words.push_back(b.CreateBitCast(vector, b.getIntNTy(word)));
+  }
+  return words;
+}
+
+Values Lowering::unpack(ValueList words, llvm::Type *elementType, unsigned bits, int count) {
+  const unsigned each = wordBits(bits, count) / bits;
+  const bool small = elementType->isIntegerTy() && !elementType->isIntegerTy(bits);
+  llvm::Type *stored = small ? b.getIntNTy(bits) : elementType;
+  Values elements;
+  for (llvm::Value *word : words) {
+    if (each == 1) {
+      elements.push_back(fromInteger(word, elementType));
+      continue;
+    }
+    llvm::Value *vector = b.CreateBitCast(word, llvm::FixedVectorType::get(stored, each));
+    for (unsigned j = 0; j < each; ++j) {
+      llvm::Value *element = b.CreateExtractElement(vector, j);
+      elements.push_back(small ? fromInteger(element, elementType) : element);
+    }
+  }
+  return elements;
+}
+
+//===- shuffles ------------------------------------------------------------------------===//
+
+llvm::Value *Lowering::shuffle(llvm::Value *value, llvm::Intrinsic::ID kind, llvm::Value *operand) {
+  llvm::Type *type = value->getType();
+  auto shuffleWord = [&](llvm::Value *word) {
+    return b.CreateIntrinsic(b.getInt32Ty(), kind, {b.getInt32(-1), word, operand, b.getInt32(31)});
+  };
+  const unsigned bits = type->isPointerTy() ? 64 : type->getPrimitiveSizeInBits();
+  if (bits <= 32) {
+    llvm::Value *word = b.CreateZExt(toInteger(value, bits), b.getInt32Ty());
+    return fromInteger(b.CreateTrunc(shuffleWord(word), b.getIntNTy(bits)), type);
+  }
+  auto *pair = llvm::FixedVectorType::get(b.getInt32Ty(), 2);
+  llvm::Value *halves = b.CreateBitCast(toInteger(value, 64), pair);
+  for (int i = 0; i < 2; ++i)
+    halves = b.CreateInsertElement(halves, shuffleWord(b.CreateExtractElement(halves, i)), i);
+  return fromInteger(b.CreateBitCast(halves, b.getInt64Ty()), type);
+}
+
+llvm::Value *Lowering::shuffleXor(llvm::Value *value, int laneMask) {
+  return shuffle(value, llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, b.getInt32(laneMask));
+}
+
+llvm::Value *Lowering::shuffleFrom(llvm::Value *value, llvm::Value *lane) {
+  return shuffle(value, llvm::Intrinsic::nvvm_shfl_sync_idx_i32, lane);
+}
+
+//===- inline assembly -----------------------------------------------------------------===//
+
+llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef text, StringRef constraints, ValueList operands,
+                                   bool pure) {
+  llvm::SmallVector<llvm::Type *> types;
+  for (llvm::Value *operand : operands)
+    types.push_back(operand->getType());
+  auto *fn = llvm::FunctionType::get(result, types, false);
+  llvm::CallInst *call = b.CreateCall(llvm::InlineAsm::get(fn, text, constraints, !pure), operands);
+  call->setDoesNotThrow();
+  if (pure)
+    call->setDoesNotAccessMemory();
+  return call;
+}
+
+Values Lowering::results(llvm::Value *call, int count) {
+  if (count == 1)
+    return {call};
+  Values list;
+  for (int i = 0; i < count; ++i)
+    list.push_back(b.CreateExtractValue(call, i));
+  return list;
+}

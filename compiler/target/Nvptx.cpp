@@ -1,0 +1,182 @@
+//===- Nvptx.cpp - LLVM IR to PTX --------------------------------------------------------------===//
+// Needs: kernels from lower/: no stack slots but for printing, loops rotated, addresses as a base
+//        plus constants.
+// Gives: PTX. This is the only file with LLVM's pass pipelines.
+// How:   a short pipeline instead of -O3: simplify, hoist, remove what is common or dead. Nothing
+//        vectorises or unrolls: the assembler does what pays. Shared pointers have 32 bits.
+//===-----------------------------------------------------------------------------------===//
+#include "target/Nvptx.h"
+#include "target/Libdevice.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+using namespace pantile;
+
+namespace {
+/// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
+/// computations; ours are strength-reduced already.
+struct NoStraightLineReduction : llvm::OptPassGate {
+  bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override { return name != "slsr"; }
+  bool isEnabled() const override { return true; }
+};
+
+/// Keeps errors instead of ending the process, LLVM's default.
+struct CollectErrors : llvm::DiagnosticHandler {
+  explicit CollectErrors(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream os(errors);
+      llvm::DiagnosticPrinterRawOStream printer(os);
+      info.print(printer);
+      os << "\n";
+    }
+    return true;
+  }
+  std::string &errors;
+};
+
+const llvm::Target *nvptx() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), error);
+}
+
+std::unique_ptr<llvm::TargetMachine> targetMachine(const Target &target, const Options &options) {
+  llvm::TargetOptions how;
+  how.AllowFPOpFusion = options.enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
+  how.MCOptions.ABIName = "shortptr";
+  return std::unique_ptr<llvm::TargetMachine>(
+      nvptx()->createTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), target.llvmCpu(), target.ptxFeature(), how,
+                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+void setFunctionAttributes(llvm::Module &module, const Options &options) {
+  for (llvm::Function &fn : module)
+    if (fn.getCallingConv() == llvm::CallingConv::PTX_Kernel) {
+      if (options.maxRegisters > 0)
+        fn.addFnAttr("nvvm.maxnreg", std::to_string(options.maxRegisters));
+    } else if (!fn.isDeclaration()) {
+      fn.removeFnAttr(llvm::Attribute::NoInline);
+      fn.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+llvm::FunctionPassManager functionPasses(bool hasCalls) {
+  llvm::FunctionPassManager passes;
+  if (hasCalls)
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  llvm::LoopPassManager loops;
+  loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::ADCEPass());
+  return passes;
+}
+
+void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  bool hasCalls = false;
+  for (llvm::Function &fn : module)
+    hasCalls |= !fn.isDeclaration() && fn.getCallingConv() != llvm::CallingConv::PTX_Kernel;
+  llvm::ModulePassManager passes;
+  if (hasCalls) {
+    // libdevice chooses its variants by __nvvm_reflect, which the target folds.
+    if (auto error = builder.parsePassPipeline(passes, "nvvm-reflect"))
+      llvm::consumeError(std::move(error));
+    passes.addPass(llvm::AlwaysInlinerPass());
+    passes.addPass(llvm::GlobalDCEPass());
+  }
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(functionPasses(hasCalls)));
+  passes.run(module, modules);
+}
+
+std::string textOf(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, nullptr);
+  return text;
+}
+} // namespace
+
+Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target, const Options &options,
+                                     std::string *optimisedLlvm) {
+  std::string errors;
+  llvm::LLVMContext &context = module.getContext();
+  context.setDiagnosticHandler(std::make_unique<CollectErrors>(errors));
+  auto machine = targetMachine(target, options);
+  module.setTargetTriple(machine->getTargetTriple());
+  module.setDataLayout(machine->createDataLayout());
+  llvm::raw_string_ostream errorStream(errors);
+  if (llvm::verifyModule(module, &errorStream))
+    return makeError(ErrorKind::Internal, "generated LLVM IR is wrong: " + errors);
+  if (auto linked = linkLibdevice(module); !linked)
+    return linked.error();
+  if (!options.lineInfo)
+    llvm::StripDebugInfo(module);
+  setFunctionAttributes(module, options);
+  optimise(module, *machine);
+  if (optimisedLlvm)
+    *optimisedLlvm = textOf(module);
+
+  static const NoStraightLineReduction gate;
+  context.setOptPassGate(const_cast<NoStraightLineReduction &>(gate));
+  llvm::SmallString<0> ptx;
+  llvm::raw_svector_ostream os(ptx);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return makeError(ErrorKind::Internal, "LLVM cannot emit PTX");
+  passes.run(module);
+  if (!errors.empty())
+    return makeError(ErrorKind::Unsupported, "LLVM refused the kernel: " + errors);
+  return ptx.str().str();
+}
