@@ -80,6 +80,67 @@ void forEachChild(const Expr &expr, Visit visit) {
       .Default([](const Expr *) {});
 }
 
+void forEachExpr(const Stmt &stmt, Visit visit) {
+  llvm::TypeSwitch<const Stmt *>(&stmt)
+      .Case([&](const ExprStmt *s) { each(s->value, visit); })
+      .Case([&](const Assign *s) {
+        each(s->targets, visit);
+        each(s->value, visit);
+      })
+      .Case([&](const AugAssign *s) {
+        each(s->target, visit);
+        each(s->value, visit);
+      })
+      .Case([&](const AnnAssign *s) {
+        each(s->target, visit);
+        each(s->annotation, visit);
+        each(s->value, visit);
+      })
+      .Case([&](const If *s) { each(s->test, visit); })
+      .Case([&](const For *s) {
+        each(s->target, visit);
+        each(s->iter, visit);
+      })
+      .Case([&](const While *s) { each(s->test, visit); })
+      .Case([&](const With *s) {
+        for (const WithItem &item : s->items) {
+          each(item.context, visit);
+          each(item.target, visit);
+        }
+      })
+      .Case([&](const Return *s) { each(s->value, visit); })
+      .Case([&](const Assert *s) {
+        each(s->test, visit);
+        each(s->message, visit);
+      })
+      .Case([&](const FunctionDef *s) {
+        each(s->decorators, visit);
+        each(s->params, visit);
+        each(s->returns, visit);
+      })
+      .Default([](const Stmt *) {});
+}
+
+void forEachBlock(const Stmt &stmt, llvm::function_ref<void(const Block &)> visit) {
+  llvm::TypeSwitch<const Stmt *>(&stmt)
+      .Case([&](const If *s) {
+        visit(s->body);
+        visit(s->orelse);
+      })
+      .Case([&](const For *s) {
+        visit(s->body);
+        visit(s->orelse);
+      })
+      .Case([&](const While *s) {
+        visit(s->body);
+        visit(s->orelse);
+      })
+      .Case([&](const With *s) { visit(s->body); })
+      .Case([&](const FunctionDef *s) { visit(s->body); })
+      .Case([&](const UnsupportedStmt *s) { visit(s->body); })
+      .Default([](const Stmt *) {});
+}
+
 const char *spelling(UnaryOp op) {
   static constexpr const char *names[] = {"-", "+", "~", "not"};
   return names[static_cast<int>(op)];

@@ -348,7 +348,8 @@ struct ImportedName {
 struct UnsupportedStmt : NodeOf<Stmt, Stmt::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
-  Block body; ///< the statements of all its blocks, for who searches a module
+  std::string name; ///< of a class
+  Block body;       ///< the statements of all its blocks, for who searches a module
   std::vector<ImportedName> imports; ///< of an import
 };
 
@@ -362,6 +363,13 @@ struct Module {
 
 /// Calls `visit` for each direct child expression, in the order of the text.
 void forEachChild(const Expr &expr, llvm::function_ref<void(const Expr &)> visit);
+
+/// Calls `visit` for each expression that stands directly in the statement: not those of its
+/// blocks.
+void forEachExpr(const Stmt &stmt, llvm::function_ref<void(const Expr &)> visit);
+
+/// Calls `visit` for each block of the statement, in the order of the text.
+void forEachBlock(const Stmt &stmt, llvm::function_ref<void(const Block &)> visit);
 
 /// The operator as written: "+", "//", "not".
 const char *spelling(UnaryOp op);

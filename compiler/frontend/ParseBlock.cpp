@@ -245,9 +245,8 @@ bool Parser::parseCase(Block &block) {
 StmtPtr Parser::parseClass() {
   auto statement = std::make_unique<UnsupportedStmt>(take().span);
   statement->construct = "`class`";
-  std::string name;
   SourceSpan span;
-  if (!expectName("the name of the class", name, span) || !skipTypeParams())
+  if (!expectName("the name of the class", statement->name, span) || !skipTypeParams())
     return nullptr;
   if (at(Tok::LParen)) {
     auto bases = std::make_unique<Name>(span);

@@ -1,0 +1,489 @@
+//===- ModuleConstants.cpp - constant expressions outside kernels -----------------------===//
+// How:   integers have 64 bits; an operation that leaves them has no value here, as has one that
+//        Python would refuse.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/ModuleConstants.h"
+#include "frontend/LanguageModules.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/ADT/TypeSwitch.h>
+#include <llvm/Support/MathExtras.h>
+
+namespace pantile {
+
+using namespace ast;
+
+namespace {
+
+using MaybeValue = std::optional<ConstValue>;
+using TuplePtr = std::shared_ptr<const ConstTuple>;
+
+/// bool counts as int.
+std::optional<int64_t> asInt(const ConstValue &value) {
+  if (const bool *b = std::get_if<bool>(&value))
+    return *b;
+  if (const int64_t *i = std::get_if<int64_t>(&value))
+    return *i;
+  return std::nullopt;
+}
+
+std::optional<double> asNumber(const ConstValue &value) {
+  if (const double *d = std::get_if<double>(&value))
+    return *d;
+  if (const auto i = asInt(value))
+    return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+//===- Operators ------------------------------------------------------------------------===//
+
+MaybeValue intPower(int64_t base, int64_t exponent) {
+  if (exponent < 0)
+    return base == 0 ? MaybeValue() : std::pow(static_cast<double>(base), exponent);
+  if (base >= -1 && base <= 1)
+    return base == 0 ? int64_t(exponent == 0) : base == 1 || exponent % 2 == 0 ? int64_t(1) : base;
+  int64_t result = 1;
+  for (; exponent > 0; --exponent)
+    if (__builtin_mul_overflow(result, base, &result))
+      return std::nullopt;
+  return result;
+}
+
+MaybeValue intShift(BinaryOp op, int64_t lhs, int64_t rhs) {
+  if (rhs < 0)
+    return std::nullopt;
+  if (op == BinaryOp::Shr)
+    return lhs >> std::min<int64_t>(rhs, 63);
+  int64_t result = 0;
+  if (rhs > 62 || __builtin_mul_overflow(lhs, int64_t(1) << rhs, &result))
+    return lhs == 0 ? MaybeValue(int64_t(0)) : std::nullopt;
+  return result;
+}
+
+/// Rounds down, as in Python.
+MaybeValue intDivide(BinaryOp op, int64_t lhs, int64_t rhs) {
+  if (rhs == 0 || (lhs == INT64_MIN && rhs == -1))
+    return std::nullopt;
+  if (op == BinaryOp::Div)
+    return static_cast<double>(lhs) / static_cast<double>(rhs);
+  const int64_t rest = lhs % rhs;
+  const bool adjust = rest != 0 && (rest < 0) != (rhs < 0);
+  return op == BinaryOp::Mod ? rest + (adjust ? rhs : 0) : lhs / rhs - adjust;
+}
+
+MaybeValue intBinary(BinaryOp op, int64_t lhs, int64_t rhs) {
+  int64_t result = 0;
+  switch (op) {
+  case BinaryOp::Add:
+    return __builtin_add_overflow(lhs, rhs, &result) ? MaybeValue() : result;
+  case BinaryOp::Sub:
+    return __builtin_sub_overflow(lhs, rhs, &result) ? MaybeValue() : result;
+  case BinaryOp::Mul:
+    return __builtin_mul_overflow(lhs, rhs, &result) ? MaybeValue() : result;
+  case BinaryOp::Div:
+  case BinaryOp::FloorDiv:
+  case BinaryOp::Mod:
+    return intDivide(op, lhs, rhs);
+  case BinaryOp::Pow:
+    return intPower(lhs, rhs);
+  case BinaryOp::Shl:
+  case BinaryOp::Shr:
+    return intShift(op, lhs, rhs);
+  case BinaryOp::And:
+    return lhs & rhs;
+  case BinaryOp::Or:
+    return lhs | rhs;
+  case BinaryOp::Xor:
+    return lhs ^ rhs;
+  case BinaryOp::MatMul:
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+MaybeValue floatBinary(BinaryOp op, double lhs, double rhs) {
+  switch (op) {
+  case BinaryOp::Add:
+    return lhs + rhs;
+  case BinaryOp::Sub:
+    return lhs - rhs;
+  case BinaryOp::Mul:
+    return lhs * rhs;
+  case BinaryOp::Div:
+    return rhs == 0 ? MaybeValue() : lhs / rhs;
+  case BinaryOp::FloorDiv:
+    return rhs == 0 ? MaybeValue() : std::floor(lhs / rhs);
+  case BinaryOp::Mod: {
+    const double rest = std::fmod(lhs, rhs);
+    return rhs == 0 ? MaybeValue() : rest != 0 && (rest < 0) != (rhs < 0) ? rest + rhs : rest;
+  }
+  case BinaryOp::Pow: {
+    const double result = std::pow(lhs, rhs);
+    return std::isnan(result) ? MaybeValue() : result;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+MaybeValue unary(UnaryOp op, const ConstValue &value) {
+  if (op == UnaryOp::Not) {
+    const auto truth = truthOf(value);
+    return truth ? MaybeValue(!*truth) : std::nullopt;
+  }
+  if (const double *d = std::get_if<double>(&value))
+    return op == UnaryOp::Neg   ? MaybeValue(-*d)
+           : op == UnaryOp::Pos ? MaybeValue(*d)
+                                : std::nullopt;
+  const auto i = asInt(value);
+  if (!i)
+    return std::nullopt;
+  if (op == UnaryOp::Neg)
+    return intBinary(BinaryOp::Sub, 0, *i);
+  return op == UnaryOp::Invert ? ~*i : *i;
+}
+
+bool sameValue(const ConstValue &lhs, const ConstValue &rhs) {
+  const auto *left = std::get_if<TuplePtr>(&lhs), *right = std::get_if<TuplePtr>(&rhs);
+  if (left && right)
+    return std::ranges::equal((*left)->elements, (*right)->elements, sameValue);
+  if (asInt(lhs) && asInt(rhs))
+    return asInt(lhs) == asInt(rhs);
+  const auto a = asNumber(lhs), b = asNumber(rhs);
+  return a && b ? *a == *b : lhs == rhs;
+}
+
+template <typename T> bool ordered(CompareOp op, const T &lhs, const T &rhs) {
+  switch (op) {
+  case CompareOp::Lt:
+    return lhs < rhs;
+  case CompareOp::Le:
+    return lhs <= rhs;
+  case CompareOp::Gt:
+    return lhs > rhs;
+  default:
+    return lhs >= rhs;
+  }
+}
+
+std::optional<bool> contains(const ConstValue &item, const ConstValue &container) {
+  if (const auto *tuple = std::get_if<TuplePtr>(&container))
+    return std::ranges::any_of((*tuple)->elements,
+                               [&](const ConstValue &e) { return sameValue(e, item); });
+  const auto *text = std::get_if<std::string>(&container), *part = std::get_if<std::string>(&item);
+  return text && part ? std::optional(text->find(*part) != text->npos) : std::nullopt;
+}
+
+std::optional<bool> compare(CompareOp op, const ConstValue &lhs, const ConstValue &rhs) {
+  if (std::holds_alternative<OpaqueRef>(lhs) || std::holds_alternative<OpaqueRef>(rhs))
+    return std::nullopt;
+  if (op == CompareOp::Eq || op == CompareOp::Ne)
+    return sameValue(lhs, rhs) == (op == CompareOp::Eq);
+  if (op == CompareOp::Is || op == CompareOp::IsNot)
+    return (lhs == rhs) == (op == CompareOp::Is);
+  if (op == CompareOp::In || op == CompareOp::NotIn) {
+    const auto found = contains(lhs, rhs);
+    return found ? std::optional(*found == (op == CompareOp::In)) : std::nullopt;
+  }
+  if (asInt(lhs) && asInt(rhs))
+    return ordered(op, *asInt(lhs), *asInt(rhs));
+  if (asNumber(lhs) && asNumber(rhs))
+    return ordered(op, *asNumber(lhs), *asNumber(rhs));
+  const auto *left = std::get_if<std::string>(&lhs), *right = std::get_if<std::string>(&rhs);
+  return left && right ? std::optional(ordered(op, *left, *right)) : std::nullopt;
+}
+
+//===- Calls ----------------------------------------------------------------------------===//
+
+MaybeValue fromDouble(double value) {
+  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0))
+    return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+MaybeValue toInt(const ConstValue &value) {
+  if (const auto i = asInt(value))
+    return *i;
+  if (const double *d = std::get_if<double>(&value))
+    return fromDouble(std::trunc(*d));
+  int64_t parsed = 0;
+  const auto *text = std::get_if<std::string>(&value);
+  return text && !llvm::StringRef(*text).trim().getAsInteger(10, parsed) ? MaybeValue(parsed)
+                                                                         : std::nullopt;
+}
+
+MaybeValue toFloat(const ConstValue &value) {
+  if (const auto number = asNumber(value))
+    return *number;
+  double parsed = 0;
+  const auto *text = std::get_if<std::string>(&value);
+  return text && !llvm::StringRef(*text).trim().getAsDouble(parsed) ? MaybeValue(parsed)
+                                                                    : std::nullopt;
+}
+
+MaybeValue extreme(const std::vector<ConstValue> &values, CompareOp better) {
+  if (values.empty())
+    return std::nullopt;
+  ConstValue best = values.front();
+  for (const ConstValue &value : values) {
+    const auto isBetter = compare(better, value, best);
+    if (!isBetter)
+      return std::nullopt;
+    if (*isBetter)
+      best = value;
+  }
+  return best;
+}
+
+MaybeValue absolute(const ConstValue &value) {
+  if (const double *d = std::get_if<double>(&value))
+    return std::fabs(*d);
+  const auto i = asInt(value);
+  return i && *i != INT64_MIN ? MaybeValue(*i < 0 ? -*i : *i) : std::nullopt;
+}
+
+MaybeValue length(const ConstValue &value) {
+  if (const auto *tuple = std::get_if<TuplePtr>(&value))
+    return static_cast<int64_t>((*tuple)->elements.size());
+  return std::nullopt;
+}
+
+/// Python's own functions, under names that the module has not given another meaning.
+MaybeValue callPython(std::string_view name, const std::vector<ConstValue> &args) {
+  if (name == "min" || name == "max") {
+    const auto *tuple = args.size() == 1 ? std::get_if<TuplePtr>(&args[0]) : nullptr;
+    return extreme(tuple ? (*tuple)->elements : args,
+                   name == "min" ? CompareOp::Lt : CompareOp::Gt);
+  }
+  if (args.size() != 1)
+    return std::nullopt;
+  if (name == "int")
+    return toInt(args[0]);
+  if (name == "float")
+    return toFloat(args[0]);
+  if (name == "abs")
+    return absolute(args[0]);
+  if (name == "len")
+    return length(args[0]);
+  if (name == "tuple" || name == "list")
+    return std::holds_alternative<TuplePtr>(args[0]) ? MaybeValue(args[0]) : std::nullopt;
+  const auto truth = name == "bool" ? truthOf(args[0]) : std::nullopt;
+  return truth ? MaybeValue(*truth) : std::nullopt;
+}
+
+MaybeValue callMath(std::string_view name, const std::vector<ConstValue> &args) {
+  if (args.empty() || args.size() > 2 || !asNumber(args[0]) || !asNumber(args.back()))
+    return std::nullopt;
+  const double x = *asNumber(args[0]);
+  if (name == "pow" && args.size() == 2)
+    return floatBinary(BinaryOp::Pow, x, *asNumber(args[1]));
+  if (args.size() != 1)
+    return std::nullopt;
+  if (name == "ceil")
+    return fromDouble(std::ceil(x));
+  if (name == "floor")
+    return fromDouble(std::floor(x));
+  if (name == "exp")
+    return std::exp(x);
+  if (name == "sqrt" && x >= 0)
+    return std::sqrt(x);
+  if (name == "log2" && x > 0)
+    return std::log2(x);
+  if (name == "log" && x > 0)
+    return std::log(x);
+  return std::nullopt;
+}
+
+MaybeValue callBuiltin(std::string_view name, const std::vector<ConstValue> &args) {
+  if (name == "constexpr" && args.size() == 1)
+    return args[0];
+  if (name.starts_with("math."))
+    return callMath(name.substr(5), args);
+  const auto first = args.empty() ? std::nullopt : asInt(args[0]);
+  if (!first)
+    return std::nullopt;
+  if ((name == "triton.cdiv" || name == "cdiv") && args.size() == 2 && asInt(args[1])) {
+    const auto negated = intBinary(BinaryOp::Sub, 0, *first);
+    const auto down =
+        negated ? intDivide(BinaryOp::FloorDiv, *asInt(*negated), *asInt(args[1])) : std::nullopt;
+    return down ? intBinary(BinaryOp::Sub, 0, *asInt(*down)) : std::nullopt;
+  }
+  if (name == "triton.next_power_of_2" && args.size() == 1 && *first > 0 && *first <= 1LL << 62)
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*first)));
+  return std::nullopt;
+}
+
+//===- The walk -------------------------------------------------------------------------===//
+
+class Evaluator {
+public:
+  explicit Evaluator(NameLookup lookup) : lookup(lookup) {}
+
+  MaybeValue evaluate(const Expr &expr) {
+    return llvm::TypeSwitch<const Expr *, MaybeValue>(&expr)
+        .Case([&](const Name *e) { return lookup(e->id); })
+        .Case([&](const Constant *e) { return literal(e->value); })
+        .Case([&](const Unary *e) {
+          const MaybeValue operand = evaluate(*e->operand);
+          return operand ? unary(e->op, *operand) : std::nullopt;
+        })
+        .Case([&](const Binary *e) {
+          const MaybeValue lhs = evaluate(*e->lhs), rhs = evaluate(*e->rhs);
+          return lhs && rhs ? evaluateBinary(e->op, *lhs, *rhs) : std::nullopt;
+        })
+        .Case([&](const BoolOp *e) { return logical(*e); })
+        .Case([&](const Compare *e) { return chain(*e); })
+        .Case([&](const Call *e) { return call(*e); })
+        .Case([&](const Attribute *e) { return attribute(*e); })
+        .Case([&](const Subscript *e) { return element(*e); })
+        .Case([&](const Tuple *e) { return tuple(e->elements); })
+        .Case([&](const List *e) { return tuple(e->elements); })
+        .Case([&](const IfExp *e) {
+          const auto test = truth(*e->test);
+          return test ? evaluate(*test ? *e->body : *e->orelse) : std::nullopt;
+        })
+        .Default([](const Expr *) { return std::nullopt; });
+  }
+
+private:
+  static MaybeValue literal(const Literal &value) {
+    if (std::holds_alternative<NoneValue>(value))
+      return ConstValue();
+    if (const bool *b = std::get_if<bool>(&value))
+      return *b;
+    if (const int64_t *i = std::get_if<int64_t>(&value))
+      return *i;
+    if (const double *d = std::get_if<double>(&value))
+      return *d;
+    if (const auto *s = std::get_if<std::string>(&value))
+      return *s;
+    return std::nullopt;
+  }
+
+  std::optional<bool> truth(const Expr &expr) {
+    const MaybeValue value = evaluate(expr);
+    return value ? truthOf(*value) : std::nullopt;
+  }
+
+  MaybeValue logical(const BoolOp &op) {
+    MaybeValue value;
+    for (const ExprPtr &operand : op.operands) {
+      value = evaluate(*operand);
+      const auto isTrue = value ? truthOf(*value) : std::nullopt;
+      if (!isTrue)
+        return std::nullopt;
+      if (*isTrue != op.isAnd)
+        break;
+    }
+    return value;
+  }
+
+  MaybeValue chain(const Compare &node) {
+    MaybeValue lhs = evaluate(*node.first);
+    for (size_t i = 0; i < node.ops.size(); ++i) {
+      MaybeValue rhs = evaluate(*node.rest[i]);
+      const auto holds = lhs && rhs ? compare(node.ops[i], *lhs, *rhs) : std::nullopt;
+      if (!holds || !*holds)
+        return holds ? MaybeValue(false) : std::nullopt;
+      lhs = std::move(rhs);
+    }
+    return true;
+  }
+
+  MaybeValue call(const Call &node) {
+    std::vector<ConstValue> args;
+    for (const ExprPtr &arg : node.args) {
+      MaybeValue value = evaluate(*arg);
+      if (!value || std::holds_alternative<OpaqueRef>(*value))
+        return std::nullopt;
+      args.push_back(std::move(*value));
+    }
+    if (!node.keywords.empty())
+      return std::nullopt;
+    const MaybeValue callee = evaluate(*node.callee);
+    if (!callee) {
+      const auto *name = llvm::dyn_cast<Name>(node.callee.get());
+      return name ? callPython(name->id, args) : std::nullopt;
+    }
+    const auto *builtin = std::get_if<BuiltinRef>(&*callee);
+    return builtin ? callBuiltin(builtin->name, args) : std::nullopt;
+  }
+
+  MaybeValue attribute(const Attribute &node) {
+    const MaybeValue value = evaluate(*node.value);
+    if (!value)
+      return std::nullopt;
+    if (const std::string *module = asModule(*value))
+      return moduleAttribute(*module, node.attr);
+    // `tl.constexpr(3).value`
+    const bool isConstant = asNumber(*value) || std::holds_alternative<std::string>(*value);
+    return node.attr == "value" && isConstant ? value : std::nullopt;
+  }
+
+  MaybeValue element(const Subscript &node) {
+    const MaybeValue value = evaluate(*node.value), index = evaluate(*node.index);
+    const auto *tuple = value ? std::get_if<TuplePtr>(&*value) : nullptr;
+    const auto position = index ? asInt(*index) : std::nullopt;
+    if (!tuple || !position)
+      return std::nullopt;
+    const auto size = static_cast<int64_t>((*tuple)->elements.size());
+    if (*position < -size || *position >= size)
+      return std::nullopt;
+    return (*tuple)->elements[*position < 0 ? *position + size : *position];
+  }
+
+  MaybeValue tuple(const std::vector<ExprPtr> &elements) {
+    auto result = std::make_shared<ConstTuple>();
+    for (const ExprPtr &child : elements) {
+      MaybeValue value = evaluate(*child);
+      if (!value || std::holds_alternative<OpaqueRef>(*value))
+        return std::nullopt;
+      result->elements.push_back(std::move(*value));
+    }
+    return TuplePtr(std::move(result));
+  }
+
+  NameLookup lookup;
+};
+
+} // namespace
+
+std::optional<bool> truthOf(const ConstValue &value) {
+  if (std::holds_alternative<std::monostate>(value))
+    return false;
+  if (const auto number = asNumber(value))
+    return *number != 0;
+  if (const auto *text = std::get_if<std::string>(&value))
+    return !text->empty();
+  if (const auto *tuple = std::get_if<TuplePtr>(&value))
+    return !(*tuple)->elements.empty();
+  return std::nullopt;
+}
+
+std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs,
+                                         const ConstValue &rhs) {
+  if (asInt(lhs) && asInt(rhs))
+    return intBinary(op, *asInt(lhs), *asInt(rhs));
+  if (asNumber(lhs) && asNumber(rhs))
+    return floatBinary(op, *asNumber(lhs), *asNumber(rhs));
+  if (op != BinaryOp::Add)
+    return std::nullopt;
+  const auto *left = std::get_if<std::string>(&lhs), *right = std::get_if<std::string>(&rhs);
+  if (left && right)
+    return *left + *right;
+  const auto *first = std::get_if<TuplePtr>(&lhs), *second = std::get_if<TuplePtr>(&rhs);
+  if (!first || !second)
+    return std::nullopt;
+  auto joined = std::make_shared<ConstTuple>(ConstTuple{(*first)->elements, {}});
+  joined->elements.insert(joined->elements.end(), (*second)->elements.begin(),
+                          (*second)->elements.end());
+  return TuplePtr(std::move(joined));
+}
+
+std::optional<ConstValue> evaluateConstant(const Expr &expr, NameLookup lookup) {
+  return Evaluator(lookup).evaluate(expr);
+}
+
+} // namespace pantile

@@ -1,0 +1,23 @@
+//===- ModuleConstants.h - constant expressions outside kernels -------------------------===//
+// Needs: an expression of a module, and what its names mean.
+// Gives: its value, by Python's arithmetic on int, float, bool, str and tuples; nothing where
+//        only running Python could tell. Never an error: that is for who uses the name.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "frontend/Ast.h"
+#include "pantile/Program.h"
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <optional>
+
+namespace pantile {
+
+using NameLookup = llvm::function_ref<std::optional<ConstValue>(std::string_view name)>;
+
+std::optional<ConstValue> evaluateConstant(const ast::Expr &expr, NameLookup lookup);
+std::optional<ConstValue> evaluateBinary(ast::BinaryOp op, const ConstValue &lhs,
+                                         const ConstValue &rhs);
+
+/// The truth of a number, string, tuple or None; nothing for other values.
+std::optional<bool> truthOf(const ConstValue &value);
+
+} // namespace pantile
