@@ -85,7 +85,7 @@ FailureOr<SmallVector<Reg>> Translator::combine(Region &region, ArrayRef<Reg> le
   }
   lanes = count;
   combiner = &region;
-  auto leave = llvm::make_scope_exit([&] { lanes = 0, combiner = nullptr; });
+  llvm::scope_exit leave([&] { lanes = 0, combiner = nullptr; });
   for (Operation &op : block.without_terminator())
     if (failed(visit(&op)))
       return failure();
