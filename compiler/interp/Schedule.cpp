@@ -89,17 +89,21 @@ private:
   /// All programs of this worker wait and memory was as it is at count `changes` of its changes.
   void wait(uint64_t changes) {
     bool alone = shared.states.size() == 1;
-    if ((alone || ++waited > patience) && start()) {
-      waited = 0;
+    // While it may start programs a worker counts as busy: what they do is open.
+    if (first != last || !shared.allStarted()) {
       state.store(busy);
+      if (alone || ++waited > patience) {
+        waited = 0;
+        start();
+      } else {
+        std::this_thread::yield();
+      }
       return;
     }
     state.store(changes);
-    if (shared.allStuck()) {
-      const Frame &frame = live.front().frame;
-      return report(live.front().frame, *frame.lastShared, ErrorKind::Launch,
+    if (shared.allStuck())
+      return report(live.front().frame, *live.front().frame.lastShared, ErrorKind::Launch,
                     "every program that is left waits here for a change of memory that none will make");
-    }
     if (!alone)
       std::this_thread::yield();
   }
