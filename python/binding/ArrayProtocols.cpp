@@ -25,8 +25,11 @@ const char *requireName(const std::string &dtype) {
   throw py::type_error("arrays of `" + dtype + "` cannot be passed to a kernel");
 }
 
-/// The short name of a dtype object, kept by the object's identity.
+/// The short name of a dtype object, kept by the object's identity; a string may be a new one each
+/// time.
 const char *nameOfDtype(const py::object &dtype) {
+  if (PyUnicode_Check(dtype.ptr()))
+    return requireName(dtype.cast<std::string>());
   static auto *known = new std::unordered_map<PyObject *, const char *>();
   if (auto found = known->find(dtype.ptr()); found != known->end())
     return found->second;
