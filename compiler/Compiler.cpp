@@ -13,11 +13,13 @@
 #include "runtime/Cache.h"
 #include "runtime/CacheKey.h"
 #include "support/Debug.h"
+#include "support/Timing.h"
 #include "target/Ptx.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstdlib>
 #include <fmt/format.h>
+#include <optional>
 
 namespace pantile {
 namespace {
@@ -90,6 +92,8 @@ struct Compiler::Impl {
 Result<Kernel> Compiler::Impl::compileCached(const Program &program,
                                              const Specialization &specialization,
                                              const Options &options, const Observe &observe) const {
+  Timing timing;
+  auto lookup = std::make_optional<Timing::Scope>(timing, "cache");
   const auto &assembler = processAssembler();
   if (!assembler)
     return assembler.error();
@@ -100,8 +104,10 @@ Result<Kernel> Compiler::Impl::compileCached(const Program &program,
   if (!isSet("PANTILE_ALWAYS_COMPILE"))
     if (std::optional<std::string> bytes = cache.load(key))
       stored = parseArtifact(*bytes);
+  lookup.reset();
   if (stored && !isSet("PANTILE_CACHE_CHECK")) {
     stored->fromCache = true;
+    stored->timings = timing.stages();
     return Kernel(std::make_shared<Kernel::Data>(std::move(*stored)));
   }
   auto fresh = compileFresh(program, specialization, options, observe);
@@ -109,6 +115,7 @@ Result<Kernel> Compiler::Impl::compileCached(const Program &program,
     return fresh.error();
   Kernel::Data &data = **fresh;
   data.hash = key;
+  data.timings.insert(data.timings.begin(), timing.stages().begin(), timing.stages().end());
   if (stored && (stored->cubin != data.cubin || stored->text != data.text))
     return cacheMismatch(data);
   cache.store(key, serializeArtifact(data));
