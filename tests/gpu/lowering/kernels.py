@@ -1,0 +1,452 @@
+"""Small kernels in tile IR with layouts, each with what NumPy says of it.
+
+`Case.text` is the module; `Case.inputs(np, rng)` and `Case.expected(np, *inputs)` are called on the GPU's machine.
+"""
+
+from layouts import accumulator, blocked, fma_operand, operand
+
+SCRATCH = 128 * 1024
+
+
+class Kernel:
+    """Collects the text of one kernel."""
+
+    def __init__(self, name, warps, arguments, target="sm_90a"):
+        self.name, self.warps, self.target, self.lines, self.count = name, warps, target, [], 0
+        self.arguments = arguments
+
+    def emit(self, text):
+        self.lines.append(text)
+
+    def value(self, text):
+        self.count += 1
+        self.emit(f"%v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def pointers(self, argument, element, layout):
+        flat = layout.flat()
+        size, enc = flat.shape[0], flat.text()
+        ints, ptrs = f"tensor<{size}xi32, {enc}>", f"tensor<{size}x!tile.ptr<{element}>, {enc}>"
+        index = self.value(f"tile.arange 0, {size} : {ints}")
+        base = self.value(f"tile.splat %{argument} : {ptrs}")
+        return self.value(f"tile.addptr {base}, {index} : {ptrs}, {ints}"), ptrs
+
+    def load(self, argument, element, layout):
+        ptr, ptrs = self.pointers(argument, element, layout)
+        flat = f"tensor<{layout.flat().shape[0]}x{element}, {layout.flat().text()}>"
+        value = self.value(f"tile.load {ptr} : {ptrs} -> {flat}")
+        if len(layout.shape) == 1:
+            return value
+        return self.value(f"tile.reshape {value} : {flat} -> {tile(element, layout)}")
+
+    def store(self, argument, element, layout, value):
+        ptr, ptrs = self.pointers(argument, element, layout)
+        flat = f"tensor<{layout.flat().shape[0]}x{element}, {layout.flat().text()}>"
+        if len(layout.shape) != 1:
+            value = self.value(f"tile.reshape {value} : {tile(element, layout)} -> {flat}")
+        self.emit(f"tile.store {ptr}, {value} : {ptrs}, {flat}")
+
+    def zeros(self, element, layout):
+        zero = "0" if element.startswith("i") else "0.0"
+        return self.value(f"arith.constant dense<{zero}> : {tile(element, layout)}")
+
+    def text(self):
+        args = ", ".join(
+            f"%{n}: !tile.ptr<{e}> {{tile.divisibility = 16 : i32}}" for n, e in self.arguments
+        )
+        body = "\n".join("    " + line for line in self.lines)
+        return (
+            f'module attributes {{tile.target = "{self.target}", tile.num_warps = {self.warps} : i32}} {{\n'
+            f"  func.func @{self.name}({args}) attributes {{tile.kernel}} {{\n{body}\n    return\n  }}\n}}\n"
+        )
+
+
+def tile(element, layout):
+    return f"tensor<{'x'.join(map(str, layout.shape))}x{element}, {layout.text()}>"
+
+
+NUMPY = {"f16": "float16", "f32": "float32", "i32": "int32", "i8": "int8", "i64": "int64", "f64": "float64"}
+
+
+class Case:
+    """One kernel, its inputs and its expected output."""
+
+    def __init__(self, kernel, inputs, output, expected, tolerance=0.0):
+        self.name, self.warps, self.text, self.target = kernel.name, kernel.warps, kernel.text(), kernel.target
+        self.inputs, self.output, self.expected, self.tolerance = inputs, output, expected, tolerance
+
+
+def random_input(np, rng, shape, element):
+    if element.startswith("i"):
+        low, high = (-100, 100)
+        return rng.integers(low, high, shape).astype(NUMPY[element])
+    return rng.standard_normal(shape).astype(NUMPY[element])
+
+
+def convert(name, element, source, target, warps):
+    k = Kernel(name, warps, [("x", element), ("y", element)])
+    x = k.load("x", element, source)
+    y = k.value(
+        f"tile.convert_layout {x} {{nv.scratch = 0 : i32}} : {tile(element, source)} -> {tile(element, target)}"
+    )
+    k.store("y", element, target, y)
+    return Case(
+        k,
+        lambda np, rng: [random_input(np, rng, source.shape, element)],
+        (source.shape, element),
+        lambda np, x: x,
+    )
+
+
+COMBINE = {"add": ("arith.addf", "arith.addi"), "max": ("arith.maxnumf", "arith.maxsi")}
+
+
+def region(kind, element):
+    op = COMBINE[kind][element.startswith("i")]
+    return (
+        f"{{\n    ^bb0(%a: {element}, %b: {element}):\n      %s = {op} %a, %b : {element}\n"
+        f"      tile.yield %s : {element}\n    }}"
+    )
+
+
+def reduce(name, element, layout, axis, warps, kind="add"):
+    k = Kernel(name, warps, [("x", element), ("y", element)])
+    x = k.load("x", element, layout)
+    result = layout.remove(axis)
+    scalar = not result.shape
+    out_type = element if scalar else tile(element, result)
+    y = k.value(
+        f"tile.reduce ({x}), {axis} {region(kind, element)} {{nv.scratch = {SCRATCH} : i32}} : "
+        f"({tile(element, layout)}) -> {out_type}"
+    )
+    if scalar:
+        k.emit(f"tile.store %y, {y} : !tile.ptr<{element}>, {element}")
+    else:
+        k.store("y", element, result, y)
+    return Case(
+        k,
+        lambda np, rng: [random_input(np, rng, layout.shape, element)],
+        (result.shape or [1], element),
+        lambda np, x: getattr(np, {"add": "sum", "max": "max"}[kind])(x, axis=axis),
+        2e-5 if element == "f32" else 0.0,
+    )
+
+
+def argmax(name, layout, axis, warps):
+    """Two operands, and a combination that is not commutative: the first of equals wins."""
+    k = Kernel(name, warps, [("x", "i32"), ("i", "i32"), ("y", "i32")])
+    x, i = k.load("x", "i32", layout), k.load("i", "i32", layout)
+    result = layout.remove(axis)
+    t, r = tile("i32", layout), tile("i32", result)
+    k.emit(
+        f"%m, %am = tile.reduce ({x}, {i}), {axis} {{\n    ^bb0(%a: i32, %ai: i32, %b: i32, %bi: i32):\n"
+        "      %less = arith.cmpi slt, %a, %b : i32\n      %v = arith.select %less, %b, %a : i32\n"
+        "      %vi = arith.select %less, %bi, %ai : i32\n      tile.yield %v, %vi : i32, i32\n    }"
+        f" {{nv.scratch = {SCRATCH} : i32}} : ({t}, {t}) -> ({r}, {r})"
+    )
+    k.store("y", "i32", result, "%am")
+    return Case(
+        k,
+        lambda np, rng: [
+            np.broadcast_to(rng.permutation(layout.shape[axis]).astype("int32"), layout.shape).copy()
+            if axis == len(layout.shape) - 1
+            else rng.permutation(layout.shape[0] * layout.shape[1]).reshape(layout.shape).astype("int32"),
+            np.indices(layout.shape)[axis].astype("int32"),
+        ],
+        (result.shape, "i32"),
+        lambda np, x, i: np.argmax(x, axis=axis),
+    )
+
+
+def scan(name, element, layout, axis, warps, reverse=False):
+    k = Kernel(name, warps, [("x", element), ("y", element)])
+    x = k.load("x", element, layout)
+    t = tile(element, layout)
+    flag = ", reverse" if reverse else ""
+    y = k.value(
+        f"tile.scan ({x}), {axis} {region('add', element)} {{nv.scratch = 0 : i32{flag}}} : ({t}) -> {t}"
+    )
+    k.store("y", element, layout, y)
+
+    def expected(np, x):
+        return np.flip(np.cumsum(np.flip(x, axis), axis), axis) if reverse else np.cumsum(x, axis)
+
+    return Case(
+        k,
+        lambda np, rng: [random_input(np, rng, layout.shape, element)],
+        (layout.shape, element),
+        expected,
+        1e-4 if element == "f32" else 0.0,
+    )
+
+
+def product(np, a, b):
+    return a.astype("float64") @ b.astype("float64")
+
+
+def matrices(m, n, depth, element):
+    return lambda np, rng: [
+        random_input(np, rng, (m, depth), element),
+        random_input(np, rng, (depth, n), element),
+    ]
+
+
+def dot_registers(name, element, out, m, n, depth, layouts, warps, mma, tolerance, target="sm_90a"):
+    lhs, rhs, acc = layouts
+    k = Kernel(name, warps, [("a", element), ("b", element), ("c", out)], target)
+    a, b = k.load("a", element, lhs), k.load("b", element, rhs)
+    zero = k.zeros(out, acc)
+    c = k.value(
+        f"tile.dot {a}, {b}, {zero} {mma} : {tile(element, lhs)}, {tile(element, rhs)}, {tile(out, acc)}"
+    )
+    k.store("c", out, acc, c)
+    return Case(k, matrices(m, n, depth, element), ([m, n], out), product, tolerance)
+
+
+def dot_fma(name, element, m, n, depth):
+    acc = blocked([m, n], [2, 4], [4, 8], [2, 2], [1, 0])
+    layouts = fma_operand(acc, [m, depth], 1), fma_operand(acc, [depth, n], 0), acc
+    return dot_registers(name, element, element, m, n, depth, layouts, 4, "", 1e-5)
+
+
+def dot_mma_sync(name, element, out, m, n, depth, warps, tolerance, target="sm_90a"):
+    bits = {"f16": 16, "i8": 8, "f32": 32}[element]
+    layouts = operand([m, depth], warps, bits, 1), operand([depth, n], warps, bits, 0), accumulator([m, n], warps)
+    mma = f"mma<mma_sync, 16 x 8 x {256 // bits}, warps = {warps[0]} x {warps[1]}>"
+    return dot_registers(name, element, out, m, n, depth, layouts, warps[0] * warps[1], mma, tolerance, target)
+
+
+def buffer_type(shape, element, order, span, slots=1):
+    return f"!nv.buffer<{slots} x [{shape[0]}, {shape[1]}] x {element}, #nv.swizzle<[{order[0]}, {order[1]}], {span}>>"
+
+
+def span_of(shape, order, bits):
+    row, span = shape[order[0]] * bits // 8, 128
+    while span > row:
+        span //= 2
+    return span
+
+
+def staging(shape, bits, order, warps):
+    """A layout of 16-byte vectors along the fast dimension."""
+    fast, slow = order
+    width = 128 // bits
+    lanes, size, grid = [1, 1], [1, 1], [1, 1]
+    size[fast] = width
+    lanes[fast] = min(max(shape[fast] // width, 1), 8)
+    lanes[slow] = 32 // lanes[fast]
+    grid[slow] = warps
+    return blocked(shape, size, lanes, grid, order)
+
+
+class Staged(Kernel):
+    """A kernel that puts operands into shared memory."""
+
+    offset = 0
+
+    def stage(self, argument, element, shape, order, bits, copy_async):
+        """Memory holds the tile along `order`: a transposed one is loaded as its transpose."""
+        layout = staging(shape, bits, order, self.warps)
+        buffer = buffer_type(shape, element, order, span_of(shape, order, bits))
+        alloc = self.value(f"nv.alloc at {self.offset} : {buffer}")
+        self.offset += shape[0] * shape[1] * bits // 8
+        stored = layout if order[0] == 1 else layout.map(shape[::-1], lambda b: b[::-1])
+        if copy_async:
+            ptr, ptrs = self.pointers(argument, element, stored)
+            at = f"tensor<{stored.shape[0]}x{stored.shape[1]}x!tile.ptr<{element}>, {stored.text()}>"
+            ptr = self.value(f"tile.reshape {ptr} : {ptrs} -> {at}")
+            if order[0] == 0:
+                turned = f"tensor<{shape[0]}x{shape[1]}x!tile.ptr<{element}>, {layout.text()}>"
+                ptr = self.value(f"tile.trans {ptr} [1, 0] : {at} -> {turned}")
+                at = turned
+            self.emit(f"nv.copy_async {ptr}, {alloc} {{vectorBytes = 16 : i32}} : {at}, {buffer}")
+            return alloc, buffer
+        value = self.load(argument, element, stored)
+        if order[0] == 0:
+            value = self.value(
+                f"tile.trans {value} [1, 0] : {tile(element, stored)} -> {tile(element, layout)}"
+            )
+        self.emit(f"nv.local_store {value}, {alloc} : {tile(element, layout)}, {buffer}")
+        return alloc, buffer
+
+    def settle(self, copy_async):
+        if copy_async:
+            self.emit("nv.commit")
+            self.emit("nv.wait 0")
+        self.emit("nv.fence_async")
+        self.emit("nv.barrier")
+
+
+def transposed_inputs(m, n, depth, element, orders):
+    def make(np, rng):
+        a = random_input(np, rng, (m, depth), element)
+        b = random_input(np, rng, (depth, n), element)
+        lhs = a if orders[0] == (1, 0) else np.ascontiguousarray(a.T)
+        rhs = b if orders[1] == (1, 0) else np.ascontiguousarray(b.T)
+        return [lhs, rhs]
+
+    return make
+
+
+def transposed_product(orders):
+    def expected(np, a, b):
+        a = a if orders[0] == (1, 0) else a.T
+        b = b if orders[1] == (1, 0) else b.T
+        return product(np, a, b)
+
+    return expected
+
+
+def wgmma(name, element, out, m, n, depth, warps, instr_n, orders, copy_async=False, lhs_registers=False, tolerance=1e-3):
+    bits = {"f16": 16, "bf16": 16, "i8": 8, "f32": 32}[element]
+    acc = accumulator([m, n], warps, instr_n)
+    k = Staged(name, warps[0] * warps[1], [("a", element), ("b", element), ("c", out)])
+    if lhs_registers:
+        lhs_layout = operand([m, depth], warps, bits, 1)
+        a, a_type = k.load("a", element, lhs_layout), tile(element, lhs_layout)
+    else:
+        a, a_type = k.stage("a", element, [m, depth], orders[0], bits, copy_async)
+    b, b_type = k.stage("b", element, [depth, n], orders[1], bits, copy_async)
+    k.settle(copy_async)
+    zero = k.zeros(out, acc)
+    t = tile(out, acc)
+    mma = f"mma<wgmma, 64 x {instr_n} x {256 // bits}, warps = {warps[0]} x {warps[1]}>"
+    c = k.value(f"nv.wgmma {a}, {b}, {zero} {mma} : {a_type}, {b_type}, {t}")
+    c = k.value(f"nv.wgmma_wait 0, {c} : ({t}) -> {t}")
+    k.store("c", out, acc, c)
+    inputs = transposed_inputs(m, n, depth, element, orders)
+    return Case(k, inputs, ([m, n], out), transposed_product(orders), tolerance)
+
+
+def local_load(name, element, shape, warps, k_dim, order):
+    """Shared memory to an mma.sync operand (ldmatrix), and out again."""
+    bits = {"f16": 16, "i8": 8, "f32": 32}[element]
+    layout = operand(shape, warps, bits, k_dim)
+    k = Staged(name, warps[0] * warps[1], [("a", element), ("c", element)])
+    buffer, b_type = k.stage("a", element, shape, order, bits, False)
+    k.settle(False)
+    value = k.value(f"nv.local_load {buffer} : {b_type} -> {tile(element, layout)}")
+    k.store("c", element, layout, value)
+    stored = shape if order[0] == 1 else shape[::-1]
+    return Case(
+        k,
+        lambda np, rng: [random_input(np, rng, stored, element)],
+        (shape, element),
+        lambda np, a: a if order[0] == 1 else a.T,
+    )
+
+
+def cast_fp8(name, kind, target):
+    """All bytes to fp32, rounded back: equal but for NaN."""
+    layout = blocked([256], [2], [32], [4], [0])
+    k = Kernel(name, 4, [("x", "i8"), ("y", "f32"), ("z", "i8")], target)
+    x = k.load("x", "i8", layout)
+    byte, narrow, wide = tile("i8", layout), tile(kind, layout), tile("f32", layout)
+    f8 = k.value(f"arith.bitcast {x} : {byte} to {narrow}")
+    f32 = k.value(f"arith.extf {f8} : {narrow} to {wide}")
+    k.store("y", "f32", layout, f32)
+    half = k.value(f"arith.constant dense<1.03125> : {wide}")
+    moved = k.value(f"arith.mulf {f32}, {half} : {wide}")
+    back = k.value(f"arith.truncf {moved} : {wide} to {narrow}")
+    out = k.value(f"arith.bitcast {back} : {narrow} to {byte}")
+    k.store("z", "i8", layout, out)
+    return k
+
+
+def atomic_scalar(name):
+    """Every program takes a ticket; all threads see it."""
+    layout = blocked([128], [1], [32], [4], [0])
+    k = Kernel(name, 4, [("x", "i32"), ("y", "i32")])
+    k.emit("%one = arith.constant 1 : i32")
+    k.emit("%t = tile.atomic_rmw add, acq_rel, gpu, %x, %one {nv.scratch = 0 : i32} : !tile.ptr<i32> -> i32")
+    t = k.value(f"tile.splat %t : {tile('i32', layout)}")
+    index = k.value(f"tile.arange 0, 128 : {tile('i32', layout)}")
+    k.store("y", "i32", layout, k.value(f"arith.addi {t}, {index} : {tile('i32', layout)}"))
+    return Case(
+        k,
+        lambda np, rng: [np.array([41], "int32")],
+        ([128], "i32"),
+        lambda np, x: 41 + np.arange(128),
+    )
+
+
+def atomic_tile(name, element, layout, warps):
+    """Adds a tile to memory, with replicated threads, and gives the old values."""
+    k = Kernel(name, warps, [("x", element), ("y", element)])
+    value = k.load("x", element, layout)
+    size = layout.flat().shape[0]
+    flat = f"tensor<{size}x{element}, {layout.flat().text()}>"
+    ptr, ptrs = k.pointers("x", element, layout)
+    op = "add" if element.startswith("i") else "fadd"
+    k.emit("tile.barrier")
+    old = k.value(
+        f"tile.atomic_rmw {op}, relaxed, gpu, {ptr}, {value} {{nv.scratch = 0 : i32}} : {ptrs} -> {flat}"
+    )
+    k.emit("tile.barrier")
+    now = k.load("x", element, layout)
+    add = "arith.addi" if element.startswith("i") else "arith.addf"
+    k.store("y", element, layout, k.value(f"{add} {now}, {old} : {flat}"))
+    return Case(
+        k, lambda np, rng: [random_input(np, rng, [size], element)], ([size], element), lambda np, x: 3 * x, 1e-3
+    )
+
+
+def cases():
+    row, column = (1, 0), (0, 1)
+    b64 = blocked([64, 64], [1, 4], [2, 16], [4, 1], [1, 0])
+    t64 = blocked([64, 64], [4, 1], [16, 2], [1, 4], [0, 1])
+    m64 = accumulator([64, 64], (2, 2))
+    small = blocked([16, 16], [1, 4], [8, 4], [2, 2], [1, 0])
+    long = blocked([4096], [4], [32], [4], [0])
+    yield convert("convert_transposed_f32", "f32", b64, t64, 4)
+    yield convert("convert_transposed_f16", "f16", b64, t64, 4)
+    yield convert("convert_mma_f16", "f16", m64, b64, 4)
+    yield convert("convert_mma_f32", "f32", m64, b64, 4)
+    yield convert("convert_to_mma_i8", "i8", b64, m64, 4)
+    yield convert("convert_i64", "i64", b64, t64, 4)
+    yield convert("convert_replicated", "f32", small, blocked([16, 16], [4, 1], [4, 8], [2, 2], [0, 1]), 4)
+    shuffled = blocked([32, 32], [1, 2], [4, 8], [2, 2], [1, 0]), blocked([32, 32], [2, 1], [4, 8], [2, 2], [1, 0])
+    yield convert("convert_shuffles", "f32", *shuffled, 4)
+    yield convert("convert_wgmma_f16", "f16", accumulator([128, 128], (8, 1), 128), blocked([128, 128], [1, 8], [2, 16], [8, 1], [1, 0]), 8)
+    for axis in (0, 1):
+        yield reduce(f"reduce_blocked_{axis}", "f32", b64, axis, 4)
+        yield reduce(f"reduce_transposed_{axis}", "i32", t64, axis, 4)
+        yield reduce(f"reduce_mma_{axis}", "f32", m64, axis, 4, "max")
+        yield reduce(f"reduce_small_{axis}", "i32", small, axis, 4)
+        yield argmax(f"argmax_{axis}", b64, axis, 4)
+        yield scan(f"scan_blocked_{axis}", "i32", b64, axis, 4)
+        yield scan(f"scan_transposed_{axis}", "i32", t64, axis, 4, True)
+        yield scan(f"scan_mma_{axis}", "i32", m64, axis, 4)
+    yield reduce("reduce_long", "f32", long, 0, 4)
+    yield reduce("reduce_long_i64", "i64", long, 0, 4)
+    yield reduce("reduce_f16", "f16", m64, 1, 4, "max")
+    yield scan("scan_long", "f32", long, 0, 4)
+    yield scan("scan_long_reverse", "i32", long, 0, 4, True)
+    yield dot_fma("dot_fma_f32", "f32", 32, 64, 16)
+    yield dot_fma("dot_fma_f64", "f64", 32, 32, 16)
+    yield dot_mma_sync("mma_sync_f16", "f16", "f32", 64, 64, 32, (2, 2), 1e-3)
+    yield dot_mma_sync("mma_sync_f16_f16", "f16", "f16", 32, 32, 16, (2, 1), 2e-2)
+    yield dot_mma_sync("mma_sync_tf32", "f32", "f32", 64, 32, 32, (4, 1), 1e-2)
+    yield dot_mma_sync("mma_sync_i8", "i8", "i32", 32, 64, 64, (2, 2), 0.0)
+    for k_dim in (0, 1):
+        for order in (row, column):
+            yield local_load(f"ldmatrix_{k_dim}_{order[0]}", "f16", [64, 64], (2, 2), k_dim, order)
+    yield local_load("ldmatrix_i8", "i8", [64, 64], (2, 2), 1, row)
+    yield local_load("ldmatrix_tf32", "f32", [32, 32], (2, 2), 1, row)
+    yield local_load("ldmatrix_narrow", "f16", [64, 16], (4, 1), 1, row)
+    for a, ta in ((row, "k"), (column, "m")):
+        for b, tb in ((column, "k"), (row, "n")):
+            yield wgmma(f"wgmma_{ta}{tb}", "f16", "f32", 128, 128, 64, (4, 1), 128, (a, b))
+            yield wgmma(f"wgmma_big_{ta}{tb}", "f16", "f32", 128, 256, 128, (8, 1), 256, (a, b), True)
+            yield wgmma(f"wgmma_narrow_{ta}{tb}", "f16", "f32", 64, 32, 32, (4, 1), 32, (a, b))
+            yield wgmma(f"wgmma_split_{ta}{tb}", "f16", "f32", 64, 128, 64, (4, 2), 64, (a, b))
+            yield wgmma(f"wgmma_tiny_{ta}{tb}", "f16", "f32", 64, 16, 16, (4, 1), 16, (a, b))
+            yield wgmma(f"wgmma_stepped_{ta}{tb}", "f16", "f32", 128, 64, 64, (4, 1), 32, (a, b))
+    yield wgmma("wgmma_f16_f16", "f16", "f16", 128, 128, 64, (8, 1), 128, (row, row), tolerance=3e-2)
+    yield wgmma("wgmma_registers", "f16", "f32", 128, 64, 64, (4, 1), 64, (row, row), lhs_registers=True)
+    yield wgmma("wgmma_i8", "i8", "i32", 64, 64, 128, (4, 1), 64, (row, column), tolerance=0.0)
+    yield wgmma("wgmma_tf32", "f32", "f32", 64, 64, 32, (4, 1), 64, (row, column), tolerance=1e-2)
+    yield atomic_scalar("atomic_ticket")
+    yield atomic_tile("atomic_replicated", "i32", blocked([64], [1], [32], [4], [0]), 4)
+    yield atomic_tile("atomic_plain", "f32", blocked([512], [4], [32], [4], [0]), 4)
+    yield atomic_tile("atomic_half", "f16", blocked([512], [4], [32], [4], [0]), 4)
