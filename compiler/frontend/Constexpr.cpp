@@ -1,0 +1,353 @@
+//===- Constexpr.cpp - see Constexpr.h --------------------------------------------------===//
+#include "frontend/Constexpr.h"
+#include <cmath>
+
+using namespace pantile;
+using ast::BinaryOp;
+using ast::CompareOp;
+using ast::UnaryOp;
+
+namespace {
+const char *const tooLarge = "the integer is too large";
+
+std::optional<BigInt> integerOf(const Value &value) {
+  if (auto *flag = value.dynAs<bool>())
+    return BigInt(*flag);
+  if (auto *integer = value.dynAs<BigInt>())
+    return *integer;
+  return std::nullopt;
+}
+
+BigInt floorDiv(BigInt a, BigInt b) {
+  BigInt quotient = a / b;
+  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+double floatMod(double a, double b) {
+  double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+Folded power(BigInt base, BigInt exponent) {
+  BigInt result = 1;
+  for (BigInt i = 0; i < exponent; ++i) {
+    if (__builtin_mul_overflow(result, base, &result))
+      return {{}, tooLarge};
+    if (result == 0 || (result == 1 && base == 1))
+      break;
+  }
+  return {result, {}};
+}
+
+Folded shiftLeft(BigInt a, BigInt b) {
+  if (b < 0)
+    return {{}, "negative shift count"};
+  if (a != 0 && (b > 120 || (a > 0 ? a : -a) >> (126 - int(b)) != 0))
+    return {{}, tooLarge};
+  return {a == 0 ? a : a * (BigInt(1) << int(b)), {}};
+}
+
+Folded integers(BinaryOp op, BigInt a, BigInt b) {
+  BigInt result = 0;
+  bool overflow = false;
+  switch (op) {
+  case BinaryOp::Add:
+    overflow = __builtin_add_overflow(a, b, &result);
+    break;
+  case BinaryOp::Sub:
+    overflow = __builtin_sub_overflow(a, b, &result);
+    break;
+  case BinaryOp::Mul:
+    overflow = __builtin_mul_overflow(a, b, &result);
+    break;
+  case BinaryOp::Div:
+    return b == 0 ? Folded{{}, "division by zero"} : Folded{double(a) / double(b), {}};
+  case BinaryOp::FloorDiv:
+    return b == 0 ? Folded{{}, "division by zero"} : Folded{floorDiv(a, b), {}};
+  case BinaryOp::Mod:
+    return b == 0 ? Folded{{}, "division by zero"} : Folded{a - floorDiv(a, b) * b, {}};
+  case BinaryOp::Pow:
+    return b < 0 ? Folded{std::pow(double(a), double(b)), {}} : power(a, b);
+  case BinaryOp::Shl:
+    return shiftLeft(a, b);
+  case BinaryOp::Shr:
+    return b < 0 ? Folded{{}, "negative shift count"} : Folded{a >> int(b > 126 ? 126 : b), {}};
+  case BinaryOp::And:
+    return {a & b, {}};
+  case BinaryOp::Or:
+    return {a | b, {}};
+  case BinaryOp::Xor:
+    return {a ^ b, {}};
+  case BinaryOp::MatMul:
+    return {{}, "`@` takes no numbers"};
+  }
+  return overflow ? Folded{{}, tooLarge} : Folded{result, {}};
+}
+
+Folded floats(BinaryOp op, double a, double b) {
+  bool divides = op == BinaryOp::Div || op == BinaryOp::FloorDiv || op == BinaryOp::Mod;
+  if (divides && b == 0)
+    return {{}, "division by zero"};
+  switch (op) {
+  case BinaryOp::Add:
+    return {a + b, {}};
+  case BinaryOp::Sub:
+    return {a - b, {}};
+  case BinaryOp::Mul:
+    return {a * b, {}};
+  case BinaryOp::Div:
+    return {a / b, {}};
+  case BinaryOp::FloorDiv:
+    return {std::floor(a / b), {}};
+  case BinaryOp::Mod:
+    return {floatMod(a, b), {}};
+  case BinaryOp::Pow:
+    return {std::pow(a, b), {}};
+  default:
+    return {{}, std::string("`") + ast::spelling(op) + "` takes no floats"};
+  }
+}
+
+Folded repeated(const std::vector<Value> &elements, BigInt count) {
+  std::vector<Value> result;
+  if (count > 0 && count * BigInt(elements.size()) > 1 << 20)
+    return {{}, "the tuple is too long"};
+  for (BigInt i = 0; i < count; ++i)
+    result.insert(result.end(), elements.begin(), elements.end());
+  return {Value::tuple(std::move(result)), {}};
+}
+
+std::string floatText(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value < 0 ? "-inf" : "inf";
+  char buffer[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    if (strtod(buffer, nullptr) == value)
+      break;
+  }
+  double magnitude = std::fabs(value);
+  std::string text = buffer;
+  if (magnitude >= 1e16 || (magnitude != 0 && magnitude < 1e-4))
+    return text;
+  if (text.find('e') != std::string::npos) {
+    snprintf(buffer, sizeof buffer, "%.0f", value);
+    text = buffer;
+  }
+  return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
+std::string tupleText(const TupleValue &tuple) {
+  std::string text = "(";
+  for (size_t i = 0; i < tuple.elements.size(); ++i)
+    text += (i ? ", " : "") + constantText(tuple.elements[i], true);
+  return text + (tuple.elements.size() == 1 ? ",)" : ")");
+}
+
+template <typename T> bool ordered(CompareOp op, const T &a, const T &b) {
+  switch (op) {
+  case CompareOp::Lt:
+    return a < b;
+  case CompareOp::Le:
+    return a <= b;
+  case CompareOp::Gt:
+    return a > b;
+  default:
+    return a >= b;
+  }
+}
+} // namespace
+
+bool pantile::isFoldable(const Value &value) {
+  if (value.isTuple())
+    return true;
+  return value.isLiteral();
+}
+
+Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
+  if (lhs.isTuple() || rhs.isTuple()) {
+    if (op == BinaryOp::Add && lhs.isTuple() && rhs.isTuple()) {
+      std::vector<Value> all = lhs.elements();
+      all.insert(all.end(), rhs.elements().begin(), rhs.elements().end());
+      return {Value::tuple(std::move(all)), {}};
+    }
+    auto count = integerOf(lhs.isTuple() ? rhs : lhs);
+    if (op == BinaryOp::Mul && count)
+      return repeated((lhs.isTuple() ? lhs : rhs).elements(), *count);
+  }
+  if (lhs.is<std::string>() && rhs.is<std::string>() && op == BinaryOp::Add)
+    return {lhs.as<std::string>() + rhs.as<std::string>(), {}};
+  auto a = integerOf(lhs), b = integerOf(rhs);
+  bool bitwise = op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
+  if (a && b) {
+    Folded result = integers(op, *a, *b);
+    if (bitwise && lhs.is<bool>() && rhs.is<bool>())
+      return {result.value.as<BigInt>() != 0, {}};
+    return result;
+  }
+  auto x = constantDouble(lhs), y = constantDouble(rhs);
+  if (x && y)
+    return floats(op, *x, *y);
+  return {{}, std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) + " and " +
+                  kindText(rhs)};
+}
+
+Folded pantile::foldUnary(UnaryOp op, const Value &operand) {
+  if (op == UnaryOp::Not)
+    return {!constantTruth(operand).value_or(true), {}};
+  if (auto integer = integerOf(operand)) {
+    if (op == UnaryOp::Pos)
+      return {*integer, {}};
+    return {op == UnaryOp::Neg ? -*integer : ~*integer, {}};
+  }
+  if (auto *real = operand.dynAs<double>(); real && op != UnaryOp::Invert)
+    return {op == UnaryOp::Neg ? -*real : *real, {}};
+  return {{}, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand)};
+}
+
+bool pantile::constantsEqual(const Value &a, const Value &b) {
+  if (a.isNumber() && b.isNumber()) {
+    auto x = integerOf(a), y = integerOf(b);
+    return x && y ? *x == *y : *constantDouble(a) == *constantDouble(b);
+  }
+  if (a.isTuple() && b.isTuple())
+    return std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(),
+                      b.elements().end(), constantsEqual);
+  auto same = [&]<typename T>(const T *) { return a.is<T>() && b.is<T>() && a.as<T>() == b.as<T>(); };
+  if (a.is<TypeValue>() && b.is<TypeValue>())
+    return a.as<TypeValue>().type == b.as<TypeValue>().type;
+  if (a.isRuntime() && b.isRuntime())
+    return a.as<Runtime>().ir == b.as<Runtime>().ir;
+  return same((None *)nullptr) || same((std::string *)nullptr) || same((DType *)nullptr) ||
+         same((FunctionValue *)nullptr) || same((BuiltinValue *)nullptr) ||
+         same((ModuleValue *)nullptr) || same((ClassValue *)nullptr);
+}
+
+std::optional<bool> pantile::foldOrder(CompareOp op, const Value &lhs, const Value &rhs) {
+  if (lhs.isNumber() && rhs.isNumber()) {
+    auto x = integerOf(lhs), y = integerOf(rhs);
+    return x && y ? ordered(op, *x, *y) : ordered(op, *constantDouble(lhs), *constantDouble(rhs));
+  }
+  if (lhs.is<std::string>() && rhs.is<std::string>())
+    return ordered(op, lhs.as<std::string>(), rhs.as<std::string>());
+  if (!lhs.isTuple() || !rhs.isTuple())
+    return std::nullopt;
+  const auto &a = lhs.elements(), &b = rhs.elements();
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (!constantsEqual(a[i], b[i]))
+      return foldOrder(op, a[i], b[i]);
+  return ordered(op, a.size(), b.size());
+}
+
+std::optional<bool> pantile::constantTruth(const Value &value) {
+  if (value.isRuntime() || value.failed())
+    return std::nullopt;
+  if (value.isNone())
+    return false;
+  if (value.isNumber())
+    return *constantDouble(value) != 0;
+  if (auto *text = value.dynAs<std::string>())
+    return !text->empty();
+  if (value.isTuple())
+    return !value.elements().empty();
+  return true;
+}
+
+std::optional<double> pantile::constantDouble(const Value &value) {
+  if (auto *real = value.dynAs<double>())
+    return *real;
+  if (auto integer = integerOf(value))
+    return double(*integer);
+  return std::nullopt;
+}
+
+std::optional<BigInt> pantile::constantInt(const Value &value) { return integerOf(value); }
+
+std::string pantile::bigIntText(BigInt value) {
+  if (value == 0)
+    return "0";
+  bool negative = value < 0;
+  std::string digits;
+  for (; value != 0; value /= 10) {
+    int digit = int(value % 10);
+    digits.insert(digits.begin(), char('0' + (digit < 0 ? -digit : digit)));
+  }
+  return negative ? "-" + digits : digits;
+}
+
+std::string pantile::constantText(const Value &value, bool repr) {
+  if (value.isNone())
+    return "None";
+  if (auto *flag = value.dynAs<bool>())
+    return *flag ? "True" : "False";
+  if (auto *integer = value.dynAs<BigInt>())
+    return bigIntText(*integer);
+  if (auto *real = value.dynAs<double>())
+    return floatText(*real);
+  if (auto *text = value.dynAs<std::string>())
+    return repr ? "'" + *text + "'" : *text;
+  if (auto *dtype = value.dynAs<DType>())
+    return dtype->name();
+  if (auto *type = value.dynAs<TypeValue>())
+    return type->type.name();
+  if (value.isTuple())
+    return tupleText(*value.as<TupleRef>());
+  return "<" + kindText(value) + ">";
+}
+
+std::string pantile::kindText(const Value &value) {
+  if (value.isNone())
+    return "None";
+  if (value.is<bool>())
+    return "bool";
+  if (value.is<BigInt>())
+    return "int";
+  if (value.is<double>())
+    return "float";
+  if (value.is<std::string>())
+    return "string";
+  if (value.is<DType>() || value.is<TypeValue>() || value.is<ClassValue>())
+    return "type";
+  if (value.isTuple())
+    return "tuple";
+  if (value.is<FunctionValue>() || value.is<BuiltinValue>() || value.is<MethodValue>())
+    return "function";
+  if (value.is<ModuleValue>())
+    return "module";
+  if (value.is<SliceValue>())
+    return "slice";
+  if (value.is<RangeValue>())
+    return "range";
+  if (auto *opaque = value.dynAs<OpaqueValue>())
+    return opaque->description;
+  if (auto *runtime = value.dynAs<Runtime>())
+    return "`" + runtime->type.name() + "`";
+  return "value";
+}
+
+Value pantile::fromSnapshot(const ConstValue &value) {
+  struct Visitor {
+    Value operator()(std::monostate) const { return None(); }
+    Value operator()(bool flag) const { return flag; }
+    Value operator()(int64_t integer) const { return BigInt(integer); }
+    Value operator()(double real) const { return real; }
+    Value operator()(const std::string &text) const { return text; }
+    Value operator()(const DTypeName &dtype) const {
+      if (auto known = parseDType(dtype.name))
+        return *known;
+      return OpaqueValue{"the type `" + dtype.name + "`"};
+    }
+    Value operator()(const FunctionRef &function) const { return FunctionValue{function.index}; }
+    Value operator()(const BuiltinRef &builtin) const { return ModuleValue{builtin.name}; }
+    Value operator()(const OpaqueRef &opaque) const { return OpaqueValue{opaque.description}; }
+    Value operator()(const std::shared_ptr<const ConstTuple> &tuple) const {
+      std::vector<Value> elements;
+      for (const ConstValue &element : tuple->elements)
+        elements.push_back(fromSnapshot(element));
+      return Value::tuple(std::move(elements), tuple->fields);
+    }
+  };
+  return std::visit(Visitor(), value);
+}

@@ -1,0 +1,216 @@
+//===- EmitArith.cpp - operators on run-time values -------------------------------------===//
+// Needs: operands that were evaluated; promotion by Types.
+// Gives: tile IR of `+ - * / // % << >> & | ^`, unary operators and pointer arithmetic.
+// How:   two constants fold as Python does. Otherwise numbers take the other's type where
+//        their kind allows, both take the common type and shape, and one operation follows.
+//        Integer division truncates as in C.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+namespace arith = mlir::arith;
+using ast::BinaryOp;
+
+namespace {
+std::string operatorText(BinaryOp op) { return std::string("`") + ast::spelling(op) + "`"; }
+
+DType literalTypeOf(const Value &number) {
+  if (number.is<bool>())
+    return Scalar::I1;
+  if (auto *real = number.dynAs<double>())
+    return literalType(*real);
+  return literalType(number.as<BigInt>()).value_or(Scalar::I64);
+}
+
+bool isPointer(const Value &value) {
+  auto *runtime = value.dynAs<Runtime>();
+  return runtime && runtime->type.element.isPointer();
+}
+} // namespace
+
+std::optional<Emitter::Pair> Emitter::broadcastPair(const Runtime &lhs, const Runtime &rhs,
+                                                    SourceSpan span) {
+  if (lhs.type.shape == rhs.type.shape)
+    return Pair{lhs, rhs};
+  std::optional<Shape> shape = broadcastShapes(lhs.type.shape, rhs.type.shape);
+  if (!shape) {
+    error(span, "cannot broadcast `" + lhs.type.name() + "` and `" + rhs.type.name() +
+                    "` to one shape");
+    return std::nullopt;
+  }
+  return Pair{broadcastTo(lhs, *shape), broadcastTo(rhs, *shape)};
+}
+
+std::optional<Emitter::Pair> Emitter::promoted(const Value &lhs, const Value &rhs, SourceSpan span,
+                                               bool division, llvm::StringRef what) {
+  auto operand = [&](const Value &value) -> std::optional<PromotionOperand> {
+    if (auto *runtime = value.dynAs<Runtime>())
+      return PromotionOperand{runtime->type.element, false};
+    if (value.isNumber())
+      return PromotionOperand{literalTypeOf(value), true};
+    return std::nullopt;
+  };
+  std::optional<PromotionOperand> a = operand(lhs), b = operand(rhs);
+  std::optional<DType> common = a && b ? promote(*a, *b, division) : std::nullopt;
+  if (!common) {
+    if (!lhs.failed() && !rhs.failed())
+      error(span, (what.empty() ? std::string("this operation") : what.str()) + " takes no " +
+                      kindText(lhs) + " and " + kindText(rhs));
+    return std::nullopt;
+  }
+  auto convert = [&](const Value &value) -> std::optional<Runtime> {
+    return value.isNumber() ? number(value, *common, span)
+                            : cast(value.as<Runtime>(), *common, span);
+  };
+  std::optional<Runtime> x = convert(lhs), y = convert(rhs);
+  if (!x || !y)
+    return std::nullopt;
+  return broadcastPair(*x, *y, span);
+}
+
+namespace {
+/// Builds the operation of two operands of one type.
+struct BinaryBuilder {
+  Emitter &e;
+  mlir::Location loc;
+  const Runtime &x, &y;
+
+  template <typename Op> Value make() {
+    return Runtime{e.b.createOrFold<Op>(loc, x.ir, y.ir), x.type};
+  }
+  bool isFloat() const { return x.type.element.isFloat(); }
+  bool isSigned() const { return x.type.element.isSigned(); }
+
+  Value build(BinaryOp op) {
+    switch (op) {
+    case BinaryOp::Add:
+      return isFloat() ? make<arith::AddFOp>() : make<arith::AddIOp>();
+    case BinaryOp::Sub:
+      return isFloat() ? make<arith::SubFOp>() : make<arith::SubIOp>();
+    case BinaryOp::Mul:
+      return isFloat() ? make<arith::MulFOp>() : make<arith::MulIOp>();
+    case BinaryOp::Div:
+      return make<arith::DivFOp>();
+    case BinaryOp::FloorDiv:
+      return isSigned() ? make<arith::DivSIOp>() : make<arith::DivUIOp>();
+    case BinaryOp::Mod:
+      if (isFloat())
+        return make<arith::RemFOp>();
+      return isSigned() ? make<arith::RemSIOp>() : make<arith::RemUIOp>();
+    case BinaryOp::Shl:
+      return make<arith::ShLIOp>();
+    case BinaryOp::Shr:
+      return isSigned() ? make<arith::ShRSIOp>() : make<arith::ShRUIOp>();
+    case BinaryOp::And:
+      return make<arith::AndIOp>();
+    case BinaryOp::Or:
+      return make<arith::OrIOp>();
+    case BinaryOp::Xor:
+      return make<arith::XOrIOp>();
+    default:
+      llvm_unreachable("`**` and `@` are refused before");
+    }
+  }
+};
+
+bool takesIntegersOnly(BinaryOp op) {
+  return op == BinaryOp::FloorDiv || op == BinaryOp::Shl || op == BinaryOp::Shr ||
+         op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
+}
+} // namespace
+
+Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span) {
+  if (lhs.failed() || rhs.failed())
+    return Failed();
+  if (isFoldable(lhs) && isFoldable(rhs)) {
+    Folded folded = foldBinary(op, lhs, rhs);
+    return folded.error.empty() ? folded.value : error(span, folded.error);
+  }
+  if (op == BinaryOp::MatMul)
+    return error(span, "`@` is not supported in a kernel; `tl.dot` multiplies tiles",
+                 ErrorKind::Unsupported);
+  if (op == BinaryOp::Pow)
+    return error(span, "`**` is supported on compile-time values only", ErrorKind::Unsupported);
+  if (op == BinaryOp::Add && (isPointer(lhs) || isPointer(rhs)))
+    return isPointer(lhs) ? addPointer(lhs, rhs, span) : addPointer(rhs, lhs, span);
+  if (op == BinaryOp::Sub && isPointer(lhs))
+    return addPointer(lhs, rhs, span, /*negate=*/true);
+  bool division = op == BinaryOp::Div || op == BinaryOp::Mod;
+  std::string what = operatorText(op);
+  if (lhs.isRuntime() && rhs.isRuntime() && (op == BinaryOp::FloorDiv || op == BinaryOp::Mod)) {
+    DType a = lhs.as<Runtime>().type.element, c = rhs.as<Runtime>().type.element;
+    if (a.isInt() && c.isInt() && a.isSigned() != c.isSigned())
+      return error(span, what + " takes no operands of different signedness: `" + a.name() +
+                             "` and `" + c.name() + "`");
+  }
+  std::optional<Pair> operands = promoted(lhs, rhs, span, division, what);
+  if (!operands)
+    return Failed();
+  DType common = operands->first.type.element;
+  if (takesIntegersOnly(op) && !common.isInt())
+    return error(span, what + " takes integers, got " + kindText(lhs) + " and " + kindText(rhs));
+  if (op == BinaryOp::Div && common.isInt()) {
+    operands->first = *cast(operands->first, Scalar::F32, span);
+    operands->second = *cast(operands->second, Scalar::F32, span);
+  }
+  return BinaryBuilder{*this, loc(), operands->first, operands->second}.build(op);
+}
+
+Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan span,
+                          bool negate) {
+  if (isPointer(offset))
+    return error(span, "cannot combine two pointers: " + kindText(pointer) + " and " +
+                           kindText(offset));
+  std::optional<Runtime> steps = runtime(offset, span);
+  if (!steps)
+    return Failed();
+  DType dtype = steps->type.element;
+  if (!dtype.isInt())
+    return error(span, "a pointer moves by integers, got " + kindText(offset));
+  bool widen = !dtype.isSigned() || dtype.bits() < 32;
+  if (widen)
+    steps = cast(*steps, dtype.bits() < 32 ? Scalar::I32 : Scalar::I64, span);
+  if (negate) {
+    Value negated = unary(ast::UnaryOp::Neg, *steps, span);
+    if (negated.failed())
+      return negated;
+    steps = negated.as<Runtime>();
+  }
+  std::optional<Pair> both = broadcastPair(pointer.as<Runtime>(), *steps, span);
+  if (!both)
+    return Failed();
+  const Runtime &base = both->first;
+  return Runtime{AddPtrOp::create(b, loc(), base.ir.getType(), base.ir, both->second.ir),
+                 base.type};
+}
+
+Value Emitter::unary(ast::UnaryOp op, const Value &operand, SourceSpan span) {
+  if (operand.failed())
+    return Failed();
+  if (op == ast::UnaryOp::Not) {
+    if (auto truth = constantTruth(operand))
+      return !*truth;
+    std::optional<Runtime> flag = toBool(operand, span);
+    if (!flag)
+      return Failed();
+    Runtime one = splat(constant(Scalar::I1, BigInt(1)), flag->type.shape);
+    return Runtime{b.createOrFold<arith::XOrIOp>(loc(), flag->ir, one.ir), flag->type};
+  }
+  auto *x = operand.dynAs<Runtime>();
+  if (!x) {
+    Folded folded = foldUnary(op, operand);
+    return folded.error.empty() ? folded.value : error(span, folded.error);
+  }
+  DType dtype = x->type.element;
+  bool invert = op == ast::UnaryOp::Invert;
+  if (!dtype.isNumber() || (invert && !dtype.isInt()))
+    return error(span, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand));
+  if (op == ast::UnaryOp::Pos)
+    return operand;
+  if (dtype.isFloat())
+    return Runtime{b.createOrFold<arith::NegFOp>(loc(), x->ir), x->type};
+  Runtime other = splat(constant(dtype, BigInt(invert ? -1 : 0)), x->type.shape);
+  if (invert)
+    return Runtime{b.createOrFold<arith::XOrIOp>(loc(), x->ir, other.ir), x->type};
+  return Runtime{b.createOrFold<arith::SubIOp>(loc(), other.ir, x->ir), x->type};
+}

@@ -1,0 +1,177 @@
+//===- EmitAtomic.cpp - atomic operations -----------------------------------------------===//
+// Gives: tile.atomic_rmw and tile.atomic_cas; every call returns the old value.
+// How:   the maximum and minimum of floats run on their bit patterns: where the new value is
+//        not negative the patterns order as signed integers, elsewhere in reverse as unsigned.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include <llvm/ADT/StringSwitch.h>
+
+using namespace pantile;
+namespace arith = mlir::arith;
+
+namespace {
+struct Order {
+  MemSemantic sem = MemSemantic::AcqRel;
+  MemScope scope = MemScope::Gpu;
+};
+
+std::optional<Order> orderOf(Emitter &e, const BoundCall &call) {
+  Order order;
+  if (!call["sem"].isNone()) {
+    auto name = e.needString(call["sem"], call.at("sem"), "`sem`");
+    if (!name)
+      return std::nullopt;
+    auto sem = symbolizeMemSemantic(*name);
+    if (!sem) {
+      e.error(call.at("sem"), "unknown memory order \"" + *name + "\"");
+      return std::nullopt;
+    }
+    order.sem = *sem;
+  }
+  if (!call["scope"].isNone()) {
+    auto name = e.needString(call["scope"], call.at("scope"), "`scope`");
+    if (!name)
+      return std::nullopt;
+    auto scope = symbolizeMemScope(*name);
+    if (!scope) {
+      e.error(call.at("scope"), "unknown memory scope \"" + *name + "\"");
+      return std::nullopt;
+    }
+    order.scope = *scope;
+  }
+  return order;
+}
+
+std::optional<RmwKind> kindOf(llvm::StringRef name, DType dtype) {
+  bool isSigned = dtype.isSigned();
+  auto kind = llvm::StringSwitch<std::optional<RmwKind>>(name)
+                  .Case("atomic_add", dtype.isFloat() ? RmwKind::FAdd : RmwKind::Add)
+                  .Case("atomic_max", isSigned ? RmwKind::Max : RmwKind::UMax)
+                  .Case("atomic_min", isSigned ? RmwKind::Min : RmwKind::UMin)
+                  .Case("atomic_xchg", RmwKind::Xchg)
+                  .Default(std::nullopt);
+  if (kind || dtype.isFloat())
+    return kind;
+  return llvm::StringSwitch<std::optional<RmwKind>>(name)
+      .Case("atomic_and", RmwKind::And)
+      .Case("atomic_or", RmwKind::Or)
+      .Case("atomic_xor", RmwKind::Xor)
+      .Default(std::nullopt);
+}
+
+bool isSupported(llvm::StringRef name, DType dtype) {
+  if (dtype.bits() >= 32)
+    return true;
+  bool isHalf = dtype == DType(Scalar::F16) || dtype == DType(Scalar::BF16);
+  return isHalf && name == "atomic_add";
+}
+
+/// Pointer, value(s) and mask of a call, in the shape of the pointer.
+struct Operands {
+  Runtime pointer;
+  DType pointee;
+  llvm::SmallVector<Runtime, 2> values;
+  mlir::Value mask;
+};
+
+std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
+                                   llvm::ArrayRef<llvm::StringRef> names) {
+  auto *pointer = call["pointer"].dynAs<Runtime>();
+  if (!pointer || !pointer->type.element.isPointer()) {
+    e.error(call.at("pointer"),
+            "`" + call.row->name + "` needs a pointer, got " + kindText(call["pointer"]));
+    return std::nullopt;
+  }
+  if (pointer->type.element.isConst) {
+    e.error(call.at("pointer"), "cannot store through a pointer to const");
+    return std::nullopt;
+  }
+  Operands result{*pointer, pointer->type.element.pointee(), {}, {}};
+  for (llvm::StringRef name : names) {
+    SourceSpan at = call.at(name);
+    auto value = e.runtime(call[name], at,
+                           call[name].isNumber() ? std::optional(result.pointee) : std::nullopt);
+    auto cast = value ? e.cast(*value, result.pointee, at) : std::nullopt;
+    if (!cast)
+      return std::nullopt;
+    auto shape = broadcastShapes(pointer->type.shape, cast->type.shape);
+    if (!shape || *shape != pointer->type.shape) {
+      e.error(at, "the value `" + value->type.name() + "` does not broadcast to the pointers `" +
+                      pointer->type.name() + "`");
+      return std::nullopt;
+    }
+    result.values.push_back(e.broadcastTo(*cast, pointer->type.shape));
+  }
+  return result;
+}
+
+Runtime rmw(Emitter &e, RmwKind kind, const Runtime &pointer, const Runtime &value,
+            mlir::Value mask, Order order) {
+  return {AtomicRmwOp::create(e.b, e.loc(), value.ir.getType(), kind, pointer.ir, value.ir, mask,
+                              order.sem, order.scope),
+          value.type};
+}
+
+Value floatExtremum(Emitter &e, const Operands &operands, Order order, bool isMax,
+                    SourceSpan span) {
+  bool isWide = operands.pointee.bits() == 64;
+  DType bits = isWide ? Scalar::I64 : Scalar::I32;
+  const Runtime &value = operands.values[0];
+  Runtime pointer = *e.cast(operands.pointer, bits.pointerTo(), span);
+  Runtime pattern = *e.bitcast(value, bits, span);
+  Value isPositive = e.compare(ast::CompareOp::Ge, pattern, BigInt(0), span);
+  auto masked = [&](const Value &side) -> mlir::Value {
+    if (!operands.mask)
+      return side.as<Runtime>().ir;
+    Runtime mask{operands.mask, side.as<Runtime>().type};
+    return e.logical(true, mask, side, span).as<Runtime>().ir;
+  };
+  Value isNegative = e.unary(ast::UnaryOp::Not, isPositive, span);
+  Runtime up = rmw(e, isMax ? RmwKind::Max : RmwKind::Min, pointer, pattern, masked(isPositive), order);
+  Runtime down = rmw(e, isMax ? RmwKind::UMin : RmwKind::UMax, pointer, pattern, masked(isNegative), order);
+  Value old = e.select(isPositive, up, down, span);
+  return *e.bitcast(old.as<Runtime>(), operands.pointee, span);
+}
+} // namespace
+
+Value pantile::emitAtomicRmw(Emitter &e, const BoundCall &call) {
+  auto operands = operandsOf(e, call, {"val"});
+  auto order = orderOf(e, call);
+  if (!operands || !order)
+    return Failed();
+  const std::string &name = call.row->name;
+  auto kind = kindOf(name, operands->pointee);
+  if (!kind || !operands->pointee.isNumber() || !isSupported(name, operands->pointee))
+    return e.error(call.at("pointer"),
+                   "`" + name + "` does not support `" + operands->pointee.name() + "`");
+  if (!call["mask"].isNone()) {
+    auto mask = e.toBool(call["mask"], call.at("mask"));
+    if (!mask)
+      return Failed();
+    auto shape = broadcastShapes(operands->pointer.type.shape, mask->type.shape);
+    if (!shape || *shape != operands->pointer.type.shape)
+      return e.error(call.at("mask"), "the mask `" + mask->type.name() +
+                                          "` does not broadcast to the pointers `" +
+                                          operands->pointer.type.name() + "`");
+    operands->mask = e.broadcastTo(*mask, *shape).ir;
+  }
+  bool isExtremum = name == "atomic_max" || name == "atomic_min";
+  if (isExtremum && operands->pointee.isFloat())
+    return floatExtremum(e, *operands, *order, name == "atomic_max", call.span);
+  return rmw(e, *kind, operands->pointer, operands->values[0], operands->mask, *order);
+}
+
+Value pantile::emitAtomicCas(Emitter &e, const BoundCall &call) {
+  auto operands = operandsOf(e, call, {"cmp", "val"});
+  auto order = orderOf(e, call);
+  if (!operands || !order)
+    return Failed();
+  if (operands->pointee.bits() < 16)
+    return e.error(call.at("pointer"),
+                   "`atomic_cas` does not support `" + operands->pointee.name() + "`");
+  const Runtime &expected = operands->values[0];
+  return Runtime{AtomicCasOp::create(e.b, e.loc(), expected.ir.getType(), operands->pointer.ir,
+                                     expected.ir, operands->values[1].ir, order->sem,
+                                     order->scope),
+                 expected.type};
+}

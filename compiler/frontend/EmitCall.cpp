@@ -1,0 +1,356 @@
+//===- EmitCall.cpp - binding arguments and inlining jit functions ----------------------===//
+// Needs: a callee and evaluated arguments.
+// Gives: the result of a call: of an operation by its handler, of a jit function by emitting
+//        its body here, of a class or a type's method by computing with constants.
+// How:   each inlined call is a Frame with its own variables; compile-time arguments stay
+//        compile-time values inside, so recursion on them ends while compiling.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include "frontend/Parser.h"
+#include "frontend/Stdlib.h"
+
+using namespace pantile;
+using llvm::StringRef;
+
+namespace {
+constexpr int maxCallDepth = 256;
+
+bool isHiddenKeyword(StringRef name) {
+  return name == "_semantic" || name == "_builder" || name == "_generator";
+}
+
+std::string countText(size_t count, const char *what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+} // namespace
+
+bool pantile::isConstexprAnnotation(const ast::Expr *annotation) {
+  if (!annotation)
+    return false;
+  if (auto *attribute = llvm::dyn_cast<ast::Attribute>(annotation))
+    return attribute->attr == "constexpr";
+  if (auto *name = llvm::dyn_cast<ast::Name>(annotation))
+    return name->id == "constexpr";
+  auto *constant = llvm::dyn_cast<ast::Constant>(annotation);
+  auto *text = constant ? std::get_if<std::string>(&constant->value) : nullptr;
+  return text && StringRef(*text).ends_with("constexpr");
+}
+
+Value Emitter::evalCall(const ast::Call &node) {
+  Value callee = expr(*node.callee);
+  llvm::SmallVector<CallArg, 8> args;
+  bool failed = callee.failed();
+  for (const ast::ExprPtr &arg : node.args) {
+    auto *starred = llvm::dyn_cast<ast::Starred>(arg.get());
+    Value value = expr(starred ? *starred->value : *arg);
+    failed |= value.failed();
+    if (!starred) {
+      args.push_back({value, arg->span, {}});
+    } else if (value.isTuple()) {
+      for (const Value &element : value.elements())
+        args.push_back({element, arg->span, {}});
+    } else if (!value.failed()) {
+      failed = error(arg->span, "`*` takes a tuple, got " + kindText(value)).failed();
+    }
+  }
+  for (const ast::Keyword &keyword : node.keywords) {
+    if (keyword.name.empty())
+      return error(keyword.value->span, "`**` in a call is not supported in a kernel",
+                   ErrorKind::Unsupported);
+    Value value = expr(*keyword.value);
+    failed |= value.failed();
+    args.push_back({value, keyword.value->span, keyword.name});
+  }
+  return failed ? Value(Failed()) : call(callee, std::move(args), node.span);
+}
+
+Value Emitter::call(const Value &callee, llvm::SmallVector<CallArg, 8> args, SourceSpan span) {
+  llvm::erase_if(args, [](const CallArg &arg) { return isHiddenKeyword(arg.keyword); });
+  if (auto *function = callee.dynAs<FunctionValue>())
+    return callFunction(*function, args, span);
+  if (auto *builtin = callee.dynAs<BuiltinValue>())
+    return callBuiltin(*builtin->row, args, span);
+  if (auto *type = callee.dynAs<ClassValue>())
+    return callClass(*type, args, span);
+  if (auto *method = callee.dynAs<MethodValue>())
+    return callMethod(*method, std::move(args), span);
+  return callee.failed() ? callee : error(span, "a " + kindText(callee) + " cannot be called");
+}
+
+Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span) {
+  if (!row.handler)
+    return callFunction(FunctionValue{*findLibraryFunction(row.name), true}, args, span);
+  BoundCall bound{&row, span, {}, {}};
+  std::vector<bool> isGiven(row.params.size(), false);
+  std::vector<Value> rest;
+  for (const BuiltinParam &param : row.params) {
+    bound.values.push_back(param.defaultValue);
+    bound.spans.push_back(span);
+  }
+  std::string name = "`" + row.name + "`";
+  size_t next = 0;
+  for (const CallArg &arg : args) {
+    size_t slot = next;
+    if (!arg.keyword.empty()) {
+      auto known = llvm::find_if(row.params, [&](auto &p) { return p.name == arg.keyword; });
+      slot = known - row.params.begin();
+      if (known == row.params.end() || known->isStar)
+        return error(arg.span, name + " has no parameter `" + arg.keyword.str() + "`");
+    } else if (slot < row.params.size() && row.params[slot].isStar) {
+      rest.push_back(arg.value);
+      bound.spans[slot] = rest.size() == 1 ? arg.span : bound.spans[slot].to(arg.span);
+      continue;
+    } else if (slot >= row.params.size()) {
+      return error(span, name + " takes at most " + countText(row.params.size(), "argument") +
+                             ", got " + std::to_string(args.size()));
+    } else {
+      ++next;
+    }
+    if (isGiven[slot])
+      return error(arg.span, name + " got two values for `" + row.params[slot].name + "`");
+    isGiven[slot] = true;
+    bound.values[slot] = arg.value;
+    bound.spans[slot] = arg.span;
+  }
+  for (auto [i, param] : llvm::enumerate(row.params)) {
+    if (param.isStar && !isGiven[i])
+      bound.values[i] = Value::tuple(rest);
+    else if (param.isRequired && !isGiven[i])
+      return error(span, name + " lacks the argument `" + param.name + "`");
+  }
+  Place at(*this, span);
+  return row.handler(*this, bound);
+}
+
+Value Emitter::callLibrary(StringRef name, llvm::ArrayRef<Value> args, SourceSpan span) {
+  llvm::SmallVector<CallArg, 8> bound;
+  for (const Value &value : args)
+    bound.push_back({value, span, {}});
+  return callFunction(FunctionValue{*findLibraryFunction(name), true}, bound, span);
+}
+
+ParsedFunction *Emitter::parsed(const FunctionValue &function) {
+  auto &cache = function.inLibrary ? parsedLibrary : parsedProgram;
+  const auto &functions = function.inLibrary ? libraryFunctions() : program.functions;
+  cache.resize(functions.size());
+  std::unique_ptr<ParsedFunction> &slot = cache[function.index];
+  if (!slot) {
+    const FunctionSource &source = functions[function.index];
+    slot = std::make_unique<ParsedFunction>();
+    slot->source = &source;
+    slot->inLibrary = function.inLibrary;
+    BufferId buffer = sources.addBuffer(source.file, source.text, source.firstLine, source.indent);
+    slot->def = parseFunction(sources, buffer, diagnostics);
+    if (slot->def)
+      slot->assigned = AssignedNames(*slot->def);
+  }
+  return slot->def ? slot.get() : nullptr;
+}
+
+bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg> args,
+                             SourceSpan span, Frame &callee) {
+  std::string name = "`" + def.name + "`";
+  std::pair<SourceSpan, std::string> note{def.nameSpan, name + " is defined here"};
+  std::vector<Value> rest;
+  size_t next = 0;
+  for (const CallArg &arg : args) {
+    const ast::Param *param = nullptr;
+    if (!arg.keyword.empty()) {
+      auto known = llvm::find_if(def.params, [&](auto &p) { return p.name == arg.keyword; });
+      if (known == def.params.end() || known->star != ast::StarKind::None)
+        return error(arg.span, name + " has no parameter `" + arg.keyword.str() + "`",
+                     ErrorKind::Type, note),
+               false;
+      param = &*known;
+    } else if (next < def.params.size() && def.params[next].star == ast::StarKind::Args) {
+      rest.push_back(arg.value);
+      continue;
+    } else if (next >= def.params.size() || def.params[next].keywordOnly) {
+      return error(span, name + " takes " + countText(def.params.size(), "argument") + ", got " +
+                             std::to_string(args.size()),
+                   ErrorKind::Type, note),
+             false;
+    } else {
+      param = &def.params[next++];
+    }
+    Value value = arg.value;
+    if (isConstexprAnnotation(param->annotation.get())) {
+      std::optional<Value> known = knownValue(value);
+      if (!known)
+        return error(arg.span, "the argument `" + param->name + "` of " + name +
+                                   " must be known at compile time, got a run-time value of type " +
+                                   kindText(value),
+                     ErrorKind::Type, {{param->span, "`" + param->name + "` is a constexpr"}}),
+               false;
+      value = *known;
+    }
+    if (callee.variables.contains(param->name))
+      return error(arg.span, name + " got two values for `" + param->name + "`", ErrorKind::Type,
+                   note),
+             false;
+    callee.variables[param->name] = {value, param->nameSpan, nextVersion++};
+  }
+  for (const ast::Param &param : def.params)
+    if (param.star == ast::StarKind::Args)
+      callee.variables[param.name] = {Value::tuple(rest), param.nameSpan, nextVersion++};
+  return true;
+}
+
+/// Runs in the callee's frame, so that defaults see its globals.
+bool Emitter::fillDefaults(const ast::FunctionDef &def, SourceSpan span, Frame &callee) {
+  for (const ast::Param &param : def.params) {
+    if (callee.variables.contains(param.name))
+      continue;
+    if (param.star == ast::StarKind::Kwargs)
+      return error(param.span, "`**` in parameters is not supported in a kernel",
+                   ErrorKind::Unsupported),
+             false;
+    if (!param.defaultValue) {
+      frame = callee.caller;
+      error(span, "`" + def.name + "` lacks the argument `" + param.name + "`", ErrorKind::Type,
+            {{param.span, "`" + param.name + "` has no default"}});
+      return false;
+    }
+    Value value = expr(*param.defaultValue);
+    if (value.failed())
+      return false;
+    callee.variables[param.name] = {value, param.nameSpan, nextVersion++};
+  }
+  return true;
+}
+
+Value Emitter::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArg> args,
+                            SourceSpan span) {
+  ParsedFunction *target = parsed(function);
+  if (!target)
+    return Failed();
+  const ast::FunctionDef &def = *target->def;
+  if (frame->depth >= maxCallDepth)
+    return error(span, "calls nest deeper than " + std::to_string(maxCallDepth) +
+                           ": the recursion of `" + def.name + "` does not end");
+  Frame callee;
+  callee.function = target;
+  callee.caller = frame;
+  callee.callSpan = span;
+  callee.depth = frame->depth + 1;
+  Place at(*this, span);
+  callee.callerLoc = loc();
+  if (!bindParameters(def, args, span, callee))
+    return Failed();
+  Frame *caller = frame;
+  frame = &callee;
+  Value result = Failed();
+  if (fillDefaults(def, span, callee)) {
+    block(def.body);
+    result = finishCall(callee, span);
+  }
+  frame = caller;
+  cachedLoc = {};
+  return result;
+}
+
+Value Emitter::finishCall(Frame &callee, SourceSpan span) {
+  if (callee.flow.flow == Flow::Falls)
+    return None();
+  if (callee.flow.flow == Flow::Maybe && !callee.flow.value.isNone() &&
+      !callee.flow.value.failed())
+    return error(callee.flow.returned,
+                 "`" + callee.function->def->name + "` returns a value on some paths only");
+  return callee.flow.value;
+}
+
+namespace {
+Value convertConstant(Emitter &e, StringRef type, const Value &value, SourceSpan span) {
+  if (type == "bool")
+    return *constantTruth(value);
+  if (type == "str")
+    return constantText(value);
+  if (auto *text = value.dynAs<std::string>()) {
+    StringRef trimmed = StringRef(*text).trim();
+    double real;
+    int64_t integer;
+    if (type == "float" && !trimmed.getAsDouble(real))
+      return real;
+    if (type == "int" && !trimmed.getAsInteger(10, integer))
+      return BigInt(integer);
+  }
+  if (type == "float" && value.isNumber())
+    return *constantDouble(value);
+  if (type == "int" && value.isNumber())
+    return value.is<double>() ? BigInt(value.as<double>()) : *constantInt(value);
+  return e.error(span, "`" + type.str() + "` takes no " +
+                           (value.is<std::string>() ? "`" + constantText(value, true) + "`"
+                                                    : kindText(value)));
+}
+} // namespace
+
+Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, SourceSpan span) {
+  if (type.name == "tuple" && (args.empty() || args[0].value.isTuple()))
+    return args.empty() ? Value::tuple({}) : args[0].value;
+  if (args.size() != 1 || !args[0].keyword.empty())
+    return error(span, "`" + type.name + "` takes 1 argument, got " + std::to_string(args.size()));
+  const Value &value = args[0].value;
+  if (type.name == "constexpr") {
+    if (auto known = knownValue(value))
+      return *known;
+    return error(args[0].span, "`constexpr` takes a compile-time value, got " + kindText(value));
+  }
+  if (auto *x = value.dynAs<Runtime>()) {
+    std::optional<Runtime> result;
+    if (type.name == "int")
+      result = x->type.element.isInt() && !x->type.element.isBool()
+                   ? *x
+                   : cast(*x, Scalar::I32, span);
+    else if (type.name == "float")
+      result = x->type.element.isFloat() ? *x : cast(*x, Scalar::F32, span);
+    else if (type.name == "bool")
+      result = cast(*x, Scalar::I1, span);
+    else
+      return error(span, "`" + type.name + "` takes no run-time value");
+    return result ? Value(*result) : Value(Failed());
+  }
+  return convertConstant(*this, type.name, value, args[0].span);
+}
+
+namespace {
+std::optional<bool> askDType(DType dtype, StringRef question) {
+  if (question == "is_fp8")
+    return dtype.isFp8();
+  if (question == "is_floating" || question == "is_standard_floating")
+    return dtype.isFloat() && (question == "is_floating" || !dtype.isFp8());
+  if (question == "is_int")
+    return dtype.isInt();
+  if (question == "is_int_signed")
+    return dtype.isInt() && dtype.isSigned();
+  if (question == "is_int_unsigned")
+    return dtype.isInt() && !dtype.isSigned();
+  if (question == "is_bool")
+    return dtype.isBool();
+  if (question == "is_ptr")
+    return dtype.isPointer();
+  if (question == "is_const")
+    return dtype.isPointer() && dtype.isConst;
+  if (question == "is_block" || question == "is_tuple")
+    return false;
+  if (question == "is_dtype")
+    return true;
+  if (question.consume_front("is_"))
+    if (auto other = parseDType(std::string_view(question.data(), question.size())))
+      return dtype == *other;
+  return std::nullopt;
+}
+} // namespace
+
+Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 8> args,
+                          SourceSpan span) {
+  const Value &self = *method.self;
+  if (self.is<TypeValue>())
+    return method.name == "is_block";
+  if (auto *dtype = self.dynAs<DType>()) {
+    std::optional<bool> answer = askDType(*dtype, method.name);
+    return answer ? Value(*answer)
+                  : error(span, "a type has no method `" + method.name + "`");
+  }
+  args.insert(args.begin(), {self, span, {}});
+  return callBuiltin(*findBuiltin("tl", method.name), args, span);
+}

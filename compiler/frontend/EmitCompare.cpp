@@ -1,0 +1,160 @@
+//===- EmitCompare.cpp - comparison, logic and selection --------------------------------===//
+// Gives: `== != < <= > >= is in`, `and or`, tl.where, and the minimum and maximum of two.
+// How:   compile-time values compare as in Python, where unlike kinds are unequal. Run-time
+//        comparison gives int1.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+namespace arith = mlir::arith;
+using ast::CompareOp;
+
+namespace {
+bool isEquality(CompareOp op) {
+  return op == CompareOp::Eq || op == CompareOp::Ne || op == CompareOp::Is ||
+         op == CompareOp::IsNot;
+}
+bool isNegative(CompareOp op) {
+  return op == CompareOp::Ne || op == CompareOp::IsNot || op == CompareOp::NotIn;
+}
+
+arith::CmpFPredicate floatPredicate(CompareOp op) {
+  switch (op) {
+  case CompareOp::Eq:
+    return arith::CmpFPredicate::OEQ;
+  case CompareOp::Ne:
+    return arith::CmpFPredicate::UNE;
+  case CompareOp::Lt:
+    return arith::CmpFPredicate::OLT;
+  case CompareOp::Le:
+    return arith::CmpFPredicate::OLE;
+  case CompareOp::Gt:
+    return arith::CmpFPredicate::OGT;
+  default:
+    return arith::CmpFPredicate::OGE;
+  }
+}
+
+arith::CmpIPredicate intPredicate(CompareOp op, bool isSigned) {
+  switch (op) {
+  case CompareOp::Eq:
+    return arith::CmpIPredicate::eq;
+  case CompareOp::Ne:
+    return arith::CmpIPredicate::ne;
+  case CompareOp::Lt:
+    return isSigned ? arith::CmpIPredicate::slt : arith::CmpIPredicate::ult;
+  case CompareOp::Le:
+    return isSigned ? arith::CmpIPredicate::sle : arith::CmpIPredicate::ule;
+  case CompareOp::Gt:
+    return isSigned ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::ugt;
+  default:
+    return isSigned ? arith::CmpIPredicate::sge : arith::CmpIPredicate::uge;
+  }
+}
+
+Runtime addressOf(Emitter &e, const Runtime &value, SourceSpan span) {
+  return value.type.element.isPointer() ? *e.cast(value, Scalar::U64, span) : value;
+}
+
+/// A pointer compares by its address, also with a number.
+Value comparable(Emitter &e, const Value &value, SourceSpan span) {
+  return value.isRuntime() ? Value(addressOf(e, value.as<Runtime>(), span)) : value;
+}
+} // namespace
+
+Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span) {
+  if (lhs.failed() || rhs.failed())
+    return Failed();
+  if (op == CompareOp::In || op == CompareOp::NotIn) {
+    if (!rhs.isTuple() || lhs.isRuntime())
+      return error(span, "`in` is supported on compile-time tuples only", ErrorKind::Unsupported);
+    bool found = llvm::any_of(rhs.elements(), [&](const Value &v) { return constantsEqual(lhs, v); });
+    return found != isNegative(op);
+  }
+  bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
+  bool bothConstant = !lhs.isRuntime() && !rhs.isRuntime();
+  if (isEquality(op) && (bothConstant || isIdentity || lhs.isNone() || rhs.isNone()))
+    return constantsEqual(lhs, rhs) != isNegative(op);
+  if (bothConstant) {
+    if (auto result = foldOrder(op, lhs, rhs))
+      return *result;
+    return error(span, std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) +
+                           " and " + kindText(rhs));
+  }
+  std::optional<Pair> operands =
+      promoted(comparable(*this, lhs, span), comparable(*this, rhs, span), span, false,
+               std::string("`") + ast::spelling(op) + "`");
+  if (!operands)
+    return Failed();
+  const auto &[x, y] = *operands;
+  Type type = x.type.withElement(Scalar::I1);
+  if (x.type.element.isFloat())
+    return Runtime{b.createOrFold<arith::CmpFOp>(loc(), floatPredicate(op), x.ir, y.ir), type};
+  return Runtime{b.createOrFold<arith::CmpIOp>(
+                     loc(), intPredicate(op, x.type.element.isSigned()), x.ir, y.ir),
+                 type};
+}
+
+Value Emitter::logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span) {
+  std::optional<Runtime> x = toBool(lhs, span), y = toBool(rhs, span);
+  std::optional<Pair> both = x && y ? broadcastPair(*x, *y, span) : std::nullopt;
+  if (!both)
+    return Failed();
+  const auto &[p, q] = *both;
+  mlir::Value result = isAnd ? b.createOrFold<arith::AndIOp>(loc(), p.ir, q.ir)
+                             : b.createOrFold<arith::OrIOp>(loc(), p.ir, q.ir);
+  return Runtime{result, p.type};
+}
+
+Value Emitter::select(const Value &condition, const Value &x, const Value &y, SourceSpan span) {
+  std::optional<Runtime> flag = toBool(condition, span);
+  if (!flag)
+    return Failed();
+  auto pointerOf = [](const Value &v) {
+    return v.isRuntime() && v.as<Runtime>().type.element.isPointer();
+  };
+  std::optional<Pair> values;
+  if (pointerOf(x) && pointerOf(y) &&
+      x.as<Runtime>().type.element == y.as<Runtime>().type.element)
+    values = broadcastPair(x.as<Runtime>(), y.as<Runtime>(), span);
+  else
+    values = promoted(x, y, span, false, "`where`");
+  if (!values)
+    return Failed();
+  std::optional<Shape> shape = broadcastShapes(flag->type.shape, values->first.type.shape);
+  if (!shape)
+    return error(span, "cannot broadcast the condition `" + flag->type.name() + "` and `" +
+                           values->first.type.name() + "` to one shape");
+  Runtime chosen = broadcastTo(values->first, *shape), other = broadcastTo(values->second, *shape);
+  mlir::Value mask = broadcastTo(*flag, *shape).ir;
+  return Runtime{b.createOrFold<arith::SelectOp>(loc(), mask, chosen.ir, other.ir), chosen.type};
+}
+
+namespace {
+template <typename Op> Value make(Emitter &e, const Runtime &x, const Runtime &y) {
+  return Runtime{e.b.createOrFold<Op>(e.loc(), x.ir, y.ir), x.type};
+}
+} // namespace
+
+Value Emitter::minMax(bool isMax, const Value &x, const Value &y, SourceSpan span,
+                      bool propagateNan) {
+  auto operand = [&](const Value &value) -> std::optional<Runtime> {
+    std::optional<Runtime> result = runtime(value, span);
+    bool isBf16 = result && result->type.element == DType(Scalar::BF16);
+    return isBf16 ? cast(*result, Scalar::F32, span) : result;
+  };
+  std::optional<Runtime> a = operand(x), c = operand(y);
+  std::optional<Pair> both =
+      a && c ? promoted(*a, *c, span, false, isMax ? "`maximum`" : "`minimum`") : std::nullopt;
+  if (!both)
+    return Failed();
+  const auto &[p, q] = *both;
+  if (p.type.element.isFloat()) {
+    if (propagateNan)
+      return isMax ? make<arith::MaximumFOp>(*this, p, q) : make<arith::MinimumFOp>(*this, p, q);
+    return isMax ? make<arith::MaxNumFOp>(*this, p, q) : make<arith::MinNumFOp>(*this, p, q);
+  }
+  if (p.type.element.isSigned())
+    return isMax ? make<arith::MaxSIOp>(*this, p, q) : make<arith::MinSIOp>(*this, p, q);
+  return isMax ? make<arith::MaxUIOp>(*this, p, q) : make<arith::MinUIOp>(*this, p, q);
+}

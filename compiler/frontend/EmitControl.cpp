@@ -1,0 +1,319 @@
+//===- EmitControl.cpp - `if` and the run-time ternary ----------------------------------===//
+// Needs: conditions that are known (then one branch is emitted) or scalars at run time.
+// Gives: scf.if that yields every variable whose value depends on the branch taken.
+// How:   both branches are emitted into a provisional scf.if, each from the same variables.
+//        What they left is merged: equal values stay, run-time values of one type become
+//        results, and a variable without one type is marked, so that only reading it is an
+//        error. A path that has returned brings zeros, which nobody looks at. The final
+//        scf.if takes over the bodies.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace pantile;
+namespace scf = mlir::scf;
+using llvm::StringRef;
+
+/// Collects what the two branches yield. `plan` gives the merged value with holes (a run-time value
+/// without `ir`), which `fill` closes in the same order once the results exist.
+struct Emitter::Merge {
+  Emitter &e;
+  mlir::Block *blocks[2];
+  llvm::SmallVector<mlir::Value> yields[2];
+  llvm::SmallVector<mlir::Type> types;
+
+  bool isInside(mlir::Value ir, int side) {
+    return blocks[side]->getParent()->isAncestor(ir.getParentRegion());
+  }
+  Value hole(mlir::Value a, mlir::Value b, const Type &type) {
+    yields[0].push_back(a);
+    yields[1].push_back(b);
+    types.push_back(a.getType());
+    return Runtime{{}, type};
+  }
+  /// The merged value where only `side` matters.
+  Value planOne(const Value &value, int side) {
+    if (value.isTuple()) {
+      std::vector<Value> elements;
+      for (const Value &element : value.elements())
+        elements.push_back(planOne(element, side));
+      return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+    }
+    auto *runtime = value.dynAs<Runtime>();
+    if (!runtime || !isInside(runtime->ir, side))
+      return value;
+    mlir::OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPointToEnd(blocks[1 - side]);
+    mlir::Value unseen = e.zero(runtime->type).ir;
+    return side == 0 ? hole(runtime->ir, unseen, runtime->type)
+                     : hole(unseen, runtime->ir, runtime->type);
+  }
+  /// A number as a run-time scalar: of the other side's type if that has room for it.
+  std::optional<Runtime> scalarBeside(const Value &value, const Value &other) {
+    if (auto *runtime = value.dynAs<Runtime>())
+      return *runtime;
+    auto *typed = other.dynAs<Runtime>();
+    DType literal = value.is<bool>()     ? DType(Scalar::I1)
+                    : value.is<double>() ? literalType(value.as<double>())
+                                         : literalType(*constantInt(value)).value_or(Scalar::I64);
+    if (!typed || !typed->type.element.isNumber() || literal.kind() > typed->type.element.kind() ||
+        (typed->type.element.isInt() && !fitsInto(*constantInt(value), typed->type.element)))
+      return e.number(value, literal, e.here());
+    return e.number(value, typed->type.element, e.here());
+  }
+  std::optional<Value> planTuple(const Value &a, const Value &b) {
+    if (a.elements().size() != b.elements().size())
+      return std::nullopt;
+    std::vector<Value> elements;
+    for (size_t i = 0; i < a.elements().size(); ++i) {
+      std::optional<Value> element = plan(a.elements()[i], b.elements()[i]);
+      if (!element)
+        return std::nullopt;
+      elements.push_back(*element);
+    }
+    return Value::tuple(std::move(elements), a.as<TupleRef>()->fields);
+  }
+  std::optional<Value> plan(const Value &a, const Value &b) {
+    if (a.failed() || b.failed())
+      return Value(Failed());
+    if (constantsEqual(a, b))
+      return a;
+    if (a.isTuple() && b.isTuple())
+      return planTuple(a, b);
+    auto mergeable = [](const Value &v) { return v.isRuntime() || v.isNumber(); };
+    if (!mergeable(a) || !mergeable(b))
+      return std::nullopt;
+    std::optional<Runtime> x = scalarBeside(a, b), y = scalarBeside(b, a);
+    if (!x || !y || x->type != y->type)
+      return std::nullopt;
+    Type type = x->type;
+    type.element.isConst |= y->type.element.isConst;
+    return hole(x->ir, y->ir, type);
+  }
+  Value fill(const Value &value, mlir::ResultRange results, size_t &next) {
+    if (value.isTuple()) {
+      std::vector<Value> elements;
+      for (const Value &element : value.elements())
+        elements.push_back(fill(element, results, next));
+      return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+    }
+    auto *runtime = value.dynAs<Runtime>();
+    return runtime && !runtime->ir ? Value(Runtime{results[next++], runtime->type}) : value;
+  }
+  /// The final operation in the place of the provisional one.
+  scf::IfOp finish(scf::IfOp provisional) {
+    mlir::OpBuilder::InsertionGuard guard(e.b);
+    for (int side : {0, 1}) {
+      e.b.setInsertionPointToEnd(blocks[side]);
+      scf::YieldOp::create(e.b, provisional.getLoc(), yields[side]);
+    }
+    e.b.setInsertionPoint(provisional);
+    auto result = scf::IfOp::create(e.b, provisional.getLoc(), types, provisional.getCondition(),
+                                    false, false);
+    result.getThenRegion().takeBody(provisional.getThenRegion());
+    if (!types.empty() || blocks[1]->getOperations().size() > 1)
+      result.getElseRegion().takeBody(provisional.getElseRegion());
+    provisional.erase();
+    return result;
+  }
+};
+
+void Emitter::continueBranch(Branch &branch, llvm::function_ref<void()> body) {
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(branch.block);
+  std::swap(frame->variables, branch.variables);
+  std::swap(frame->flow, branch.flow);
+  body();
+  std::swap(frame->variables, branch.variables);
+  std::swap(frame->flow, branch.flow);
+}
+
+Emitter::Branch Emitter::branch(mlir::Block *block, llvm::function_ref<void()> body) {
+  Branch result{block, frame->variables, {}};
+  continueBranch(result, body);
+  return result;
+}
+
+namespace {
+using Defect = std::shared_ptr<const DefectValue>;
+
+Value mixedTypes(StringRef name, const Variable &a, const Variable &b) {
+  DefectValue defect;
+  defect.message = "`" + name.str() + "` is " + kindText(a.value) + " after one branch of an `if` and " +
+                   kindText(b.value) + " after the other";
+  defect.notes = {{a.assigned, kindText(a.value) + " is assigned here"},
+                  {b.assigned, kindText(b.value) + " is assigned here"}};
+  return std::make_shared<const DefectValue>(std::move(defect));
+}
+
+Value halfDefined(StringRef name, const Variable &variable) {
+  DefectValue defect;
+  defect.message = "`" + name.str() + "` is assigned in one branch of an `if` only";
+  defect.notes = {{variable.assigned, "it is assigned here"}};
+  return std::make_shared<const DefectValue>(std::move(defect));
+}
+
+/// How one variable comes out of the two branches; null where it does not exist.
+struct MergeSide {
+  const Variable *variable = nullptr;
+  bool continues = true;
+};
+} // namespace
+
+/// The merged value of `name`, with holes.
+static Value planVariable(Emitter::Merge &merge, StringRef name, MergeSide a, MergeSide b) {
+  if (!a.continues || !b.continues) {
+    const MergeSide &only = a.continues ? a : b;
+    return merge.planOne(only.variable->value, a.continues ? 0 : 1);
+  }
+  if (!a.variable || !b.variable)
+    return halfDefined(name, a.variable ? *a.variable : *b.variable);
+  for (const Variable *variable : {a.variable, b.variable})
+    if (variable->value.is<Defect>())
+      return variable->value;
+  std::optional<Value> merged = merge.plan(a.variable->value, b.variable->value);
+  return merged ? *merged : mixedTypes(name, *a.variable, *b.variable);
+}
+
+/// The flow after the `if`, with holes.
+FlowState Emitter::planFlow(Merge &merge, const FlowState &a, const FlowState &c) {
+  if (a.flow == Flow::Falls && c.flow == Flow::Falls)
+    return {};
+  FlowState result;
+  result.returned = a.flow == Flow::Falls ? c.returned : a.returned;
+  result.flow = a.flow == Flow::Returns && c.flow == Flow::Returns ? Flow::Returns : Flow::Maybe;
+  if (a.flow == Flow::Falls || c.flow == Flow::Falls) {
+    result.value = a.flow == Flow::Falls ? merge.planOne(c.value, 1) : merge.planOne(a.value, 0);
+    return result;
+  }
+  if (std::optional<Value> merged = merge.plan(a.value, c.value)) {
+    result.value = *merged;
+    return result;
+  }
+  result.value = error(c.returned, "this `return` gives " + kindText(c.value) +
+                                       ", another one of the function " + kindText(a.value),
+                       ErrorKind::Type, {{a.returned, "the other `return` is here"}});
+  return result;
+}
+
+void Emitter::mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c) {
+  Merge merge{*this, {a.block, c.block}, {}, {}};
+  bool aContinues = a.flow.flow != Flow::Returns, cContinues = c.flow.flow != Flow::Returns;
+  Variables merged;
+  auto add = [&](StringRef name, const Variable *x, const Variable *y) {
+    if (x && y && x->version == y->version) {
+      merged[name] = *x;
+      return;
+    }
+    const Variable *only = aContinues ? x : y;
+    if ((!aContinues || !cContinues) && !only)
+      return;
+    SourceSpan assigned = (x ? x : y)->assigned;
+    Value value = planVariable(merge, name, {x, aContinues}, {y, cContinues});
+    merged[name] = {value, assigned, nextVersion++};
+  };
+  auto find = [](const Variables &variables, StringRef name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : &found->second;
+  };
+  if (aContinues || cContinues) {
+    for (const auto &[name, variable] : a.variables)
+      add(name, &variable, find(c.variables, name));
+    for (const auto &[name, variable] : c.variables)
+      if (!a.variables.contains(name))
+        add(name, nullptr, &variable);
+  }
+  FlowState flow = planFlow(merge, a.flow, c.flow);
+  Type flagType{Scalar::I1, {}};
+  auto flagOf = [&](const FlowState &side) {
+    return side.flow == Flow::Maybe ? side.flag
+                                    : constant(Scalar::I1, BigInt(side.flow == Flow::Returns)).ir;
+  };
+  Value flag = None();
+  if (flow.flow == Flow::Maybe)
+    flag = merge.hole(flagOf(a.flow), flagOf(c.flow), flagType);
+  scf::IfOp result = merge.finish(mlir::cast<scf::IfOp>(provisional));
+  size_t next = 0;
+  for (auto &[name, variable] : merged)
+    variable.value = merge.fill(variable.value, result.getResults(), next);
+  flow.value = merge.fill(flow.value, result.getResults(), next);
+  if (flow.flow == Flow::Maybe)
+    flow.flag = merge.fill(flag, result.getResults(), next).as<Runtime>().ir;
+  if (aContinues || cContinues)
+    frame->variables = std::move(merged);
+  frame->flow = flow;
+}
+
+std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
+  std::optional<Runtime> flag = toBool(value, span);
+  if (!flag || !flag->type.isTile())
+    return flag;
+  if (flag->type.count() != 1) {
+    error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() + "`");
+    return std::nullopt;
+  }
+  return Runtime{UnsplatOp::create(b, loc(), irType(Scalar::I1), flag->ir), {Scalar::I1, {}}};
+}
+
+bool Emitter::ifStmt(const ast::If &node, llvm::ArrayRef<ast::StmtPtr> rest) {
+  Value test = expr(*node.test);
+  if (test.failed()) {
+    block(node.body);
+    return false;
+  }
+  if (std::optional<bool> truth = knownTruth(test)) {
+    block(*truth ? node.body : node.orelse);
+    return false;
+  }
+  std::optional<Runtime> flag = condition(test, node.test->span);
+  return flag && runtimeIf(node, *flag, rest);
+}
+
+bool Emitter::runtimeIf(const ast::If &node, const Runtime &flag,
+                        llvm::ArrayRef<ast::StmtPtr> rest) {
+  auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), flag.ir, true, true);
+  Branch taken = branch(provisional.thenBlock(), [&] { block(node.body); });
+  Branch other = branch(provisional.elseBlock(), [&] { block(node.orelse); });
+  bool intoOther = taken.flow.flow == Flow::Returns && other.flow.flow == Flow::Falls;
+  bool intoTaken = other.flow.flow == Flow::Returns && taken.flow.flow == Flow::Falls;
+  bool moves = !rest.empty() && (intoOther || intoTaken);
+  if (moves)
+    continueBranch(intoOther ? other : taken, [&] { block(rest); });
+  mergeBranches(provisional, taken, other);
+  return moves;
+}
+
+void Emitter::guardedRest(llvm::ArrayRef<ast::StmtPtr> rest) {
+  FlowState before = frame->flow;
+  Place at(*this, rest.front()->span.to(rest.back()->span));
+  Value goesOn = unary(ast::UnaryOp::Not, Runtime{before.flag, {Scalar::I1, {}}}, here());
+  auto provisional =
+      scf::IfOp::create(b, loc(), mlir::TypeRange(), goesOn.as<Runtime>().ir, true, true);
+  Branch taken = branch(provisional.thenBlock(), [&] { block(rest); });
+  Branch other{provisional.elseBlock(), frame->variables, before};
+  other.flow.flow = Flow::Returns;
+  mergeBranches(provisional, taken, other);
+}
+
+Value Emitter::ternary(const ast::IfExp &node) {
+  Value test = expr(*node.test);
+  if (test.failed())
+    return test;
+  if (std::optional<bool> truth = knownTruth(test))
+    return expr(*truth ? *node.body : *node.orelse);
+  std::optional<Runtime> flag = condition(test, node.test->span);
+  if (!flag)
+    return Failed();
+  auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), flag->ir, true, true);
+  Value values[2];
+  Branch taken = branch(provisional.thenBlock(), [&] { values[0] = expr(*node.body); });
+  Branch other = branch(provisional.elseBlock(), [&] { values[1] = expr(*node.orelse); });
+  Merge merge{*this, {taken.block, other.block}, {}, {}};
+  std::optional<Value> merged = merge.plan(values[0], values[1]);
+  scf::IfOp result = merge.finish(provisional);
+  if (!merged)
+    return error(node.span, "the two sides of a conditional expression are " + kindText(values[0]) +
+                                " and " + kindText(values[1]));
+  size_t next = 0;
+  return merge.fill(*merged, result.getResults(), next);
+}

@@ -1,0 +1,99 @@
+//===- EmitCreation.cpp - position, creation and conversion of tiles --------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+
+namespace {
+std::optional<int32_t> gridAxis(Emitter &e, const BoundCall &call) {
+  auto axis = e.needInt(call["axis"], call.at("axis"), "`axis`");
+  if (axis && (*axis < 0 || *axis > 2)) {
+    e.error(call.at("axis"), "`axis` must be 0, 1 or 2, got " + bigIntText(*axis));
+    return std::nullopt;
+  }
+  return axis ? std::optional(int32_t(*axis)) : std::nullopt;
+}
+
+template <typename Op> Value emitPosition(Emitter &e, const BoundCall &call) {
+  auto axis = gridAxis(e, call);
+  if (!axis)
+    return Failed();
+  return Runtime{Op::create(e.b, e.loc(), e.b.getI32Type(), uint32_t(*axis)), {Scalar::I32, {}}};
+}
+} // namespace
+
+Value pantile::emitProgramId(Emitter &e, const BoundCall &call) {
+  return emitPosition<ProgramIdOp>(e, call);
+}
+
+Value pantile::emitNumPrograms(Emitter &e, const BoundCall &call) {
+  return emitPosition<NumProgramsOp>(e, call);
+}
+
+Value pantile::emitArange(Emitter &e, const BoundCall &call) {
+  auto start = e.needInt(call["start"], call.at("start"), "the start of `arange`");
+  auto end = e.needInt(call["end"], call.at("end"), "the end of `arange`");
+  if (!start || !end)
+    return Failed();
+  BigInt count = *end - *start;
+  if (!fitsInto(*start, Scalar::I32) || !fitsInto(*end, Scalar::I32))
+    return e.error(call.span, "the ends of `arange` must fit into 32 bits");
+  if (count <= 0 || (count & (count - 1)) != 0)
+    return e.error(call.span, "the number of elements of `arange` must be a power of two, got " +
+                                  bigIntText(count));
+  auto shape = e.needShape(Value(count), call.span, "the size of `arange`");
+  if (!shape)
+    return Failed();
+  Type type{Scalar::I32, *shape};
+  return Runtime{ArangeOp::create(e.b, e.loc(), e.irType(type), uint32_t(int32_t(*start)),
+                                  uint32_t(int32_t(*end))),
+                 type};
+}
+
+Value pantile::emitFull(Emitter &e, const BoundCall &call) {
+  auto shape = e.needShape(call["shape"], call.at("shape"), "a shape");
+  auto dtype = e.needDType(call["dtype"], call.at("dtype"), "`dtype`");
+  auto value = e.runtime(call["value"], call.at("value"), dtype);
+  if (!shape || !dtype || !value)
+    return Failed();
+  if (value->type.isTile())
+    return e.error(call.at("value"), "`full` takes a scalar, got `" + value->type.name() + "`");
+  auto scalar = e.cast(*value, *dtype, call.at("value"));
+  return scalar ? Value(e.splat(*scalar, *shape)) : Value(Failed());
+}
+
+Value pantile::emitCast(Emitter &e, const BoundCall &call) {
+  auto dtype = e.needDType(call["dtype"], call.at("dtype"), "`dtype`");
+  auto bitcast = e.needBool(call["bitcast"], call.at("bitcast"), "`bitcast`");
+  if (!dtype || !bitcast)
+    return Failed();
+  const Value &rounding = call["fp_downcast_rounding"];
+  bool toZero = false;
+  if (!rounding.isNone()) {
+    SourceSpan at = call.at("fp_downcast_rounding");
+    auto name = e.needString(rounding, at, "`fp_downcast_rounding`");
+    if (!name)
+      return Failed();
+    if (*name != "rtne" && *name != "rtz")
+      return e.error(at, "`fp_downcast_rounding` is \"rtne\" or \"rtz\", got \"" + *name + "\"");
+    toZero = *name == "rtz";
+  }
+  const Value &input = call["input"];
+  bool direct = input.isNumber() && !*bitcast;
+  auto value = e.runtime(input, call.at("input"), direct ? dtype : std::nullopt);
+  if (!value)
+    return Failed();
+  auto result = *bitcast ? e.bitcast(*value, *dtype, call.span)
+                         : e.cast(*value, *dtype, call.span, toZero);
+  return result ? Value(*result) : Value(Failed());
+}
+
+Value pantile::emitToTensor(Emitter &e, const BoundCall &call) {
+  auto value = e.runtime(call["x"], call.at("x"));
+  return value ? Value(*value) : Value(Failed());
+}
+
+Value pantile::emitPointerType(Emitter &e, const BoundCall &call) {
+  auto element = e.needDType(call["element_ty"], call.at("element_ty"), "`element_ty`");
+  auto isConst = e.needBool(call["const"], call.at("const"), "`const`");
+  return element && isConst ? Value(element->pointerTo(*isConst)) : Value(Failed());
+}

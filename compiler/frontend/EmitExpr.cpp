@@ -1,0 +1,300 @@
+//===- EmitExpr.cpp - expressions but calls and attributes ------------------------------===//
+// Gives: the Value of each kind of expression node.
+// How:   one function a kind; operators go on to EmitArith and EmitCompare.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+using ast::Expr;
+using llvm::dyn_cast;
+
+Value Emitter::expr(const Expr &node) {
+  Place at(*this, node.span);
+  switch (node.kind) {
+  case Expr::Kind::Name:
+    return evalName(*llvm::cast<ast::Name>(&node));
+  case Expr::Kind::Constant:
+    return evalConstant(*llvm::cast<ast::Constant>(&node));
+  case Expr::Kind::FString:
+    return evalFString(*llvm::cast<ast::FString>(&node));
+  case Expr::Kind::Unary: {
+    auto *operation = llvm::cast<ast::Unary>(&node);
+    return unary(operation->op, expr(*operation->operand), node.span);
+  }
+  case Expr::Kind::Binary:
+    return evalBinary(*llvm::cast<ast::Binary>(&node));
+  case Expr::Kind::BoolOp:
+    return evalBoolOp(*llvm::cast<ast::BoolOp>(&node));
+  case Expr::Kind::Compare:
+    return evalCompare(*llvm::cast<ast::Compare>(&node));
+  case Expr::Kind::Call:
+    return evalCall(*llvm::cast<ast::Call>(&node));
+  case Expr::Kind::Attribute: {
+    auto *access = llvm::cast<ast::Attribute>(&node);
+    return attribute(expr(*access->value), access->attr, access->attrSpan);
+  }
+  case Expr::Kind::Subscript: {
+    auto *access = llvm::cast<ast::Subscript>(&node);
+    Value value = expr(*access->value);
+    return subscript(value, expr(*access->index), node.span);
+  }
+  case Expr::Kind::Slice:
+    return evalSlice(*llvm::cast<ast::Slice>(&node));
+  case Expr::Kind::Tuple:
+    return evalElements(llvm::cast<ast::Tuple>(&node)->elements);
+  case Expr::Kind::List:
+    return evalElements(llvm::cast<ast::List>(&node)->elements);
+  case Expr::Kind::IfExp:
+    return ternary(*llvm::cast<ast::IfExp>(&node));
+  case Expr::Kind::Comprehension:
+    return evalComprehension(*llvm::cast<ast::Comprehension>(&node));
+  case Expr::Kind::Starred:
+    return error(node.span, "`*` is supported in call arguments only", ErrorKind::Unsupported);
+  case Expr::Kind::Lambda:
+    return error(node.span, "`lambda` is not supported in a kernel", ErrorKind::Unsupported);
+  case Expr::Kind::Unsupported:
+    return error(node.span,
+                 llvm::cast<ast::UnsupportedExpr>(&node)->construct +
+                     " is not supported in a kernel",
+                 ErrorKind::Unsupported);
+  }
+  llvm_unreachable("every kind of expression is above");
+}
+
+Value Emitter::evalName(const ast::Name &name) { return lookUp(name.id, name.span); }
+
+Value Emitter::evalConstant(const ast::Constant &constant) {
+  struct Visitor {
+    Value operator()(ast::NoneValue) const { return None(); }
+    Value operator()(bool flag) const { return flag; }
+    Value operator()(int64_t integer) const { return BigInt(integer); }
+    Value operator()(uint64_t integer) const { return BigInt(integer); }
+    Value operator()(double real) const { return real; }
+    Value operator()(const std::string &text) const { return text; }
+    Value operator()(ast::EllipsisValue) const { return ClassValue{"ellipsis"}; }
+  };
+  return std::visit(Visitor(), constant.value);
+}
+
+Value Emitter::evalFString(const ast::FString &fstring) {
+  std::string text;
+  for (const ast::FStringPart &part : fstring.parts) {
+    if (!part.value) {
+      text += part.literal;
+      continue;
+    }
+    Value value = expr(*part.value);
+    std::optional<Value> known = knownValue(value);
+    if (!known)
+      return value.failed() ? value
+                            : error(part.value->span, "an f-string takes compile-time values, got " +
+                                                          kindText(value));
+    if (part.formatSpec)
+      return error(part.formatSpec->span, "a format specification is not supported in a kernel",
+                   ErrorKind::Unsupported);
+    text += constantText(*known, part.conversion == 'r' || part.conversion == 'a');
+  }
+  return text;
+}
+
+/// `acc + dot(a, b)`: the product accumulates onto the other operand instead of onto zeros.
+static bool accumulates(const Value &sum, const Value &product) {
+  auto *acc = sum.dynAs<Runtime>();
+  auto *result = product.dynAs<Runtime>();
+  if (!acc || !result || acc->type != result->type)
+    return false;
+  auto dot = result->ir.getDefiningOp<DotOp>();
+  if (!dot || !result->ir.use_empty())
+    return false;
+  auto zeros = dot.getAcc().getDefiningOp<SplatOp>();
+  auto constant = zeros ? zeros.getSrc().getDefiningOp<mlir::arith::ConstantOp>() : nullptr;
+  if (!constant)
+    return false;
+  if (auto real = mlir::dyn_cast<mlir::FloatAttr>(constant.getValue()))
+    return real.getValue().isZero();
+  return mlir::cast<mlir::IntegerAttr>(constant.getValue()).getValue().isZero();
+}
+
+Value Emitter::addOrAccumulate(const Value &lhs, const Value &rhs, const ast::Expr &lhsExpr,
+                               const ast::Expr &rhsExpr, SourceSpan span) {
+  bool onRight = llvm::isa<ast::Call>(rhsExpr) && accumulates(lhs, rhs);
+  bool onLeft = !onRight && llvm::isa<ast::Call>(lhsExpr) && accumulates(rhs, lhs);
+  if (!onRight && !onLeft)
+    return binary(ast::BinaryOp::Add, lhs, rhs, span);
+  const Runtime &product = (onRight ? rhs : lhs).as<Runtime>();
+  const Runtime &sum = (onRight ? lhs : rhs).as<Runtime>();
+  auto dot = product.ir.getDefiningOp<DotOp>();
+  auto zeros = dot.getAcc().getDefiningOp<SplatOp>();
+  dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+  dot.getAccMutable().assign(sum.ir);
+  if (zeros->use_empty())
+    zeros->erase();
+  return product;
+}
+
+Value Emitter::evalBinary(const ast::Binary &node) {
+  Value lhs = expr(*node.lhs);
+  Value rhs = expr(*node.rhs);
+  if (node.op == ast::BinaryOp::Add)
+    return addOrAccumulate(lhs, rhs, *node.lhs, *node.rhs, node.span);
+  return binary(node.op, lhs, rhs, node.span);
+}
+
+Value Emitter::evalBoolOp(const ast::BoolOp &node) {
+  Value result = expr(*node.operands[0]);
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    if (result.failed())
+      return result;
+    if (std::optional<bool> truth = knownTruth(result)) {
+      if (*truth != node.isAnd)
+        return result;
+      result = expr(*node.operands[i]);
+      continue;
+    }
+    Value next = expr(*node.operands[i]);
+    if (next.failed())
+      return next;
+    result = logical(node.isAnd, result, next, node.span);
+  }
+  return result;
+}
+
+Value Emitter::evalCompare(const ast::Compare &node) {
+  Value lhs = expr(*node.first), result;
+  for (size_t i = 0; i < node.ops.size(); ++i) {
+    Value rhs = expr(*node.rest[i]);
+    Value part = compare(node.ops[i], lhs, rhs, node.span);
+    if (part.failed())
+      return part;
+    if (i == 0)
+      result = part;
+    else if (auto truth = constantTruth(result))
+      result = *truth ? part : result;
+    else
+      result = logical(true, result, part, node.span);
+    lhs = rhs;
+  }
+  return result;
+}
+
+Value Emitter::evalSlice(const ast::Slice &node) {
+  auto part = [&](const ast::ExprPtr &bound) {
+    return bound ? std::make_shared<const Value>(expr(*bound)) : nullptr;
+  };
+  return SliceValue{part(node.lower), part(node.upper), part(node.step)};
+}
+
+Value Emitter::evalElements(llvm::ArrayRef<ast::ExprPtr> elements) {
+  std::vector<Value> values;
+  bool failed = false;
+  for (const ast::ExprPtr &element : elements) {
+    if (auto *starred = dyn_cast<ast::Starred>(element.get())) {
+      Value inner = expr(*starred->value);
+      if (inner.isTuple())
+        values.insert(values.end(), inner.elements().begin(), inner.elements().end());
+      else
+        failed |= inner.failed() ||
+                  error(starred->span, "`*` takes a tuple, got " + kindText(inner)).failed();
+      continue;
+    }
+    values.push_back(expr(*element));
+    failed |= values.back().failed();
+  }
+  return failed ? Value(Failed()) : Value::tuple(std::move(values));
+}
+
+Value Emitter::evalComprehension(const ast::Comprehension &node) {
+  if (node.isGenerator || node.clauses.size() != 1)
+    return error(node.span,
+                 node.isGenerator ? "a generator expression is not supported in a kernel"
+                                  : "a list comprehension may have one `for`",
+                 ErrorKind::Unsupported);
+  const ast::CompFor &clause = node.clauses[0];
+  Value items = expr(*clause.iter);
+  if (!items.isTuple())
+    return items.failed() ? items
+                          : error(clause.iter->span, "a list comprehension runs over a tuple, got " +
+                                                         kindText(items));
+  Variables saved = frame->variables;
+  std::vector<Value> results;
+  bool failed = false;
+  for (const Value &item : items.elements()) {
+    assign(*clause.target, item);
+    bool keep = true;
+    for (const ast::ExprPtr &condition : clause.conditions)
+      keep = keep && needBool(expr(*condition), condition->span, "the condition").value_or(false);
+    if (!keep)
+      continue;
+    results.push_back(expr(*node.element));
+    failed |= results.back().failed();
+  }
+  frame->variables = std::move(saved);
+  return failed ? Value(Failed()) : Value::tuple(std::move(results));
+}
+
+namespace {
+/// The elements of `items` that a slice with constant bounds selects.
+std::vector<Value> sliced(const std::vector<Value> &items, std::optional<BigInt> lower,
+                          std::optional<BigInt> upper, BigInt step) {
+  BigInt size = items.size();
+  auto clampTo = [&](BigInt bound) {
+    bound = bound < 0 ? bound + size : bound;
+    BigInt low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+    return std::min(std::max(bound, low), high);
+  };
+  BigInt start = lower ? clampTo(*lower) : step > 0 ? 0 : size - 1;
+  BigInt stop = upper ? clampTo(*upper) : step > 0 ? size : -1;
+  std::vector<Value> result;
+  for (BigInt i = start; step > 0 ? i < stop : i > stop; i += step)
+    result.push_back(items[size_t(i)]);
+  return result;
+}
+} // namespace
+
+static Value subscriptTuple(Emitter &e, const Value &tuple, const Value &index, SourceSpan span) {
+  const auto &items = tuple.elements();
+  if (auto *slice = index.dynAs<SliceValue>()) {
+    auto bound = [&](const std::shared_ptr<const Value> &v) -> std::optional<BigInt> {
+      return v ? e.needInt(*v, span, "a slice's bound") : std::nullopt;
+    };
+    BigInt step = bound(slice->step).value_or(1);
+    if (step == 0)
+      return e.error(span, "a slice's step is 0");
+    return Value::tuple(sliced(items, bound(slice->lower), bound(slice->upper), step));
+  }
+  std::optional<BigInt> position = e.needInt(index, span, "a tuple's index");
+  if (!position)
+    return Failed();
+  BigInt size = items.size(), normal = *position < 0 ? *position + size : *position;
+  if (normal < 0 || normal >= size)
+    return e.error(span, "index " + bigIntText(*position) + " is out of the range of a tuple of " +
+                             std::to_string(items.size()));
+  return items[size_t(normal)];
+}
+
+Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span) {
+  if (value.failed() || index.failed())
+    return Failed();
+  if (value.isTuple())
+    return subscriptTuple(*this, value, index, span);
+  auto *tile = value.dynAs<Runtime>();
+  if (!tile)
+    return error(span, "a " + kindText(value) + " cannot be indexed");
+  llvm::SmallVector<Value> parts;
+  if (index.isTuple())
+    parts.append(index.elements().begin(), index.elements().end());
+  else
+    parts.push_back(index);
+  size_t kept = llvm::count_if(parts, [](const Value &part) { return part.is<SliceValue>(); });
+  if (kept > tile->type.rank())
+    return error(span, "too many indices for `" + tile->type.name() + "`");
+  Value result = value;
+  for (auto [axis, part] : llvm::enumerate(parts)) {
+    auto *slice = part.dynAs<SliceValue>();
+    if (part.isNone())
+      result = expandDims(result.as<Runtime>(), int64_t(axis));
+    else if (!slice || slice->lower || slice->upper || slice->step)
+      return error(span, "a tile is indexed with `None` and `:` only", ErrorKind::Unsupported);
+  }
+  return result;
+}

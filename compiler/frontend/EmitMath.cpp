@@ -1,0 +1,164 @@
+//===- EmitMath.cpp - element-wise functions --------------------------------------------===//
+// Needs: fp32 or fp64 operands where a function is not exact on narrower floats.
+// Gives: operations of the arith, math and tile dialects, one a call.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <llvm/ADT/StringMap.h>
+
+using namespace pantile;
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+using llvm::StringRef;
+
+namespace {
+using UnaryBuilder = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Value);
+
+template <typename Op> mlir::Value build(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x) {
+  return Op::create(b, loc, x);
+}
+
+UnaryBuilder floatFunction(StringRef name) {
+  static const llvm::StringMap<UnaryBuilder> functions = {
+      {"exp", build<math::ExpOp>},     {"exp2", build<math::Exp2Op>},
+      {"log", build<math::LogOp>},     {"log2", build<math::Log2Op>},
+      {"sin", build<math::SinOp>},     {"cos", build<math::CosOp>},
+      {"sqrt", build<math::SqrtOp>},   {"rsqrt", build<math::RsqrtOp>},
+      {"erf", build<math::ErfOp>},     {"floor", build<math::FloorOp>},
+      {"ceil", build<math::CeilOp>},   {"tanh", build<math::TanhOp>},
+      {"tan", build<math::TanOp>},     {"asin", build<math::AsinOp>},
+      {"acos", build<math::AcosOp>},   {"atan", build<math::AtanOp>},
+      {"sinh", build<math::SinhOp>},   {"cosh", build<math::CoshOp>},
+      {"expm1", build<math::ExpM1Op>}, {"log1p", build<math::Log1pOp>},
+      {"log10", build<math::Log10Op>}, {"cbrt", build<math::CbrtOp>},
+      {"round", build<math::RoundOp>}, {"rint", build<math::RoundEvenOp>},
+      {"nearbyint", build<math::RoundEvenOp>}, {"trunc", build<math::TruncOp>},
+      {"erfc", build<math::ErfcOp>}};
+  return functions.lookup(name);
+}
+
+std::optional<Runtime> needWideFloat(Emitter &e, const BoundCall &call, StringRef name) {
+  auto value = e.runtime(call[name], call.at(name));
+  if (!value)
+    return std::nullopt;
+  DType dtype = value->type.element;
+  if (dtype != DType(Scalar::F32) && dtype != DType(Scalar::F64)) {
+    e.error(call.at(name), "`" + call.row->name + "` takes fp32 or fp64, got `" +
+                               value->type.name() + "`");
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// Both operands of a call in one float type.
+std::optional<Emitter::Pair> needFloats(Emitter &e, const BoundCall &call) {
+  auto both = e.promoted(call["x"], call["y"], call.span, false, "`" + call.row->name + "`");
+  if (both && !both->first.type.element.isFloat()) {
+    e.error(call.span, "`" + call.row->name + "` takes floats, got `" + both->first.type.name() + "`");
+    return std::nullopt;
+  }
+  return both;
+}
+} // namespace
+
+Value pantile::emitFloatMath(Emitter &e, const BoundCall &call) {
+  auto x = needWideFloat(e, call, "x");
+  if (!x)
+    return Failed();
+  return Runtime{floatFunction(call.row->name)(e.b, e.loc(), x->ir), x->type};
+}
+
+Value pantile::emitAbs(Emitter &e, const BoundCall &call) {
+  const Value &input = call["x"];
+  if (input.is<double>())
+    return std::abs(input.as<double>());
+  if (auto integer = constantInt(input))
+    return *integer < 0 ? -*integer : *integer;
+  auto x = e.runtime(input, call.at("x"));
+  if (!x)
+    return Failed();
+  DType dtype = x->type.element;
+  if (dtype.isFloat())
+    return Runtime{math::AbsFOp::create(e.b, e.loc(), x->ir), x->type};
+  if (dtype.isSigned())
+    return Runtime{math::AbsIOp::create(e.b, e.loc(), x->ir), x->type};
+  return dtype.isInt() ? Value(*x) : e.error(call.at("x"), "`abs` takes no " + kindText(*x));
+}
+
+Value pantile::emitSqrtRn(Emitter &e, const BoundCall &call) {
+  auto x = needWideFloat(e, call, "x");
+  if (!x)
+    return Failed();
+  return Runtime{PreciseSqrtOp::create(e.b, e.loc(), x->ir.getType(), x->ir), x->type};
+}
+
+Value pantile::emitDivRn(Emitter &e, const BoundCall &call) {
+  auto both = needFloats(e, call);
+  if (!both)
+    return Failed();
+  const auto &[x, y] = *both;
+  return Runtime{PreciseDivOp::create(e.b, e.loc(), x.ir.getType(), x.ir, y.ir), x.type};
+}
+
+Value pantile::emitFdiv(Emitter &e, const BoundCall &call) {
+  auto precise = e.needBool(call["ieee_rounding"], call.at("ieee_rounding"), "`ieee_rounding`");
+  auto both = needFloats(e, call);
+  if (!both || !precise)
+    return Failed();
+  if (*precise)
+    return emitDivRn(e, call);
+  return Runtime{arith::DivFOp::create(e.b, e.loc(), both->first.ir, both->second.ir),
+                 both->first.type};
+}
+
+Value pantile::emitFma(Emitter &e, const BoundCall &call) {
+  auto xy = needFloats(e, call);
+  auto xz = xy ? e.promoted(xy->first, call["z"], call.span, false, "`fma`") : std::nullopt;
+  auto yz = xz ? e.promoted(xy->second, xz->second, call.span, false, "`fma`") : std::nullopt;
+  auto x = yz ? e.promoted(xz->first, yz->second, call.span, false, "`fma`") : std::nullopt;
+  if (!x)
+    return Failed();
+  return Runtime{math::FmaOp::create(e.b, e.loc(), x->first.ir, yz->first.ir, x->second.ir),
+                 x->first.type};
+}
+
+Value pantile::emitUmulhi(Emitter &e, const BoundCall &call) {
+  auto both = e.promoted(call["x"], call["y"], call.span, false, "`umulhi`");
+  if (!both)
+    return Failed();
+  const auto &[x, y] = *both;
+  if (!x.type.element.isInt() || x.type.element.bits() < 32)
+    return e.error(call.span, "`umulhi` takes integers of 32 or 64 bits, got `" + x.type.name() + "`");
+  return Runtime{MulHiUOp::create(e.b, e.loc(), x.ir.getType(), x.ir, y.ir), x.type};
+}
+
+Value pantile::emitWhere(Emitter &e, const BoundCall &call) {
+  return e.select(call["condition"], call["x"], call["y"], call.span);
+}
+
+Value pantile::emitBinaryCall(Emitter &e, const BoundCall &call) {
+  const std::string &name = call.row->name;
+  ast::BinaryOp op = name == "add"   ? ast::BinaryOp::Add
+                     : name == "sub" ? ast::BinaryOp::Sub
+                                     : ast::BinaryOp::Mul;
+  return e.binary(op, call["x"], call["y"], call.span);
+}
+
+Value pantile::emitLogical(Emitter &e, const BoundCall &call) {
+  return e.logical(call.row->name == "logical_and", call["x"], call["y"], call.span);
+}
+
+Value pantile::emitMinMax(Emitter &e, const BoundCall &call) {
+  auto propagate = e.needBool(call["propagate_nan"], call.at("propagate_nan"), "`propagate_nan`");
+  if (!propagate)
+    return Failed();
+  return e.minMax(call.row->name == "maximum", call["x"], call["y"], call.span, *propagate);
+}
+
+Value pantile::emitClamp(Emitter &e, const BoundCall &call) {
+  auto propagate = e.needBool(call["propagate_nan"], call.at("propagate_nan"), "`propagate_nan`");
+  if (!propagate)
+    return Failed();
+  Value raised = e.minMax(true, call["x"], call["min"], call.span, *propagate);
+  return raised.failed() ? raised : e.minMax(false, raised, call["max"], call.span, *propagate);
+}

@@ -1,0 +1,170 @@
+//===- EmitMemory.cpp - loads and stores ------------------------------------------------===//
+// Needs: a scalar pointer or a tile of pointers.
+// Gives: tile.load and tile.store with mask and other in the shape of the pointers.
+// How:   a bool lives in a byte: it is loaded and stored as i8. A load without `other` has no
+//        such operand, and gives 0 where the mask is false.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include <llvm/ADT/StringSwitch.h>
+
+using namespace pantile;
+
+namespace {
+std::optional<Runtime> needPointer(Emitter &e, const Value &value, SourceSpan span,
+                                   const std::string &what) {
+  auto *runtime = value.dynAs<Runtime>();
+  if (runtime && runtime->type.element.isPointer())
+    return *runtime;
+  if (!value.failed())
+    e.error(span, what + " needs a pointer, got " +
+                      (value.isNone() ? "`None`" : runtime ? kindText(value)
+                                                           : "a " + kindText(value)));
+  return std::nullopt;
+}
+
+std::optional<CacheModifier> cacheOf(Emitter &e, const BoundCall &call, bool isLoad) {
+  auto name = e.needString(call["cache_modifier"], call.at("cache_modifier"), "`cache_modifier`");
+  if (!name)
+    return std::nullopt;
+  auto common = llvm::StringSwitch<std::optional<CacheModifier>>(*name)
+                    .Case("", CacheModifier::None)
+                    .Case(".cg", CacheModifier::Cg)
+                    .Case(".cs", CacheModifier::Cs)
+                    .Default(std::nullopt);
+  if (common)
+    return common;
+  auto result = isLoad ? llvm::StringSwitch<std::optional<CacheModifier>>(*name)
+                             .Case(".ca", CacheModifier::Ca)
+                             .Case(".cv", CacheModifier::Cv)
+                             .Default(std::nullopt)
+                       : llvm::StringSwitch<std::optional<CacheModifier>>(*name)
+                             .Case(".wb", CacheModifier::Wb)
+                             .Case(".wt", CacheModifier::Wt)
+                             .Default(std::nullopt);
+  if (!result)
+    e.error(call.at("cache_modifier"), "unknown cache modifier \"" + *name + "\"");
+  return result;
+}
+
+std::optional<EvictionPolicy> evictionOf(Emitter &e, const BoundCall &call) {
+  SourceSpan at = call.at("eviction_policy");
+  auto name = e.needString(call["eviction_policy"], at, "`eviction_policy`");
+  if (!name)
+    return std::nullopt;
+  auto result = llvm::StringSwitch<std::optional<EvictionPolicy>>(*name)
+                    .Cases({"", "evict_normal"}, EvictionPolicy::Normal)
+                    .Case("evict_first", EvictionPolicy::First)
+                    .Case("evict_last", EvictionPolicy::Last)
+                    .Default(std::nullopt);
+  if (!result)
+    e.error(at, "unknown eviction policy \"" + *name + "\"");
+  return result;
+}
+
+/// `boundary_check` and `padding_option` belong to block pointers.
+bool refuseBlockPointers(Emitter &e, const BoundCall &call) {
+  const Value &check = call["boundary_check"];
+  bool isEmpty = check.isNone() || (check.isTuple() && check.elements().empty());
+  if (!isEmpty)
+    e.error(call.at("boundary_check"), "`boundary_check` is for block pointers only");
+  return isEmpty;
+}
+
+/// `mask` as int1 in `shape`; nothing for None.
+struct Mask {
+  bool isValid = false;
+  mlir::Value ir;
+};
+Mask maskIn(Emitter &e, const Value &mask, SourceSpan span, const Shape &shape) {
+  if (mask.isNone())
+    return {true, {}};
+  auto flag = e.toBool(mask, span);
+  return flag ? Mask{true, e.broadcastTo(*flag, shape).ir} : Mask();
+}
+
+std::optional<Shape> commonShape(Emitter &e, const Runtime &pointer, const Value &other,
+                                 SourceSpan span, const char *what) {
+  auto *tile = other.dynAs<Runtime>();
+  if (!tile)
+    return pointer.type.shape;
+  auto shape = broadcastShapes(pointer.type.shape, tile->type.shape);
+  if (!shape)
+    e.error(span, std::string("cannot broadcast the ") + what + " `" + tile->type.name() +
+                      "` to the pointers `" + pointer.type.name() + "`");
+  return shape;
+}
+
+/// The element type in memory: a bool takes a byte.
+DType storageType(DType pointee) { return pointee.isBool() ? DType(Scalar::I8) : pointee; }
+} // namespace
+
+Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
+  auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`load`");
+  auto cache = cacheOf(e, call, true);
+  auto eviction = evictionOf(e, call);
+  auto isVolatile = e.needBool(call["volatile"], call.at("volatile"), "`volatile`");
+  if (!pointer || !cache || !eviction || !isVolatile || !refuseBlockPointers(e, call))
+    return Failed();
+  const Value &mask = call["mask"], &other = call["other"];
+  if (mask.isNone() && !other.isNone())
+    return e.error(call.at("other"), "`other` has no meaning without `mask`");
+  for (auto [value, name] : {std::pair{&mask, "mask"}, {&other, "other"}}) {
+    auto shape = commonShape(e, *pointer, *value, call.at(name), name);
+    if (!shape)
+      return Failed();
+    pointer = e.broadcastTo(*pointer, *shape);
+  }
+  DType pointee = pointer->type.element.pointee(), stored = storageType(pointee);
+  Mask flags = maskIn(e, mask, call.at("mask"), pointer->type.shape);
+  if (!flags.isValid)
+    return Failed();
+  mlir::Value otherIr;
+  if (!other.isNone()) {
+    auto value = e.runtime(other, call.at("other"),
+                           other.isNumber() ? std::optional(pointee) : std::nullopt);
+    auto cast = value ? e.cast(*value, pointee, call.at("other")) : std::nullopt;
+    auto inMemory = cast ? e.cast(*cast, stored, call.at("other")) : std::nullopt;
+    if (!inMemory)
+      return Failed();
+    otherIr = e.broadcastTo(*inMemory, pointer->type.shape).ir;
+  }
+  Type type = pointer->type.withElement(stored);
+  Runtime loaded{LoadOp::create(e.b, e.loc(), e.irType(type), pointer->ir, flags.ir, otherIr, *cache,
+                                *eviction, *isVolatile),
+                 type};
+  return *e.cast(loaded, pointee, call.span);
+}
+
+Value pantile::emitStore(Emitter &e, const BoundCall &call) {
+  auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`store`");
+  auto cache = cacheOf(e, call, false);
+  auto eviction = evictionOf(e, call);
+  if (!pointer || !cache || !eviction || !refuseBlockPointers(e, call))
+    return Failed();
+  DType element = pointer->type.element, pointee = element.pointee();
+  if (element.isConst)
+    return e.error(call.at("pointer"), "cannot store through a pointer to const");
+  const Value &input = call["value"];
+  SourceSpan at = call.at("value");
+  auto value = e.runtime(input, at, input.isNumber() ? std::optional(pointee) : std::nullopt);
+  auto cast = value ? e.cast(*value, pointee, at) : std::nullopt;
+  auto inMemory = cast ? e.cast(*cast, storageType(pointee), at) : std::nullopt;
+  if (!inMemory)
+    return Failed();
+  for (auto [operand, name] : {std::pair{&input, "value"}, {&call["mask"], "mask"}}) {
+    auto shape = commonShape(e, *pointer, *operand, call.at(name), name);
+    if (!shape)
+      return Failed();
+    if (*shape != pointer->type.shape)
+      return e.error(call.at(name), std::string("the ") + name + " `" +
+                                        operand->as<Runtime>().type.name() +
+                                        "` does not broadcast to the pointers `" +
+                                        pointer->type.name() + "`");
+  }
+  Mask flags = maskIn(e, call["mask"], call.at("mask"), pointer->type.shape);
+  if (!flags.isValid)
+    return Failed();
+  StoreOp::create(e.b, e.loc(), pointer->ir, e.broadcastTo(*inMemory, pointer->type.shape).ir,
+                  flags.ir, *cache, *eviction);
+  return None();
+}

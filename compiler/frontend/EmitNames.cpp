@@ -1,0 +1,261 @@
+//===- EmitNames.cpp - what names and attributes mean -----------------------------------===//
+// Gives: look-up of a name (local variable, global of the snapshot, Python's own), of a name
+//        of the language, and of attributes of values and types.
+// How:   all spellings of a language name come down to `tl.NAME`: the math, core and
+//        libdevice modules hold the same operations.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include "frontend/Stdlib.h"
+#include <cmath>
+#include <llvm/ADT/StringSwitch.h>
+#include <limits>
+
+using namespace pantile;
+using llvm::StringRef;
+
+namespace {
+const char *const languageModules[] = {"tl.math.", "tl.core.",  "tl.standard.",        "tl.random.",
+                                       "tl.extra.libdevice.",   "tl.extra.cuda.libdevice.",
+                                       "tl.libdevice.",         "libdevice.",
+                                       "triton.language.",      "pantile.language.",
+                                       "tl."};
+
+/// "tl.math.exp" -> "exp"; nothing for a name outside the language's modules.
+std::optional<StringRef> languageLeaf(StringRef name) {
+  for (const char *module : languageModules)
+    if (name.consume_front(module))
+      return name;
+  if (!name.contains('.'))
+    return name;
+  return std::nullopt;
+}
+
+bool isModuleName(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"tl.math", "tl.core", "tl.standard", "tl.random", "tl.extra"}, true)
+      .Cases({"tl.extra.libdevice", "tl.extra.cuda", "tl.extra.cuda.libdevice"}, true)
+      .Cases({"triton.language", "triton.language.extra", "tl.libdevice"}, true)
+      .Default(false);
+}
+
+std::optional<Value> hostConstant(StringRef name) {
+  return llvm::StringSwitch<std::optional<Value>>(name)
+      .Case("math.pi", Value(M_PI))
+      .Case("math.e", Value(M_E))
+      .Case("math.tau", Value(2 * M_PI))
+      .Case("math.inf", Value(std::numeric_limits<double>::infinity()))
+      .Case("math.nan", Value(std::numeric_limits<double>::quiet_NaN()))
+      .Default(std::nullopt);
+}
+
+bool isClassName(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"constexpr", "tensor", "dtype", "tuple", "const", "slice"}, true)
+      .Default(false);
+}
+
+std::optional<DType> dtypeOfLanguage(StringRef name) {
+  bool looksRight = name.starts_with("int") || name.starts_with("uint") ||
+                    name.starts_with("float") || name == "bfloat16" || name == "void";
+  return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
+}
+} // namespace
+
+Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
+  StringRef moduleName = name;
+  if (moduleName.consume_back(".") || isModuleName(name)) {
+    std::string prefix = moduleName == "triton.language" || moduleName == "pantile.language"
+                             ? "tl."
+                             : moduleName.str() + ".";
+    return ModuleValue{prefix};
+  }
+  if (auto constant = hostConstant(name))
+    return *constant;
+  for (StringRef host : {"math.", "triton.", "pantile."}) {
+    StringRef leaf = name;
+    if (!leaf.consume_front(host) || leaf.contains('.'))
+      continue;
+    if (const BuiltinRow *row = findBuiltin("host", leaf))
+      return BuiltinValue{row};
+    if (host != "math." && leaf == "cdiv")
+      return BuiltinValue{findBuiltin("tl", leaf)};
+  }
+  std::optional<StringRef> leaf = languageLeaf(name);
+  if (leaf) {
+    if (leaf->consume_front("PropagateNan"))
+      return leaf->empty() ? Value(ModuleValue{"tl.PropagateNan."}) : Value(*leaf == ".ALL");
+    if (auto dtype = dtypeOfLanguage(*leaf))
+      return *dtype;
+    if (isClassName(*leaf))
+      return ClassValue{leaf->str()};
+    const BuiltinRow *row = findBuiltin("tl", *leaf);
+    if (!row && name.contains("libdevice"))
+      row = findBuiltin("libdevice", *leaf);
+    if (row)
+      return BuiltinValue{row};
+  }
+  if (quiet)
+    return Failed();
+  if (leaf && isKnownLater(*leaf))
+    return error(span, "`tl." + leaf->str() + "` is not supported yet", ErrorKind::Unsupported);
+  std::string shown = name.contains('.') ? name.str() : "tl." + name.str();
+  std::string near = leaf ? nearestBuiltin("tl", *leaf) : "";
+  return error(span, "there is no `" + shown + "` in the language" +
+                         (near.empty() ? "" : "; did you mean `tl." + near + "`?"));
+}
+
+Value Emitter::resolveSnapshot(const Value &value, SourceSpan span) {
+  if (auto *module = value.dynAs<ModuleValue>())
+    return languageName(module->prefix, span);
+  if (!value.isTuple())
+    return value;
+  std::vector<Value> elements;
+  for (const Value &element : value.elements())
+    elements.push_back(resolveSnapshot(element, span));
+  return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+}
+
+namespace {
+std::string nearestVariable(const Variables &variables, StringRef name) {
+  std::string best;
+  unsigned bestDistance = name.size() > 4 ? 3 : 2;
+  for (const auto &[known, variable] : variables) {
+    unsigned distance = name.edit_distance(known);
+    if (distance < bestDistance) {
+      best = known.str();
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+bool isPythonClass(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"int", "float", "bool", "str", "tuple", "list"}, true)
+      .Default(false);
+}
+} // namespace
+
+Value Emitter::lookUp(StringRef name, SourceSpan span) {
+  auto local = frame->variables.find(name);
+  if (local != frame->variables.end()) {
+    auto *defect = local->second.value.dynAs<std::shared_ptr<const DefectValue>>();
+    return defect ? error(span, (*defect)->message, ErrorKind::Type, (*defect)->notes)
+                  : local->second.value;
+  }
+  const auto &globals = frame->function->source->globals;
+  if (auto found = globals.find(name.str()); found != globals.end()) {
+    Value value = resolveSnapshot(fromSnapshot(found->second), span);
+    if (auto *opaque = value.dynAs<OpaqueValue>())
+      return error(span, "`" + name.str() + "` is " + opaque->description +
+                             ", which a kernel cannot use");
+    return value;
+  }
+  if (frame->function->inLibrary) {
+    if (const BuiltinRow *row = findBuiltin("lib", name))
+      return BuiltinValue{row};
+    if (name == "tl" || name == "math")
+      return ModuleValue{name.str() + "."};
+    if (auto index = findLibraryFunction(name))
+      return FunctionValue{*index, true};
+  }
+  if (const BuiltinRow *row = findBuiltin("py", name))
+    return BuiltinValue{row};
+  if (isPythonClass(name))
+    return ClassValue{name == "list" ? "tuple" : name.str()};
+  std::string near = nearestVariable(frame->variables, name);
+  return error(span, "`" + name.str() + "` is not defined" +
+                         (near.empty() ? "" : "; did you mean `" + near + "`?"));
+}
+
+Value Emitter::runtimeAttribute(const Runtime &value, StringRef name) {
+  const Type &type = value.type;
+  if (name == "dtype")
+    return type.element;
+  if (name == "type")
+    return type.isTile() ? Value(TypeValue{type}) : Value(type.element);
+  if (name == "numel")
+    return BigInt(type.count());
+  if (name == "shape") {
+    std::vector<Value> sizes;
+    for (int64_t size : type.shape)
+      sizes.push_back(BigInt(size));
+    return Value::tuple(std::move(sizes));
+  }
+  if (name == "T" && type.rank() == 2)
+    return transpose(value, {1, 0});
+  const BuiltinRow *row = findBuiltin("tl", name);
+  if (row && row->isMethod)
+    return MethodValue{std::make_shared<Value>(value), name.str()};
+  return Failed();
+}
+
+Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
+  if (name == "scalar")
+    return dtype;
+  if (name == "element_ty" && dtype.isPointer())
+    return dtype.pointee();
+  if (name == "name")
+    return dtype.name();
+  if (name == "primitive_bitwidth" || name == "int_bitwidth")
+    return BigInt(dtype.bits());
+  if (name == "itemsize")
+    return BigInt((dtype.bits() + 7) / 8);
+  if (name.starts_with("is_") || name == "to_int" || name == "to_ir")
+    return MethodValue{std::make_shared<Value>(dtype), name.str()};
+  return Failed();
+}
+
+namespace {
+/// `x.type` of a tile: its shape, and else what its element type has.
+std::optional<Value> tileTypeAttribute(const Type &type, StringRef name) {
+  if (name == "element_ty" || name == "scalar")
+    return Value(type.element);
+  if (name == "numel")
+    return Value(BigInt(type.count()));
+  if (name == "shape") {
+    std::vector<Value> sizes;
+    for (int64_t size : type.shape)
+      sizes.push_back(BigInt(size));
+    return Value::tuple(std::move(sizes));
+  }
+  if (name == "is_block" || name == "is_ptr")
+    return Value(MethodValue{std::make_shared<Value>(TypeValue{type}), name.str()});
+  return std::nullopt;
+}
+
+std::optional<Value> fieldOf(const TupleValue &tuple, StringRef name) {
+  for (size_t i = 0; i < tuple.fields.size(); ++i)
+    if (tuple.fields[i] == name)
+      return tuple.elements[i];
+  return std::nullopt;
+}
+} // namespace
+
+Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bool quiet) {
+  if (value.failed())
+    return value;
+  if (auto *module = value.dynAs<ModuleValue>())
+    return languageName(module->prefix + name.str(), span, quiet);
+  Value result;
+  if (auto *tile = value.dynAs<Runtime>()) {
+    result = runtimeAttribute(*tile, name);
+  } else if (auto *dtype = value.dynAs<DType>()) {
+    result = dtypeAttribute(*dtype, name);
+  } else if (auto *type = value.dynAs<TypeValue>()) {
+    auto found = tileTypeAttribute(type->type, name);
+    result = found ? *found : dtypeAttribute(type->type.element, name);
+  } else if (value.isTuple()) {
+    result = fieldOf(*value.as<TupleRef>(), name).value_or(Failed());
+  } else if (value.isNumber()) {
+    if (name == "value")
+      return value;
+    if (std::optional<Runtime> scalar = runtime(value, span))
+      result = runtimeAttribute(*scalar, name);
+  } else if (name == "value") {
+    return value;
+  }
+  if (result.failed() && !quiet)
+    return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`");
+  return result;
+}

@@ -1,0 +1,115 @@
+//===- EmitPython.cpp - Python's own functions, and host functions on constants ---------===//
+#include "frontend/Emitter.h"
+#include <cmath>
+#include <llvm/ADT/StringSwitch.h>
+
+using namespace pantile;
+using llvm::StringRef;
+
+Value pantile::emitPythonMinMax(Emitter &e, const BoundCall &call) {
+  bool isMax = call.row->name == "max";
+  const Value &star = call["args"];
+  bool isNested = star.elements().size() == 1 && star.elements()[0].isTuple();
+  const auto &items = isNested ? star.elements()[0].elements() : star.elements();
+  if (items.empty())
+    return e.error(call.span, "`" + call.row->name + "` needs an argument");
+  Value best = items[0];
+  for (const Value &item : llvm::drop_begin(items)) {
+    if (best.isNumber() && item.isNumber()) {
+      auto op = isMax ? ast::CompareOp::Gt : ast::CompareOp::Lt;
+      best = foldOrder(op, item, best).value_or(false) ? item : best;
+    } else {
+      best = e.minMax(isMax, best, item, call.span, false);
+    }
+    if (best.failed())
+      return best;
+  }
+  return best;
+}
+
+Value pantile::emitLen(Emitter &e, const BoundCall &call) {
+  const Value &object = call["obj"];
+  if (object.isTuple())
+    return BigInt(object.elements().size());
+  if (auto *text = object.dynAs<std::string>())
+    return BigInt(text->size());
+  if (auto *tile = object.dynAs<Runtime>(); tile && tile->type.isTile())
+    return BigInt(tile->type.shape[0]);
+  return e.error(call.span, "a " + kindText(object) + " has no length");
+}
+
+namespace {
+bool isInstance(const Value &object, StringRef name) {
+  if (name == "tensor")
+    return object.isRuntime();
+  if (name == "constexpr")
+    return !object.isRuntime();
+  if (name == "int")
+    return object.is<BigInt>() || object.is<bool>();
+  if (name == "float")
+    return object.is<double>();
+  if (name == "bool")
+    return object.is<bool>();
+  if (name == "str")
+    return object.is<std::string>();
+  if (name == "tuple")
+    return object.isTuple();
+  return name == "dtype" && object.is<DType>();
+}
+} // namespace
+
+Value pantile::emitIsInstance(Emitter &e, const BoundCall &call) {
+  const Value &classes = call["classes"];
+  std::vector<Value> list = classes.isTuple() ? classes.elements() : std::vector<Value>{classes};
+  bool result = false;
+  for (const Value &item : list) {
+    auto *type = item.dynAs<ClassValue>();
+    if (!type)
+      return e.error(call.at("classes"), "`isinstance` takes classes, got a " + kindText(item));
+    result |= isInstance(call["obj"], type->name);
+  }
+  return result;
+}
+
+Value pantile::emitGetAttr(Emitter &e, const BoundCall &call) {
+  auto name = e.needString(call["name"], call.at("name"), "the name of an attribute");
+  if (!name)
+    return Failed();
+  const auto &fallback = call["default"].elements();
+  Value found = e.attribute(call["obj"], *name, call.span, /*quiet=*/!fallback.empty());
+  return found.failed() && !fallback.empty() ? fallback[0] : found;
+}
+
+Value pantile::emitHasAttr(Emitter &e, const BoundCall &call) {
+  auto name = e.needString(call["name"], call.at("name"), "the name of an attribute");
+  if (!name)
+    return Failed();
+  return !e.attribute(call["obj"], *name, call.span, /*quiet=*/true).failed();
+}
+
+Value pantile::emitNextPowerOf2(Emitter &e, const BoundCall &call) {
+  auto number = e.needInt(call["n"], call.at("n"), "`n`");
+  if (!number)
+    return Failed();
+  BigInt power = 1;
+  while (power < *number)
+    power *= 2;
+  return power;
+}
+
+Value pantile::emitHostMath(Emitter &e, const BoundCall &call) {
+  auto known = e.knownValue(call["x"]);
+  auto x = known ? constantDouble(*known) : std::nullopt;
+  const std::string &name = call.row->name;
+  if (!x)
+    return e.error(call.at("x"), "`math." + name + "` takes a compile-time number, got " +
+                                     kindText(call["x"]) + "; `tl." + name +
+                                     "` takes run-time values");
+  if (name == "ceil" || name == "floor")
+    return BigInt(name == "ceil" ? std::ceil(*x) : std::floor(*x));
+  return llvm::StringSwitch<double>(name)
+      .Case("log2", std::log2(*x))
+      .Case("log", std::log(*x))
+      .Case("exp", std::exp(*x))
+      .Default(std::sqrt(*x));
+}

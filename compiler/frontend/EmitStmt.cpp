@@ -1,0 +1,179 @@
+//===- EmitStmt.cpp - statements without control flow, and blocks of statements ---------===//
+// Gives: emission of a block in order, with early returns, and of assignments.
+// How:   after an `if` that returned on some paths, the rest of the block goes under the
+//        flag that says it did not. An assigned number becomes a run-time scalar of its
+//        literal type, unless the assignment is annotated constexpr.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+using ast::Stmt;
+using llvm::StringRef;
+
+void Emitter::block(llvm::ArrayRef<ast::StmtPtr> stmts) {
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    llvm::ArrayRef<ast::StmtPtr> rest = stmts.drop_front(i + 1);
+    if (auto *branch = llvm::dyn_cast<ast::If>(stmts[i].get())) {
+      Place at(*this, branch->span);
+      if (ifStmt(*branch, rest))
+        return;
+    } else {
+      stmt(*stmts[i]);
+    }
+    if (frame->flow.flow == Flow::Returns)
+      return;
+    if (frame->flow.flow == Flow::Maybe && !rest.empty())
+      return guardedRest(rest);
+  }
+}
+
+void Emitter::stmt(const Stmt &node) {
+  Place at(*this, node.span);
+  switch (node.kind) {
+  case Stmt::Kind::Expr:
+    expr(*llvm::cast<ast::ExprStmt>(&node)->value);
+    return;
+  case Stmt::Kind::Assign: {
+    auto *assignment = llvm::cast<ast::Assign>(&node);
+    Value value = stored(expr(*assignment->value), assignment->value->span);
+    for (const ast::ExprPtr &target : assignment->targets)
+      assign(*target, value);
+    return;
+  }
+  case Stmt::Kind::AugAssign:
+    return augAssign(*llvm::cast<ast::AugAssign>(&node));
+  case Stmt::Kind::AnnAssign:
+    return annAssign(*llvm::cast<ast::AnnAssign>(&node));
+  case Stmt::Kind::For:
+    return forStmt(*llvm::cast<ast::For>(&node));
+  case Stmt::Kind::While:
+    return whileStmt(*llvm::cast<ast::While>(&node));
+  case Stmt::Kind::Return:
+    return returnStmt(*llvm::cast<ast::Return>(&node));
+  case Stmt::Kind::Assert:
+    return assertStmt(*llvm::cast<ast::Assert>(&node));
+  case Stmt::Kind::Pass:
+  case Stmt::Kind::If:
+    return;
+  case Stmt::Kind::With:
+  case Stmt::Kind::Break:
+  case Stmt::Kind::Continue: {
+    const char *word = node.kind == Stmt::Kind::With    ? "with"
+                       : node.kind == Stmt::Kind::Break ? "break"
+                                                        : "continue";
+    error(node.span, std::string("`") + word + "` is not supported in a kernel",
+          ErrorKind::Unsupported);
+    return;
+  }
+  case Stmt::Kind::FunctionDef:
+    error(llvm::cast<ast::FunctionDef>(&node)->nameSpan,
+          "a function inside a function is not supported in a kernel", ErrorKind::Unsupported);
+    return;
+  case Stmt::Kind::Unsupported:
+    error(node.span,
+          llvm::cast<ast::UnsupportedStmt>(&node)->construct + " is not supported in a kernel",
+          ErrorKind::Unsupported);
+    return;
+  }
+}
+
+Value Emitter::stored(const Value &value, SourceSpan span) {
+  if (value.isNumber()) {
+    std::optional<Runtime> scalar = runtime(value, span);
+    return scalar ? Value(*scalar) : Value(Failed());
+  }
+  if (!value.isTuple())
+    return value;
+  std::vector<Value> elements;
+  for (const Value &element : value.elements())
+    elements.push_back(stored(element, span));
+  return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+}
+
+void Emitter::assignName(StringRef name, Value value, SourceSpan span) {
+  frame->variables[name] = {std::move(value), span, nextVersion++};
+}
+
+namespace {
+const std::vector<ast::ExprPtr> *elementsOf(const ast::Expr &target) {
+  if (auto *tuple = llvm::dyn_cast<ast::Tuple>(&target))
+    return &tuple->elements;
+  if (auto *list = llvm::dyn_cast<ast::List>(&target))
+    return &list->elements;
+  return nullptr;
+}
+} // namespace
+
+void Emitter::assign(const ast::Expr &target, const Value &value) {
+  if (auto *name = llvm::dyn_cast<ast::Name>(&target))
+    return assignName(name->id, value, target.span);
+  const auto *targets = elementsOf(target);
+  if (!targets) {
+    error(target.span, "assignment to " +
+                           std::string(llvm::isa<ast::Subscript>(&target) ? "an index"
+                                                                          : "an attribute") +
+                           " is not supported in a kernel",
+          ErrorKind::Unsupported);
+    return;
+  }
+  bool matches = value.isTuple() && value.elements().size() == targets->size();
+  if (!matches && !value.failed())
+    error(target.span,
+          value.isTuple() ? "cannot unpack " + std::to_string(value.elements().size()) +
+                                " values into " + std::to_string(targets->size())
+                          : "cannot unpack a " + kindText(value));
+  for (size_t i = 0; i < targets->size(); ++i)
+    assign(*(*targets)[i], matches ? value.elements()[i] : Value(Failed()));
+}
+
+void Emitter::augAssign(const ast::AugAssign &node) {
+  if (!llvm::isa<ast::Name>(node.target.get()))
+    return assign(*node.target, Failed());
+  Value old = expr(*node.target);
+  Value operand = expr(*node.value);
+  Value result = node.op == ast::BinaryOp::Add
+                     ? addOrAccumulate(old, operand, *node.target, *node.value, node.span)
+                     : binary(node.op, old, operand, node.span);
+  assign(*node.target, stored(result, node.span));
+}
+
+void Emitter::annAssign(const ast::AnnAssign &node) {
+  if (!node.value)
+    return;
+  Value value = expr(*node.value);
+  if (!isConstexprAnnotation(node.annotation.get()))
+    return assign(*node.target, stored(value, node.value->span));
+  std::optional<Value> known = knownValue(value);
+  if (!known && !value.failed())
+    error(node.value->span,
+          "a constexpr must be known at compile time, got a run-time value of type " +
+              kindText(value));
+  assign(*node.target, known.value_or(Failed()));
+}
+
+void Emitter::returnStmt(const ast::Return &node) {
+  if (frame->loopDepth > 0) {
+    error(node.span, "`return` inside a loop is not supported in a kernel", ErrorKind::Unsupported);
+    return;
+  }
+  Value value = node.value ? expr(*node.value) : Value(None());
+  frame->flow = {Flow::Returns, {}, value, node.span};
+}
+
+void Emitter::assertStmt(const ast::Assert &node) {
+  Value condition = expr(*node.test);
+  Value message = node.message ? expr(*node.message) : Value(std::string());
+  if (condition.failed() || message.failed())
+    return;
+  std::string text = constantText(message);
+  if (std::optional<bool> truth = knownTruth(condition)) {
+    if (!*truth)
+      error(node.test->span, text.empty() ? "the assertion does not hold" : text,
+            ErrorKind::Assertion);
+    return;
+  }
+  if (!options.debug)
+    return;
+  if (std::optional<Runtime> flag = toBool(condition, node.test->span))
+    AssertOp::create(b, loc(), flag->ir, text.empty() ? "assertion failed" : text);
+}

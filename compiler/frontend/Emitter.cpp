@@ -1,0 +1,156 @@
+//===- Emitter.cpp - messages, locations, and the kernel's function ---------------------===//
+// Gives: the module with its attributes, the kernel's signature from the specialisation, and
+//        the chain of calls in every message and location.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+#include "frontend/Emit.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace pantile;
+
+namespace {
+constexpr size_t maxErrors = 20;
+constexpr int maxCallNotes = 6;
+} // namespace
+
+Emitter::Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
+                 SourceManager &sources, DiagnosticEngine &diagnostics)
+    : b(&context), options(options), context(context), program(program), sources(sources),
+      diagnostics(diagnostics) {}
+
+Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
+                     llvm::ArrayRef<std::pair<SourceSpan, std::string>> notes) {
+  uint64_t key = uint64_t(span.buffer) << 32 | span.begin;
+  bool isNew = reported.insert({key, message}).second;
+  if (!isNew || diagnostics.errorCount() >= maxErrors)
+    return Failed();
+  DiagnosticBuilder builder = diagnostics.error(span, kind, std::move(message));
+  for (const auto &[at, text] : notes)
+    builder.note(at, text);
+  int count = 0;
+  for (Frame *f = frame; f && f->caller && count < maxCallNotes; f = f->caller, ++count)
+    builder.note(f->callSpan, "in the call of `" + f->function->def->name + "`");
+  return Failed();
+}
+
+void Emitter::warning(SourceSpan span, std::string message) {
+  if (reported.insert({uint64_t(span.buffer) << 32 | span.begin, message}).second)
+    diagnostics.warning(span, std::move(message));
+}
+
+mlir::Location Emitter::loc() {
+  if (cachedLoc && cachedSpan == place && cachedFrame == frame)
+    return cachedLoc;
+  SourceRange range = sources.range(place);
+  mlir::LocationAttr result =
+      mlir::FileLineColRange::get(b.getStringAttr(range.file), range.line, range.column,
+                                  range.endLine, range.endColumn);
+  if (frame && frame->callerLoc)
+    result = mlir::CallSiteLoc::get(result, frame->callerLoc);
+  cachedSpan = place;
+  cachedFrame = frame;
+  cachedLoc = result;
+  return result;
+}
+
+size_t BoundCall::index(llvm::StringRef name) const {
+  for (size_t i = 0; i < row->params.size(); ++i)
+    if (row->params[i].name == name)
+      return i;
+  llvm_unreachable("a handler asks only for parameters of its row");
+}
+
+bool Emitter::bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
+                                  llvm::SmallVectorImpl<mlir::Type> &types,
+                                  llvm::SmallVectorImpl<int> &divisibilities) {
+  if (spec.kind == ArgSpec::Kind::Constant) {
+    Value value = resolveSnapshot(fromSnapshot(spec.value), param.nameSpan);
+    frame->variables[param.name] = {value, param.nameSpan, nextVersion++};
+    return !value.failed();
+  }
+  std::optional<DType> dtype = parseDType(spec.dtype);
+  if (!dtype || dtype->isVoid()) {
+    error(param.nameSpan, "`" + spec.dtype + "` is no type of an argument");
+    return false;
+  }
+  if (spec.kind == ArgSpec::Kind::Pointer)
+    dtype = dtype->pointerTo(spec.constPointer);
+  mlir::Value argument = entry->addArgument(irType(*dtype), loc());
+  types.push_back(argument.getType());
+  divisibilities.push_back(spec.divisibility);
+  frame->variables[param.name] = {Runtime{argument, Type{*dtype, {}}}, param.nameSpan,
+                                  nextVersion++};
+  return true;
+}
+
+bool Emitter::declareKernel(const Specialization &specialization) {
+  const ast::FunctionDef &def = *frame->function->def;
+  size_t given = specialization.args.size();
+  if (given != def.params.size()) {
+    error(def.nameSpan, "`" + def.name + "` has " + std::to_string(def.params.size()) +
+                            " parameters, the specialisation " + std::to_string(given));
+    return false;
+  }
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<int> divisibilities;
+  for (size_t i = 0; i < given; ++i) {
+    const ast::Param &param = def.params[i];
+    Place at(*this, param.nameSpan);
+    if (param.star != ast::StarKind::None) {
+      error(param.span, "a kernel cannot have a starred parameter", ErrorKind::Unsupported);
+      return false;
+    }
+    if (!bindKernelParameter(param, specialization.args[i], types, divisibilities))
+      return false;
+  }
+  auto func = mlir::cast<mlir::func::FuncOp>(entry->getParentOp());
+  func.setType(b.getFunctionType(types, {}));
+  for (auto [i, divisibility] : llvm::enumerate(divisibilities))
+    if (divisibility > 1)
+      func.setArgAttr(i, names::divisibility, b.getI32IntegerAttr(divisibility));
+  return true;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Emitter::emitKernel(const Specialization &specialization) {
+  ParsedFunction *kernel = parsed(FunctionValue{program.kernel});
+  if (!kernel)
+    return {};
+  Frame top;
+  top.function = kernel;
+  frame = &top;
+  Place at(*this, kernel->def->nameSpan);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc());
+  (*module)->setAttr(names::target, b.getStringAttr(options.target));
+  (*module)->setAttr(names::numWarps, b.getI32IntegerAttr(options.numWarps));
+  (*module)->setAttr(names::numStages, b.getI32IntegerAttr(options.numStages));
+  b.setInsertionPointToEnd(module->getBody());
+  auto func = mlir::func::FuncOp::create(b, loc(), kernel->def->name, b.getFunctionType({}, {}));
+  func->setAttr(names::kernel, b.getUnitAttr());
+  entry = new mlir::Block;
+  func.getBody().push_back(entry);
+  if (!declareKernel(specialization))
+    return {};
+  b.setInsertionPointToEnd(entry);
+  block(kernel->def->body);
+  mlir::func::ReturnOp::create(b, loc());
+  if (top.flow.flow != Flow::Falls && !top.flow.value.isNone() && !top.flow.value.failed())
+    error(top.flow.returned, "a kernel returns no value");
+  frame = nullptr;
+  if (diagnostics.hasErrors())
+    return {};
+  return module;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> pantile::emitTileIR(mlir::MLIRContext &context,
+                                                      const Program &program,
+                                                      const Specialization &specialization,
+                                                      const Options &options,
+                                                      SourceManager &sources,
+                                                      DiagnosticEngine &diagnostics) {
+  context.loadDialect<TileDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                      mlir::math::MathDialect, mlir::scf::SCFDialect>();
+  Emitter emitter(context, program, options, sources, diagnostics);
+  return emitter.emitKernel(specialization);
+}

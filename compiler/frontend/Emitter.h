@@ -1,0 +1,271 @@
+//===- Emitter.h - the state of emission and what every construct needs -----------------===//
+// Needs: the syntax trees, parsed on first use; the builder stands where operations go.
+// Gives: evaluation of expressions and statements, and the primitives that the operations of
+//        Builtins.def are made of: constants, casts, broadcasts, arithmetic, calls, errors.
+// How:   an expression gives a Value. An error is reported once and gives a failed Value, which
+//        passes through everything silently, so emission goes on to the next statement.
+//        Members are defined by family in Emit*.cpp.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "frontend/AssignedNames.h"
+#include "frontend/BuiltinTable.h"
+#include "frontend/Constexpr.h"
+#include "ir/Tile.h"
+#include "pantile/Options.h"
+#include "pantile/Program.h"
+#include "support/Diagnostics.h"
+#include <array>
+#include <llvm/ADT/MapVector.h>
+#include <mlir/IR/Builders.h>
+#include <mlir/IR/BuiltinOps.h>
+#include <set>
+
+namespace pantile {
+
+/// A function of the program or the library, parsed.
+struct ParsedFunction {
+  const FunctionSource *source = nullptr;
+  std::unique_ptr<ast::FunctionDef> def;
+  AssignedNames assigned;
+  bool inLibrary = false;
+};
+
+/// A local variable. `version` is new with each assignment.
+struct Variable {
+  Value value;
+  SourceSpan assigned;
+  unsigned version = 0;
+};
+using Variables = llvm::MapVector<llvm::StringRef, Variable>;
+
+/// How control leaves a piece of a function: it falls through, has returned, or did so where `flag`
+/// is true.
+enum class Flow { Falls, Maybe, Returns };
+struct FlowState {
+  Flow flow = Flow::Falls;
+  mlir::Value flag;      ///< i1, of Flow::Maybe
+  Value value = None();  ///< what was returned
+  SourceSpan returned;
+};
+
+/// One activation of an inlined function.
+struct Frame {
+  const ParsedFunction *function = nullptr;
+  Frame *caller = nullptr;
+  SourceSpan callSpan;
+  mlir::LocationAttr callerLoc; ///< null for the kernel
+  Variables variables;
+  FlowState flow;
+  int loopDepth = 0;
+  int depth = 0;
+};
+
+/// A call of an operation, its arguments bound to the parameters of its row.
+struct BoundCall {
+  const BuiltinRow *row = nullptr;
+  SourceSpan span;
+  llvm::SmallVector<Value, 8> values; ///< one a parameter; a tuple for a star
+  llvm::SmallVector<SourceSpan, 8> spans;
+
+  size_t index(llvm::StringRef name) const;
+  const Value &operator[](llvm::StringRef name) const { return values[index(name)]; }
+  SourceSpan at(llvm::StringRef name) const { return spans[index(name)]; }
+};
+
+/// An argument of a call before binding.
+struct CallArg {
+  Value value;
+  SourceSpan span;
+  llvm::StringRef keyword; ///< empty: positional
+};
+
+/// Whether `annotation` (may be null) says that a parameter or variable is a compile-time value.
+bool isConstexprAnnotation(const ast::Expr *annotation);
+
+class Emitter {
+public:
+  Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
+          SourceManager &sources, DiagnosticEngine &diagnostics);
+  mlir::OwningOpRef<mlir::ModuleOp> emitKernel(const Specialization &specialization);
+
+  mlir::OpBuilder b;
+  const Options &options;
+
+  //===- Messages and locations (Emitter.cpp) -------------------------------------------===//
+  /// Reports an error once, with a note for each call it is inlined through.
+  Value error(SourceSpan span, std::string message, ErrorKind kind = ErrorKind::Type,
+              llvm::ArrayRef<std::pair<SourceSpan, std::string>> notes = {});
+  void warning(SourceSpan span, std::string message);
+  /// The range of the expression or statement being emitted, within its chain of calls.
+  mlir::Location loc();
+  /// Sets that range for its scope.
+  struct Place {
+    Place(Emitter &emitter, SourceSpan span) : emitter(emitter), saved(emitter.place) {
+      emitter.place = span;
+    }
+    ~Place() { emitter.place = saved; }
+    Emitter &emitter;
+    SourceSpan saved;
+  };
+  SourceSpan here() const { return place; }
+
+  //===- Types, constants, casts (EmitCast.cpp) -----------------------------------------===//
+  mlir::Type irType(DType dtype);
+  mlir::Type irType(const Type &type);
+  /// A constant; kept at the entry of the kernel, one of each.
+  Runtime constant(DType dtype, BigInt value);
+  Runtime constant(DType dtype, double value);
+  /// A constant tile, or scalar for an empty shape.
+  Runtime filled(const Type &type, double value);
+  /// A value for lanes and paths that nobody looks at.
+  Runtime zero(const Type &type);
+  Runtime splat(const Runtime &scalar, llvm::ArrayRef<int64_t> shape);
+  /// `value` in a shape that it broadcasts to.
+  Runtime broadcastTo(const Runtime &value, llvm::ArrayRef<int64_t> shape);
+  /// Conversion of values; fails where there is none between the types.
+  std::optional<Runtime> cast(const Runtime &value, DType to, SourceSpan span,
+                              bool roundToZero = false);
+  std::optional<Runtime> bitcast(const Runtime &value, DType to, SourceSpan span);
+  /// A number becomes a scalar: of type `wanted`, or of its literal type.
+  std::optional<Runtime> runtime(const Value &value, SourceSpan span,
+                                 std::optional<DType> wanted = std::nullopt);
+  std::optional<Runtime> number(const Value &value, DType dtype, SourceSpan span);
+  /// `value != 0`.
+  std::optional<Runtime> toBool(const Value &value, SourceSpan span);
+
+  //===- Compile-time views (EmitConst.cpp) ---------------------------------------------===//
+  /// The integer that `value` is known to be; also of a run-time scalar that is a constant.
+  std::optional<BigInt> knownInt(const Value &value);
+  /// `value` as a compile-time value if it is one, also where it is a constant scalar.
+  std::optional<Value> knownValue(const Value &value);
+  std::optional<bool> knownTruth(const Value &value);
+  /// Each reports an error that names what was wanted.
+  std::optional<BigInt> needInt(const Value &value, SourceSpan span, llvm::StringRef what);
+  std::optional<bool> needBool(const Value &value, SourceSpan span, llvm::StringRef what);
+  std::optional<std::string> needString(const Value &value, SourceSpan span, llvm::StringRef what);
+  std::optional<DType> needDType(const Value &value, SourceSpan span, llvm::StringRef what);
+  std::optional<Shape> needShape(const Value &value, SourceSpan span, llvm::StringRef what);
+  std::optional<llvm::SmallVector<int64_t, 4>> needInts(const Value &value, SourceSpan span,
+                                                        llvm::StringRef what);
+  std::optional<int64_t> needAxis(const Value &value, SourceSpan span, size_t rank);
+  std::optional<Runtime> needTile(const Value &value, SourceSpan span, llvm::StringRef what);
+
+  //===- Arithmetic (EmitArith.cpp, EmitCompare.cpp) ------------------------------------===//
+  Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span);
+  Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
+  Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
+  Value logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span);
+  using Pair = std::pair<Runtime, Runtime>;
+  /// Both operands in their common type and shape.
+  std::optional<Pair> promoted(const Value &lhs, const Value &rhs, SourceSpan span,
+                               bool division = false, llvm::StringRef what = "");
+  /// Both in their common shape; element types stay.
+  std::optional<Pair> broadcastPair(const Runtime &lhs, const Runtime &rhs, SourceSpan span);
+  /// Pointer arithmetic.
+  Value addPointer(const Value &pointer, const Value &offset, SourceSpan span, bool negate = false);
+  Value select(const Value &condition, const Value &x, const Value &y, SourceSpan span);
+  Value minMax(bool isMax, const Value &x, const Value &y, SourceSpan span, bool propagateNan);
+
+  //===- Expressions (EmitExpr.cpp) -----------------------------------------------------===//
+  Value expr(const ast::Expr &expr);
+  Value lookUp(llvm::StringRef name, SourceSpan span);
+  Value attribute(const Value &value, llvm::StringRef name, SourceSpan span, bool quiet = false);
+  Value subscript(const Value &value, const Value &index, SourceSpan span);
+  Value languageName(llvm::StringRef name, SourceSpan span, bool quiet = false);
+  Value expandDims(const Runtime &value, int64_t axis);
+  Value transpose(const Runtime &value, llvm::ArrayRef<int32_t> order);
+
+  //===- Calls (EmitCall.cpp) -----------------------------------------------------------===//
+  Value call(const Value &callee, llvm::SmallVector<CallArg, 8> args, SourceSpan span);
+  Value callFunction(const FunctionValue &function, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  Value callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  Value callLibrary(llvm::StringRef name, llvm::ArrayRef<Value> args, SourceSpan span);
+  Value callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  ParsedFunction *parsed(const FunctionValue &function);
+
+  //===- Statements (EmitStmt.cpp, EmitControl.cpp, EmitLoop.cpp) -----------------------===//
+  void block(llvm::ArrayRef<ast::StmtPtr> stmts);
+  /// Runs `body` into `block` with the variables as they are; gives what it left behind and
+  /// restores the variables.
+  struct Branch {
+    mlir::Block *block = nullptr;
+    Variables variables;
+    FlowState flow;
+  };
+  struct Merge;
+  Value ternary(const ast::IfExp &ifExp);
+  /// A scalar int1 out of the test of an `if` or a `while`.
+  std::optional<Runtime> condition(const Value &value, SourceSpan span);
+
+private:
+  friend struct Place;
+  void stmt(const ast::Stmt &stmt);
+  void assign(const ast::Expr &target, const Value &value);
+  void assignName(llvm::StringRef name, Value value, SourceSpan span);
+  Value stored(const Value &value, SourceSpan span);
+  void augAssign(const ast::AugAssign &stmt);
+  void annAssign(const ast::AnnAssign &stmt);
+  void returnStmt(const ast::Return &stmt);
+  void assertStmt(const ast::Assert &stmt);
+
+  /// True if `rest`, the statements after the `if`, went into one of its branches.
+  bool ifStmt(const ast::If &stmt, llvm::ArrayRef<ast::StmtPtr> rest);
+  bool runtimeIf(const ast::If &stmt, const Runtime &condition, llvm::ArrayRef<ast::StmtPtr> rest);
+  void guardedRest(llvm::ArrayRef<ast::StmtPtr> rest);
+  Branch branch(mlir::Block *block, llvm::function_ref<void()> body);
+  void continueBranch(Branch &branch, llvm::function_ref<void()> body);
+  FlowState planFlow(Merge &merge, const FlowState &a, const FlowState &c);
+  void mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c);
+
+  void forStmt(const ast::For &stmt);
+  void whileStmt(const ast::While &stmt);
+  void staticLoop(const ast::For &stmt, const RangeValue &range);
+  void runtimeLoop(const ast::For &stmt, const RangeValue &range);
+  void unrolled(const ast::For &stmt, llvm::ArrayRef<Value> items);
+  std::optional<std::array<Runtime, 3>> loopBounds(const RangeValue &range, SourceSpan span);
+  struct Carried;
+
+  Value evalCall(const ast::Call &call);
+  Value evalName(const ast::Name &name);
+  Value evalConstant(const ast::Constant &constant);
+  Value evalFString(const ast::FString &fstring);
+  Value evalBoolOp(const ast::BoolOp &boolOp);
+  Value evalCompare(const ast::Compare &compare);
+  Value evalBinary(const ast::Binary &binary);
+  /// `lhs + rhs`; a product just computed onto zeros accumulates onto the other operand instead.
+  Value addOrAccumulate(const Value &lhs, const Value &rhs, const ast::Expr &lhsExpr,
+                        const ast::Expr &rhsExpr, SourceSpan span);
+  Value evalSlice(const ast::Slice &slice);
+  Value evalComprehension(const ast::Comprehension &comprehension);
+  Value evalElements(llvm::ArrayRef<ast::ExprPtr> elements);
+  Value resolveSnapshot(const Value &value, SourceSpan span);
+  Value runtimeAttribute(const Runtime &value, llvm::StringRef name);
+  Value dtypeAttribute(DType dtype, llvm::StringRef name);
+  bool bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg> args, SourceSpan span,
+                      Frame &frame);
+  bool fillDefaults(const ast::FunctionDef &def, SourceSpan span, Frame &frame);
+  Value finishCall(Frame &frame, SourceSpan span);
+  Value callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 8> args, SourceSpan span);
+
+  bool declareKernel(const Specialization &specialization);
+  bool bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
+                           llvm::SmallVectorImpl<mlir::Type> &types,
+                           llvm::SmallVectorImpl<int> &divisibilities);
+
+  mlir::MLIRContext &context;
+  const Program &program;
+  SourceManager &sources;
+  DiagnosticEngine &diagnostics;
+  SourceSpan place;
+  SourceSpan cachedSpan;
+  Frame *cachedFrame = nullptr;
+  mlir::LocationAttr cachedLoc;
+  Frame *frame = nullptr;
+  unsigned nextVersion = 1;
+  mlir::Block *entry = nullptr;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+  std::vector<std::unique_ptr<ParsedFunction>> parsedProgram, parsedLibrary;
+  std::set<std::pair<uint64_t, std::string>> reported;
+};
+
+} // namespace pantile

@@ -1,0 +1,39 @@
+# Library functions of the language, written in it. Each is inlined where it is called.
+
+
+def cdiv(x, div):
+    return (x + (div - 1)) // div
+
+
+def zeros(shape, dtype):
+    return tl.full(shape, 0, dtype)
+
+
+def zeros_like(input):
+    return tl.full(input.shape, 0, input.dtype)
+
+
+def sigmoid(x):
+    return 1 / (1 + tl.exp(-x))
+
+
+def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
+    axis: tl.constexpr = 0 if dim is None else dim
+    scaled = tl.exp(x - tl.max(x, axis, keep_dims=True))
+    return tl.fdiv(scaled, tl.sum(scaled, axis, keep_dims=True), ieee_rounding)
+
+
+def interleave(a, b):
+    pairs = tl.join(a, b)
+    if len(pairs.shape) == 1:
+        return pairs
+    return tl.reshape(pairs, pairs.shape[:-2] + (2 * pairs.shape[-2],))
+
+
+def swizzle2d(i, j, size_i, size_j, size_g):
+    position = i * size_j + j
+    group_size = size_g * size_j
+    first_row = position // group_size * size_g
+    rows = tl.minimum(size_i - first_row, size_g)
+    within = position % group_size
+    return first_row + within % rows, within // rows
