@@ -57,8 +57,8 @@ void addLayoutPasses(Passes &passes) {
   passes.add(createLoopInvariantCodeMotionPass());
 }
 
-/// Buffers come before the schedule, which decides about what passes through them; the expansion leaves the pointers of
-/// the plain loop behind, carried for nobody.
+/// Buffers come before the schedule, which decides about what passes through them; the expansion
+/// leaves the pointers of the plain loop behind, carried for nobody.
 void addPipelinePasses(Passes &passes) {
   passes.add(createStageOperands());
   passes.add(createScheduleLoops());
@@ -82,7 +82,8 @@ LogicalResult runTilePasses(ModuleOp module, const Options &options, const PassO
   return passes.run();
 }
 
-LogicalResult runGpuPasses(ModuleOp module, const Options &options, Stage stopAfter, const PassObserver &observe) {
+LogicalResult runGpuPasses(ModuleOp module, const Options &options, Stage stopAfter,
+                           const PassObserver &observe) {
   Passes passes(module, options, observe);
   addLayoutPasses(passes);
   if (stopAfter >= Stage::Pipeline)
