@@ -8,7 +8,6 @@
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
-#include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -20,13 +19,13 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
@@ -72,6 +71,10 @@ const llvm::Target *nvptx() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    // Pointers to shared memory of 32 bits: an option of the command line alone.
+    auto &known = llvm::cl::getRegisteredOptions();
+    if (auto it = known.find("nvptx-short-ptr"); it != known.end())
+      static_cast<llvm::cl::opt<bool> *>(it->second)->setValue(true);
   });
   std::string error;
   return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), error);
@@ -80,7 +83,6 @@ const llvm::Target *nvptx() {
 std::unique_ptr<llvm::TargetMachine> targetMachine(const Target &target, const Options &options) {
   llvm::TargetOptions how;
   how.AllowFPOpFusion = options.enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
-  how.MCOptions.ABIName = "shortptr";
   return std::unique_ptr<llvm::TargetMachine>(
       nvptx()->createTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), target.llvmCpu(), target.ptxFeature(), how,
                                    llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));

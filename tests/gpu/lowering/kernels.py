@@ -336,21 +336,118 @@ def local_load(name, element, shape, warps, k_dim, order):
     )
 
 
-def cast_fp8(name, kind, target):
-    """All bytes to fp32, rounded back: equal but for NaN."""
+def float8_values(np, kind):
+    """All 256 values in byte order."""
+    mantissa, bias = (3, 7) if kind == "f8E4M3FN" else (2, 15)
+    values = []
+    for byte in range(256):
+        exponent, fraction = (byte & 0x7F) >> mantissa, byte & ((1 << mantissa) - 1)
+        sign = -1.0 if byte & 0x80 else 1.0
+        scale = 2.0 ** (max(exponent, 1) - bias - mantissa)
+        value = sign * scale * (fraction + ((1 << mantissa) if exponent else 0))
+        if kind == "f8E4M3FN" and byte & 0x7F == 0x7F:
+            value = np.nan
+        if kind == "f8E5M2" and exponent == 31:
+            value = sign * np.inf if fraction == 0 else np.nan
+        values.append(value)
+    return np.array(values)
+
+
+def float8_decode(name, kind, target):
     layout = blocked([256], [2], [32], [4], [0])
-    k = Kernel(name, 4, [("x", "i8"), ("y", "f32"), ("z", "i8")], target)
+    k = Kernel(name, 4, [("x", "i8"), ("y", "f32")], target)
     x = k.load("x", "i8", layout)
-    byte, narrow, wide = tile("i8", layout), tile(kind, layout), tile("f32", layout)
-    f8 = k.value(f"arith.bitcast {x} : {byte} to {narrow}")
-    f32 = k.value(f"arith.extf {f8} : {narrow} to {wide}")
-    k.store("y", "f32", layout, f32)
-    half = k.value(f"arith.constant dense<1.03125> : {wide}")
-    moved = k.value(f"arith.mulf {f32}, {half} : {wide}")
-    back = k.value(f"arith.truncf {moved} : {wide} to {narrow}")
-    out = k.value(f"arith.bitcast {back} : {narrow} to {byte}")
-    k.store("z", "i8", layout, out)
-    return k
+    f8 = k.value(f"arith.bitcast {x} : {tile('i8', layout)} to {tile(kind, layout)}")
+    k.store("y", "f32", layout, k.value(f"arith.extf {f8} : {tile(kind, layout)} to {tile('f32', layout)}"))
+
+    def finite(np):
+        return np.nonzero(np.isfinite(float8_values(np, kind)))[0]
+
+    return Case(
+        k,
+        lambda np, rng: [np.resize(finite(np), 256).astype("uint8").astype("int8")],
+        ([256], "f32"),
+        lambda np, x: float8_values(np, kind)[x.astype("uint8")],
+    )
+
+
+def float8_encode(name, kind, target):
+    """Every value, every midpoint of two neighbours, what lies just beside them, and too much."""
+    layout = blocked([1024], [2], [32], [4], [0])
+    k = Kernel(name, 4, [("x", "f32"), ("y", "i8")], target)
+    x = k.load("x", "f32", layout)
+    f8 = k.value(f"arith.truncf {x} : {tile('f32', layout)} to {tile(kind, layout)}")
+    k.store("y", "i8", layout, k.value(f"arith.bitcast {f8} : {tile(kind, layout)} to {tile('i8', layout)}"))
+
+    def positive(np):
+        values = float8_values(np, kind)[:128]
+        return values[np.isfinite(values)]
+
+    def inputs(np, rng):
+        values = positive(np)
+        middles = (values[1:] + values[:-1]) / 2
+        near = np.concatenate([values, middles, middles * (1 + 1e-6), middles * (1 - 1e-6), [1e9, 1e-12]])
+        return [np.resize(np.concatenate([near, -near]), 1024).astype("float32")]
+
+    def expected(np, x):
+        values = positive(np)
+        distance = np.abs(np.abs(x.astype("float64"))[:, None] - values[None, :])
+        best = distance.min(axis=1, keepdims=True)
+        code = np.argmax((distance == best) * (2 - np.arange(len(values)) % 2)[None, :], axis=1)
+        return (code | np.where(x < 0, 0x80, 0)).astype("uint8").astype("int8")
+
+    return Case(k, inputs, ([1024], "i8"), expected)
+
+
+def unary_math(name, op, numpy_name, tolerance, element="f32", low=0.1, high=4.0):
+    layout = blocked([512], [4], [32], [4], [0])
+    k = Kernel(name, 4, [("x", element), ("y", element)])
+    t = tile(element, layout)
+    k.store("y", element, layout, k.value(f"{op} {k.load('x', element, layout)} : {t}"))
+
+    def expected(np, x):
+        wide = x.astype("float64")
+        if numpy_name == "erf":
+            import math
+
+            return np.array([math.erf(v) for v in wide])
+        return {"rsqrt": lambda v: 1 / np.sqrt(v)}.get(numpy_name, getattr(np, numpy_name, None))(wide)
+
+    return Case(
+        k,
+        lambda np, rng: [rng.uniform(low, high, 512).astype(NUMPY[element])],
+        ([512], element),
+        expected,
+        tolerance,
+    )
+
+
+def divide(name, op, element, tolerance):
+    layout = blocked([512], [4], [32], [4], [0])
+    k = Kernel(name, 4, [("x", element), ("y", element), ("z", element)])
+    x, y = k.load("x", element, layout), k.load("y", element, layout)
+    k.store("z", element, layout, k.value(f"{op} {x}, {y} : {tile(element, layout)}"))
+    return Case(
+        k,
+        lambda np, rng: [rng.uniform(1, 4, 512).astype(NUMPY[element]) for _ in range(2)],
+        ([512], element),
+        lambda np, x, y: x / y,
+        tolerance,
+    )
+
+
+def shifts(name, op, expected):
+    """Amounts beyond the width are defined."""
+    layout = blocked([128], [1], [32], [4], [0])
+    k = Kernel(name, 4, [("x", "i32"), ("y", "i32"), ("z", "i32")])
+    x, y = k.load("x", "i32", layout), k.load("y", "i32", layout)
+    k.store("z", "i32", layout, k.value(f"{op} {x}, {y} : {tile('i32', layout)}"))
+    return Case(
+        k,
+        lambda np, rng: [rng.integers(-(2**31), 2**31, 128).astype("int32"), (np.arange(128) % 40).astype("int32")],
+        ([128], "i32"),
+        expected,
+    )
 
 
 def atomic_scalar(name):
@@ -446,6 +543,21 @@ def cases():
     yield wgmma("wgmma_registers", "f16", "f32", 128, 64, 64, (4, 1), 64, (row, row), lhs_registers=True)
     yield wgmma("wgmma_i8", "i8", "i32", 64, 64, 128, (4, 1), 64, (row, column), tolerance=0.0)
     yield wgmma("wgmma_tf32", "f32", "f32", 64, 64, 32, (4, 1), 64, (row, column), tolerance=1e-2)
+    for kind in ("f8E4M3FN", "f8E5M2"):
+        for target in ("sm_80", "sm_90a"):
+            yield float8_decode(f"decode_{kind}_{target}", kind, target)
+            yield float8_encode(f"encode_{kind}_{target}", kind, target)
+    for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "floor", "ceil"):
+        yield unary_math(f"math_{name}", f"math.{name}", name, 2e-6)
+    for name in ("exp", "log", "sqrt", "sin", "rsqrt"):
+        yield unary_math(f"math_{name}_f64", f"math.{name}", name, 1e-14, "f64")
+    yield unary_math("math_exp_f16", "math.exp", "exp", 1e-3, "f16")
+    yield unary_math("math_precise_sqrt", "tile.precise_sqrt", "sqrt", 6e-8)
+    yield divide("divide_f32", "arith.divf", "f32", 3e-7)
+    yield divide("divide_f16", "arith.divf", "f16", 1e-3)
+    yield divide("divide_precise", "tile.precise_div", "f32", 0.0)
+    yield shifts("shift_left", "arith.shli", lambda np, x, y: np.where(y < 32, x << np.minimum(y, 31), 0))
+    yield shifts("shift_right", "arith.shrsi", lambda np, x, y: x >> np.minimum(y, 31))
     yield atomic_scalar("atomic_ticket")
     yield atomic_tile("atomic_replicated", "i32", blocked([64], [1], [32], [4], [0]), 4)
     yield atomic_tile("atomic_plain", "f32", blocked([512], [4], [32], [4], [0]), 4)
