@@ -1,4 +1,5 @@
-//===- Arena.cpp - register files and the dispatch loop ------------------------------------------------------===//
+//===- Arena.cpp - register files and the dispatch loop
+//------------------------------------------------------===//
 // Needs: see Arena.h.
 // Gives: ArenaPool, resume.
 //===------------------------------------------------------------------------------------===//
@@ -7,8 +8,8 @@
 namespace pantile::interp {
 namespace {
 
-/// Free arenas beyond this go back to the system: a launch whose programs waited for one another may
-/// have needed many.
+/// Free arenas beyond this go back to the system: a launch whose programs waited for one another
+/// may have needed many.
 constexpr size_t maxKept = 64;
 
 } // namespace

@@ -1,7 +1,9 @@
-//===- Arena.h - register files of programs, kept between launches ---------------------------------------===//
+//===- Arena.h - register files of programs, kept between launches
+//---------------------------------------===//
 // Needs: a Code that outlives the pool.
 // Gives: arenas in which the constants are already there.
-// How:   a list of free arenas under a mutex. Constants are never overwritten, so an arena can serve
+// How:   a list of free arenas under a mutex. Constants are never overwritten, so an arena can
+// serve
 //        one program after another.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,5 @@
-//===- Atomics.cpp - atomic operations on memory --------------------------------------------------------===//
+//===- Atomics.cpp - atomic operations on memory
+//--------------------------------------------------------===//
 // Needs: Memory.h.
 // Gives: runAtomicRmw, runAtomicCas.
 // How:   element by element in row-major order, by compare-and-exchange on the element's bits, with
@@ -67,7 +68,8 @@ template <typename U> U combine(RmwOp op, Elem elem, U a, U b) {
   else if constexpr (sizeof(U) == 4)
     return std::bit_cast<U>(combineFloats(op, std::bit_cast<float>(a), std::bit_cast<float>(b)));
   else if constexpr (sizeof(U) == 2)
-    return elem == Elem::F16 ? combineNarrow(op, Half{a}, Half{b}).bits : combineNarrow(op, BFloat{a}, BFloat{b}).bits;
+    return elem == Elem::F16 ? combineNarrow(op, Half{a}, Half{b}).bits
+                             : combineNarrow(op, BFloat{a}, BFloat{b}).bits;
   else
     return elem == Elem::F8E4M3 ? combineNarrow(op, E4M3{a}, E4M3{b}).bits
                                 : combineNarrow(op, E5M2{a}, E5M2{b}).bits;
@@ -95,8 +97,9 @@ bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uin
   unsigned bytes = sizeOf(access.elem);
   for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i)
     if ((!mask || mask[i]) && addresses[i] % bytes != 0) {
-      report(frame, instr, ErrorKind::Launch,
-             fmt::format("atomic on {} bytes at an address that is no multiple of {}", bytes, bytes));
+      report(
+          frame, instr, ErrorKind::Launch,
+          fmt::format("atomic on {} bytes at an address that is no multiple of {}", bytes, bytes));
       return false;
     }
   return true;
@@ -107,7 +110,8 @@ template <typename U, typename Change> U exchange(Frame &frame, U *target, Chang
   U seen = __atomic_load_n(target, __ATOMIC_SEQ_CST), next;
   do
     next = change(seen);
-  while (!__atomic_compare_exchange_n(target, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+  while (
+      !__atomic_compare_exchange_n(target, &seen, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
   if (next != seen && frame.code->spins)
     frame.launch->changes.fetch_add(1);
   return seen;

@@ -1,6 +1,8 @@
-//===- Code.h - a translated kernel ---------------------------------------------------------------===//
+//===- Code.h - a translated kernel
+//---------------------------------------------------------------===//
 // Needs: Machine.h, Kernels.h. Nothing of MLIR.
-// Gives: the instructions of a kernel with the tables that they index, the places they came from, and
+// Gives: the instructions of a kernel with the tables that they index, the places they came from,
+// and
 //        the arguments.
 // How:   registers below `setupBytes` are written by `setup`, once an arena, and are constant from
 //        then on; `body` runs once a program.
@@ -34,7 +36,20 @@ struct Access {
   int argument = -1; ///< the argument that the addresses are computed from, if that is certain
 };
 
-enum class RmwOp : uint8_t { Add, AddF, MaxS, MaxU, MinS, MinU, MaxF, MinF, And, Or, Xor, Exchange };
+enum class RmwOp : uint8_t {
+  Add,
+  AddF,
+  MaxS,
+  MaxU,
+  MinS,
+  MinU,
+  MaxF,
+  MinF,
+  And,
+  Or,
+  Xor,
+  Exchange
+};
 
 struct Atomic {
   Access access;
@@ -84,7 +99,8 @@ struct Code {
 
   const Place &placeOf(const Instr &instr) const {
     bool inBody = &instr >= body.data() && &instr < body.data() + body.size();
-    return inBody ? places[bodyPlaces[&instr - body.data()]] : places[setupPlaces[&instr - setup.data()]];
+    return inBody ? places[bodyPlaces[&instr - body.data()]]
+                  : places[setupPlaces[&instr - setup.data()]];
   }
 };
 

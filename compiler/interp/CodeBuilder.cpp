@@ -1,4 +1,5 @@
-//===- CodeBuilder.cpp - lays registers out in an arena ----------------------------------------------------===//
+//===- CodeBuilder.cpp - lays registers out in an arena
+//----------------------------------------------------===//
 // Needs: see CodeBuilder.h.
 // Gives: CodeBuilder.
 //===------------------------------------------------------------------------------------===//
@@ -11,7 +12,9 @@ namespace {
 
 constexpr uint64_t alignment = 64;
 
-uint64_t aligned(uint64_t bytes) { return std::max(alignment, (bytes + alignment - 1) / alignment * alignment); }
+uint64_t aligned(uint64_t bytes) {
+  return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
 
 /// Memory that is free at some point of the program, by offset.
 class FreeList {
@@ -35,7 +38,8 @@ public:
 
   void give(uint64_t offset, uint64_t bytes) {
     auto range = ranges.emplace(offset, bytes).first;
-    if (auto next = std::next(range); next != ranges.end() && range->first + range->second == next->first) {
+    if (auto next = std::next(range);
+        next != ranges.end() && range->first + range->second == next->first) {
       range->second += next->second;
       ranges.erase(next);
     }
@@ -56,9 +60,7 @@ private:
 
 } // namespace
 
-CodeBuilder::CodeBuilder() : result(std::make_unique<Code>()) {
-  result->places.emplace_back();
-}
+CodeBuilder::CodeBuilder() : result(std::make_unique<Code>()) { result->places.emplace_back(); }
 
 Reg CodeBuilder::newReg(uint64_t bytes, bool constant) {
   registers.push_back({aligned(bytes), constant});
@@ -73,8 +75,8 @@ void CodeBuilder::touch(Reg reg, size_t position) {
   target.last = std::max(target.last, position);
 }
 
-size_t CodeBuilder::emit(Handler run, const Operands &operands, uint64_t count, uint32_t extra, uint32_t place,
-                         const std::vector<Reg> &others) {
+size_t CodeBuilder::emit(Handler run, const Operands &operands, uint64_t count, uint32_t extra,
+                         uint32_t place, const std::vector<Reg> &others) {
   Instr instr;
   instr.run = run;
   instr.count = static_cast<uint32_t>(count);
@@ -93,7 +95,8 @@ size_t CodeBuilder::emit(Handler run, const Operands &operands, uint64_t count, 
 
 void CodeBuilder::extendOverLoops() {
   // Inner loops end before the loops around them, so that one pass carries a life outwards.
-  std::stable_sort(loops.begin(), loops.end(), [](const Loop &a, const Loop &b) { return a.last < b.last; });
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const Loop &a, const Loop &b) { return a.last < b.last; });
   for (Register &reg : registers)
     for (const Loop &loop : loops)
       if (reg.first < loop.first && reg.last >= loop.first && reg.last < loop.last)
@@ -115,7 +118,8 @@ uint64_t CodeBuilder::layOutOthers(uint64_t start) {
   for (Register &reg : registers)
     if (!reg.constant && reg.first != SIZE_MAX)
       byStart.push_back(&reg);
-  std::stable_sort(byStart.begin(), byStart.end(), [](auto *a, auto *b) { return a->first < b->first; });
+  std::stable_sort(byStart.begin(), byStart.end(),
+                   [](auto *a, auto *b) { return a->first < b->first; });
   std::multimap<size_t, Register *> live;
   FreeList memory(start);
   for (Register *reg : byStart) {

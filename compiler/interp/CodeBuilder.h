@@ -1,9 +1,11 @@
-//===- CodeBuilder.h - instructions over registers that have no place yet ------------------------------===//
+//===- CodeBuilder.h - instructions over registers that have no place yet
+//------------------------------===//
 // Needs: instructions in the order in which they will stand; loops as ranges of instructions.
 // Gives: a Code whose registers are offsets into one arena.
-// How:   a register lives from its first to its last mention. One that is mentioned before a loop and
-//        within it lives to the loop's end. Registers whose lives do not meet share memory; those of
-//        the setup code are kept apart and live for ever.
+// How:   a register lives from its first to its last mention. One that is mentioned before a loop
+// and
+//        within it lives to the loop's end. Registers whose lives do not meet share memory; those
+//        of the setup code are kept apart and live for ever.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"
@@ -32,13 +34,15 @@ public:
   CodeBuilder();
 
   Reg newReg(uint64_t bytes, bool constant = false);
-  /// Appends an instruction, to the setup code if `dst` is constant, and gives its index in the body.
-  /// `others` are registers that the instruction reaches through a table.
+  /// Appends an instruction, to the setup code if `dst` is constant, and gives its index in the
+  /// body. `others` are registers that the instruction reaches through a table.
   size_t emit(Handler run, const Operands &operands, uint64_t count, uint32_t extra, uint32_t place,
               const std::vector<Reg> &others = {});
   /// Index of the next instruction of the body.
   size_t position() const { return body.size(); }
-  void setTarget(size_t instr, size_t target) { body[instr].instr.extra = static_cast<uint32_t>(target); }
+  void setTarget(size_t instr, size_t target) {
+    body[instr].instr.extra = static_cast<uint32_t>(target);
+  }
   /// The instructions [first, last] are a loop.
   void addLoop(size_t first, size_t last) { loops.push_back({first, last}); }
   /// Keeps `reg` alive from the start of the program.
@@ -70,7 +74,8 @@ private:
   uint64_t layOutOthers(uint64_t start);
   uint32_t offsetOf(Reg reg) const;
   uint32_t offsetOf(uint32_t id) const { return offsetOf(Reg{id}); }
-  void resolve(const std::vector<Pending> &from, std::vector<Instr> &to, std::vector<uint32_t> &places) const;
+  void resolve(const std::vector<Pending> &from, std::vector<Instr> &to,
+               std::vector<uint32_t> &places) const;
   void resolveTables();
 
   std::unique_ptr<Code> result;

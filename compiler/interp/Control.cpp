@@ -1,4 +1,5 @@
-//===- Control.cpp - jumps, copies and positions -----------------------------------------------------------===//
+//===- Control.cpp - jumps, copies and positions
+//-----------------------------------------------------------===//
 // Needs: see Control.h.
 // Gives: the handlers of control flow.
 //===------------------------------------------------------------------------------------===//
@@ -14,7 +15,8 @@ template <typename T> void runForTest(Frame &frame, const Instr &instr) {
   T counter = *frame.at<T>(instr.a), bound = *frame.at<T>(instr.b);
   auto step = static_cast<std::make_signed_t<T>>(*frame.at<T>(instr.c));
   if (step <= 0)
-    return report(frame, instr, ErrorKind::Launch, fmt::format("loop with step {}, which is not positive", step));
+    return report(frame, instr, ErrorKind::Launch,
+                  fmt::format("loop with step {}, which is not positive", step));
   if (counter >= bound)
     frame.pc = instr.extra;
 }
@@ -68,7 +70,9 @@ void runArange(Frame &frame, const Instr &instr) {
     dst[i] = instr.extra + i;
 }
 
-void runProgramId(Frame &frame, const Instr &instr) { *frame.at<int32_t>(instr.dst) = frame.pid[instr.extra]; }
+void runProgramId(Frame &frame, const Instr &instr) {
+  *frame.at<int32_t>(instr.dst) = frame.pid[instr.extra];
+}
 
 void runNumPrograms(Frame &frame, const Instr &instr) {
   *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->grid[instr.extra]);
@@ -80,10 +84,12 @@ void runReturn(Frame &frame, const Instr &) {
 }
 
 Handler forTest(Elem elem, bool isUnsigned) {
-  return forCounter(elem, isUnsigned, [](auto type) -> Handler { return runForTest<decltype(type)>; });
+  return forCounter(elem, isUnsigned,
+                    [](auto type) -> Handler { return runForTest<decltype(type)>; });
 }
 Handler forStep(Elem elem, bool isUnsigned) {
-  return forCounter(elem, isUnsigned, [](auto type) -> Handler { return runForStep<decltype(type)>; });
+  return forCounter(elem, isUnsigned,
+                    [](auto type) -> Handler { return runForStep<decltype(type)>; });
 }
 
 void runBackedge(Frame &frame, const Instr &instr) {

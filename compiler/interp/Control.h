@@ -1,4 +1,5 @@
-//===- Control.h - jumps, copies, positions and checks ---------------------------------------------------===//
+//===- Control.h - jumps, copies, positions and checks
+//---------------------------------------------------===//
 // Needs: Launch.h.
 // Gives: the handlers that do not compute on tiles. Jump targets are in `extra`.
 //===------------------------------------------------------------------------------------===//
@@ -21,12 +22,13 @@ void runProgramId(Frame &frame, const Instr &instr);
 void runNumPrograms(Frame &frame, const Instr &instr);
 void runReturn(Frame &frame, const Instr &instr);
 
-/// Start of a counted loop. a: counter, b: upper bound, c: step. Jumps over the loop if it has no turn.
+/// Start of a counted loop. a: counter, b: upper bound, c: step. Jumps over the loop if it has no
+/// turn.
 Handler forTest(Elem elem, bool isUnsigned);
 /// End of a turn. dst: counter, b: upper bound, c: step. Jumps back for the next one.
 Handler forStep(Elem elem, bool isUnsigned);
-/// End of a turn of a `while`, by Code::backedges[extra]: carries the values over, jumps back, and sets
-/// the program aside where it may be waiting for another.
+/// End of a turn of a `while`, by Code::backedges[extra]: carries the values over, jumps back, and
+/// sets the program aside where it may be waiting for another.
 void runBackedge(Frame &frame, const Instr &instr);
 
 /// a: conditions, extra: Code::messages.

@@ -1,4 +1,5 @@
-//===- Interpreter.cpp - launches of an interpreted kernel ---------------------------------------------------===//
+//===- Interpreter.cpp - launches of an interpreted kernel
+//---------------------------------------------------===//
 // Needs: see Interpreter.h.
 // Gives: InterpretedKernel.
 // How:   arguments are checked against the kernel's parameters and turned into register contents.
@@ -53,16 +54,19 @@ Result<uint64_t> argumentBits(const Argument &parameter, const LaunchArg &arg) {
     return makeError(ErrorKind::Launch, fmt::format("argument `{}` is {}", parameter.name, seen));
   };
   if (parameter.elem == Elem::Ptr)
-    return arg.kind == Kind::Pointer ? Result<uint64_t>(arg.pointer) : wrongKind("a pointer and got a number");
+    return arg.kind == Kind::Pointer ? Result<uint64_t>(arg.pointer)
+                                     : wrongKind("a pointer and got a number");
   if (arg.kind == Kind::Pointer)
     return wrongKind("a number and got a pointer");
   if (isFloat(parameter.elem))
-    return floatBits(parameter.elem, arg.kind == Kind::Float ? arg.real : static_cast<double>(arg.integer));
+    return floatBits(parameter.elem,
+                     arg.kind == Kind::Float ? arg.real : static_cast<double>(arg.integer));
   if (arg.kind == Kind::Float)
     return wrongKind("an integer and got a float");
   if (!fits(parameter.elem, arg.integer))
-    return makeError(ErrorKind::Launch, fmt::format("argument `{}`: {} does not fit {} bits", parameter.name,
-                                                    arg.integer, 8 * sizeOf(parameter.elem)));
+    return makeError(ErrorKind::Launch,
+                     fmt::format("argument `{}`: {} does not fit {} bits", parameter.name,
+                                 arg.integer, 8 * sizeOf(parameter.elem)));
   return static_cast<uint64_t>(arg.integer) & (parameter.elem == Elem::I1 ? 1 : ~uint64_t(0));
 }
 
@@ -89,14 +93,16 @@ Result<std::shared_ptr<InterpretedKernel>> InterpretedKernel::create(mlir::Modul
   return kernel;
 }
 
-Result<void> InterpretedKernel::run(Grid grid, const std::vector<LaunchArg> &args, int workers) const {
+Result<void> InterpretedKernel::run(Grid grid, const std::vector<LaunchArg> &args,
+                                    int workers) const {
   const auto &parameters = code->arguments;
   if (args.size() != parameters.size())
-    return makeError(ErrorKind::Launch, fmt::format("kernel `{}` takes {} arguments and got {}", code->name,
-                                                    parameters.size(), args.size()));
+    return makeError(ErrorKind::Launch, fmt::format("kernel `{}` takes {} arguments and got {}",
+                                                    code->name, parameters.size(), args.size()));
   for (int axis = 0; axis < 3; ++axis)
     if (grid[axis] < 0 || grid[axis] > INT32_MAX)
-      return makeError(ErrorKind::Launch, fmt::format("grid axis {} has size {}", axis, grid[axis]));
+      return makeError(ErrorKind::Launch,
+                       fmt::format("grid axis {} has size {}", axis, grid[axis]));
   Launch launch(*code, grid, checksAreStrict());
   std::vector<uint64_t> bits;
   for (size_t i = 0; i < args.size(); ++i) {

@@ -1,4 +1,5 @@
-//===- Launch.cpp - errors and warnings of a running kernel ----------------------------------------===//
+//===- Launch.cpp - errors and warnings of a running kernel
+//----------------------------------------===//
 // Needs: Launch.h, support/Diagnostics.h for the rendering.
 // Gives: fail, report, warn, divisionByZero, and the process's collector of warnings.
 //===------------------------------------------------------------------------------------===//
@@ -27,7 +28,8 @@ std::string render(const Place &place, Severity severity, const std::string &mes
 }
 
 std::string withProgram(const Frame &frame, const std::string &message) {
-  return fmt::format("{}, in program ({}, {}, {})", message, frame.pid[0], frame.pid[1], frame.pid[2]);
+  return fmt::format("{}, in program ({}, {}, {})", message, frame.pid[0], frame.pid[1],
+                     frame.pid[2]);
 }
 
 struct Collector {
@@ -54,7 +56,9 @@ std::optional<Error> Launch::takeError() {
   return std::exchange(first, std::nullopt);
 }
 
-bool Launch::firstWarning(const Place &place) { return !warned[&place - code.places.data()].exchange(true); }
+bool Launch::firstWarning(const Place &place) {
+  return !warned[&place - code.places.data()].exchange(true);
+}
 
 void report(Frame &frame, const Instr &instr, ErrorKind kind, const std::string &message) {
   const Place &place = frame.code->placeOf(instr);
@@ -71,8 +75,9 @@ void warn(Frame &frame, const Instr &instr, const std::string &message) {
   const Place &place = frame.code->placeOf(instr);
   if (!frame.launch || !frame.launch->firstWarning(place))
     return;
-  std::string key = place.ranges.empty() ? frame.code->name
-                                         : fmt::format("{}:{}", place.ranges[0].file, place.ranges[0].line);
+  std::string key = place.ranges.empty()
+                        ? frame.code->name
+                        : fmt::format("{}:{}", place.ranges[0].file, place.ranges[0].line);
   addRunWarning(key, render(place, Severity::Warning, withProgram(frame, message)));
 }
 

@@ -27,7 +27,8 @@ struct Bounds {
 
 struct Launch {
   Launch(const Code &code, Grid grid, bool strict)
-      : code(code), grid(grid), strict(strict), warned(new std::atomic<bool>[code.places.size() + 1]()) {}
+      : code(code), grid(grid), strict(strict),
+        warned(new std::atomic<bool>[code.places.size() + 1]()) {}
 
   const Code &code;
   const Grid grid;
@@ -51,7 +52,8 @@ private:
 };
 
 /// Ends the launch with an error at `instr`; the message names the program.
-[[gnu::cold]] void report(Frame &frame, const Instr &instr, ErrorKind kind, const std::string &message);
+[[gnu::cold]] void report(Frame &frame, const Instr &instr, ErrorKind kind,
+                          const std::string &message);
 /// Warns once a place.
 [[gnu::cold]] void warn(Frame &frame, const Instr &instr, const std::string &message);
 

@@ -1,8 +1,9 @@
 //===- Machine.h - the register machine that runs a kernel ---------------------------------===//
 // Needs: nothing of MLIR. Included by code that is compiled for several instruction sets, so every
 //        inline function here is forced inline.
-// Gives: instructions, the state of one program of the grid, and what all programs of a launch share.
-// How:   a register is a byte offset into the program's arena and holds a scalar or a whole tile in
+// Gives: instructions, the state of one program of the grid, and what all programs of a launch
+// share. How:   a register is a byte offset into the program's arena and holds a scalar or a whole
+// tile in
 //        row-major order. An instruction is a function and its operands; a program is a counter and
 //        an arena, so that it can be set aside between any two instructions.
 //===------------------------------------------------------------------------------------===//
@@ -26,8 +27,9 @@ struct Frame;
 struct Instr;
 using Handler = void (*)(Frame &, const Instr &);
 
-/// `dst`, `a`, `b`, `c` are registers; `count` is a number of elements (of bytes for copies); `extra` is
-/// an immediate, a jump target or an index into a table of the Code, as the handler knows.
+/// `dst`, `a`, `b`, `c` are registers; `count` is a number of elements (of bytes for copies);
+/// `extra` is an immediate, a jump target or an index into a table of the Code, as the handler
+/// knows.
 struct Instr {
   Handler run = nullptr;
   uint32_t dst = 0, a = 0, b = 0, c = 0;
@@ -42,10 +44,10 @@ struct Launch;
 struct Frame {
   std::byte *base = nullptr;
   uint32_t pc = 0;
-  bool stop = false;       ///< leave the dispatch loop: done, failed or waiting
-  bool done = false;       ///< ran to its end
+  bool stop = false;          ///< leave the dispatch loop: done, failed or waiting
+  bool done = false;          ///< ran to its end
   bool touchedShared = false; ///< an atomic or volatile load ran since the last turn of a `while`
-  bool progressed = false; ///< when set aside: a value that the loop carries has changed
+  bool progressed = false;    ///< when set aside: a value that the loop carries has changed
   const Instr *lastShared = nullptr; ///< that atomic or load
   int32_t pid[3] = {0, 0, 0};
   Launch *launch = nullptr; ///< null while the setup code runs

@@ -1,4 +1,5 @@
-//===- Memory.cpp - loads and stores, and the check of their bounds ----------------------------------===//
+//===- Memory.cpp - loads and stores, and the check of their bounds
+//----------------------------------===//
 // Needs: see Memory.h.
 // Gives: runLoad, runVolatileLoad, runStore, checkAccess.
 //===------------------------------------------------------------------------------------===//
@@ -43,19 +44,22 @@ int nearestArgument(const Launch &launch, uint64_t address) {
   return nearest;
 }
 
-std::string describe(const Launch &launch, const Access &access, uint64_t address, Direction direction) {
+std::string describe(const Launch &launch, const Access &access, uint64_t address,
+                     Direction direction) {
   unsigned bytes = sizeOf(access.elem);
   const char *what = direction == Direction::Read ? "load" : "store";
   int argument = access.argument >= 0 ? access.argument : nearestArgument(launch, address);
   if (argument < 0)
-    return fmt::format("{} of {} byte{} at an address in no argument", what, bytes, bytes == 1 ? "" : "s");
+    return fmt::format("{} of {} byte{} at an address in no argument", what, bytes,
+                       bytes == 1 ? "" : "s");
   const Bounds &bounds = launch.bounds[argument];
   return fmt::format("{} of {} byte{} at offset {} outside argument `{}` of {} bytes", what, bytes,
                      bytes == 1 ? "" : "s", static_cast<int64_t>(address - bounds.begin),
                      launch.code.arguments[argument].name, bounds.end - bounds.begin);
 }
 
-void reportOutside(Frame &frame, const Instr &instr, const Access &access, uint64_t address, Direction direction) {
+void reportOutside(Frame &frame, const Instr &instr, const Access &access, uint64_t address,
+                   Direction direction) {
   std::string message = describe(*frame.launch, access, address, direction);
   if (direction == Direction::Write || frame.launch->strict)
     report(frame, instr, ErrorKind::Launch, message);
@@ -66,7 +70,8 @@ void reportOutside(Frame &frame, const Instr &instr, const Access &access, uint6
 thread_local std::vector<uint8_t> allowedLanes;
 
 /// Lanes that the kernel reads and the check refuses give 0, whatever `other` is.
-void clearRefused(void *dst, unsigned bytes, const uint8_t *mask, const std::vector<uint8_t> &allowed) {
+void clearRefused(void *dst, unsigned bytes, const uint8_t *mask,
+                  const std::vector<uint8_t> &allowed) {
   auto *out = static_cast<std::byte *>(dst);
   for (size_t i = 0; i < allowed.size(); ++i)
     if (!allowed[i] && (!mask || mask[i]))
@@ -79,7 +84,8 @@ void normalizeTruth(uint8_t *values, size_t count) {
 }
 
 template <typename T>
-void readAtomically(T *dst, const uint64_t *addresses, const uint8_t *mask, const T *other, size_t count) {
+void readAtomically(T *dst, const uint64_t *addresses, const uint8_t *mask, const T *other,
+                    size_t count) {
   for (size_t i = 0; i < count; ++i)
     if (!mask || mask[i])
       dst[i] = __atomic_load_n(reinterpret_cast<const T *>(addresses[i]), __ATOMIC_ACQUIRE);
@@ -90,11 +96,12 @@ void readAtomically(T *dst, const uint64_t *addresses, const uint8_t *mask, cons
 using ReadRows = void (*)(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask,
                           const void *other, size_t rows, size_t cols);
 
-void readVolatile(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other,
-                  size_t rows, size_t cols) {
+void readVolatile(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask,
+                  const void *other, size_t rows, size_t cols) {
   auto read = [&](auto type) {
     using T = decltype(type);
-    readAtomically(static_cast<T *>(dst), addresses, mask, static_cast<const T *>(other), rows * cols);
+    readAtomically(static_cast<T *>(dst), addresses, mask, static_cast<const T *>(other),
+                   rows * cols);
   };
   if (bytes == 1)
     read(uint8_t());
@@ -115,7 +122,8 @@ void load(Frame &frame, const Instr &instr, ReadRows read) {
   if (frame.stop)
     return;
   void *dst = frame.at<std::byte>(instr.dst);
-  read(bytes, dst, frame.at<uint64_t>(instr.a), whole ? mask : allowedLanes.data(), other, access.rows, access.cols);
+  read(bytes, dst, frame.at<uint64_t>(instr.a), whole ? mask : allowedLanes.data(), other,
+       access.rows, access.cols);
   if (!whole)
     clearRefused(dst, bytes, mask, allowedLanes);
   if (access.elem == Elem::I1)
@@ -123,18 +131,20 @@ void load(Frame &frame, const Instr &instr, ReadRows read) {
 }
 
 /// Whether the store changes memory. A program that waits in a loop hopes for just that.
-bool changesMemory(const Access &access, const std::byte *src, const uint64_t *addresses, const uint8_t *mask) {
+bool changesMemory(const Access &access, const std::byte *src, const uint64_t *addresses,
+                   const uint8_t *mask) {
   unsigned bytes = sizeOf(access.elem);
   for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i)
-    if ((!mask || mask[i]) && std::memcmp(reinterpret_cast<void *>(addresses[i]), src + i * bytes, bytes) != 0)
+    if ((!mask || mask[i]) &&
+        std::memcmp(reinterpret_cast<void *>(addresses[i]), src + i * bytes, bytes) != 0)
       return true;
   return false;
 }
 
 } // namespace
 
-bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask, Direction direction,
-                 std::vector<uint8_t> &allowed) {
+bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
+                 Direction direction, std::vector<uint8_t> &allowed) {
   const Launch &launch = *frame.launch;
   if (access.argument >= 0 && !launch.bounds[access.argument].known)
     return true;

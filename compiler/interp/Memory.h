@@ -1,8 +1,10 @@
-//===- Memory.h - checked access to the arguments' storage -------------------------------------------===//
+//===- Memory.h - checked access to the arguments' storage
+//-------------------------------------------===//
 // Needs: Launch.h.
 // Gives: handlers of loads, stores and atomics, and the check that they share.
 // How:   a tile whose lowest and highest address lie in one argument passes at once. Any other is
-//        looked at lane by lane: a read outside gives 0 and a warning, a write outside ends the launch.
+//        looked at lane by lane: a read outside gives 0 and a warning, a write outside ends the
+//        launch.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Launch.h"
@@ -24,7 +26,7 @@ enum class Direction { Read, Write };
 
 /// Tells whether every lane may be accessed. If not, the trouble has been reported, and `allowed`
 /// holds the mask of the lanes that may; after an error the frame is stopped.
-bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask, Direction direction,
-                 std::vector<uint8_t> &allowed);
+bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
+                 Direction direction, std::vector<uint8_t> &allowed);
 
 } // namespace pantile::interp

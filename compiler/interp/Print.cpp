@@ -1,4 +1,5 @@
-//===- Print.cpp - device_print and device_assert ---------------------------------------------------------===//
+//===- Print.cpp - device_print and device_assert
+//---------------------------------------------------------===//
 // Needs: Control.h.
 // Gives: runPrint: a line an element, `pid (x, y, z) idx (i, j) prefix: value`; runAssert.
 // How:   the lines of one operation go out at once, so that programs do not mix within it.
@@ -61,7 +62,8 @@ std::string indexText(const std::vector<uint32_t> &shape, uint32_t index) {
 
 void runPrint(Frame &frame, const Instr &instr) {
   const Print &print = frame.code->prints[instr.extra];
-  std::string head = fmt::format("pid ({}, {}, {})", frame.pid[0], frame.pid[1], frame.pid[2]), text;
+  std::string head = fmt::format("pid ({}, {}, {})", frame.pid[0], frame.pid[1], frame.pid[2]),
+              text;
   if (print.operands.empty())
     text = fmt::format("{} {}\n", head, print.prefix);
   for (size_t i = 0; i < print.operands.size(); ++i) {
@@ -72,8 +74,9 @@ void runPrint(Frame &frame, const Instr &instr) {
     for (uint32_t size : operand.shape)
       count *= size;
     for (uint32_t at = 0; at < count; ++at)
-      fmt::format_to(std::back_inserter(text), "{} idx ({}) {}: {}{}\n", head, indexText(operand.shape, at),
-                     print.prefix, which, valueText(operand, print.hex, data + at * sizeOf(operand.elem)));
+      fmt::format_to(std::back_inserter(text), "{} idx ({}) {}: {}{}\n", head,
+                     indexText(operand.shape, at), print.prefix, which,
+                     valueText(operand, print.hex, data + at * sizeOf(operand.elem)));
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);

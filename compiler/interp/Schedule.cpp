@@ -1,4 +1,5 @@
-//===- Schedule.cpp - spreads the programs of a grid over workers ----------------------------------------===//
+//===- Schedule.cpp - spreads the programs of a grid over workers
+//----------------------------------------===//
 // Needs: see Schedule.h.
 // Gives: runGrid.
 //===------------------------------------------------------------------------------------===//
@@ -102,8 +103,9 @@ private:
     }
     state.store(changes);
     if (shared.allStuck())
-      return report(live.front().frame, *live.front().frame.lastShared, ErrorKind::Launch,
-                    "every program that is left waits here for a change of memory that none will make");
+      return report(
+          live.front().frame, *live.front().frame.lastShared, ErrorKind::Launch,
+          "every program that is left waits here for a change of memory that none will make");
     if (!alone)
       std::this_thread::yield();
   }
@@ -118,7 +120,8 @@ private:
     }
     Arena arena = spare ? std::move(spare) : shared.arenas.take();
     if (!arena) {
-      shared.launch.setError(makeError(ErrorKind::Resources, "no memory for the registers of another program"));
+      shared.launch.setError(
+          makeError(ErrorKind::Resources, "no memory for the registers of another program"));
       return false;
     }
     Live program;
@@ -138,7 +141,8 @@ private:
     frame.pid[1] = static_cast<int32_t>(index / grid[0] % grid[1]);
     frame.pid[2] = static_cast<int32_t>(index / grid[0] / grid[1]);
     for (size_t i = 0; i < code.arguments.size(); ++i)
-      std::memcpy(base + code.arguments[i].reg, &shared.argumentBits[i], sizeOf(code.arguments[i].elem));
+      std::memcpy(base + code.arguments[i].reg, &shared.argumentBits[i],
+                  sizeOf(code.arguments[i].elem));
   }
 
   void recycle(Arena arena) {
@@ -158,11 +162,14 @@ private:
 
 } // namespace
 
-void runGrid(Launch &launch, ArenaPool &arenas, const std::vector<uint64_t> &argumentBits, int workers) {
+void runGrid(Launch &launch, ArenaPool &arenas, const std::vector<uint64_t> &argumentBits,
+             int workers) {
   int64_t total = launch.grid[0] * launch.grid[1] * launch.grid[2];
   workers = static_cast<int>(std::min<int64_t>(workers, total));
-  int64_t chunk = launch.code.spins ? 1 : std::clamp<int64_t>(total / (int64_t(workers) * 8), 1, largestChunk);
-  Shared shared{launch, arenas, argumentBits, total, chunk, 0, std::vector<std::atomic<uint64_t>>(workers)};
+  int64_t chunk =
+      launch.code.spins ? 1 : std::clamp<int64_t>(total / (int64_t(workers) * 8), 1, largestChunk);
+  Shared shared{
+      launch, arenas, argumentBits, total, chunk, 0, std::vector<std::atomic<uint64_t>>(workers)};
   for (auto &state : shared.states)
     state.store(idle);
   CpuPool::shared().run(workers, [&](int number) { Worker(shared, number).run(); });

@@ -1,4 +1,5 @@
-//===- Translate.cpp - the walk over a kernel, registers and places -------------------------------------===//
+//===- Translate.cpp - the walk over a kernel, registers and places
+//-------------------------------------===//
 // Needs: see Translator.h.
 // Gives: translateKernel, and what the other parts of the Translator share.
 //===------------------------------------------------------------------------------------===//
@@ -17,7 +18,8 @@ namespace {
 void collectRanges(Location loc, std::vector<SourceRange> &ranges) {
   if (auto range = dyn_cast<FileLineColRange>(loc)) {
     ranges.push_back({range.getFilename().str(), static_cast<int>(range.getStartLine()),
-                      static_cast<int>(range.getStartColumn()), static_cast<int>(range.getEndLine()),
+                      static_cast<int>(range.getStartColumn()),
+                      static_cast<int>(range.getEndLine()),
                       static_cast<int>(range.getEndColumn())});
   } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
     collectRanges(call.getCallee(), ranges);
@@ -29,7 +31,8 @@ void collectRanges(Location loc, std::vector<SourceRange> &ranges) {
   }
 }
 
-/// What the user calls an argument: its name where the location has one, else the source text there.
+/// What the user calls an argument: its name where the location has one, else the source text
+/// there.
 std::string argumentName(BlockArgument argument, const SourceManager *sources) {
   if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
     return name.getName().str();
@@ -85,7 +88,9 @@ uint32_t Translator::countOf(Type type) const {
   return lanes ? lanes : 1;
 }
 
-uint64_t Translator::bytesOf(Type type) const { return uint64_t(countOf(type)) * sizeOf(*elemOf(type)); }
+uint64_t Translator::bytesOf(Type type) const {
+  return uint64_t(countOf(type)) * sizeOf(*elemOf(type));
+}
 
 Reg Translator::reg(Value value) {
   auto found = registers.find(value);
@@ -97,7 +102,8 @@ Reg Translator::reg(Value value) {
 
 Reg Translator::define(Value result, bool constant) {
   auto place = inPlace.find(result);
-  Reg reg = place != inPlace.end() ? place->second : builder.newReg(bytesOf(result.getType()), constant);
+  Reg reg =
+      place != inPlace.end() ? place->second : builder.newReg(bytesOf(result.getType()), constant);
   bind(result, reg);
   return reg;
 }
@@ -135,13 +141,15 @@ LogicalResult Translator::unsupported(Operation *op, StringRef what) {
   if (error)
     return failure();
   const Place &place = builder.code().places[placeOf(op->getLoc())];
-  std::string message = fmt::format("`{}`{}{} is not supported on the CPU", op->getName().getStringRef().str(),
-                                    what.empty() ? "" : " ", what.str());
+  std::string message =
+      fmt::format("`{}`{}{} is not supported on the CPU", op->getName().getStringRef().str(),
+                  what.empty() ? "" : " ", what.str());
   error = makeError(ErrorKind::Unsupported, message);
   if (!place.ranges.empty()) {
     error->range = place.ranges[0];
-    error->rendered = sources ? renderDiagnostic(*sources, Severity::Error, place.ranges[0], message)
-                              : renderDiagnostic(SourceManager(), Severity::Error, place.ranges[0], message);
+    error->rendered =
+        sources ? renderDiagnostic(*sources, Severity::Error, place.ranges[0], message)
+                : renderDiagnostic(SourceManager(), Severity::Error, place.ranges[0], message);
   }
   return failure();
 }
@@ -173,7 +181,8 @@ LogicalResult Translator::visit(Operation *op) {
   if (auto done = visitElementwise(op))
     return *done;
   if (combiner)
-    return isa<scf::IfOp>(op) ? visitCombinerIf(cast<scf::IfOp>(op)) : unsupported(op, "within a combiner");
+    return isa<scf::IfOp>(op) ? visitCombinerIf(cast<scf::IfOp>(op))
+                              : unsupported(op, "within a combiner");
   if (auto done = visitShape(op))
     return *done;
   if (auto done = visitMemory(op))

@@ -1,10 +1,12 @@
-//===- TranslateCombine.cpp - reductions and scans ------------------------------------------------------------===//
+//===- TranslateCombine.cpp - reductions and scans
+//------------------------------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of tile.reduce and tile.scan, for any combiner.
-// How:   the axis is brought to the front. A reduction combines one half of the rows with the other, all
-//        at once, until one row is left. Rows stand in bit-reversed order, so that each step combines
-//        neighbours, the left one first: the combiner need not be commutative, and sums are pairwise.
-//        A scan combines each row with the one 1, 2, 4, ... before it.
+// How:   the axis is brought to the front. A reduction combines one half of the rows with the
+// other, all
+//        at once, until one row is left. Rows stand in bit-reversed order, so that each step
+//        combines neighbours, the left one first: the combiner need not be commutative, and sums
+//        are pairwise. A scan combines each row with the one 1, 2, 4, ... before it.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
@@ -44,7 +46,8 @@ Reg slice(Reg reg, uint64_t element, Elem elem) {
 
 } // namespace
 
-uint32_t Translator::axisFirstTable(RankedTensorType type, int axis, bool bitReversed, bool reversed) {
+uint32_t Translator::axisFirstTable(RankedTensorType type, int axis, bool bitReversed,
+                                    bool reversed) {
   AxisView view = viewOf(type, axis);
   std::vector<int64_t> key = {view.outer, view.length, view.inner, bitReversed, reversed};
   auto &tables = builder.code().tables;
@@ -76,8 +79,8 @@ uint32_t Translator::inverseTable(uint32_t table) {
   return entry->second;
 }
 
-FailureOr<SmallVector<Reg>> Translator::combine(Region &region, ArrayRef<Reg> left, ArrayRef<Reg> right,
-                                                uint32_t count) {
+FailureOr<SmallVector<Reg>> Translator::combine(Region &region, ArrayRef<Reg> left,
+                                                ArrayRef<Reg> right, uint32_t count) {
   Block &block = region.front();
   for (size_t i = 0; i < left.size(); ++i) {
     bind(block.getArgument(i), left[i]);
@@ -103,7 +106,8 @@ LogicalResult Translator::visitCombinerIf(scf::IfOp op) {
           return failure();
   Reg condition = reg(op.getCondition());
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
-    Operands operands{{}, condition, reg(op.thenYield().getOperand(i)), reg(op.elseYield().getOperand(i))};
+    Operands operands{
+        {}, condition, reg(op.thenYield().getOperand(i)), reg(op.elseYield().getOperand(i))};
     operands.dst = define(result);
     builder.emit(kernels().select(sizeOf(*elemOf(result.getType()))), operands, lanes, 0, 0);
   }
@@ -119,9 +123,10 @@ LogicalResult Translator::visitReduce(ReduceOp op) {
   for (Value src : op.getSrcs()) {
     elems.push_back(*elemOf(src.getType()));
     Reg whole = reg(src);
-    rows.push_back(view.length == 1 ? whole
-                                    : emitPermute(whole, elems.back(), axisFirstTable(type, axis, true, false),
-                                                  static_cast<uint32_t>(type.getNumElements())));
+    rows.push_back(view.length == 1
+                       ? whole
+                       : emitPermute(whole, elems.back(), axisFirstTable(type, axis, true, false),
+                                     static_cast<uint32_t>(type.getNumElements())));
   }
   for (uint32_t length = view.length / 2; length > 0; length /= 2) {
     uint32_t count = length * view.rowSize();

@@ -1,8 +1,11 @@
-//===- TranslateControl.cpp - loops and branches ------------------------------------------------------------===//
+//===- TranslateControl.cpp - loops and branches
+//------------------------------------------------------------===//
 // Needs: see Translator.h.
 // Gives: jumps for scf.for, scf.while, scf.if and func.return.
-// How:   a value that a loop carries has one register, which is also the loop's result. Where the next
-//        value is computed element by element after the last use of the old one, it is written over it.
+// How:   a value that a loop carries has one register, which is also the loop's result. Where the
+// next
+//        value is computed element by element after the last use of the old one, it is written over
+//        it.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
@@ -14,8 +17,8 @@ namespace {
 
 /// Operations whose result has their operand's register.
 bool renames(Operation *op) {
-  return isa<ReshapeOp, ExpandDimsOp, UnsplatOp, ConvertLayoutOp, BroadcastOp, arith::BitcastOp, PtrToIntOp,
-             IntToPtrOp, PtrCastOp>(op);
+  return isa<ReshapeOp, ExpandDimsOp, UnsplatOp, ConvertLayoutOp, BroadcastOp, arith::BitcastOp,
+             PtrToIntOp, IntToPtrOp, PtrCastOp>(op);
 }
 
 /// Whether no operation of `block` behind `last` reads the register of `value`.
@@ -24,8 +27,9 @@ bool isReadUpTo(Value value, Operation *last, Block *block) {
     Operation *ancestor = block->findAncestorOpInBlock(*user);
     if (!ancestor || (ancestor != last && !ancestor->isBeforeInBlock(last)))
       return false;
-    return !renames(user) ||
-           llvm::all_of(user->getResults(), [&](Value result) { return isReadUpTo(result, last, block); });
+    return !renames(user) || llvm::all_of(user->getResults(), [&](Value result) {
+      return isReadUpTo(result, last, block);
+    });
   });
 }
 
@@ -33,7 +37,8 @@ bool isReadUpTo(Value value, Operation *last, Block *block) {
 /// element by element. A dot does so with its accumulator alone.
 bool canOverwrite(Operation *op, Value carried) {
   if (auto dot = dyn_cast<DotOp>(op)) {
-    bool onlyAccumulator = dot.getLhs() != carried && dot.getRhs() != carried && dot.getAcc() == carried;
+    bool onlyAccumulator =
+        dot.getLhs() != carried && dot.getRhs() != carried && dot.getAcc() == carried;
     return onlyAccumulator && llvm::none_of(carried.getUsers(), renames);
   }
   if (!op->hasTrait<OpTrait::Elementwise>() && !isa<AddPtrOp>(op))
@@ -71,7 +76,8 @@ void Translator::writeInPlace(scf::ForOp op, ArrayRef<Reg> carried) {
   for (auto [i, value] : llvm::enumerate(op.getYieldedValues())) {
     Operation *writer = value.getDefiningOp();
     Value old = op.getRegionIterArg(i);
-    if (!writer || writer->getBlock() != body || !value.hasOneUse() || value.getType() != old.getType())
+    if (!writer || writer->getBlock() != body || !value.hasOneUse() ||
+        value.getType() != old.getType())
       continue;
     if (canOverwrite(writer, old) && isReadUpTo(old, writer, body))
       inPlace[value] = carried[i];
@@ -107,7 +113,8 @@ LogicalResult Translator::visitFor(scf::ForOp op) {
 }
 
 LogicalResult Translator::visitWhile(scf::WhileOp op) {
-  SmallVector<Reg> before = defineAll(op.getInits().getTypes()), after = defineAll(op.getResultTypes());
+  SmallVector<Reg> before = defineAll(op.getInits().getTypes()),
+                   after = defineAll(op.getResultTypes());
   emitMoves(before, op.getInits());
   for (auto [argument, reg] : llvm::zip(op.getBeforeArguments(), before))
     bind(argument, reg);
@@ -141,8 +148,9 @@ LogicalResult Translator::visitWhile(scf::WhileOp op) {
     others.push_back(src);
   }
   builder.code().backedges.push_back(std::move(edge));
-  size_t tail = builder.emit(runBackedge, {}, 1, static_cast<uint32_t>(builder.code().backedges.size() - 1),
-                             placeOf(op.getLoc()), others);
+  size_t tail =
+      builder.emit(runBackedge, {}, 1, static_cast<uint32_t>(builder.code().backedges.size() - 1),
+                   placeOf(op.getLoc()), others);
   builder.setTarget(leave, builder.position());
   builder.addLoop(start, tail);
   for (auto [result, reg] : llvm::zip(op.getResults(), after))

@@ -1,4 +1,5 @@
-//===- TranslateElementwise.cpp - arithmetic, element by element -----------------------------------------===//
+//===- TranslateElementwise.cpp - arithmetic, element by element
+//-----------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of arith and math operations and of the arithmetic that tile adds.
 // How:   tables from operation names to kinds. Scalars are tiles of one element.
@@ -16,18 +17,23 @@ namespace {
 const llvm::StringMap<BinaryOp> &binaryOps() {
   using enum BinaryOp;
   static const auto *table = new llvm::StringMap<BinaryOp>({
-      {"arith.addi", Add},           {"arith.subi", Sub},          {"arith.muli", Mul},
-      {"arith.divsi", DivS},         {"arith.divui", DivU},        {"arith.remsi", RemS},
-      {"arith.remui", RemU},         {"arith.floordivsi", FloorDivS}, {"arith.ceildivsi", CeilDivS},
-      {"arith.ceildivui", CeilDivU}, {"arith.andi", And},          {"arith.ori", Or},
-      {"arith.xori", Xor},           {"arith.shli", Shl},          {"arith.shrsi", ShrS},
-      {"arith.shrui", ShrU},         {"arith.maxsi", MaxS},        {"arith.maxui", MaxU},
-      {"arith.minsi", MinS},         {"arith.minui", MinU},        {"tile.mulhi_u", MulHiU},
-      {"arith.addf", AddF},          {"arith.subf", SubF},         {"arith.mulf", MulF},
-      {"arith.divf", DivF},          {"arith.remf", RemF},         {"arith.maximumf", MaximumF},
-      {"arith.minimumf", MinimumF},  {"arith.maxnumf", MaxNumF},   {"arith.minnumf", MinNumF},
-      {"math.powf", PowF},           {"math.atan2", Atan2},        {"math.copysign", CopySign},
-      {"tile.precise_div", DivF},
+      {"arith.addi", Add},           {"arith.subi", Sub},
+      {"arith.muli", Mul},           {"arith.divsi", DivS},
+      {"arith.divui", DivU},         {"arith.remsi", RemS},
+      {"arith.remui", RemU},         {"arith.floordivsi", FloorDivS},
+      {"arith.ceildivsi", CeilDivS}, {"arith.ceildivui", CeilDivU},
+      {"arith.andi", And},           {"arith.ori", Or},
+      {"arith.xori", Xor},           {"arith.shli", Shl},
+      {"arith.shrsi", ShrS},         {"arith.shrui", ShrU},
+      {"arith.maxsi", MaxS},         {"arith.maxui", MaxU},
+      {"arith.minsi", MinS},         {"arith.minui", MinU},
+      {"tile.mulhi_u", MulHiU},      {"arith.addf", AddF},
+      {"arith.subf", SubF},          {"arith.mulf", MulF},
+      {"arith.divf", DivF},          {"arith.remf", RemF},
+      {"arith.maximumf", MaximumF},  {"arith.minimumf", MinimumF},
+      {"arith.maxnumf", MaxNumF},    {"arith.minnumf", MinNumF},
+      {"math.powf", PowF},           {"math.atan2", Atan2},
+      {"math.copysign", CopySign},   {"tile.precise_div", DivF},
   });
   return *table;
 }
@@ -35,15 +41,41 @@ const llvm::StringMap<BinaryOp> &binaryOps() {
 const llvm::StringMap<UnaryOp> &unaryOps() {
   using enum UnaryOp;
   static const auto *table = new llvm::StringMap<UnaryOp>({
-      {"math.absi", AbsI},       {"math.ctlz", CountLeadingZeros}, {"math.cttz", CountTrailingZeros},
-      {"math.ctpop", PopCount},  {"arith.negf", NegF},  {"math.absf", AbsF},    {"math.acos", Acos},
-      {"math.acosh", Acosh},     {"math.asin", Asin},   {"math.asinh", Asinh},  {"math.atan", Atan},
-      {"math.atanh", Atanh},     {"math.cbrt", Cbrt},   {"math.ceil", Ceil},    {"math.cos", Cos},
-      {"math.cosh", Cosh},       {"math.erf", Erf},     {"math.erfc", Erfc},    {"math.exp", Exp},
-      {"math.exp2", Exp2},       {"math.expm1", ExpM1}, {"math.floor", Floor},  {"math.log", Log},
-      {"math.log10", Log10},     {"math.log1p", Log1p}, {"math.log2", Log2},    {"math.round", Round},
-      {"math.roundeven", RoundEven}, {"math.rsqrt", Rsqrt}, {"math.sin", Sin},  {"math.sinh", Sinh},
-      {"math.sqrt", Sqrt},       {"math.tan", Tan},     {"math.tanh", Tanh},    {"math.trunc", Trunc},
+      {"math.absi", AbsI},
+      {"math.ctlz", CountLeadingZeros},
+      {"math.cttz", CountTrailingZeros},
+      {"math.ctpop", PopCount},
+      {"arith.negf", NegF},
+      {"math.absf", AbsF},
+      {"math.acos", Acos},
+      {"math.acosh", Acosh},
+      {"math.asin", Asin},
+      {"math.asinh", Asinh},
+      {"math.atan", Atan},
+      {"math.atanh", Atanh},
+      {"math.cbrt", Cbrt},
+      {"math.ceil", Ceil},
+      {"math.cos", Cos},
+      {"math.cosh", Cosh},
+      {"math.erf", Erf},
+      {"math.erfc", Erfc},
+      {"math.exp", Exp},
+      {"math.exp2", Exp2},
+      {"math.expm1", ExpM1},
+      {"math.floor", Floor},
+      {"math.log", Log},
+      {"math.log10", Log10},
+      {"math.log1p", Log1p},
+      {"math.log2", Log2},
+      {"math.round", Round},
+      {"math.roundeven", RoundEven},
+      {"math.rsqrt", Rsqrt},
+      {"math.sin", Sin},
+      {"math.sinh", Sinh},
+      {"math.sqrt", Sqrt},
+      {"math.tan", Tan},
+      {"math.tanh", Tanh},
+      {"math.trunc", Trunc},
       {"tile.precise_sqrt", Sqrt},
   });
   return *table;
@@ -52,10 +84,17 @@ const llvm::StringMap<UnaryOp> &unaryOps() {
 const llvm::StringMap<ConvertOp> &convertOps() {
   using enum ConvertOp;
   static const auto *table = new llvm::StringMap<ConvertOp>({
-      {"arith.extsi", SignedInt},         {"arith.extui", UnsignedInt},      {"arith.trunci", UnsignedInt},
-      {"arith.index_cast", SignedInt},    {"arith.index_castui", UnsignedInt}, {"arith.sitofp", SignedToFloat},
-      {"arith.uitofp", UnsignedToFloat},  {"arith.fptosi", FloatToSigned},   {"arith.fptoui", FloatToUnsigned},
-      {"arith.extf", Float},              {"arith.truncf", Float},
+      {"arith.extsi", SignedInt},
+      {"arith.extui", UnsignedInt},
+      {"arith.trunci", UnsignedInt},
+      {"arith.index_cast", SignedInt},
+      {"arith.index_castui", UnsignedInt},
+      {"arith.sitofp", SignedToFloat},
+      {"arith.uitofp", UnsignedToFloat},
+      {"arith.fptosi", FloatToSigned},
+      {"arith.fptoui", FloatToUnsigned},
+      {"arith.extf", Float},
+      {"arith.truncf", Float},
   });
   return *table;
 }
@@ -74,7 +113,8 @@ template <typename T> const T *find(const llvm::StringMap<T> &table, StringRef n
   return entry == table.end() ? nullptr : &entry->second;
 }
 
-/// Division may be reported, which setup code cannot do; and it may stand where it is never reached.
+/// Division may be reported, which setup code cannot do; and it may stand where it is never
+/// reached.
 bool isDivision(BinaryOp op) { return op >= BinaryOp::DivS && op <= BinaryOp::CeilDivU; }
 
 std::vector<std::byte> bytesOfBits(const llvm::APInt &bits, unsigned size) {
@@ -101,11 +141,13 @@ std::vector<std::byte> constantBytes(Attribute value, Elem elem) {
     return all;
   if (isFloat(elem)) {
     auto values = elements.getValues<llvm::APFloat>();
-    for (auto it = values.begin(); it != (elements.isSplat() ? std::next(values.begin()) : values.end()); ++it)
+    for (auto it = values.begin();
+         it != (elements.isSplat() ? std::next(values.begin()) : values.end()); ++it)
       append((*it).bitcastToAPInt());
   } else {
     auto values = elements.getValues<llvm::APInt>();
-    for (auto it = values.begin(); it != (elements.isSplat() ? std::next(values.begin()) : values.end()); ++it)
+    for (auto it = values.begin();
+         it != (elements.isSplat() ? std::next(values.begin()) : values.end()); ++it)
       append(*it);
   }
   return all;
@@ -134,7 +176,8 @@ LogicalResult Translator::visitConstant(Value result, Attribute value) {
   Reg data = builder.newReg(bytes.size(), true);
   bool whole = bytes.size() > sizeOf(elem) || countOf(result.getType()) == 1;
   builder.code().constants.push_back(std::move(bytes));
-  builder.emit(runConstant, {data}, 1, static_cast<uint32_t>(builder.code().constants.size() - 1), 0);
+  builder.emit(runConstant, {data}, 1, static_cast<uint32_t>(builder.code().constants.size() - 1),
+               0);
   bind(result, whole ? data : splat(data, result.getType(), countOf(result.getType())));
   return success();
 }
@@ -146,7 +189,8 @@ LogicalResult Translator::visitSelect(Operation *op) {
     return emitMap(op, kernels().select(bytes));
   Reg all = splat(reg(condition), condition.getType(), countOf(result.getType()));
   Reg yes = reg(op->getOperand(1)), no = reg(op->getOperand(2));
-  builder.emit(kernels().select(bytes), {define(result), all, yes, no}, countOf(result.getType()), 0, 0);
+  builder.emit(kernels().select(bytes), {define(result), all, yes, no}, countOf(result.getType()),
+               0, 0);
   return success();
 }
 
@@ -157,7 +201,8 @@ LogicalResult Translator::visitClamp(Operation *op) {
   Reg value = reg(clamp.getValue()), low = reg(clamp.getMin()), high = reg(clamp.getMax());
   Reg raised = builder.newReg(bytesOf(clamp.getType()));
   builder.emit(kernels().binary(BinaryOp::MaxNumF, elem), {raised, value, low}, count, 0, 0);
-  builder.emit(kernels().binary(BinaryOp::MinNumF, elem), {define(clamp), raised, high}, count, 0, 0);
+  builder.emit(kernels().binary(BinaryOp::MinNumF, elem), {define(clamp), raised, high}, count, 0,
+               0);
   return success();
 }
 
@@ -186,8 +231,10 @@ LogicalResult Translator::visitIntPower(Operation *op) {
   uint32_t count = countOf(result.getType());
   Reg base = reg(op->getOperand(0)), exponent = reg(op->getOperand(1));
   Reg converted = builder.newReg(bytesOf(result.getType()));
-  builder.emit(kernels().convert(ConvertOp::SignedToFloat, exponentElem, elem), {converted, exponent}, count, 0, 0);
-  builder.emit(kernels().binary(BinaryOp::PowF, elem), {define(result), base, converted}, count, 0, 0);
+  builder.emit(kernels().convert(ConvertOp::SignedToFloat, exponentElem, elem),
+               {converted, exponent}, count, 0, 0);
+  builder.emit(kernels().binary(BinaryOp::PowF, elem), {define(result), base, converted}, count, 0,
+               0);
   return success();
 }
 
@@ -219,7 +266,8 @@ std::optional<LogicalResult> Translator::visitElementwise(Operation *op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return emitMap(op, kernels().compareInt(static_cast<unsigned>(compare.getPredicate()), *from));
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
-    return emitMap(op, kernels().compareFloat(static_cast<unsigned>(compare.getPredicate()), *from));
+    return emitMap(op,
+                   kernels().compareFloat(static_cast<unsigned>(compare.getPredicate()), *from));
   if (isa<arith::SelectOp>(op))
     return visitSelect(op);
   if (isa<math::FmaOp>(op))

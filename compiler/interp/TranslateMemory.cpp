@@ -1,4 +1,5 @@
-//===- TranslateMemory.cpp - loads, stores, atomics, print and assert ------------------------------------===//
+//===- TranslateMemory.cpp - loads, stores, atomics, print and assert
+//------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations with effects.
 // How:   an address is traced back to the argument that it is computed from. Where every path leads
@@ -58,8 +59,8 @@ int Translator::argumentOf(Value pointers) {
     return next == first ? first : -1;
   }
   Operation *op = pointers.getDefiningOp();
-  if (isa<AddPtrOp, SplatOp, UnsplatOp, ExpandDimsOp, BroadcastOp, ReshapeOp, TransOp, ConvertLayoutOp, SplitOp,
-          PtrCastOp>(op))
+  if (isa<AddPtrOp, SplatOp, UnsplatOp, ExpandDimsOp, BroadcastOp, ReshapeOp, TransOp,
+          ConvertLayoutOp, SplitOp, PtrCastOp>(op))
     return argumentOf(op->getOperand(0));
   auto both = [&](Value a, Value b) {
     int first = argumentOf(a);

@@ -1,4 +1,5 @@
-//===- TranslateShape.cpp - creation, shape and products of tiles ----------------------------------------===//
+//===- TranslateShape.cpp - creation, shape and products of tiles
+//----------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations that move elements, and of tile.dot.
 // How:   row-major order is kept by reshape and expand_dims, which cost nothing; all else is a copy
@@ -22,8 +23,8 @@ SmallVector<uint32_t> stridesOf(ArrayRef<int64_t> shape) {
   return strides;
 }
 
-/// The same copy with as few dimensions as can be: those of size 1 go, those that continue one another
-/// on both sides become one.
+/// The same copy with as few dimensions as can be: those of size 1 go, those that continue one
+/// another on both sides become one.
 StridedCopy simplify(const StridedCopy &copy) {
   StridedCopy simple;
   for (size_t dim = 0; dim < copy.sizes.size(); ++dim) {
@@ -49,7 +50,9 @@ StridedCopy simplify(const StridedCopy &copy) {
 
 StridedCopy contiguousTo(ArrayRef<int64_t> sizes, SmallVector<uint32_t> srcStrides) {
   SmallVector<uint32_t> dst = stridesOf(sizes);
-  return {{sizes.begin(), sizes.end()}, {srcStrides.begin(), srcStrides.end()}, {dst.begin(), dst.end()}};
+  return {{sizes.begin(), sizes.end()},
+          {srcStrides.begin(), srcStrides.end()},
+          {dst.begin(), dst.end()}};
 }
 
 } // namespace
@@ -74,12 +77,14 @@ LogicalResult Translator::visitArange(ArangeOp op) {
 
 LogicalResult Translator::visitSplat(SplatOp op) {
   Reg src = reg(op.getSrc()), dst = define(op, src.constant);
-  builder.emit(kernels().fill(sizeOf(*elemOf(op.getType()))), {dst, src}, countOf(op.getType()), 0, 0);
+  builder.emit(kernels().fill(sizeOf(*elemOf(op.getType()))), {dst, src}, countOf(op.getType()), 0,
+               0);
   return success();
 }
 
 LogicalResult Translator::visitBroadcast(BroadcastOp op) {
-  auto from = cast<RankedTensorType>(op.getSrc().getType()), to = cast<RankedTensorType>(op.getType());
+  auto from = cast<RankedTensorType>(op.getSrc().getType()),
+       to = cast<RankedTensorType>(op.getType());
   Reg src = reg(op.getSrc());
   if (from.getShape() == to.getShape())
     return bind(op, src), success();
@@ -91,7 +96,8 @@ LogicalResult Translator::visitBroadcast(BroadcastOp op) {
 }
 
 LogicalResult Translator::visitTrans(TransOp op) {
-  auto from = cast<RankedTensorType>(op.getSrc().getType()), to = cast<RankedTensorType>(op.getType());
+  auto from = cast<RankedTensorType>(op.getSrc().getType()),
+       to = cast<RankedTensorType>(op.getType());
   Reg src = reg(op.getSrc());
   SmallVector<uint32_t> all = stridesOf(from.getShape()), strides;
   for (int32_t dim : op.getOrder())
@@ -123,7 +129,8 @@ LogicalResult Translator::visitSplit(SplitOp op) {
 }
 
 LogicalResult Translator::visitDot(DotOp op) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType()), rhs = cast<RankedTensorType>(op.getRhs().getType());
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType()),
+       rhs = cast<RankedTensorType>(op.getRhs().getType());
   auto acc = cast<RankedTensorType>(op.getType());
   if (elemOf(lhs) != elemOf(rhs))
     return unsupported(op, "on operands of two types");
@@ -143,7 +150,8 @@ LogicalResult Translator::visitDot(DotOp op) {
   Operands operands{{}, reg(op.getLhs()), reg(op.getRhs()), reg(op.getAcc())};
   operands.dst = define(op);
   builder.code().dots.push_back(shape);
-  builder.emit(run, operands, 1, static_cast<uint32_t>(builder.code().dots.size() - 1), 0, {scratch});
+  builder.emit(run, operands, 1, static_cast<uint32_t>(builder.code().dots.size() - 1), 0,
+               {scratch});
   return success();
 }
 
@@ -161,8 +169,8 @@ std::optional<LogicalResult> Translator::visitShape(Operation *op) {
   }
   if (isa<ProgramIdOp, NumProgramsOp>(op)) {
     auto axis = op->getAttrOfType<IntegerAttr>("axis");
-    builder.emit(isa<ProgramIdOp>(op) ? runProgramId : runNumPrograms, {define(op->getResult(0))}, 1,
-                 static_cast<uint32_t>(axis.getInt()), 0);
+    builder.emit(isa<ProgramIdOp>(op) ? runProgramId : runNumPrograms, {define(op->getResult(0))},
+                 1, static_cast<uint32_t>(axis.getInt()), 0);
     return success();
   }
   if (auto arange = dyn_cast<ArangeOp>(op))

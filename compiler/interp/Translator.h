@@ -1,11 +1,12 @@
-//===- Translator.h - the walk from tile IR to instructions ----------------------------------------------===//
+//===- Translator.h - the walk from tile IR to instructions
+//----------------------------------------------===//
 // Needs: tile IR whose operations stand in an order of definition before use.
 // Gives: instructions in a CodeBuilder, one or a few an operation.
 // How:   one visit of each operation; each value has a register. An operation whose operands are
 //        constant runs in the setup code. Operations that only rename (reshape, expand_dims) share
 //        their operand's register. A value that a loop carries is written in place where nothing
-//        reads the old one any more. Combiners of reductions are translated once a step, with scalars
-//        standing for `lanes` elements.
+//        reads the old one any more. Combiners of reductions are translated once a step, with
+//        scalars standing for `lanes` elements.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/CodeBuilder.h"
@@ -106,8 +107,8 @@ private:
   LogicalResult visitReduce(ReduceOp op);
   LogicalResult visitScan(ScanOp op);
   /// Runs the combiner on `count` elements at once and gives the registers of what it yields.
-  mlir::FailureOr<SmallVector<Reg>> combine(mlir::Region &region, ArrayRef<Reg> left, ArrayRef<Reg> right,
-                                            uint32_t count);
+  mlir::FailureOr<SmallVector<Reg>> combine(mlir::Region &region, ArrayRef<Reg> left,
+                                            ArrayRef<Reg> right, uint32_t count);
   LogicalResult visitCombinerIf(mlir::scf::IfOp op);
   uint32_t axisFirstTable(mlir::RankedTensorType type, int axis, bool bitReversed, bool reversed);
   uint32_t inverseTable(uint32_t table);
@@ -118,7 +119,8 @@ private:
   llvm::DenseMap<Value, Reg> registers;
   llvm::DenseMap<Value, Reg> inPlace; ///< results that are written over a value that a loop carries
   llvm::DenseMap<mlir::Location, uint32_t> placeNumbers;
-  llvm::DenseMap<Value, int> assumedArguments; ///< of values that loops carry, while they are traced
+  llvm::DenseMap<Value, int>
+      assumedArguments; ///< of values that loops carry, while they are traced
   std::map<std::vector<int64_t>, uint32_t> permutations; ///< tables made so far, by what they do
   uint32_t lanes = 0;               ///< within a combiner: elements a scalar stands for
   mlir::Region *combiner = nullptr; ///< the combiner being translated

@@ -1,4 +1,5 @@
-// Matrix products: whole kernels with loops, and the dot of each element type on each instruction set.
+// Matrix products: whole kernels with loops, and the dot of each element type on each instruction
+// set.
 #include "InterpTesting.h"
 #include "interp/Code.h"
 #include "interp/kernels/Narrow.h"
@@ -98,13 +99,15 @@ TEST(InterpDot, MultipliesMatricesOfBFloat) { checkMatmul<BFloat>("bf16", 128); 
 
 /// Runs one dot of a kernel set on random operands and compares with the product in fp64.
 template <typename T, typename Acc, typename Get, typename Put>
-void checkDot(const Kernels &set, Elem elem, Elem accElem, DotShape shape, Get get, Put put, double tolerance) {
+void checkDot(const Kernels &set, Elem elem, Elem accElem, DotShape shape, Get get, Put put,
+              double tolerance) {
   Handler run = set.dot(elem, accElem);
   ASSERT_NE(run, nullptr);
   size_t left = shape.batch * shape.m * shape.k, right = shape.batch * shape.k * shape.n,
          result = shape.batch * shape.m * shape.n;
   auto up = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-  size_t a = 0, b = a + up(left * sizeof(T)), c = b + up(right * sizeof(T)), d = c + up(result * sizeof(Acc));
+  size_t a = 0, b = a + up(left * sizeof(T)), c = b + up(right * sizeof(T)),
+         d = c + up(result * sizeof(Acc));
   size_t scratch = d + up(result * sizeof(Acc));
   std::vector<std::byte> memory(scratch + set.dotScratchBytes(shape, elem) + 64);
   Code code;
@@ -122,7 +125,8 @@ void checkDot(const Kernels &set, Elem elem, Elem accElem, DotShape shape, Get g
   for (size_t i = 0; i < result; ++i)
     frame.at<Acc>(c)[i] = Acc(static_cast<int>(i % 5));
   Instr instr;
-  instr.dst = static_cast<uint32_t>(d), instr.a = 0, instr.b = static_cast<uint32_t>(b), instr.c = static_cast<uint32_t>(c);
+  instr.dst = static_cast<uint32_t>(d), instr.a = 0, instr.b = static_cast<uint32_t>(b),
+  instr.c = static_cast<uint32_t>(c);
   run(frame, instr);
   for (size_t batch = 0; batch < shape.batch; ++batch)
     for (size_t i = 0; i < shape.m; ++i)
@@ -132,7 +136,9 @@ void checkDot(const Kernels &set, Elem elem, Elem accElem, DotShape shape, Get g
         for (size_t k = 0; k < shape.k; ++k)
           want += get(frame.at<T>(a)[(batch * shape.m + i) * shape.k + k]) *
                   get(frame.at<T>(b)[(batch * shape.k + k) * shape.n + j]);
-        ASSERT_NEAR(static_cast<double>(frame.at<Acc>(d)[at]), want, tolerance * (10 + std::fabs(want))) << set.name;
+        ASSERT_NEAR(static_cast<double>(frame.at<Acc>(d)[at]), want,
+                    tolerance * (10 + std::fabs(want)))
+            << set.name;
       }
 }
 
@@ -144,13 +150,20 @@ TEST(InterpDot, EveryShapeAndTypeOnEveryInstructionSet) {
           DotShape shape{m == 16 ? 3u : 1u, m, n, k};
           auto narrow = [](auto v) { return static_cast<double>(toFloat(v)); };
           auto plain = [](auto v) { return static_cast<double>(v); };
-          checkDot<Half, float>(*set, Elem::F16, Elem::F32, shape, narrow, [](int v) { return toHalf(v * 0.5f); }, 0);
-          checkDot<BFloat, float>(*set, Elem::BF16, Elem::F32, shape, narrow, [](int v) { return toBFloat(v); }, 0);
-          checkDot<E4M3, float>(*set, Elem::F8E4M3, Elem::F32, shape, narrow, [](int v) { return toE4M3(v); }, 0);
-          checkDot<E5M2, float>(*set, Elem::F8E5M2, Elem::F32, shape, narrow, [](int v) { return toE5M2(v); }, 0);
-          checkDot<float, float>(*set, Elem::F32, Elem::F32, shape, plain, [](int v) { return v * 0.1f; }, 1e-5);
-          checkDot<double, double>(*set, Elem::F64, Elem::F64, shape, plain, [](int v) { return v * 0.1; }, 1e-13);
-          checkDot<int8_t, int32_t>(*set, Elem::I8, Elem::I32, shape, plain, [](int v) { return int8_t(v * 14); }, 0);
+          checkDot<Half, float>(
+              *set, Elem::F16, Elem::F32, shape, narrow, [](int v) { return toHalf(v * 0.5f); }, 0);
+          checkDot<BFloat, float>(
+              *set, Elem::BF16, Elem::F32, shape, narrow, [](int v) { return toBFloat(v); }, 0);
+          checkDot<E4M3, float>(
+              *set, Elem::F8E4M3, Elem::F32, shape, narrow, [](int v) { return toE4M3(v); }, 0);
+          checkDot<E5M2, float>(
+              *set, Elem::F8E5M2, Elem::F32, shape, narrow, [](int v) { return toE5M2(v); }, 0);
+          checkDot<float, float>(
+              *set, Elem::F32, Elem::F32, shape, plain, [](int v) { return v * 0.1f; }, 1e-5);
+          checkDot<double, double>(
+              *set, Elem::F64, Elem::F64, shape, plain, [](int v) { return v * 0.1; }, 1e-13);
+          checkDot<int8_t, int32_t>(
+              *set, Elem::I8, Elem::I32, shape, plain, [](int v) { return int8_t(v * 14); }, 0);
         }
 }
 

@@ -41,8 +41,11 @@ TEST(InterpMemory, AReadOutsideGivesZeroAndOneWarning) {
   for (int i = 0; i < 16; ++i)
     EXPECT_EQ(out[i], i < 8 ? 0x3c00 : 0);
   std::string warnings = takeRunWarnings();
-  EXPECT_THAT(warnings, HasSubstr("kernel.mlir:7:8: warning: load of 2 bytes at offset 32 outside argument `x_ptr` of "
-                                  "32 bytes, which gives 0, in program (0, 0, 0)"));
+  EXPECT_THAT(
+      warnings,
+      HasSubstr(
+          "kernel.mlir:7:8: warning: load of 2 bytes at offset 32 outside argument `x_ptr` of "
+          "32 bytes, which gives 0, in program (0, 0, 0)"));
   EXPECT_EQ(warnings.find("warning"), warnings.rfind("warning")) << warnings;
   EXPECT_EQ(takeRunWarnings(), "");
 }
@@ -54,8 +57,9 @@ TEST(InterpMemory, AWriteOutsideIsAnError) {
   args[1].end -= 8; // the last four elements are a canary
   Result<void> result = copy({1, 1, 1}, args);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message,
-            "store of 2 bytes at offset 40 outside argument `c_ptr` of 40 bytes, in program (0, 0, 0)");
+  EXPECT_EQ(
+      result.error().message,
+      "store of 2 bytes at offset 40 outside argument `c_ptr` of 40 bytes, in program (0, 0, 0)");
   EXPECT_THAT(result.error().rendered, HasSubstr("kernel.mlir:11:3: error: store"));
   EXPECT_EQ(result.error().range.line, 11);
   for (int i = 0; i < 24; ++i)
@@ -78,7 +82,8 @@ TEST(InterpMemory, StrictChecksMakeReadsErrors) {
   std::vector<uint16_t> x(16), out(16);
   Result<void> result = copy({1, 1, 1}, {arg(x), arg(out), arg(8), arg(0)});
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message, HasSubstr("load of 2 bytes at offset 32 outside argument `x_ptr`"));
+  EXPECT_THAT(result.error().message,
+              HasSubstr("load of 2 bytes at offset 32 outside argument `x_ptr`"));
 }
 
 TEST(InterpMemory, UnknownBoundsAreNotChecked) {
@@ -123,13 +128,13 @@ func.func @k(%x: !tile.ptr<f32> loc("k.py":1:12 to 1:17), %n: i32) attributes {t
   std::vector<float> x(4);
   Result<void> result = kernel({1, 1, 1}, {arg(x), arg(4)});
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().rendered,
-            "k.py:2:5: error: store of 4 bytes at offset 16 outside argument `x_ptr` of 16 bytes, in program (0, 0, 0)\n"
-            "    tl.store(x_ptr + n, 1.0)\n"
-            "    ^~~~~~~~~~~~~~~~~~~~~~~~\n"
-            "k.py:1:1: note: called from here\n"
-            "def kernel(x_ptr, n):\n"
-            "^~~\n");
+  EXPECT_EQ(result.error().rendered, "k.py:2:5: error: store of 4 bytes at offset 16 outside "
+                                     "argument `x_ptr` of 16 bytes, in program (0, 0, 0)\n"
+                                     "    tl.store(x_ptr + n, 1.0)\n"
+                                     "    ^~~~~~~~~~~~~~~~~~~~~~~~\n"
+                                     "k.py:1:1: note: called from here\n"
+                                     "def kernel(x_ptr, n):\n"
+                                     "^~~\n");
 }
 
 TEST(InterpMemory, AtomicsCountAcrossWorkers) {
@@ -197,7 +202,8 @@ TEST(InterpMemory, ALockThatNobodyHoldsIsAnError) {
     std::vector<int32_t> lock(1, 1), counter(1);
     Result<void> result = kernel({5, 1, 1}, {arg(lock), arg(counter)}, workers);
     ASSERT_FALSE(result);
-    EXPECT_THAT(result.error().rendered, HasSubstr("kernel.mlir:6:12: error: every program that is left waits here"));
+    EXPECT_THAT(result.error().rendered,
+                HasSubstr("kernel.mlir:6:12: error: every program that is left waits here"));
   }
 }
 
@@ -252,7 +258,8 @@ func.func @k(%out: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
   EXPECT_EQ(out[0], -3);
   Result<void> result = kernel({1, 1, 1}, {arg(out), arg(0)});
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().rendered, HasSubstr("kernel.mlir:4:8: error: integer division by zero"));
+  EXPECT_THAT(result.error().rendered,
+              HasSubstr("kernel.mlir:4:8: error: integer division by zero"));
 }
 
 TEST(InterpMemory, AnAssertStopsTheLaunch) {
@@ -268,7 +275,8 @@ func.func @k(%n: i32) attributes {tile.kernel} {
   Result<void> result = kernel({2, 1, 1}, {arg(7)});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::Assertion);
-  EXPECT_THAT(result.error().rendered, HasSubstr("kernel.mlir:6:3: error: lane below n, in program (0, 0, 0)"));
+  EXPECT_THAT(result.error().rendered,
+              HasSubstr("kernel.mlir:6:3: error: lane below n, in program (0, 0, 0)"));
 }
 
 TEST(InterpMemory, ALoopMustStepForward) {
@@ -281,7 +289,8 @@ func.func @k(%step: i32) attributes {tile.kernel} {
   return
 })");
   kernel.run({1, 1, 1}, {arg(2)});
-  EXPECT_THAT(kernel({1, 1, 1}, {arg(0)}).error().message, HasSubstr("step 0, which is not positive"));
+  EXPECT_THAT(kernel({1, 1, 1}, {arg(0)}).error().message,
+              HasSubstr("step 0, which is not positive"));
 }
 
 } // namespace

@@ -62,11 +62,14 @@ TEST(Interp, ChecksTheArguments) {
   TestKernel add(vectorAdd);
   std::vector<float> x(8);
   EXPECT_THAT(add({1, 1, 1}, {arg(x)}).error().message, HasSubstr("takes 4 arguments and got 1"));
-  EXPECT_THAT(add({1, 1, 1}, {arg(x), arg(x), arg(x), arg(x)}).error().message, HasSubstr("got a pointer"));
-  EXPECT_THAT(add({1, 1, 1}, {arg(x), arg(3), arg(x), arg(8)}).error().message, HasSubstr("got a number"));
+  EXPECT_THAT(add({1, 1, 1}, {arg(x), arg(x), arg(x), arg(x)}).error().message,
+              HasSubstr("got a pointer"));
+  EXPECT_THAT(add({1, 1, 1}, {arg(x), arg(3), arg(x), arg(8)}).error().message,
+              HasSubstr("got a number"));
   EXPECT_THAT(add({1, 1, 1}, {arg(x), arg(x), arg(x), arg(int64_t(1) << 40)}).error().message,
               HasSubstr("does not fit 32 bits"));
-  EXPECT_THAT(add({-1, 1, 1}, {arg(x), arg(x), arg(x), arg(8)}).error().message, HasSubstr("size -1"));
+  EXPECT_THAT(add({-1, 1, 1}, {arg(x), arg(x), arg(x), arg(8)}).error().message,
+              HasSubstr("size -1"));
 }
 
 TEST(Interp, AxisZeroIsFastest) {
@@ -147,7 +150,8 @@ func.func @k(%out: !tile.ptr<i32>, %out2: !tile.ptr<i32>) attributes {tile.kerne
   EXPECT_THAT(out2, ElementsAre(10, 11, 12, 13));
 }
 
-/// A kernel that loads an R x C tile, reduces it along `axis` with `combiner` and stores `count` values.
+/// A kernel that loads an R x C tile, reduces it along `axis` with `combiner` and stores `count`
+/// values.
 std::string reduceKernel(int axis, int rest, const std::string &combiner) {
   std::string r = std::to_string(rest);
   return R"(
@@ -294,7 +298,8 @@ func.func @fib(%out: !tile.ptr<i64>, %n: i32) attributes {tile.kernel} {
   return
 })");
   std::vector<int64_t> out(1);
-  for (auto [n, want] : std::vector<std::pair<int, int64_t>>{{0, 0}, {1, 1}, {2, 1}, {10, 55}, {50, 12586269025}}) {
+  for (auto [n, want] :
+       std::vector<std::pair<int, int64_t>>{{0, 0}, {1, 1}, {2, 1}, {10, 55}, {50, 12586269025}}) {
     kernel.run({1, 1, 1}, {arg(out), arg(n)});
     EXPECT_EQ(out[0], want);
   }
@@ -376,7 +381,8 @@ func.func @k() attributes {tile.kernel} {
 })");
   EXPECT_EQ(kernel.kernel, nullptr);
   EXPECT_EQ(kernel.error.kind, ErrorKind::Unsupported);
-  EXPECT_THAT(kernel.error.rendered, HasSubstr("kernel.mlir:4:3: error: `func.call` is not supported on the CPU"));
+  EXPECT_THAT(kernel.error.rendered,
+              HasSubstr("kernel.mlir:4:3: error: `func.call` is not supported on the CPU"));
 }
 
 TEST(Interp, PrintsWithProgramAndIndex) {
@@ -390,11 +396,12 @@ func.func @k(%x: f32) attributes {tile.kernel} {
 })");
   ::testing::internal::CaptureStdout();
   kernel.run({1, 1, 1}, {LaunchArg::f(1.5)});
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "pid (0, 0, 0) idx (0, 0) t: 3\n"
-                                                      "pid (0, 0, 0) idx (0, 1) t: 4\n"
-                                                      "pid (0, 0, 0) idx (0, 0) both: (operand 0) 3\n"
-                                                      "pid (0, 0, 0) idx (0, 1) both: (operand 0) 4\n"
-                                                      "pid (0, 0, 0) idx () both: (operand 1) 1.500000\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            "pid (0, 0, 0) idx (0, 0) t: 3\n"
+            "pid (0, 0, 0) idx (0, 1) t: 4\n"
+            "pid (0, 0, 0) idx (0, 0) both: (operand 0) 3\n"
+            "pid (0, 0, 0) idx (0, 1) both: (operand 0) 4\n"
+            "pid (0, 0, 0) idx () both: (operand 1) 1.500000\n");
 }
 
 } // namespace

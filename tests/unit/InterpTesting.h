@@ -1,4 +1,5 @@
-//===- InterpTesting.h - run tile IR text on the interpreter -----------------------------------------===//
+//===- InterpTesting.h - run tile IR text on the interpreter
+//-----------------------------------------===//
 // Gives: `Kernel`, made from the text of a func.func; arguments from vectors, with their bounds.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +19,8 @@ struct TestKernel {
     mlir::DialectRegistry registry;
     registerTileDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context), "kernel.mlir");
+    auto module =
+        mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context), "kernel.mlir");
     EXPECT_TRUE(module) << text;
     if (!module)
       return;

@@ -1,7 +1,9 @@
-//===- Access.cpp - reads and writes of memory, unchecked ----------------------------------------===//
+//===- Access.cpp - reads and writes of memory, unchecked
+//----------------------------------------===//
 // Needs: Kernels.h; compiled once for each instruction set.
 // Gives: span, read, write.
-// How:   a row of consecutive addresses whose mask is all true moves at once; a row whose mask is all
+// How:   a row of consecutive addresses whose mask is all true moves at once; a row whose mask is
+// all
 //        false does not move at all; any other row goes element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Set.h"
@@ -55,7 +57,8 @@ void readRow(T *dst, const uint64_t *addresses, const uint8_t *mask, const T *ot
   }
 }
 
-template <typename T> void writeRow(const T *src, const uint64_t *addresses, const uint8_t *mask, size_t cols) {
+template <typename T>
+void writeRow(const T *src, const uint64_t *addresses, const uint8_t *mask, size_t cols) {
   RowMask kind = classify(mask, cols);
   if (kind == RowMask::All && consecutive(addresses, cols, sizeof(T)))
     std::memcpy(reinterpret_cast<void *>(addresses[0]), src, cols * sizeof(T));
@@ -66,14 +69,16 @@ template <typename T> void writeRow(const T *src, const uint64_t *addresses, con
 }
 
 template <typename T>
-void readRows(void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other, size_t rows, size_t cols) {
+void readRows(void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other,
+              size_t rows, size_t cols) {
   for (size_t row = 0, at = 0; row < rows; ++row, at += cols)
     readRow(static_cast<T *>(dst) + at, addresses + at, mask ? mask + at : nullptr,
             other ? static_cast<const T *>(other) + at : nullptr, cols);
 }
 
 template <typename T>
-void writeRows(const void *src, const uint64_t *addresses, const uint8_t *mask, size_t rows, size_t cols) {
+void writeRows(const void *src, const uint64_t *addresses, const uint8_t *mask, size_t rows,
+               size_t cols) {
   for (size_t row = 0, at = 0; row < rows; ++row, at += cols)
     writeRow(static_cast<const T *>(src) + at, addresses + at, mask ? mask + at : nullptr, cols);
 }
@@ -96,16 +101,21 @@ AddressSpan span(const uint64_t *addresses, const uint8_t *mask, size_t count) {
   return {lo, hi};
 }
 
-void read(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other, size_t rows,
-          size_t cols) {
-  auto run = bytes == 1 ? readRows<uint8_t> : bytes == 2 ? readRows<uint16_t> : bytes == 4 ? readRows<uint32_t>
-                                                                                           : readRows<uint64_t>;
+void read(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask,
+          const void *other, size_t rows, size_t cols) {
+  auto run = bytes == 1   ? readRows<uint8_t>
+             : bytes == 2 ? readRows<uint16_t>
+             : bytes == 4 ? readRows<uint32_t>
+                          : readRows<uint64_t>;
   run(dst, addresses, mask, other, rows, cols);
 }
 
-void write(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask, size_t rows, size_t cols) {
-  auto run = bytes == 1 ? writeRows<uint8_t> : bytes == 2 ? writeRows<uint16_t> : bytes == 4 ? writeRows<uint32_t>
-                                                                                             : writeRows<uint64_t>;
+void write(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask,
+           size_t rows, size_t cols) {
+  auto run = bytes == 1   ? writeRows<uint8_t>
+             : bytes == 2 ? writeRows<uint16_t>
+             : bytes == 4 ? writeRows<uint32_t>
+                          : writeRows<uint64_t>;
   run(src, addresses, mask, rows, cols);
 }
 

@@ -1,4 +1,5 @@
-//===- Convert.cpp - conversions between element types -----------------------------------------===//
+//===- Convert.cpp - conversions between element types
+//-----------------------------------------===//
 // Needs: Narrow.h; compiled once for each instruction set.
 // Gives: handlers of ConvertOp.
 // How:   one rounding, to nearest even: fp64 reaches the narrow formats by way of an fp32 that is
@@ -17,7 +18,8 @@ struct Truth {
   uint8_t bits;
 };
 
-template <typename T, bool isSigned> using Counterpart = std::conditional_t<isSigned, std::make_signed_t<T>, T>;
+template <typename T, bool isSigned>
+using Counterpart = std::conditional_t<isSigned, std::make_signed_t<T>, T>;
 
 /// An integer element as a C++ integer of the wanted signedness.
 template <bool isSigned, typename T> [[gnu::always_inline]] inline auto getInt(T value) {
@@ -58,7 +60,8 @@ template <typename T> [[gnu::always_inline]] inline auto getFloat(T value) {
     return value;
 }
 
-template <typename From, typename To, bool isSigned> void intToInt(Frame &frame, const Instr &instr) {
+template <typename From, typename To, bool isSigned>
+void intToInt(Frame &frame, const Instr &instr) {
   To *dst = frame.at<To>(instr.dst);
   const From *src = frame.at<From>(instr.a);
 #pragma GCC ivdep
@@ -66,17 +69,20 @@ template <typename From, typename To, bool isSigned> void intToInt(Frame &frame,
     dst[i] = putInt<To>(getInt<isSigned>(src[i]));
 }
 
-template <typename From, typename To, bool isSigned> void intToFloat(Frame &frame, const Instr &instr) {
+template <typename From, typename To, bool isSigned>
+void intToFloat(Frame &frame, const Instr &instr) {
   To *dst = frame.at<To>(instr.dst);
   const From *src = frame.at<From>(instr.a);
   // Integers of more than 24 bits are rounded to a narrow type from fp64, which holds 53 of them.
-  using W = std::conditional_t<std::is_same_v<To, double> || (isNarrow<To> && sizeof(From) >= 4), double, float>;
+  using W = std::conditional_t<std::is_same_v<To, double> || (isNarrow<To> && sizeof(From) >= 4),
+                               double, float>;
 #pragma GCC ivdep
   for (uint32_t i = 0; i < instr.count; ++i)
     dst[i] = putFloat<To>(static_cast<W>(getInt<isSigned>(src[i])));
 }
 
-template <typename From, typename To, bool isSigned> void floatToInt(Frame &frame, const Instr &instr) {
+template <typename From, typename To, bool isSigned>
+void floatToInt(Frame &frame, const Instr &instr) {
   To *dst = frame.at<To>(instr.dst);
   const From *src = frame.at<From>(instr.a);
   using Wide = std::conditional_t<sizeof(To) == 8, uint64_t, uint32_t>;
@@ -118,17 +124,20 @@ template <typename Make> Handler forInt(Elem elem, Make make) {
 
 template <bool isSigned> Handler intToIntOf(Elem from, Elem to) {
   return forInt(from, [&](auto f) {
-    return forInt(to, [](auto t) -> Handler { return intToInt<decltype(f), decltype(t), isSigned>; });
+    return forInt(to,
+                  [](auto t) -> Handler { return intToInt<decltype(f), decltype(t), isSigned>; });
   });
 }
 template <bool isSigned> Handler intToFloatOf(Elem from, Elem to) {
   return forInt(from, [&](auto f) {
-    return forFloat(to, [](auto t) -> Handler { return intToFloat<decltype(f), decltype(t), isSigned>; });
+    return forFloat(
+        to, [](auto t) -> Handler { return intToFloat<decltype(f), decltype(t), isSigned>; });
   });
 }
 template <bool isSigned> Handler floatToIntOf(Elem from, Elem to) {
   return forFloat(from, [&](auto f) {
-    return forInt(to, [](auto t) -> Handler { return floatToInt<decltype(f), decltype(t), isSigned>; });
+    return forInt(to,
+                  [](auto t) -> Handler { return floatToInt<decltype(f), decltype(t), isSigned>; });
   });
 }
 

@@ -1,7 +1,9 @@
-//===- Dot.cpp - the matrix product of two tiles ---------------------------------------------------===//
+//===- Dot.cpp - the matrix product of two tiles
+//---------------------------------------------------===//
 // Needs: Kernels.h, Code.h, Narrow.h; compiled once for each instruction set.
 // Gives: handlers by element type of the operands and of the accumulator.
-// How:   both operands are converted once into scratch: lhs to rows of the computing type (fp32, fp64
+// How:   both operands are converted once into scratch: lhs to rows of the computing type (fp32,
+// fp64
 //        or i32), rhs to panels of a few vectors' width, so that the inner loop reads consecutive
 //        memory. It keeps a block of the result in registers over the whole of K. Each element is
 //        summed in the order of K.
@@ -31,9 +33,11 @@ template <typename W> using Vector = typename VectorOf<W>::Type;
 
 constexpr size_t roundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Rows r of acc += Rows rows of lhs times one panel. `lhs` has rows of k, `acc` rows of panelWidth.
+/// Rows r of acc += Rows rows of lhs times one panel. `lhs` has rows of k, `acc` rows of
+/// panelWidth.
 template <typename W, size_t Rows>
-[[gnu::always_inline]] inline void multiplyBlock(const W *lhs, const W *panel, W *acc, size_t accStride, size_t k) {
+[[gnu::always_inline]] inline void multiplyBlock(const W *lhs, const W *panel, W *acc,
+                                                 size_t accStride, size_t k) {
   using V = Vector<W>;
   V sum[Rows][2];
   for (size_t r = 0; r < Rows; ++r) {
@@ -93,7 +97,8 @@ template <typename T, typename W> void convertRow(const T *src, W *dst, size_t c
 }
 
 /// rhs (k rows of n) into panels; what lacks in the last panel's width is 0.
-template <typename T, typename W> void pack(const T *rhs, W *panels, W *row, const DotShape &shape) {
+template <typename T, typename W>
+void pack(const T *rhs, W *panels, W *row, const DotShape &shape) {
   size_t stride = roundUp(shape.n, panelWidth<W>);
   std::memset(row, 0, stride * sizeof(W));
   for (size_t i = 0; i < shape.k; ++i) {
@@ -110,7 +115,8 @@ template <typename W> size_t scratchElements(const DotShape &shape) {
 }
 
 template <typename T, typename W, typename Acc>
-void multiplyTile(const T *lhs, const T *rhs, const Acc *acc, Acc *dst, W *scratch, const DotShape &shape) {
+void multiplyTile(const T *lhs, const T *rhs, const Acc *acc, Acc *dst, W *scratch,
+                  const DotShape &shape) {
   size_t stride = roundUp(shape.n, panelWidth<W>);
   W *left = scratch, *sum = left + size_t(shape.m) * shape.k, *panels = sum + shape.m * stride;
   W *row = panels + stride * shape.k;
@@ -139,9 +145,11 @@ template <typename T, typename W, typename Acc> void run(Frame &frame, const Ins
   const DotShape &shape = frame.code->dots[instr.extra];
   W *scratch = frame.at<W>(shape.scratch);
   for (size_t batch = 0; batch < shape.batch; ++batch) {
-    size_t lhs = batch * shape.m * shape.k, rhs = batch * shape.k * shape.n, acc = batch * shape.m * shape.n;
-    multiplyTile<T, W, Acc>(frame.at<T>(instr.a) + lhs, frame.at<T>(instr.b) + rhs, frame.at<Acc>(instr.c) + acc,
-                            frame.at<Acc>(instr.dst) + acc, scratch, shape);
+    size_t lhs = batch * shape.m * shape.k, rhs = batch * shape.k * shape.n,
+           acc = batch * shape.m * shape.n;
+    multiplyTile<T, W, Acc>(frame.at<T>(instr.a) + lhs, frame.at<T>(instr.b) + rhs,
+                            frame.at<Acc>(instr.c) + acc, frame.at<Acc>(instr.dst) + acc, scratch,
+                            shape);
   }
 }
 

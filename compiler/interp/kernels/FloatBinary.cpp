@@ -41,18 +41,21 @@ template <BinaryOp op> struct Apply {
 };
 
 template <typename T, BinaryOp op> void run(Frame &frame, const Instr &instr) {
-  mapFloats(instr.count, Apply<op>(), frame.at<T>(instr.dst), frame.at<const T>(instr.a), frame.at<const T>(instr.b));
+  mapFloats(instr.count, Apply<op>(), frame.at<T>(instr.dst), frame.at<const T>(instr.a),
+            frame.at<const T>(instr.b));
 }
 
 template <typename T> Handler binaryOf(BinaryOp op) {
   using enum BinaryOp;
-  constexpr Handler table[] = {run<T, AddF>,     run<T, SubF>,     run<T, MulF>,    run<T, DivF>,
-                               run<T, RemF>,     run<T, MaximumF>, run<T, MinimumF>, run<T, MaxNumF>,
-                               run<T, MinNumF>,  run<T, PowF>,     run<T, Atan2>,   run<T, CopySign>};
+  constexpr Handler table[] = {run<T, AddF>,     run<T, SubF>,    run<T, MulF>,
+                               run<T, DivF>,     run<T, RemF>,    run<T, MaximumF>,
+                               run<T, MinimumF>, run<T, MaxNumF>, run<T, MinNumF>,
+                               run<T, PowF>,     run<T, Atan2>,   run<T, CopySign>};
   return table[static_cast<unsigned>(op) - static_cast<unsigned>(AddF)];
 }
 
-/// Narrow types are computed in fp64: the product is exact there and the sum is rounded once more only.
+/// Narrow types are computed in fp64: the product is exact there and the sum is rounded once more
+/// only.
 template <typename T> void runFma(Frame &frame, const Instr &instr) {
   T *dst = frame.at<T>(instr.dst);
   const T *a = frame.at<T>(instr.a), *b = frame.at<T>(instr.b), *c = frame.at<T>(instr.c);
@@ -68,7 +71,8 @@ template <typename T> void runFma(Frame &frame, const Instr &instr) {
 
 template <unsigned predicate, typename W> [[gnu::always_inline]] inline bool holds(W a, W b) {
   bool unordered = a != a || b != b;
-  // In the order of arith::CmpFPredicate: false, o-eq gt ge lt le ne, ord, u-eq gt ge lt le ne, uno, true.
+  // In the order of arith::CmpFPredicate: false, o-eq gt ge lt le ne, ord, u-eq gt ge lt le ne,
+  // uno, true.
   constexpr unsigned relation = predicate >= 8 ? predicate - 7 : predicate;
   if constexpr (predicate == 0 || predicate == 15)
     return predicate == 15;
@@ -92,8 +96,9 @@ template <typename T, unsigned predicate> void runCompare(Frame &frame, const In
 
 template <typename T> Handler compareOf(unsigned predicate) {
   constexpr Handler table[] = {
-      runCompare<T, 0>, runCompare<T, 1>, runCompare<T, 2>,  runCompare<T, 3>,  runCompare<T, 4>,  runCompare<T, 5>,
-      runCompare<T, 6>, runCompare<T, 7>, runCompare<T, 8>,  runCompare<T, 9>,  runCompare<T, 10>, runCompare<T, 11>,
+      runCompare<T, 0>,  runCompare<T, 1>,  runCompare<T, 2>,  runCompare<T, 3>,
+      runCompare<T, 4>,  runCompare<T, 5>,  runCompare<T, 6>,  runCompare<T, 7>,
+      runCompare<T, 8>,  runCompare<T, 9>,  runCompare<T, 10>, runCompare<T, 11>,
       runCompare<T, 12>, runCompare<T, 13>, runCompare<T, 14>, runCompare<T, 15>};
   return predicate < std::size(table) ? table[predicate] : nullptr;
 }

@@ -1,4 +1,5 @@
-//===- FloatUnary.cpp - float functions of one operand ------------------------------------------===//
+//===- FloatUnary.cpp - float functions of one operand
+//------------------------------------------===//
 // Needs: Floats.h; compiled once for each instruction set.
 // Gives: handlers of the float part of UnaryOp, and of TestOp.
 // How:   the C library's functions in fp32, or fp64 for fp64.
@@ -85,11 +86,12 @@ template <typename T, UnaryOp op> void run(Frame &frame, const Instr &instr) {
 template <typename T> Handler unaryOf(UnaryOp op) {
   using enum UnaryOp;
   constexpr Handler table[] = {
-      run<T, NegF>,  run<T, AbsF>,  run<T, Acos>,  run<T, Acosh>, run<T, Asin>,  run<T, Asinh>, run<T, Atan>,
-      run<T, Atanh>, run<T, Cbrt>,  run<T, Ceil>,  run<T, Cos>,   run<T, Cosh>,  run<T, Erf>,   run<T, Erfc>,
-      run<T, Exp>,   run<T, Exp2>,  run<T, ExpM1>, run<T, Floor>, run<T, Log>,   run<T, Log10>, run<T, Log1p>,
-      run<T, Log2>,  run<T, Round>, run<T, RoundEven>, run<T, Rsqrt>, run<T, Sin>, run<T, Sinh>, run<T, Sqrt>,
-      run<T, Tan>,   run<T, Tanh>,  run<T, Trunc>};
+      run<T, NegF>,  run<T, AbsF>,  run<T, Acos>,  run<T, Acosh>, run<T, Asin>,  run<T, Asinh>,
+      run<T, Atan>,  run<T, Atanh>, run<T, Cbrt>,  run<T, Ceil>,  run<T, Cos>,   run<T, Cosh>,
+      run<T, Erf>,   run<T, Erfc>,  run<T, Exp>,   run<T, Exp2>,  run<T, ExpM1>, run<T, Floor>,
+      run<T, Log>,   run<T, Log10>, run<T, Log1p>, run<T, Log2>,  run<T, Round>, run<T, RoundEven>,
+      run<T, Rsqrt>, run<T, Sin>,   run<T, Sinh>,  run<T, Sqrt>,  run<T, Tan>,   run<T, Tanh>,
+      run<T, Trunc>};
   return table[static_cast<unsigned>(op) - static_cast<unsigned>(NegF)];
 }
 
@@ -122,7 +124,8 @@ template <typename T, TestOp op> void runTest(Frame &frame, const Instr &instr) 
 
 template <typename T> Handler testOf(TestOp op) {
   using enum TestOp;
-  constexpr Handler table[] = {runTest<T, IsNan>, runTest<T, IsInf>, runTest<T, IsFinite>, runTest<T, IsNormal>};
+  constexpr Handler table[] = {runTest<T, IsNan>, runTest<T, IsInf>, runTest<T, IsFinite>,
+                               runTest<T, IsNormal>};
   return table[static_cast<unsigned>(op)];
 }
 

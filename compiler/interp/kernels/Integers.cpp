@@ -1,7 +1,8 @@
 //===- Integers.cpp - integer arithmetic and comparisons over tiles ---------------------------===//
 // Needs: Kernels.h; compiled once for each instruction set.
 // Gives: handlers of BinaryOp, UnaryOp and compareInt for i1 to i64 and pointers.
-// How:   two's complement with wraparound, computed in at least 32 bits. Shifts by the width or more
+// How:   two's complement with wraparound, computed in at least 32 bits. Shifts by the width or
+// more
 //        give 0 or the sign. A quotient by zero has all bits set and the remainder is the dividend,
 //        as on the GPU, and the division is reported.
 //===------------------------------------------------------------------------------------===//
@@ -50,7 +51,8 @@ template <class T> UOf<T> mulHigh(UOf<T> a, UOf<T> b) {
     return static_cast<UOf<T>>(static_cast<uint64_t>(a) * b >> T::bits);
 }
 
-template <class T, BinaryOp op> [[gnu::always_inline]] inline UOf<T> apply(StorageOf<T> x, StorageOf<T> y) {
+template <class T, BinaryOp op>
+[[gnu::always_inline]] inline UOf<T> apply(StorageOf<T> x, StorageOf<T> y) {
   UOf<T> a = T::u(x), b = T::u(y);
   SOf<T> sa = T::s(x), sb = T::s(y);
   using enum BinaryOp;
@@ -133,8 +135,8 @@ template <class T, BinaryOp op> void runDivision(Frame &frame, const Instr &inst
 template <class T> Handler binaryOf(BinaryOp op) {
   using enum BinaryOp;
   switch (op) {
-#define PANTILE_CASE(name, run)                                                                            \
-  case name:                                                                                               \
+#define PANTILE_CASE(name, run)                                                                    \
+  case name:                                                                                       \
     return run<T, name>;
     PANTILE_CASE(Add, runBinary)
     PANTILE_CASE(Sub, runBinary)
@@ -169,7 +171,9 @@ template <class T, UnaryOp op> void runUnary(Frame &frame, const Instr &instr) {
   constexpr unsigned spare = sizeof(U) * 8 - T::bits;
   auto *dst = frame.at<StorageOf<T>>(instr.dst);
   const auto *a = frame.at<StorageOf<T>>(instr.a);
-  auto leading = [](U v) { return sizeof(U) == 8 ? __builtin_clzll(v) : __builtin_clz(static_cast<uint32_t>(v)); };
+  auto leading = [](U v) {
+    return sizeof(U) == 8 ? __builtin_clzll(v) : __builtin_clz(static_cast<uint32_t>(v));
+  };
   for (uint32_t i = 0; i < instr.count; ++i) {
     U value = T::u(a[i]);
     if constexpr (op == UnaryOp::AbsI)
@@ -206,15 +210,15 @@ template <class T, unsigned predicate> void runCompare(Frame &frame, const Instr
   for (uint32_t i = 0; i < instr.count; ++i) {
     UOf<T> a = T::u(x[i]), b = T::u(y[i]);
     SOf<T> sa = T::s(x[i]), sb = T::s(y[i]);
-    bool table[] = {a == b, a != b, sa < sb, sa <= sb, sa > sb, sa >= sb, a < b, a <= b, a > b, a >= b};
+    bool table[] = {a == b, a != b, sa<sb, sa <= sb, sa> sb, sa >= sb, a<b, a <= b, a> b, a >= b};
     dst[i] = table[predicate];
   }
 }
 
 template <class T> Handler compareOf(unsigned predicate) {
-  constexpr Handler table[] = {runCompare<T, 0>, runCompare<T, 1>, runCompare<T, 2>, runCompare<T, 3>,
-                               runCompare<T, 4>, runCompare<T, 5>, runCompare<T, 6>, runCompare<T, 7>,
-                               runCompare<T, 8>, runCompare<T, 9>};
+  constexpr Handler table[] = {
+      runCompare<T, 0>, runCompare<T, 1>, runCompare<T, 2>, runCompare<T, 3>, runCompare<T, 4>,
+      runCompare<T, 5>, runCompare<T, 6>, runCompare<T, 7>, runCompare<T, 8>, runCompare<T, 9>};
   return predicate < std::size(table) ? table[predicate] : nullptr;
 }
 

@@ -12,26 +12,96 @@ namespace pantile::interp {
 
 enum class BinaryOp : uint8_t {
   // Integers.
-  Add, Sub, Mul, DivS, DivU, RemS, RemU, FloorDivS, CeilDivS, CeilDivU, And, Or, Xor, Shl, ShrS, ShrU,
-  MaxS, MaxU, MinS, MinU, MulHiS, MulHiU,
+  Add,
+  Sub,
+  Mul,
+  DivS,
+  DivU,
+  RemS,
+  RemU,
+  FloorDivS,
+  CeilDivS,
+  CeilDivU,
+  And,
+  Or,
+  Xor,
+  Shl,
+  ShrS,
+  ShrU,
+  MaxS,
+  MaxU,
+  MinS,
+  MinU,
+  MulHiS,
+  MulHiU,
   // Floats.
-  AddF, SubF, MulF, DivF, RemF, MaximumF, MinimumF, MaxNumF, MinNumF, PowF, Atan2, CopySign,
+  AddF,
+  SubF,
+  MulF,
+  DivF,
+  RemF,
+  MaximumF,
+  MinimumF,
+  MaxNumF,
+  MinNumF,
+  PowF,
+  Atan2,
+  CopySign,
 };
 
 enum class UnaryOp : uint8_t {
   // Integers.
-  AbsI, CountLeadingZeros, CountTrailingZeros, PopCount,
+  AbsI,
+  CountLeadingZeros,
+  CountTrailingZeros,
+  PopCount,
   // Floats.
-  NegF, AbsF, Acos, Acosh, Asin, Asinh, Atan, Atanh, Cbrt, Ceil, Cos, Cosh, Erf, Erfc, Exp, Exp2, ExpM1,
-  Floor, Log, Log10, Log1p, Log2, Round, RoundEven, Rsqrt, Sin, Sinh, Sqrt, Tan, Tanh, Trunc,
+  NegF,
+  AbsF,
+  Acos,
+  Acosh,
+  Asin,
+  Asinh,
+  Atan,
+  Atanh,
+  Cbrt,
+  Ceil,
+  Cos,
+  Cosh,
+  Erf,
+  Erfc,
+  Exp,
+  Exp2,
+  ExpM1,
+  Floor,
+  Log,
+  Log10,
+  Log1p,
+  Log2,
+  Round,
+  RoundEven,
+  Rsqrt,
+  Sin,
+  Sinh,
+  Sqrt,
+  Tan,
+  Tanh,
+  Trunc,
 };
 
 /// Float to a truth value.
 enum class TestOp : uint8_t { IsNan, IsInf, IsFinite, IsNormal };
 
 /// How a value changes its type. Float to integer truncates and saturates, NaN gives 0.
-enum class ConvertOp : uint8_t { SignedInt, UnsignedInt, SignedToFloat, UnsignedToFloat, FloatToSigned,
-                                 FloatToUnsigned, Float };
+enum class ConvertOp : uint8_t {
+  SignedInt,
+  UnsignedInt,
+  SignedToFloat,
+  UnsignedToFloat,
+  FloatToSigned,
+  FloatToUnsigned,
+  Float
+};
 
 /// A copy between two strided boxes, in elements. Innermost dimension last.
 struct StridedCopy {
@@ -63,14 +133,15 @@ struct Kernels {
   Handler (*addPtr)(Elem offset);     ///< a: addresses, b: offsets, extra: bytes an element
   Handler (*permute)(unsigned bytes); ///< dst[i] = a[table[i]], extra: Code::tables
   Handler (*strided)(unsigned bytes); ///< extra: Code::copies
-  Handler (*dot)(Elem operands, Elem accumulator); ///< a, b: operands, c: accumulator, extra: Code::dots
+  Handler (*dot)(Elem operands,
+                 Elem accumulator); ///< a, b: operands, c: accumulator, extra: Code::dots
   size_t (*dotScratchBytes)(const DotShape &, Elem operands);
   AddressSpan (*span)(const uint64_t *addresses, const uint8_t *mask, size_t count);
   /// Reads or writes rows of `cols` lanes without checks. `mask` and `other` may be null.
-  void (*read)(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other,
-               size_t rows, size_t cols);
-  void (*write)(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask, size_t rows,
-                size_t cols);
+  void (*read)(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask,
+               const void *other, size_t rows, size_t cols);
+  void (*write)(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask,
+                size_t rows, size_t cols);
 };
 
 const Kernels &kernels();

@@ -1,7 +1,8 @@
 //===- Narrow.h - floats of 16 and 8 bits to and from fp32 -----------------------------------===//
 // Needs: nothing.
 // Gives: element tags (Half, BFloat, E4M3, E5M2) and widen/narrow over runs of elements.
-// How:   rounding to nearest even. Half and BFloat overflow to infinity; the 8-bit formats saturate to
+// How:   rounding to nearest even. Half and BFloat overflow to infinity; the 8-bit formats saturate
+// to
 //        the largest finite value, infinities too, as the GPU's conversions do. Everything has
 //        internal linkage: each instruction set has its own copy.
 //===------------------------------------------------------------------------------------===//
@@ -132,7 +133,8 @@ template <typename T> inline void widen(const T *src, float *dst, size_t count) 
 #if defined(__F16C__)
   if constexpr (std::is_same_v<T, Half>)
     for (; i + 8 <= count; i += 8)
-      _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(src + i))));
+      _mm256_storeu_ps(
+          dst + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(src + i))));
 #endif
   for (; i < count; ++i)
     dst[i] = toFloat(src[i]);

@@ -1,4 +1,5 @@
-//===- Set.cpp - one instruction set's Kernels -------------------------------------------------===//
+//===- Set.cpp - one instruction set's Kernels
+//-------------------------------------------------===//
 // Needs: Set.h; compiled once for each instruction set.
 // Gives: `kernelSet()` of the set.
 //===------------------------------------------------------------------------------------===//
@@ -13,11 +14,27 @@ namespace {
 Handler binary(BinaryOp op, Elem elem) {
   return op < BinaryOp::AddF ? intBinary(op, elem) : floatBinary(op, elem);
 }
-Handler unary(UnaryOp op, Elem elem) { return op < UnaryOp::NegF ? intUnary(op, elem) : floatUnary(op, elem); }
+Handler unary(UnaryOp op, Elem elem) {
+  return op < UnaryOp::NegF ? intUnary(op, elem) : floatUnary(op, elem);
+}
 
-constexpr Kernels set = {PANTILE_NAME(PANTILE_ISA), binary, unary,   floatTest, compareInt, compareFloat,
-                         convert,                   fma,    select,  fill,      addPtr,     permute,
-                         strided,                   dot,    dotScratchBytes,    span,       read,
+constexpr Kernels set = {PANTILE_NAME(PANTILE_ISA),
+                         binary,
+                         unary,
+                         floatTest,
+                         compareInt,
+                         compareFloat,
+                         convert,
+                         fma,
+                         select,
+                         fill,
+                         addPtr,
+                         permute,
+                         strided,
+                         dot,
+                         dotScratchBytes,
+                         span,
+                         read,
                          write};
 
 } // namespace

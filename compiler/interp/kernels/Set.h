@@ -24,8 +24,9 @@ Handler strided(unsigned bytes);
 Handler dot(Elem operands, Elem accumulator);
 size_t dotScratchBytes(const DotShape &shape, Elem operands);
 AddressSpan span(const uint64_t *addresses, const uint8_t *mask, size_t count);
-void read(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask, const void *other, size_t rows,
-          size_t cols);
-void write(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask, size_t rows, size_t cols);
+void read(unsigned bytes, void *dst, const uint64_t *addresses, const uint8_t *mask,
+          const void *other, size_t rows, size_t cols);
+void write(unsigned bytes, const void *src, const uint64_t *addresses, const uint8_t *mask,
+           size_t rows, size_t cols);
 
 } // namespace pantile::interp::PANTILE_ISA

@@ -1,6 +1,8 @@
-//===- Shape.cpp - copies, selections and addresses over tiles ----------------------------------===//
+//===- Shape.cpp - copies, selections and addresses over tiles
+//----------------------------------===//
 // Needs: Kernels.h, Code.h; compiled once for each instruction set.
-// Gives: handlers that move elements without looking at them, by their size, and address arithmetic.
+// Gives: handlers that move elements without looking at them, by their size, and address
+// arithmetic.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Code.h"
 #include "interp/kernels/Set.h"
@@ -33,7 +35,8 @@ template <typename T> void runPermute(Frame &frame, const Instr &instr) {
 }
 
 template <typename T>
-void copyRow(T *__restrict dst, const T *__restrict src, uint32_t size, uint32_t dstStride, uint32_t srcStride) {
+void copyRow(T *__restrict dst, const T *__restrict src, uint32_t size, uint32_t dstStride,
+             uint32_t srcStride) {
   if (dstStride == 1 && srcStride == 1)
     std::memcpy(dst, src, size * sizeof(T));
   else if (dstStride == 1 && srcStride == 0)
@@ -44,13 +47,14 @@ void copyRow(T *__restrict dst, const T *__restrict src, uint32_t size, uint32_t
       dst[static_cast<size_t>(i) * dstStride] = src[static_cast<size_t>(i) * srcStride];
 }
 
-template <typename T>
-void copyBox(T *dst, const T *src, const StridedCopy &copy, size_t dim) {
-  uint32_t size = copy.sizes[dim], dstStride = copy.dstStrides[dim], srcStride = copy.srcStrides[dim];
+template <typename T> void copyBox(T *dst, const T *src, const StridedCopy &copy, size_t dim) {
+  uint32_t size = copy.sizes[dim], dstStride = copy.dstStrides[dim],
+           srcStride = copy.srcStrides[dim];
   if (dim + 1 == copy.sizes.size())
     return copyRow(dst, src, size, dstStride, srcStride);
   for (uint32_t i = 0; i < size; ++i)
-    copyBox(dst + static_cast<size_t>(i) * dstStride, src + static_cast<size_t>(i) * srcStride, copy, dim + 1);
+    copyBox(dst + static_cast<size_t>(i) * dstStride, src + static_cast<size_t>(i) * srcStride,
+            copy, dim + 1);
 }
 
 template <typename T> void runStrided(Frame &frame, const Instr &instr) {
@@ -68,10 +72,10 @@ template <typename Offset> void runAddPtr(Frame &frame, const Instr &instr) {
 }
 
 /// The instance of a handler template for elements of 1, 2, 4 or 8 bytes.
-#define PANTILE_BY_SIZE(run)                                                                               \
-  bytes == 1   ? run<uint8_t>                                                                              \
-  : bytes == 2 ? run<uint16_t>                                                                             \
-  : bytes == 4 ? run<uint32_t>                                                                             \
+#define PANTILE_BY_SIZE(run)                                                                       \
+  bytes == 1   ? run<uint8_t>                                                                      \
+  : bytes == 2 ? run<uint16_t>                                                                     \
+  : bytes == 4 ? run<uint32_t>                                                                     \
                : run<uint64_t>
 
 } // namespace
