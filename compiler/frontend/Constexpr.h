@@ -44,6 +44,9 @@ std::string bigIntText(BigInt value);
 /// "int", "tuple", "tensor fp16[32]": for messages.
 std::string kindText(const Value &value);
 
+/// Whether `annotation` (may be null) says that a parameter or variable is a compile-time value.
+bool isConstexprAnnotation(const ast::Expr *annotation);
+
 /// A value of the program's snapshot. Names of the language come back as a ModuleValue with the
 /// full name, for the caller to look up.
 Value fromSnapshot(const ConstValue &value);

@@ -24,18 +24,6 @@ std::string countText(size_t count, const char *what) {
 }
 } // namespace
 
-bool pantile::isConstexprAnnotation(const ast::Expr *annotation) {
-  if (!annotation)
-    return false;
-  if (auto *attribute = llvm::dyn_cast<ast::Attribute>(annotation))
-    return attribute->attr == "constexpr";
-  if (auto *name = llvm::dyn_cast<ast::Name>(annotation))
-    return name->id == "constexpr";
-  auto *constant = llvm::dyn_cast<ast::Constant>(annotation);
-  auto *text = constant ? std::get_if<std::string>(&constant->value) : nullptr;
-  return text && StringRef(*text).ends_with("constexpr");
-}
-
 Value Emitter::evalCall(const ast::Call &node) {
   Value callee = expr(*node.callee);
   llvm::SmallVector<CallArg, 8> args;

@@ -79,9 +79,6 @@ struct CallArg {
   llvm::StringRef keyword; ///< empty: positional
 };
 
-/// Whether `annotation` (may be null) says that a parameter or variable is a compile-time value.
-bool isConstexprAnnotation(const ast::Expr *annotation);
-
 class Emitter {
 public:
   Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,

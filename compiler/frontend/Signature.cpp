@@ -1,0 +1,118 @@
+//===- Signature.cpp - a kernel's parameters, and the text of a specialisation ----------===//
+// Needs: the text of the kernel's function; no MLIR.
+// Gives: kernelParameters and parseArgSpec of the public interface (pantile/Compiler.h).
+// How:   a default is evaluated by the rules for constant expressions outside kernels; one that
+//        only Python could tell counts as absent.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Constexpr.h"
+#include "frontend/ModuleConstants.h"
+#include "frontend/Parser.h"
+#include "pantile/Compiler.h"
+#include <llvm/ADT/StringRef.h>
+
+using namespace pantile;
+using llvm::StringRef;
+
+namespace {
+ParameterInfo describe(const ast::Param &param, const FunctionSource &source,
+                       const SourceManager &sources) {
+  ParameterInfo info;
+  info.name = param.name;
+  info.isConstexpr = isConstexprAnnotation(param.annotation.get());
+  if (param.annotation)
+    info.annotation = std::string(sources.text(param.annotation->span));
+  if (!param.defaultValue)
+    return info;
+  auto lookUp = [&](std::string_view name) -> std::optional<ConstValue> {
+    auto found = source.globals.find(std::string(name));
+    return found == source.globals.end() ? std::nullopt : std::optional(found->second);
+  };
+  if (std::optional<ConstValue> value = evaluateConstant(*param.defaultValue, lookUp)) {
+    info.hasDefault = true;
+    info.defaultValue = *value;
+  }
+  return info;
+}
+
+Error badSpec(std::string_view text, const std::string &why) {
+  return makeError(ErrorKind::Launch, "`" + std::string(text) + "` is no type of an argument: " + why);
+}
+
+ArgSpec constantSpec(ConstValue value) {
+  ArgSpec spec;
+  spec.kind = ArgSpec::Kind::Constant;
+  spec.value = std::move(value);
+  return spec;
+}
+
+/// "128", "-1.5", "true", "None", "'text'".
+std::optional<ConstValue> parseLiteral(StringRef text) {
+  int64_t integer;
+  double real;
+  if (!text.getAsInteger(0, integer))
+    return ConstValue(integer);
+  if (!text.getAsDouble(real))
+    return ConstValue(real);
+  if (text.equals_insensitive("true") || text.equals_insensitive("false"))
+    return ConstValue(text.equals_insensitive("true"));
+  if (text.equals_insensitive("none"))
+    return ConstValue(std::monostate());
+  bool isQuoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+                  text.back() == text.front();
+  return isQuoted ? std::optional(ConstValue(text.drop_front().drop_back().str())) : std::nullopt;
+}
+} // namespace
+
+bool pantile::isConstexprAnnotation(const ast::Expr *annotation) {
+  if (!annotation)
+    return false;
+  if (auto *attribute = llvm::dyn_cast<ast::Attribute>(annotation))
+    return attribute->attr == "constexpr";
+  if (auto *name = llvm::dyn_cast<ast::Name>(annotation))
+    return name->id == "constexpr";
+  auto *constant = llvm::dyn_cast<ast::Constant>(annotation);
+  auto *text = constant ? std::get_if<std::string>(&constant->value) : nullptr;
+  return text && StringRef(*text).ends_with("constexpr");
+}
+
+Result<std::vector<ParameterInfo>> pantile::kernelParameters(const Program &program) {
+  if (program.kernel >= program.functions.size())
+    return makeError(ErrorKind::Internal, "the program has no kernel");
+  const FunctionSource &source = program.functions[program.kernel];
+  SourceManager sources;
+  DiagnosticEngine diagnostics(sources);
+  BufferId buffer = sources.addBuffer(source.file, source.text, source.firstLine, source.indent);
+  std::unique_ptr<ast::FunctionDef> def = parseFunction(sources, buffer, diagnostics);
+  if (!def || diagnostics.hasErrors())
+    return diagnostics.toError();
+  std::vector<ParameterInfo> parameters;
+  for (const ast::Param &param : def->params)
+    parameters.push_back(describe(param, source, sources));
+  return parameters;
+}
+
+Result<ArgSpec> pantile::parseArgSpec(std::string_view text) {
+  StringRef trimmed = StringRef(text.data(), text.size()).trim();
+  if (std::optional<ConstValue> literal = parseLiteral(trimmed))
+    return constantSpec(*literal);
+  auto [name, factor] = trimmed.split(':');
+  std::optional<DType> dtype = parseDType(std::string_view(name.data(), name.size()));
+  if (!dtype || dtype->isVoid())
+    return badSpec(text, "expected `*fp16:16`, `i32`, `fp32`, ... or a literal");
+  int divisibility = 1;
+  if (trimmed.contains(':') && (factor.getAsInteger(10, divisibility) || divisibility < 1))
+    return badSpec(text, "after `:` stands a positive integer");
+  ArgSpec spec;
+  if (dtype->isPointer()) {
+    spec.kind = ArgSpec::Kind::Pointer;
+    spec.dtype = dtype->pointee().shortName();
+    spec.constPointer = dtype->isConst;
+  } else if (divisibility == 1 && trimmed.contains(':') && dtype->isInt()) {
+    return constantSpec(int64_t(1));
+  } else {
+    spec.kind = ArgSpec::Kind::Scalar;
+    spec.dtype = dtype->shortName();
+  }
+  spec.divisibility = divisibility;
+  return spec;
+}
