@@ -212,8 +212,9 @@ FLOATS = {"-": np.subtract, "*": np.multiply, "/": np.divide, "max": np.maximum,
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32", "fp64"])
 def test_float_arithmetic(device, op, dtype):
     x, y = random(64, dtype, seed=8), random(64, dtype, seed=9)
-    # Quotients of narrow floats are computed, and stay, in fp32.
-    out_dtype = "fp32" if op == "/" and dtype in ("fp16", "bf16") else dtype
+    # Quotients of narrow floats are computed, and stay, in fp32; so are extremes of bf16.
+    widened = {"/": ("fp16", "bf16"), "max": ("bf16",), "min": ("bf16",)}
+    out_dtype = "fp32" if dtype in widened.get(op, ()) else dtype
     out = device.output(64, out_dtype)
     binary_kernel[(1,)](out.array, device.to(x), device.to(y), 64, op)
     wide = FLOATS[op](x.astype(np.float64), y.astype(np.float64))

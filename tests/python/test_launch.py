@@ -35,7 +35,9 @@ def test_keywords_defaults_and_result():
 
 
 @pytest.mark.parametrize(
-    "grid", [1, (1,), [1], (1, 1), (1, 1, 1), lambda meta: (meta["N"] // 16,)], ids=str
+    "grid",
+    [1, (1,), [1], (1, 1), (1, 1, 1), lambda meta: (meta["N"] // 16,)],
+    ids=["int", "tuple", "list", "two", "three", "function"],
 )
 def test_forms_of_the_grid(grid):
     out, x = host(16)

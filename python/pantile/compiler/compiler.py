@@ -10,16 +10,23 @@ from .options import make_options
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
 
 
+_STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
+
+
 class _Assembly(dict):
-    """The text of each stage that was kept; "sass" is made when asked for."""
+    """The text of each stage. What was not kept is made again when asked for, and so is "sass"."""
+
+    def __init__(self, kept, remake):
+        super().__init__(kept)
+        self._remake = remake
 
     def __missing__(self, stage):
-        if stage in _ALIASES and _ALIASES[stage] in self:
-            return self[_ALIASES[stage]]
+        stage = _ALIASES.get(stage, stage)
         if stage == "sass" and "cubin" in self:
-            self["sass"] = _disassemble(self["cubin"])
-            return self["sass"]
-        raise KeyError(stage)
+            self[stage] = _disassemble(self["cubin"])
+        elif stage in _STAGES and stage not in self:
+            self.update(self._remake(stage))
+        return dict.__getitem__(self, stage)
 
 
 def _disassemble(cubin):
@@ -69,8 +76,9 @@ def _target_of(name):
 class CompiledKernel:
     """A kernel ready to launch: `kernel[grid](*args)` takes all arguments, constants included."""
 
-    def __init__(self, kernel, function):
+    def __init__(self, kernel, function, compile_to):
         self._kernel = kernel
+        self._compile_to = compile_to
         self.src = function
         self.name = kernel.name
         self.hash = kernel.hash
@@ -81,7 +89,10 @@ class CompiledKernel:
 
     @functools.cached_property
     def asm(self):
-        stages = _Assembly(self._kernel.text)
+        stages = _Assembly(
+            self._kernel.text,
+            lambda stage: self._compile_to(stop_after=stage, use_cache=False).text,
+        )
         if self._kernel.cubin:
             stages["cubin"] = self._kernel.cubin
         return stages
@@ -170,9 +181,10 @@ def build(program, specialization, options, function):
     """Run the compiler; warn with what it has to say."""
     from .. import _pantile
 
-    kernel = _pantile.compile(program, specialization, options, dump_dir=knobs.compilation.dump_dir)
+    compile_to = functools.partial(_pantile.compile, program, specialization, options)
+    kernel = compile_to(dump_dir=knobs.compilation.dump_dir)
     if kernel.warnings:
         import warnings
 
         warnings.warn(kernel.warnings, RuntimeWarning, stacklevel=4)
-    return CompiledKernel(kernel, function)
+    return CompiledKernel(kernel, function, compile_to)
