@@ -17,7 +17,6 @@ from .runtime import (
     KernelInterface,
     autotune,
     heuristics,
-    jit,
     reinterpret,
 )
 from .runtime.errors import (
@@ -34,7 +33,7 @@ from .runtime.errors import (
     TritonError,
     UnsupportedLanguageConstruct,
 )
-from .runtime.jit import MockTensor, TensorWrapper
+from .runtime.jit import MockTensor, TensorWrapper, jit
 
 __all__ = [
     "AssemblerError",

@@ -94,7 +94,16 @@ def _summarize(times, quantiles, return_mode):
     return values[0] if len(values) == 1 else values
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench(
+    fn,
+    warmup=25,
+    rep=100,
+    grad_to_none=None,
+    quantiles=None,
+    return_mode="mean",
+    *,
+    on_host=False,
+):
     """Measure `fn()` and return milliseconds.
 
     Parameters
@@ -106,10 +115,12 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     quantiles : sequence of float, optional
         Return these quantiles instead of `return_mode`.
     return_mode : {"mean", "median", "min", "max", "all"}
+    on_host : bool
+        Measure by the clock, also where torch drives a GPU: events would not see work of the CPU.
     """
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    torch = _torch_with_gpu()
+    torch = None if on_host else _torch_with_gpu()
     timer = _EventTimer(torch) if torch else _ClockTimer()
 
     def prepare():

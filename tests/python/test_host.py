@@ -86,7 +86,7 @@ def test_allclose():
 
 
 def test_do_bench_measures():
-    ms = triton.testing.do_bench(lambda: time.sleep(0.002), warmup=2, rep=10)
+    ms = triton.testing.do_bench(lambda: time.sleep(0.002), warmup=2, rep=10, on_host=True)
     assert 1.9 < ms < 20
 
 
@@ -97,7 +97,7 @@ def test_do_bench_summaries():
     low, middle, high = triton.testing.do_bench(
         lambda: time.sleep(1e-4), warmup=1, rep=5, quantiles=[0.2, 0.5, 0.8]
     )
-    assert 0.1 <= low <= middle <= high
+    assert 0 < low <= middle <= high
     assert isinstance(triton.testing.do_bench(lambda: None, 1, 1, quantiles=[0.5]), float)
     with pytest.raises(ValueError, match="return_mode"):
         triton.testing.do_bench(lambda: None, return_mode="average")

@@ -3,7 +3,7 @@
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 from .driver import driver
 from .errors import InterpreterError, OutOfResources
-from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, jit, reinterpret
+from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
 
 
 def info():
@@ -27,6 +27,5 @@ __all__ = [
     "driver",
     "heuristics",
     "info",
-    "jit",
     "reinterpret",
 ]

@@ -4,6 +4,7 @@ A choice is kept for the values of the key arguments and the dtypes of all array
 unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
 """
 
+import functools
 import sys
 import time
 
@@ -86,7 +87,9 @@ class Autotuner(KernelInterface):
         post_hook=None,
         prune_configs_by=None,
         do_bench=None,
+        bench_options=None,
     ):
+        self._do_bench, self._bench_options = do_bench, bench_options or {}
         self.fn, self.arg_names, self.keys = fn, arg_names, list(key)
         self.configs = list(configs) or [Config({})]
         self.reset_to_zero, self.restore_value = (
@@ -97,7 +100,6 @@ class Autotuner(KernelInterface):
         prune = prune_configs_by or {}
         self.perf_model, self.top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
         self.early_config_prune = prune.get("early_config_prune")
-        self._do_bench = do_bench
         self.cache, self.nargs = {}, None
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
         self.base_fn = fn
@@ -106,13 +108,13 @@ class Autotuner(KernelInterface):
         self.__name__ = self.base_fn.__name__
         self._said_untuned = False
 
-    @property
-    def do_bench(self):
-        if self._do_bench is None:
-            from ..testing import do_bench
+    def _do_bench_on(self, cpu):
+        """The caller's measuring function, or ours for the processor that the kernel runs on."""
+        if self._do_bench is not None:
+            return self._do_bench
+        from ..testing import do_bench
 
-            self._do_bench = do_bench
-        return self._do_bench
+        return functools.partial(do_bench, on_host=cpu, **self._bench_options)
 
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
@@ -171,7 +173,7 @@ class Autotuner(KernelInterface):
         if len(configs) == 1:
             return configs[0]
         start = time.perf_counter()
-        timings = {config: self._bench(config, args, kwargs) for config in configs}
+        timings = {config: self._bench(config, args, kwargs, key[0]) for config in configs}
         self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
         best = min(timings, key=lambda config: timings[config][0])
@@ -192,7 +194,7 @@ class Autotuner(KernelInterface):
         for name in self.reset_to_zero:
             _fill_zero(named[name])
 
-    def _bench(self, config, args, kwargs):
+    def _bench(self, config, args, kwargs, cpu):
         """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit the device."""
         clash = [name for name in kwargs if name in config.kwargs]
         if clash:
@@ -222,7 +224,7 @@ class Autotuner(KernelInterface):
                     self._post_hook(full, exception=error)
 
         try:
-            return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+            return self._do_bench_on(cpu)(call, quantiles=(0.5, 0.2, 0.8))
         except (OutOfResources, CompileTimeAssertionFailure, PTXASError):
             return [float("inf")] * 3
 
@@ -292,15 +294,8 @@ def autotune(
     do_bench : callable, optional
         Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
     """
-    if do_bench is None and (warmup is not None or rep is not None):
-        from functools import partial
-
-        from ..testing import do_bench as measure
-
-        given = {"warmup": warmup, "rep": rep}
-        do_bench = partial(
-            measure, **{name: value for name, value in given.items() if value is not None}
-        )
+    given = {"warmup": warmup, "rep": rep}
+    bench_options = {name: value for name, value in given.items() if value is not None}
 
     def decorate(fn):
         return Autotuner(
@@ -314,6 +309,7 @@ def autotune(
             post_hook=post_hook,
             prune_configs_by=prune_configs_by,
             do_bench=do_bench,
+            bench_options=bench_options,
         )
 
     return decorate
