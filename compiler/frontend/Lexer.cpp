@@ -54,7 +54,8 @@ public:
     } while (!brackets.empty() && recoverUnclosed(nextLine(brackets.front().span.begin)));
     finish();
     for (Diagnostic &diagnostic : errors)
-      diagnostics.report(std::move(diagnostic));
+      if (diagnostics.errorCount() < maxSyntaxErrors)
+        diagnostics.report(std::move(diagnostic));
     return std::move(stream);
   }
 
@@ -224,10 +225,18 @@ private:
   bool recoverUnclosed(uint32_t resume) {
     const Bracket open = brackets.front();
     brackets.clear();
-    std::erase_if(errors, [&](const Diagnostic &e) { return e.span.begin >= open.span.begin; });
+    // A wrong token on the line is the likelier cause: a string without an end hides the closer.
+    const uint32_t lineStop = lineEnd(open.span.begin);
+    const bool explained = std::ranges::any_of(errors, [&](const Diagnostic &e) {
+      return e.span.begin >= open.span.begin && e.span.begin < lineStop;
+    });
+    std::erase_if(errors, [&](const Diagnostic &e) { return e.span.begin >= lineStop; });
     stream.tokens.resize(open.tokenIndex);
-    errorToken(open.span.begin, open.span.end,
-               "`" + std::string(describe(open.kind)) + "` is never closed");
+    if (explained)
+      push(Tok::Error, open.span.begin, open.span.end);
+    else
+      errorToken(open.span.begin, open.span.end,
+                 "`" + std::string(describe(open.kind)) + "` is never closed");
     if (joined || ++unclosed > maxUnclosed) {
       pos = static_cast<uint32_t>(text.size());
       return false;

@@ -15,6 +15,9 @@
 
 namespace pantile {
 
+/// More than a reader will look at; a text that is not of this language has thousands.
+inline constexpr size_t maxSyntaxErrors = 20;
+
 enum class Tok : uint8_t {
   Eof,
   Newline,

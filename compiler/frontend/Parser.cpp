@@ -7,9 +7,6 @@ namespace pantile {
 
 namespace {
 constexpr int maxDepth = 200;
-/// More than a reader will look at; a text that is not of this language has thousands.
-constexpr size_t maxErrors = 20;
-
 bool isLayout(Tok kind) {
   return kind == Tok::Newline || kind == Tok::Indent || kind == Tok::Dedent;
 }
@@ -43,15 +40,20 @@ SourceSpan Parser::spanFrom(size_t mark) const {
   return last > mark ? first.to(stream.tokens[last - 1].span) : first;
 }
 
+/// The lexer may have used up the first share of errors.
+bool Parser::maySpeak() const {
+  return !at(Tok::Error) && diagnostics.errorCount() < 2 * maxSyntaxErrors;
+}
+
 std::nullptr_t Parser::fail(SourceSpan span, std::string message) {
-  if (!at(Tok::Error) && diagnostics.errorCount() < maxErrors)
+  if (maySpeak())
     diagnostics.error(span, ErrorKind::Syntax, std::move(message));
   return nullptr;
 }
 
 std::nullptr_t Parser::failWithNote(SourceSpan span, std::string message, SourceSpan noteSpan,
                                     std::string note) {
-  if (!at(Tok::Error) && diagnostics.errorCount() < maxErrors)
+  if (maySpeak())
     diagnostics.error(span, ErrorKind::Syntax, std::move(message)).note(noteSpan, std::move(note));
   return nullptr;
 }
@@ -112,43 +114,64 @@ ast::ExprPtr Parser::finish(ast::ExprPtr node) {
   return node;
 }
 
+namespace {
+
+/// The lexer speaks before the parser; a reader wants the order of the text.
+void reportInOrder(const DiagnosticEngine &found, DiagnosticEngine &diagnostics) {
+  std::vector<Diagnostic> sorted = found.diagnostics();
+  std::ranges::stable_sort(sorted, {}, [](const Diagnostic &d) { return d.span.begin; });
+  if (sorted.size() > maxSyntaxErrors)
+    sorted.resize(maxSyntaxErrors);
+  for (Diagnostic &diagnostic : sorted)
+    diagnostics.report(std::move(diagnostic));
+}
+
+ast::Block parseBlockOf(const SourceManager &sources, BufferId buffer,
+                        DiagnosticEngine &diagnostics, Parser::Mode mode) {
+  DiagnosticEngine found(sources);
+  const TokenStream stream = tokenize(sources, buffer, found);
+  ast::Block block = Parser(sources, stream, found, mode).parseFile();
+  reportInOrder(found, diagnostics);
+  return block;
+}
+
+SourceSpan wholeOf(const SourceManager &sources, BufferId buffer) {
+  return {buffer, 0, static_cast<uint32_t>(sources.text(buffer).size())};
+}
+
+} // namespace
+
 std::unique_ptr<ast::FunctionDef> parseFunction(const SourceManager &sources, BufferId buffer,
                                                 DiagnosticEngine &diagnostics) {
   const size_t errorsBefore = diagnostics.errorCount();
-  const TokenStream stream = tokenize(sources, buffer, diagnostics);
-  ast::Block block = Parser(sources, stream, diagnostics, Parser::Mode::Kernel).parseFile();
+  ast::Block block = parseBlockOf(sources, buffer, diagnostics, Parser::Mode::Kernel);
   if (diagnostics.errorCount() > errorsBefore)
     return nullptr;
-  const SourceSpan all{buffer, 0, static_cast<uint32_t>(sources.text(buffer).size())};
   const bool isFunction = !block.empty() && llvm::isa<ast::FunctionDef>(*block.front());
-  if (!isFunction || block.size() > 1) {
-    const SourceSpan seen = block.empty() ? SourceSpan{buffer, 0, 0}
-                            : isFunction  ? block[1]->span
-                                          : block.front()->span;
-    diagnostics.error(seen.isValid() ? seen : all, ErrorKind::Syntax,
-                      isFunction ? "expected nothing after the function"
-                                 : "expected a function that starts with `def`");
-    return nullptr;
-  }
-  return std::unique_ptr<ast::FunctionDef>(llvm::cast<ast::FunctionDef>(block.front().release()));
+  if (isFunction && block.size() == 1)
+    return std::unique_ptr<ast::FunctionDef>(llvm::cast<ast::FunctionDef>(block.front().release()));
+  const SourceSpan seen = block.empty() ? SourceSpan{buffer, 0, 0}
+                          : isFunction  ? block[1]->span
+                                        : block.front()->span;
+  diagnostics.error(seen, ErrorKind::Syntax,
+                    isFunction ? "expected nothing after the function"
+                               : "expected a function that starts with `def`");
+  return nullptr;
 }
 
 ast::Module parseModule(const SourceManager &sources, BufferId buffer,
                         DiagnosticEngine &diagnostics) {
-  const TokenStream stream = tokenize(sources, buffer, diagnostics);
-  ast::Module module;
-  module.span = {buffer, 0, static_cast<uint32_t>(sources.text(buffer).size())};
-  module.body = Parser(sources, stream, diagnostics, Parser::Mode::Module).parseFile();
-  return module;
+  return {wholeOf(sources, buffer),
+          parseBlockOf(sources, buffer, diagnostics, Parser::Mode::Module)};
 }
 
 ast::ExprPtr parseExpression(const SourceManager &sources, BufferId buffer,
                              DiagnosticEngine &diagnostics) {
-  const size_t errorsBefore = diagnostics.errorCount();
-  const SourceSpan all{buffer, 0, static_cast<uint32_t>(sources.text(buffer).size())};
-  const TokenStream stream = tokenizeJoined(sources, all, diagnostics);
-  ast::ExprPtr value = Parser(sources, stream, diagnostics, Parser::Mode::Kernel).parseWhole();
-  return diagnostics.errorCount() > errorsBefore ? nullptr : std::move(value);
+  DiagnosticEngine found(sources);
+  const TokenStream stream = tokenizeJoined(sources, wholeOf(sources, buffer), found);
+  ast::ExprPtr value = Parser(sources, stream, found, Parser::Mode::Kernel).parseWhole();
+  reportInOrder(found, diagnostics);
+  return found.hasErrors() ? nullptr : std::move(value);
 }
 
 } // namespace pantile

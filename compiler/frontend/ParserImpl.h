@@ -40,6 +40,7 @@ private:
   //===- Errors -----------------------------------------------------------------------------===//
   /// Reports at `span`, unless the lexer has spoken about the token at the cursor.
   std::nullptr_t fail(SourceSpan span, std::string message);
+  bool maySpeak() const;
   std::nullptr_t failHere(std::string message) { return fail(peek().span, std::move(message)); }
   std::nullptr_t failWithNote(SourceSpan span, std::string message, SourceSpan noteSpan,
                               std::string note);

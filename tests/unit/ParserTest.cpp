@@ -337,11 +337,11 @@ TEST(ParserErrors, SeveralInOneRun) {
                        "    else:\n"
                        "        c = 3 4\n"
                        "    return f(1,\n"),
-              ElementsAre("4:13 `)` closes nothing", "7:13 `(` is never closed",
-                          "2:9 expected an expression, found `=`",
+              ElementsAre("2:9 expected an expression, found `=`",
                           "3:10 `=` assigns and stands only in a statement of its own; "
                           "a comparison is `==`",
-                          "6:15 expected the end of the line, found `4`"));
+                          "4:13 `)` closes nothing", "6:15 expected the end of the line, found `4`",
+                          "7:13 `(` is never closed"));
 }
 
 TEST(ParserErrors, NotesPointAtTheOtherHalf) {
