@@ -297,3 +297,39 @@ def test_spin_lock(device):
     lock, total = device.to(np.zeros(1, np.int32)), device.to(np.zeros(1, np.int32))
     lock_kernel[(50,)](lock, total)
     assert device.numpy(total)[0] == sum(range(50))
+
+
+@triton.jit
+def truth_kernel(out_ptr, x_ptr, bias_ptr, n, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x_ptr += 2
+    mask = (offsets < n) and (offsets != 3)
+    x = tl.load(x_ptr + offsets, mask=mask, other=-1.0)
+    if bias_ptr:
+        x += tl.load(bias_ptr)
+    tl.store(out_ptr + offsets, x, mask=offsets >= 0 or mask)
+
+
+def test_truth_of_pointers_and_logic_of_tiles(device):
+    x, bias = np.arange(16, dtype=np.float32), np.full(1, 100, np.float32)
+    expected = np.where((np.arange(8) < 6) & (np.arange(8) != 3), np.arange(8) + 2.0, -1.0)
+    for given in (None, bias):
+        out = device.output(8, "fp32")
+        pointer = None if given is None else device.to(given)
+        truth_kernel[(1,)](out.array, device.to(x), pointer, 6, 8)
+        np.testing.assert_array_equal(out.numpy(), expected + (0 if given is None else 100))
+
+
+def plain_function(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * 2, mask=mask)
+
+
+def test_decorators_as_functions(device):
+    kernel = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["n"])})(
+        triton.jit(plain_function)
+    )
+    x, out = random(100, "fp32", seed=7), device.output(100, "fp32")
+    kernel[(1,)](out.array, device.to(x), 100)
+    np.testing.assert_array_equal(out.numpy(), x * 2)

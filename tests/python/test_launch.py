@@ -82,6 +82,30 @@ def test_annotation_fixes_the_type():
     assert out[0] == 4 * 2147483647
 
 
+class Array:
+    """What an annotation may name without meaning anything to the compiler."""
+
+
+@triton.jit
+def annotations_kernel(
+    out_ptr: Array,
+    n: int,
+    eps: float,
+    flag: bool,
+    x: "tl.int64",
+    BLOCK: "tl.constexpr",  # noqa: F821
+) -> None:
+    tl.static_assert(x.dtype == tl.int64)
+    if flag:
+        tl.store(out_ptr + tl.arange(0, BLOCK), n + eps + x)
+
+
+def test_annotations_of_all_kinds():
+    out = np.zeros(4, np.float32)
+    annotations_kernel[(1,)](out, 3, 0.5, True, 10, 4)
+    assert (out == 13.5).all()
+
+
 @triton.jit
 def types_kernel(out_ptr, a, b, c, d, e):
     tl.static_assert(a.dtype == tl.int32)
