@@ -20,8 +20,9 @@ target_compile_features(pantile INTERFACE cxx_std_20)
 target_include_directories(pantile INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/compiler/include>
                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(pantile PRIVATE ${PANTILE_MLIR_LIBS} ${PANTILE_LLVM_LIBS} ${CMAKE_DL_LIBS})
-# The build id names this build in the cache's keys.
-target_link_options(pantile PRIVATE -Wl,--gc-sections -Wl,--as-needed -Wl,--build-id=sha1
+# The build id names this build in the cache's keys. Worker threads and the handler of fork() live in the
+# library, so closing it must not unload it.
+target_link_options(pantile PRIVATE -Wl,--gc-sections -Wl,--as-needed -Wl,--build-id=sha1 -Wl,-z,nodelete
                                     -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/pantile.map)
 if(NOT PANTILE_SANITIZE)
   target_link_options(pantile PRIVATE -Wl,-z,defs)
