@@ -90,11 +90,12 @@ ExprPtr Parser::parseTupleRest(ExprPtr first, size_t start, Walrus walrus) {
   return finish(std::move(tuple));
 }
 
-ExprPtr Parser::parseStarExpr(Walrus walrus) {
+/// After `*`, a display takes less than an argument or an index does: `f(*a or b)`, but `[*a, b]`.
+ExprPtr Parser::parseStarExpr(Walrus walrus, bool isArgument) {
   const size_t start = mark();
   if (!accept(Tok::Star))
     return walrus == Walrus::Allowed ? parseNamedExpr() : parseExpr();
-  ExprPtr value = parseBinary(1);
+  ExprPtr value = isArgument ? parseExpr() : parseBinary(1);
   if (!value)
     return nullptr;
   auto starred = std::make_unique<Starred>(spanFrom(start));
@@ -368,7 +369,7 @@ bool Parser::parseArgument(Call &call) {
   if (at(Tok::StarStar) || (at(Tok::Name) && peek(1).kind == Tok::Equal))
     return parseKeyword(call);
   const size_t start = mark();
-  ExprPtr value = parseStarExpr(Walrus::Allowed);
+  ExprPtr value = parseStarExpr(Walrus::Allowed, /*isArgument=*/true);
   if (!value)
     return false;
   if (at(Tok::Equal)) {
@@ -466,7 +467,7 @@ ExprPtr Parser::parseSlice() {
   const auto atEnd = [&] { return at(Tok::Colon) || at(Tok::Comma) || at(Tok::RBracket); };
   ExprPtr lower;
   if (!at(Tok::Colon)) {
-    lower = parseStarExpr(Walrus::Allowed);
+    lower = parseStarExpr(Walrus::Allowed, /*isArgument=*/true);
     if (!lower || !at(Tok::Colon))
       return lower;
   }

@@ -64,7 +64,7 @@ private:
   enum class Walrus { Refused, Allowed };
   ast::ExprPtr parseStarExprs(Walrus walrus = Walrus::Refused);
   ast::ExprPtr parseTupleRest(ast::ExprPtr first, size_t start, Walrus walrus);
-  ast::ExprPtr parseStarExpr(Walrus walrus);
+  ast::ExprPtr parseStarExpr(Walrus walrus, bool isArgument = false);
   ast::ExprPtr parseNamedExpr();
   ast::ExprPtr parseExpr();
   ast::ExprPtr parseLambda();

@@ -154,6 +154,7 @@ TEST(ParserExpr, Subscripts) {
 
 TEST(ParserExpr, CallsTuplesAndLists) {
   EXPECT_EQ(parsed("f(a, *b, c=1, **d)"), "(call f a *b c=1 **d)");
+  EXPECT_EQ(parsed("f(*a or b, *c if d else e)"), "(call f *(or a b) *(if d c e))");
   EXPECT_EQ(parsed("f(x for x in y)"), "(call f (for x))");
   EXPECT_EQ(parsed("()"), "(tuple)");
   EXPECT_EQ(parsed("(a,)"), "(tuple a)");
