@@ -29,7 +29,8 @@ int64_t convertBytes(ConvertLayoutOp op) {
 int64_t reduceBytes(ReduceOp op) {
   int64_t bytes = 0;
   for (Value src : op.getSrcs())
-    bytes += reduceScratchBytes(layoutOf(src.getType()), op.getAxis(), storageBits(elementTypeOf(src.getType())));
+    bytes += reduceScratchBytes(layoutOf(src.getType()), op.getAxis(),
+                                storageBits(elementTypeOf(src.getType())));
   return bytes;
 }
 
@@ -39,7 +40,8 @@ int64_t scanBytes(ScanOp op) {
     const LinearLayout layout = layoutOf(src.getType());
     const AxisBits axis = AxisBits::of(layout, op.getAxis());
     for (size_t i = 0; i < axis.bits.size(); ++i)
-      if (axis.bits[i].where == AxisBits::Warp && (i == 0 || axis.bits[i - 1].where != AxisBits::Warp))
+      if (axis.bits[i].where == AxisBits::Warp &&
+          (i == 0 || axis.bits[i - 1].where != AxisBits::Warp))
         bytes += scanScratchBytes(layout, axis, i, storageBits(elementTypeOf(src.getType())));
   }
   return bytes;
@@ -58,13 +60,15 @@ int64_t atomicBytes(Value result) {
 }
 } // namespace
 
-ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits) {
+ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLayout &to,
+                                       unsigned bits) {
   if (from.sameThreads(to))
     return ConversionKind::Registers;
   const auto plan = from.shufflePlan(to);
   // A trip through shared memory costs a store, a load and two barriers; up to 32 shuffles are
   // cheaper.
-  if (plan && bits <= 32 && (plan->numShuffles() <= 8 || (plan->regChoices.size() == 1 && plan->numShuffles() <= 32)))
+  if (plan && bits <= 32 &&
+      (plan->numShuffles() <= 8 || (plan->regChoices.size() == 1 && plan->numShuffles() <= 32)))
     return ConversionKind::Shuffles;
   return ConversionKind::Shared;
 }
@@ -78,14 +82,17 @@ SharedLayout pantile::conversionScratch(const LinearLayout &to, unsigned bits) {
 }
 
 int64_t pantile::reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits) {
-  const int warps = std::popcount(static_cast<unsigned>(AxisBits::of(layout, axis).mask(AxisBits::Warp)));
+  const int warps =
+      std::popcount(static_cast<unsigned>(AxisBits::of(layout, axis).mask(AxisBits::Warp)));
   if (warps == 0)
     return 0;
   return aligned((elements(layout) / layout.shape()[axis] << warps) * bits / 8);
 }
 
-int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first, unsigned bits) {
-  const int groups = layout.numRegs() >> std::popcount(static_cast<unsigned>(axis.maskBelow(AxisBits::Reg, first)));
+int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first,
+                                  unsigned bits) {
+  const int groups = layout.numRegs() >>
+                     std::popcount(static_cast<unsigned>(axis.maskBelow(AxisBits::Reg, first)));
   return aligned(int64_t(groups) * layout.numLanes() * layout.numWarps() * bits / 8);
 }
 

@@ -24,10 +24,13 @@ SharedLayout conversionScratch(const LinearLayout &to, unsigned bits);
 
 /// Bytes of one operand's partial results, when several warps share the reduced dimension.
 int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
-/// Bytes of one operand's block totals for one run of warp bits of a scan that starts at bit `first`.
-int64_t scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first, unsigned bits);
+/// Bytes of one operand's block totals for one run of warp bits of a scan that starts at bit
+/// `first`.
+int64_t scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first,
+                         unsigned bits);
 
-/// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of 128.
+/// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
+/// 128.
 int64_t scratchBytes(mlir::Operation *op);
 
 } // namespace pantile

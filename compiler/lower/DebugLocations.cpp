@@ -16,7 +16,8 @@ llvm::DIFile *DebugLocations::file(StringRef path) {
 llvm::DISubprogram *DebugLocations::subprogram(StringRef name, llvm::DIFile *file, unsigned line) {
   auto *type = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
   return builder.createFunction(file, name, name, file, line, type, line, llvm::DINode::FlagZero,
-                                llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+                                llvm::DISubprogram::SPFlagDefinition |
+                                    llvm::DISubprogram::SPFlagOptimized);
 }
 
 llvm::DebugLoc DebugLocations::startFunction(llvm::Function *function, Location loc) {
@@ -28,8 +29,9 @@ llvm::DebugLoc DebugLocations::startFunction(llvm::Function *function, Location 
   }
   llvm::DIFile *source = file(place.getFilename());
   if (!unit) {
-    unit = builder.createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), source, "pantile", true, "", 0,
-                                     "", llvm::DICompileUnit::DebugDirectivesOnly);
+    unit = builder.createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), source,
+                                     "pantile", true, "", 0, "",
+                                     llvm::DICompileUnit::DebugDirectivesOnly);
     module.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
   }
   current = subprogram(function->getName(), source, place.getLine());
@@ -57,7 +59,8 @@ llvm::DILocation *DebugLocations::make(Location loc, llvm::DILocation *inlinedAt
       slot = subprogram(llvm::sys::path::stem(place.getFilename()), file(place.getFilename()), 1);
     scope = slot;
   }
-  return llvm::DILocation::get(module.getContext(), place.getStartLine(), place.getStartColumn(), scope, inlinedAt);
+  return llvm::DILocation::get(module.getContext(), place.getStartLine(), place.getStartColumn(),
+                               scope, inlinedAt);
 }
 
 llvm::DebugLoc DebugLocations::of(Location loc) {
@@ -67,7 +70,8 @@ llvm::DebugLoc DebugLocations::of(Location loc) {
   if (isNew) {
     llvm::DILocation *made = make(loc, nullptr);
     // Calls of an inlinable function need a location, whatever the operation's is.
-    it->second = made ? made : llvm::DILocation::get(module.getContext(), current->getLine(), 0, current);
+    it->second =
+        made ? made : llvm::DILocation::get(module.getContext(), current->getLine(), 0, current);
   }
   return it->second;
 }

@@ -16,20 +16,24 @@ using Ternary = llvm::Value *(*)(Lowering &, llvm::Value *, llvm::Value *, llvm:
 template <typename... Ops> void addUnary(Handlers &h, Unary fn) {
   (h.add<Ops>([fn](Lowering &l, mlir::Operation *op) {
     return mapElements(l, op, [&](ValueList v) { return fn(l, v[0]); });
-  }), ...);
+  }),
+   ...);
 }
 template <typename... Ops> void addBinary(Handlers &h, Binary fn) {
   (h.add<Ops>([fn](Lowering &l, mlir::Operation *op) {
     return mapElements(l, op, [&](ValueList v) { return fn(l, v[0], v[1]); });
-  }), ...);
+  }),
+   ...);
 }
 template <typename... Ops> void addTernary(Handlers &h, Ternary fn) {
   (h.add<Ops>([fn](Lowering &l, mlir::Operation *op) {
     return mapElements(l, op, [&](ValueList v) { return fn(l, v[0], v[1], v[2]); });
-  }), ...);
+  }),
+   ...);
 }
 
 /// Runs `fn` in fp32 and rounds back when `value` is a half or bfloat.
-llvm::Value *viaFloat(Lowering &l, llvm::Value *value, llvm::function_ref<llvm::Value *(llvm::Value *)> fn);
+llvm::Value *viaFloat(Lowering &l, llvm::Value *value,
+                      llvm::function_ref<llvm::Value *(llvm::Value *)> fn);
 
 } // namespace pantile::lower

@@ -48,8 +48,8 @@ std::string orderOf(MemSemantic sem, MemScope scope) {
 }
 
 /// One instruction on integers of `bits`; gives the old value, or null for `red`.
-llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr, ValueList operands,
-                        llvm::Value *mask, bool givesOld) {
+llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr,
+                        ValueList operands, llvm::Value *mask, bool givesOld) {
   const std::string c = constraintOf(bits);
   Values all{ptr};
   std::string constraints = givesOld ? "=" + c + ",l" : "l";
@@ -87,7 +87,8 @@ Values scratchOffsets(Lowering &l, Type type, int64_t start, int64_t bytes) {
 }
 
 /// Old values from the threads that have them to all replicas.
-LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value *chosen, unsigned replicas) {
+LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value *chosen,
+                           unsigned replicas) {
   Value result = op->getResult(0);
   Type element = elementTypeOf(result.getType());
   const unsigned bits = storageBits(element);
@@ -101,7 +102,8 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
     Values offsets = scratchOffsets(l, result.getType(), *scratch, bits / 8);
     const std::string store = "@$2 st.shared.b" + std::to_string(bits) + " [$0], $1;";
     for (auto [offset, old] : llvm::zip_equal(offsets, olds))
-      l.assembly(l.b.getVoidTy(), store, std::string("r,") + constraintOf(bits) + ",b", {l.sharedAddress(offset), old, chosen});
+      l.assembly(l.b.getVoidTy(), store, std::string("r,") + constraintOf(bits) + ",b",
+                 {l.sharedAddress(offset), old, chosen});
     l.barrier();
     l.set(result, l.loadShared(l.type(element), bits, offsets, bits / 8));
     return success();
@@ -113,34 +115,40 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
 }
 
 /// `operandsOf` gives the value operands of a register.
-LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, const std::string &name, unsigned bits,
-                          bool givesOld, llvm::function_ref<Values(int)> operandsOf) {
+LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask,
+                          const std::string &name, unsigned bits, bool givesOld,
+                          llvm::function_ref<Values(int)> operandsOf) {
   ValueList ptrs = l.get(ptr);
   ValueList masks = mask ? l.get(mask) : ValueList();
   llvm::Value *chosen = l.firstReplica(ptr.getType());
-  const unsigned replicas = isa<RankedTensorType>(ptr.getType()) ? l.layout(ptr.getType()).freeBits().reg : 0;
+  const unsigned replicas =
+      isa<RankedTensorType>(ptr.getType()) ? l.layout(ptr.getType()).freeBits().reg : 0;
   Values olds;
   for (size_t i = 0; i < ptrs.size(); ++i) {
     if (i & replicas) {
       olds.push_back(nullptr);
       continue;
     }
-    llvm::Value *predicate = masks.empty() ? chosen : chosen ? l.b.CreateAnd(masks[i], chosen) : masks[i];
+    llvm::Value *predicate = masks.empty() ? chosen
+                             : chosen      ? l.b.CreateAnd(masks[i], chosen)
+                                           : masks[i];
     olds.push_back(emitAtomic(l, name, bits, ptrs[i], operandsOf(i), predicate, givesOld));
   }
-  return givesOld && !op->getResult(0).use_empty() ? setOldValues(l, op, olds, chosen, replicas) : success();
+  return givesOld && !op->getResult(0).use_empty() ? setOldValues(l, op, olds, chosen, replicas)
+                                                   : success();
 }
 
 LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   Type element = elementTypeOf(op.getValue().getType());
   const std::string suffix = suffixOf(l, op.getKind(), element);
   if (suffix.empty())
-    return op.emitError("no atomic `") << stringifyRmwKind(op.getKind()) << "` of " << element << " on "
-                                       << l.target.name();
+    return op.emitError("no atomic `")
+           << stringifyRmwKind(op.getKind()) << "` of " << element << " on " << l.target.name();
   // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
   const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg &&
                        (op.getSem() == MemSemantic::Relaxed || op.getSem() == MemSemantic::Release);
-  const std::string name = (reduces ? "red" : "atom") + orderOf(op.getSem(), op.getScope()) + suffix;
+  const std::string name =
+      (reduces ? "red" : "atom") + orderOf(op.getSem(), op.getScope()) + suffix;
   return lowerAtomic(l, op, op.getPtr(), op.getMask(), name, storageBits(element), !reduces,
                      [&](int i) -> Values { return {l.get(op.getValue())[i]}; });
 }
@@ -150,9 +158,11 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
   const unsigned bits = storageBits(element);
   if (bits < 16)
     return op.emitError("no atomic compare-and-swap of ") << element;
-  const std::string name = "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b" + std::to_string(bits);
-  return lowerAtomic(l, op, op.getPtr(), Value(), name, bits, true,
-                     [&](int i) -> Values { return {l.get(op.getCmp())[i], l.get(op.getValue())[i]}; });
+  const std::string name =
+      "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b" + std::to_string(bits);
+  return lowerAtomic(l, op, op.getPtr(), Value(), name, bits, true, [&](int i) -> Values {
+    return {l.get(op.getCmp())[i], l.get(op.getValue())[i]};
+  });
 }
 } // namespace
 

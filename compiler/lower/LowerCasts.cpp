@@ -34,7 +34,8 @@ llvm::Value *float8ToHalf(Lowering &l, llvm::Value *byte, bool e4m3) {
 Values hardwareToHalf(Lowering &l, ValueList bytes, bool e4m3) {
   auto &b = l.b;
   auto *pair = llvm::FixedVectorType::get(b.getHalfTy(), 2);
-  const auto id = e4m3 ? llvm::Intrinsic::nvvm_e4m3x2_to_f16x2_rn : llvm::Intrinsic::nvvm_e5m2x2_to_f16x2_rn;
+  const auto id =
+      e4m3 ? llvm::Intrinsic::nvvm_e4m3x2_to_f16x2_rn : llvm::Intrinsic::nvvm_e5m2x2_to_f16x2_rn;
   Values halves;
   for (size_t i = 0; i < bytes.size(); i += 2) {
     llvm::Value *packed = b.CreateZExt(bytes[i], b.getInt16Ty());
@@ -55,8 +56,10 @@ llvm::Value *floatToFloat8(Lowering &l, llvm::Value *value, bool e4m3) {
   llvm::Value *magnitude = b.CreateAnd(bits, 0x7fffffff);
   // Normal numbers: add half a unit (to even), cut, move the bias.
   llvm::Value *odd = b.CreateAnd(b.CreateLShr(magnitude, drop), 1);
-  llvm::Value *rounded = b.CreateAdd(b.CreateAdd(magnitude, b.getInt32((1 << (drop - 1)) - 1)), odd);
-  llvm::Value *normal = b.CreateSub(b.CreateLShr(rounded, drop), b.getInt32((127 - bias) << mantissa));
+  llvm::Value *rounded =
+      b.CreateAdd(b.CreateAdd(magnitude, b.getInt32((1 << (drop - 1)) - 1)), odd);
+  llvm::Value *normal =
+      b.CreateSub(b.CreateLShr(rounded, drop), b.getInt32((127 - bias) << mantissa));
   // Subnormal ones: adding 2^k makes the adder round at their last place.
   const uint32_t magic = uint32_t(127 + 23 + 1 - bias - mantissa) << 23;
   llvm::Value *shifted = b.CreateFAdd(b.CreateBitCast(magnitude, b.getFloatTy()),
@@ -72,10 +75,12 @@ llvm::Value *floatToFloat8(Lowering &l, llvm::Value *value, bool e4m3) {
 
 Values hardwareToFloat8(Lowering &l, ValueList floats, bool e4m3) {
   auto &b = l.b;
-  const auto id = e4m3 ? llvm::Intrinsic::nvvm_ff_to_e4m3x2_rn : llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
+  const auto id =
+      e4m3 ? llvm::Intrinsic::nvvm_ff_to_e4m3x2_rn : llvm::Intrinsic::nvvm_ff_to_e5m2x2_rn;
   Values bytes;
   for (size_t i = 0; i < floats.size(); i += 2) {
-    llvm::Value *high = i + 1 < floats.size() ? floats[i + 1] : llvm::ConstantFP::get(b.getFloatTy(), 0.0);
+    llvm::Value *high =
+        i + 1 < floats.size() ? floats[i + 1] : llvm::ConstantFP::get(b.getFloatTy(), 0.0);
     llvm::Value *both = b.CreateIntrinsic(b.getInt16Ty(), id, {high, floats[i]});
     bytes.push_back(b.CreateTrunc(both, b.getInt8Ty()));
     if (i + 1 < floats.size())

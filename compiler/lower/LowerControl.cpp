@@ -35,7 +35,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
   const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
-  llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"), *exit = newBlock(l, "done");
+  llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"),
+                   *exit = newBlock(l, "done");
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
 
   b.SetInsertPoint(body);
@@ -50,7 +51,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   if (failed(l.lowerBlock(*op.getBody())))
     return failure();
 
-  llvm::Value *next = b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
+  llvm::Value *next =
+      b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
   llvm::BasicBlock *latch = b.GetInsertBlock();
   b.CreateCondBr(b.CreateICmp(less, next, upper), body, exit);
   iv->addIncoming(next, latch);
@@ -67,8 +69,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
 
 LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
   auto &b = l.b;
-  llvm::BasicBlock *start = b.GetInsertBlock(), *before = newBlock(l, "while"), *after = newBlock(l, "do"),
-                   *exit = newBlock(l, "done");
+  llvm::BasicBlock *start = b.GetInsertBlock(), *before = newBlock(l, "while"),
+                   *after = newBlock(l, "do"), *exit = newBlock(l, "done");
   b.CreateBr(before);
   b.SetInsertPoint(before);
   std::vector<Values> carried;
@@ -79,7 +81,8 @@ LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
   if (failed(l.lowerBlock(*op.getBeforeBody())))
     return failure();
   scf::ConditionOp condition = op.getConditionOp();
-  for (auto [value, argument, result] : llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
+  for (auto [value, argument, result] :
+       llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
     l.set(argument, l.get(value));
     l.set(result, l.get(value));
   }
@@ -97,7 +100,8 @@ LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
 LogicalResult lowerIf(Lowering &l, scf::IfOp op) {
   auto &b = l.b;
   llvm::BasicBlock *then = newBlock(l, "then"),
-                   *otherwise = op.elseBlock() ? newBlock(l, "else") : nullptr, *join = newBlock(l, "endif");
+                   *otherwise = op.elseBlock() ? newBlock(l, "else") : nullptr,
+                   *join = newBlock(l, "endif");
   b.CreateCondBr(l.scalar(op.getCondition()), then, otherwise ? otherwise : join);
   b.SetInsertPoint(then);
   if (failed(l.lowerBlock(*op.thenBlock())))
@@ -114,7 +118,8 @@ LogicalResult lowerIf(Lowering &l, scf::IfOp op) {
   llvm::BasicBlock *elseEnd = b.GetInsertBlock();
   b.CreateBr(join);
   b.SetInsertPoint(join);
-  for (auto [result, x, y] : llvm::zip_equal(op.getResults(), op.thenYield().getOperands(), op.elseYield().getOperands())) {
+  for (auto [result, x, y] : llvm::zip_equal(op.getResults(), op.thenYield().getOperands(),
+                                             op.elseYield().getOperands())) {
     Values phis = makePhis(l, x, thenEnd);
     addIncoming(phis, l.get(y), elseEnd);
     l.set(result, phis);

@@ -20,7 +20,9 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
     llvm::Value *chosen = nullptr;
     for (int choice : plan.regChoices) {
       llvm::Value *candidate = l.shuffleFrom(values[reg ^ choice], from);
-      chosen = chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(regOfLane, l.b.getInt32(choice)), candidate, chosen) : candidate;
+      chosen = chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(regOfLane, l.b.getInt32(choice)),
+                                         candidate, chosen)
+                      : candidate;
     }
     result.push_back(chosen);
   }
@@ -49,7 +51,8 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
   llvm::Value *base = l.b.getInt32(*scratch);
   l.storeShared(values, bits, l.sharedOffsets(base, shared, from), shared.vectorBytes(from));
   l.barrier();
-  l.set(op.getResult(), l.loadShared(l.type(element), bits, l.sharedOffsets(base, shared, to), shared.vectorBytes(to)));
+  l.set(op.getResult(), l.loadShared(l.type(element), bits, l.sharedOffsets(base, shared, to),
+                                     shared.vectorBytes(to)));
   return success();
 }
 } // namespace

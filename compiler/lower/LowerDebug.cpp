@@ -14,8 +14,9 @@ namespace {
 /// A generic pointer to a constant string.
 llvm::Value *stringConstant(Lowering &l, StringRef text) {
   auto *data = llvm::ConstantDataArray::getString(l.module.getContext(), text);
-  auto *global = new llvm::GlobalVariable(l.module, data->getType(), true, llvm::GlobalValue::InternalLinkage, data,
-                                          "text", nullptr, llvm::GlobalValue::NotThreadLocal, 1);
+  auto *global =
+      new llvm::GlobalVariable(l.module, data->getType(), true, llvm::GlobalValue::InternalLinkage,
+                               data, "text", nullptr, llvm::GlobalValue::NotThreadLocal, 1);
   return l.b.CreateAddrSpaceCast(global, l.b.getPtrTy());
 }
 
@@ -33,7 +34,8 @@ void guarded(Lowering &l, llvm::Value *condition, llvm::function_ref<void()> bod
 }
 
 /// How vprintf shows a value, and the value as C's variadic calls widen it.
-std::pair<std::string, llvm::Value *> formatOf(Lowering &l, llvm::Value *value, Type element, bool isSigned, bool hex) {
+std::pair<std::string, llvm::Value *> formatOf(Lowering &l, llvm::Value *value, Type element,
+                                               bool isSigned, bool hex) {
   auto &b = l.b;
   llvm::Type *type = value->getType();
   if (type->isPointerTy())
@@ -44,7 +46,8 @@ std::pair<std::string, llvm::Value *> formatOf(Lowering &l, llvm::Value *value, 
   llvm::Value *integer = type->isIntegerTy() ? value : l.toInteger(value, bits);
   const bool wide = bits == 64;
   llvm::Type *to = wide ? b.getInt64Ty() : b.getInt32Ty();
-  integer = isSigned && !hex && !element.isInteger(1) ? b.CreateSExt(integer, to) : b.CreateZExt(integer, to);
+  integer = isSigned && !hex && !element.isInteger(1) ? b.CreateSExt(integer, to)
+                                                      : b.CreateZExt(integer, to);
   if (hex)
     return {"0x%0" + std::to_string(bits / 4) + (wide ? "llx" : "x"), integer};
   return {std::string("%") + (wide ? "ll" : "") + (isSigned ? "d" : "u"), integer};
@@ -70,8 +73,9 @@ void callPrintf(Lowering &l, const std::string &format, ValueList arguments) {
 
 struct ProgramIds {
   explicit ProgramIds(Lowering &l) {
-    for (auto id : {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
-                    llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z})
+    for (auto id :
+         {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
+          llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z})
       values.push_back(l.b.CreateIntrinsic(l.b.getInt32Ty(), id, {}));
   }
   Values values;
@@ -116,7 +120,8 @@ void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned) {
 LogicalResult lowerPrint(Lowering &l, PrintOp op) {
   if (op.getValues().empty())
     guarded(l, l.isFirstThread(), [&] {
-      callPrintf(l, "pid (%d, %d, %d) idx () " + escaped(op.getPrefix()) + "\n", ProgramIds(l).values);
+      callPrintf(l, "pid (%d, %d, %d) idx () " + escaped(op.getPrefix()) + "\n",
+                 ProgramIds(l).values);
     });
   for (auto [operand, sign] : llvm::zip_equal(op.getValues(), op.getSigns()))
     printOperand(l, op, operand, sign != 0);
@@ -130,11 +135,13 @@ LogicalResult lowerAssert(Lowering &l, AssertOp op) {
     holds = b.CreateAnd(holds, value);
   auto place = op.getLoc()->findInstanceOf<FileLineColLoc>();
   guarded(l, b.CreateNot(holds), [&] {
-    auto callee = l.module.getOrInsertFunction("__assertfail", b.getVoidTy(), b.getPtrTy(), b.getPtrTy(),
-                                               b.getInt32Ty(), b.getPtrTy(), b.getInt64Ty());
+    auto callee =
+        l.module.getOrInsertFunction("__assertfail", b.getVoidTy(), b.getPtrTy(), b.getPtrTy(),
+                                     b.getInt32Ty(), b.getPtrTy(), b.getInt64Ty());
     const std::string file = place ? place.getFilename().str() : "unknown";
     b.CreateCall(callee, {stringConstant(l, op.getMessage()), stringConstant(l, file),
-                          b.getInt32(place ? place.getLine() : 0), stringConstant(l, l.function->getName()), b.getInt64(1)});
+                          b.getInt32(place ? place.getLine() : 0),
+                          stringConstant(l, l.function->getName()), b.getInt64(1)});
   });
   return success();
 }

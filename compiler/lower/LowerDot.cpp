@@ -101,8 +101,8 @@ public:
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
     const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
     const int accWords = packed ? 2 : 4, aWords = 4, bWords = 2;
-    text = "mma.sync.aligned.m" + std::to_string(m) + "n" + std::to_string(n) + "k" + std::to_string(k) + ".row.col" +
-           "." + accName + "." + mmaTypeName(operand).str() + "." +
+    text = "mma.sync.aligned.m" + std::to_string(m) + "n" + std::to_string(n) + "k" +
+           std::to_string(k) + ".row.col" + "." + accName + "." + mmaTypeName(operand).str() + "." +
            mmaTypeName(operand).str() + "." + accName + " ";
     int next = 0;
     auto list = [&](int count) {
@@ -131,7 +131,8 @@ public:
     Values sums = packed ? l.pack(acc, 16) : Values(acc);
     operands.append(sums);
     llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
-    auto *type = llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
+    auto *type =
+        llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
     Values result = l.results(l.assembly(type, text, constraints, operands, true), words);
     return packed ? l.unpack(result, accType, 16, 4) : result;
   }
@@ -145,8 +146,8 @@ private:
 };
 
 /// The words of an operand's fragment that starts at `coord`; fp32 is rounded to tf32.
-Values fragment(Lowering &l, Value value, const LinearLayout &layout, const Coord &coord, int words, unsigned bits,
-                std::map<int, Values> &known) {
+Values fragment(Lowering &l, Value value, const LinearLayout &layout, const Coord &coord, int words,
+                unsigned bits, std::map<int, Values> &known) {
   const int first = *layout.registerOf(coord, 0, 0);
   auto [it, isNew] = known.try_emplace(first);
   if (!isNew)
@@ -173,8 +174,10 @@ LogicalResult lowerMmaSync(Lowering &l, DotOp op) {
   for (int i = 0; i < k; i += step)
     for (int reg = 0; reg < acc.numRegs(); reg += 4) {
       const Coord at = acc.apply(reg, 0, 0);
-      Values a = fragment(l, op.getLhs(), lhs, operandCoord(at, at[rank - 2], i), 4, bits, lhsWords);
-      Values c = fragment(l, op.getRhs(), rhs, operandCoord(at, i, at[rank - 1]), 2, bits, rhsWords);
+      Values a =
+          fragment(l, op.getLhs(), lhs, operandCoord(at, at[rank - 2], i), 4, bits, lhsWords);
+      Values c =
+          fragment(l, op.getRhs(), rhs, operandCoord(at, i, at[rank - 1]), 2, bits, rhsWords);
       llvm::copy(instruction(a, c, ValueList(result).slice(reg, 4)), result.begin() + reg);
     }
   l.set(op, result);

@@ -12,7 +12,8 @@ using namespace pantile;
 using namespace pantile::lower;
 using llvm::Intrinsic::ID;
 
-LogicalResult lower::mapElements(Lowering &l, Operation *op, llvm::function_ref<llvm::Value *(ValueList)> make) {
+LogicalResult lower::mapElements(Lowering &l, Operation *op,
+                                 llvm::function_ref<llvm::Value *(ValueList)> make) {
   const int count = l.count(op->getResult(0).getType());
   llvm::SmallVector<ValueList, 4> operands;
   for (Value operand : op->getOperands())
@@ -51,21 +52,25 @@ template <typename Op, llvm::Instruction::BinaryOps opcode> void addWrapping(Han
   });
 }
 
-template <llvm::Instruction::BinaryOps opcode> llvm::Value *binary(Lowering &l, llvm::Value *x, llvm::Value *y) {
+template <llvm::Instruction::BinaryOps opcode>
+llvm::Value *binary(Lowering &l, llvm::Value *x, llvm::Value *y) {
   return l.b.CreateBinOp(opcode, x, y);
 }
-template <llvm::Intrinsic::ID intrinsic> llvm::Value *binaryIntrinsic(Lowering &l, llvm::Value *x, llvm::Value *y) {
+template <llvm::Intrinsic::ID intrinsic>
+llvm::Value *binaryIntrinsic(Lowering &l, llvm::Value *x, llvm::Value *y) {
   return l.b.CreateBinaryIntrinsic(intrinsic, x, y);
 }
 
-template <llvm::Instruction::BinaryOps opcode> llvm::Value *shift(Lowering &l, llvm::Value *x, llvm::Value *amount) {
+template <llvm::Instruction::BinaryOps opcode>
+llvm::Value *shift(Lowering &l, llvm::Value *x, llvm::Value *amount) {
   const unsigned width = x->getType()->getIntegerBitWidth();
   llvm::Value *last = llvm::ConstantInt::get(x->getType(), width - 1);
   llvm::Value *inside = l.b.CreateICmpULE(amount, last);
   if (opcode == llvm::Instruction::AShr)
     return l.b.CreateAShr(x, l.b.CreateSelect(inside, amount, last));
   llvm::Value *safe = l.b.CreateSelect(inside, amount, llvm::ConstantInt::get(x->getType(), 0));
-  return l.b.CreateSelect(inside, l.b.CreateBinOp(opcode, x, safe), llvm::ConstantInt::get(x->getType(), 0));
+  return l.b.CreateSelect(inside, l.b.CreateBinOp(opcode, x, safe),
+                          llvm::ConstantInt::get(x->getType(), 0));
 }
 
 llvm::Value *ceilDivU(Lowering &l, llvm::Value *x, llvm::Value *y) {
@@ -80,15 +85,18 @@ template <bool up> llvm::Value *roundedDivS(Lowering &l, llvm::Value *x, llvm::V
   llvm::Value *quotient = l.b.CreateSDiv(x, y), *rest = l.b.CreateSRem(x, y);
   llvm::Value *zero = llvm::ConstantInt::get(x->getType(), 0);
   llvm::Value *signsDiffer = l.b.CreateICmpSLT(l.b.CreateXor(x, y), zero);
-  llvm::Value *off = l.b.CreateAnd(l.b.CreateICmpNE(rest, zero), up ? l.b.CreateNot(signsDiffer) : signsDiffer);
-  return l.b.CreateAdd(quotient, up ? l.b.CreateZExt(off, x->getType()) : l.b.CreateSExt(off, x->getType()));
+  llvm::Value *off =
+      l.b.CreateAnd(l.b.CreateICmpNE(rest, zero), up ? l.b.CreateNot(signsDiffer) : signsDiffer);
+  return l.b.CreateAdd(quotient,
+                       up ? l.b.CreateZExt(off, x->getType()) : l.b.CreateSExt(off, x->getType()));
 }
 
 /// An array parallel to arith::CmpIPredicate.
 constexpr llvm::CmpInst::Predicate integerPredicates[] = {
-    llvm::CmpInst::ICMP_EQ,  llvm::CmpInst::ICMP_NE,  llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_SLE,
-    llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_ULT, llvm::CmpInst::ICMP_ULE,
-    llvm::CmpInst::ICMP_UGT, llvm::CmpInst::ICMP_UGE};
+    llvm::CmpInst::ICMP_EQ,  llvm::CmpInst::ICMP_NE,  llvm::CmpInst::ICMP_SLT,
+    llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_SGE,
+    llvm::CmpInst::ICMP_ULT, llvm::CmpInst::ICMP_ULE, llvm::CmpInst::ICMP_UGT,
+    llvm::CmpInst::ICMP_UGE};
 
 LogicalResult lowerCmpI(Lowering &l, arith::CmpIOp op) {
   const auto predicate = integerPredicates[static_cast<int>(op.getPredicate())];
@@ -105,17 +113,20 @@ llvm::Value *mulHiU(Lowering &l, llvm::Value *x, llvm::Value *y) {
 //===- floating point ------------------------------------------------------------------===//
 
 constexpr llvm::CmpInst::Predicate floatPredicates[] = {
-    llvm::CmpInst::FCMP_FALSE, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::FCMP_OGT, llvm::CmpInst::FCMP_OGE,
-    llvm::CmpInst::FCMP_OLT,   llvm::CmpInst::FCMP_OLE, llvm::CmpInst::FCMP_ONE, llvm::CmpInst::FCMP_ORD,
-    llvm::CmpInst::FCMP_UEQ,   llvm::CmpInst::FCMP_UGT, llvm::CmpInst::FCMP_UGE, llvm::CmpInst::FCMP_ULT,
-    llvm::CmpInst::FCMP_ULE,   llvm::CmpInst::FCMP_UNE, llvm::CmpInst::FCMP_UNO, llvm::CmpInst::FCMP_TRUE};
+    llvm::CmpInst::FCMP_FALSE, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::FCMP_OGT,
+    llvm::CmpInst::FCMP_OGE,   llvm::CmpInst::FCMP_OLT, llvm::CmpInst::FCMP_OLE,
+    llvm::CmpInst::FCMP_ONE,   llvm::CmpInst::FCMP_ORD, llvm::CmpInst::FCMP_UEQ,
+    llvm::CmpInst::FCMP_UGT,   llvm::CmpInst::FCMP_UGE, llvm::CmpInst::FCMP_ULT,
+    llvm::CmpInst::FCMP_ULE,   llvm::CmpInst::FCMP_UNE, llvm::CmpInst::FCMP_UNO,
+    llvm::CmpInst::FCMP_TRUE};
 
 LogicalResult lowerCmpF(Lowering &l, arith::CmpFOp op) {
   const auto predicate = floatPredicates[static_cast<int>(op.getPredicate())];
   return mapElements(l, op, [&](ValueList v) { return l.b.CreateFCmp(predicate, v[0], v[1]); });
 }
 
-/// fp32 quotients may be off by two units in the last place; those of 16 bits are rounded from them.
+/// fp32 quotients may be off by two units in the last place; those of 16 bits are rounded from
+/// them.
 llvm::Value *divideFloat(Lowering &l, llvm::Value *x, llvm::Value *y) {
   if (auto *constant = dyn_cast<llvm::ConstantFP>(y)) {
     llvm::APFloat inverse(0.0f);
@@ -164,7 +175,8 @@ LogicalResult lowerConstant(Lowering &l, arith::ConstantOp op) {
   }
   if (!dense.isSplat())
     return op.emitError("a tile constant with different elements cannot be lowered");
-  l.set(op, Values(l.count(op.getType()), constantOf(l, dense.getSplatValue<Attribute>(), element)));
+  l.set(op,
+        Values(l.count(op.getType()), constantOf(l, dense.getSplatValue<Attribute>(), element)));
   return success();
 }
 
@@ -193,13 +205,15 @@ LogicalResult lowerPtrCast(Lowering &l, PtrCastOp op) {
 }
 
 LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
-  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
+  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x,
+                        llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
   l.set(op, l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[op.getAxis()], {}));
   return success();
 }
 LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
-  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
+  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x,
+                        llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_z};
   l.set(op, l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[op.getAxis()], {}));
   return success();
@@ -251,9 +265,8 @@ void addFloats(Handlers &h) {
 void lower::addElementwise(Handlers &h) {
   addIntegers(h);
   addFloats(h);
-  addTernary<arith::SelectOp>(h, [](Lowering &l, llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
-    return l.b.CreateSelect(condition, x, y);
-  });
+  addTernary<arith::SelectOp>(h, [](Lowering &l, llvm::Value *condition, llvm::Value *x,
+                                    llvm::Value *y) { return l.b.CreateSelect(condition, x, y); });
   h.add<arith::ConstantOp>(lowerConstant);
   h.add<ub::PoisonOp>(lowerPoison);
   h.add<AddPtrOp>(lowerAddPtr);

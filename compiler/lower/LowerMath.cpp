@@ -11,7 +11,8 @@ using namespace mlir;
 using namespace pantile;
 using namespace pantile::lower;
 
-llvm::Value *lower::viaFloat(Lowering &l, llvm::Value *value, llvm::function_ref<llvm::Value *(llvm::Value *)> fn) {
+llvm::Value *lower::viaFloat(Lowering &l, llvm::Value *value,
+                             llvm::function_ref<llvm::Value *(llvm::Value *)> fn) {
   llvm::Type *type = value->getType();
   if (type->isFloatTy() || type->isDoubleTy())
     return fn(value);
@@ -73,13 +74,15 @@ llvm::Value *approximate(Lowering &l, llvm::Value *x, const char *libdevice,
 constexpr double log2OfE = 1.4426950408889634, lnOf2 = 0.6931471805599453;
 
 llvm::Value *lowerExp(Lowering &l, llvm::Value *x) {
-  return approximate(l, x, "exp", [&](llvm::Value *v) { return exp2Approx(l, scaled(l, v, log2OfE)); });
+  return approximate(l, x, "exp",
+                     [&](llvm::Value *v) { return exp2Approx(l, scaled(l, v, log2OfE)); });
 }
 llvm::Value *lowerExp2(Lowering &l, llvm::Value *x) {
   return approximate(l, x, "exp2", [&](llvm::Value *v) { return exp2Approx(l, v); });
 }
 llvm::Value *lowerLog(Lowering &l, llvm::Value *x) {
-  return approximate(l, x, "log", [&](llvm::Value *v) { return scaled(l, log2Approx(l, v), lnOf2); });
+  return approximate(l, x, "log",
+                     [&](llvm::Value *v) { return scaled(l, log2Approx(l, v), lnOf2); });
 }
 llvm::Value *lowerLog2(Lowering &l, llvm::Value *x) {
   return approximate(l, x, "log2", [&](llvm::Value *v) { return log2Approx(l, v); });
@@ -98,7 +101,8 @@ llvm::Value *lowerRsqrt(Lowering &l, llvm::Value *x) {
 }
 llvm::Value *preciseSqrt(Lowering &l, llvm::Value *x) {
   return viaFloat(l, x, [&](llvm::Value *v) {
-    const auto id = v->getType()->isDoubleTy() ? llvm::Intrinsic::nvvm_sqrt_rn_d : llvm::Intrinsic::nvvm_sqrt_rn_f;
+    const auto id = v->getType()->isDoubleTy() ? llvm::Intrinsic::nvvm_sqrt_rn_d
+                                               : llvm::Intrinsic::nvvm_sqrt_rn_f;
     return l.b.CreateIntrinsic(v->getType(), id, {v});
   });
 }

@@ -27,11 +27,14 @@ std::string braces(int first, int count) {
   return count > 1 ? "{" + list + "}" : list;
 }
 
-const char *constraintOf(unsigned wordBits) { return wordBits == 64 ? "l" : wordBits == 32 ? "r" : "h"; }
+const char *constraintOf(unsigned wordBits) {
+  return wordBits == 64 ? "l" : wordBits == 32 ? "r" : "h";
+}
 
 /// ".v4.b32": what follows the cache operators.
 std::string shapeOf(unsigned wordBits, size_t words) {
-  return (words > 1 ? ".v" + std::to_string(words) : std::string()) + ".b" + std::to_string(wordBits);
+  return (words > 1 ? ".v" + std::to_string(words) : std::string()) + ".b" +
+         std::to_string(wordBits);
 }
 
 std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
@@ -44,7 +47,9 @@ std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
 }
 
 /// 8-bit words travel in 16-bit registers: inline assembly has none smaller.
-llvm::Type *carrier(Lowering &l, unsigned wordBits) { return l.b.getIntNTy(std::max(wordBits, 16u)); }
+llvm::Type *carrier(Lowering &l, unsigned wordBits) {
+  return l.b.getIntNTy(std::max(wordBits, 16u));
+}
 
 //===- loads ---------------------------------------------------------------------------===//
 
@@ -52,7 +57,8 @@ Values plainLoad(Lowering &l, llvm::Value *ptr, unsigned wordBits, int words, bo
   llvm::Type *type = l.b.getIntNTy(wordBits);
   if (words > 1)
     type = llvm::FixedVectorType::get(type, words);
-  llvm::Value *loaded = l.b.CreateAlignedLoad(type, ptr, llvm::Align(wordBits / 8 * words), isVolatile);
+  llvm::Value *loaded =
+      l.b.CreateAlignedLoad(type, ptr, llvm::Align(wordBits / 8 * words), isVolatile);
   Values result;
   for (int i = 0; i < words; ++i)
     result.push_back(words > 1 ? l.b.CreateExtractElement(loaded, i) : loaded);
@@ -60,7 +66,8 @@ Values plainLoad(Lowering &l, llvm::Value *ptr, unsigned wordBits, int words, bo
 }
 
 /// `others` are the words that lanes without a mask give; they are tied to the results.
-Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mask, unsigned wordBits, Values others) {
+Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mask,
+                      unsigned wordBits, Values others) {
   const int words = others.size();
   llvm::Type *word = carrier(l, wordBits);
   std::string constraints, ties;
@@ -74,13 +81,16 @@ Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mas
     operands.push_back(mask);
     text = "@$" + std::to_string(words + 1) + " ";
   }
-  text += op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + cacheOf(op.getCache(), op.getEvict());
+  text += op.getIsVolatile() ? "ld.volatile.global"
+                             : "ld.global" + cacheOf(op.getCache(), op.getEvict());
   text += shapeOf(wordBits, words) + " " + braces(0, words) + ", [$" + std::to_string(words) + "];";
   for (llvm::Value *other : others)
     operands.push_back(l.b.CreateZExt(other, word));
   constraints += mask ? "l,b" : "l";
-  llvm::Type *result = words > 1 ? llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word))
-                                 : word;
+  llvm::Type *result = words > 1
+                           ? llvm::StructType::get(l.module.getContext(),
+                                                   llvm::SmallVector<llvm::Type *>(words, word))
+                           : word;
   Values loaded = l.results(l.assembly(result, text, constraints + ties, operands), words);
   for (llvm::Value *&value : loaded)
     value = l.b.CreateTrunc(value, l.b.getIntNTy(wordBits));
@@ -97,14 +107,16 @@ LogicalResult lowerLoad(Lowering &l, LoadOp op) {
   const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
   const unsigned wordBits = Lowering::wordBits(bits, width);
   const int words = width * bits / wordBits;
-  const bool plain = !op.getMask() && op.getCache() == CacheModifier::None && op.getEvict() == EvictionPolicy::Normal;
+  const bool plain = !op.getMask() && op.getCache() == CacheModifier::None &&
+                     op.getEvict() == EvictionPolicy::Normal;
   Values result;
   for (size_t i = 0; i < ptrs.size(); i += width) {
     Values loaded;
     if (plain) {
       loaded = plainLoad(l, ptrs[i], wordBits, words, op.getIsVolatile());
     } else {
-      Values start = others.empty() ? Values(words, l.b.getIntN(wordBits, 0)) : l.pack(others.slice(i, width), bits);
+      Values start = others.empty() ? Values(words, l.b.getIntN(wordBits, 0))
+                                    : l.pack(others.slice(i, width), bits);
       loaded = predicatedLoad(l, op, ptrs[i], masks.empty() ? nullptr : masks[i], wordBits, start);
     }
     result.append(l.unpack(loaded, type, bits, width));
@@ -126,7 +138,8 @@ void plainStore(Lowering &l, llvm::Value *ptr, ValueList words) {
   l.b.CreateAlignedStore(value, ptr, llvm::Align(wordBits / 8 * words.size()));
 }
 
-void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words, llvm::Value *mask) {
+void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words,
+                     llvm::Value *mask) {
   const unsigned wordBits = words[0]->getType()->getIntegerBitWidth();
   const int count = words.size();
   Values operands{ptr};
@@ -140,7 +153,8 @@ void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words,
     constraints += ",b";
     text = "@$" + std::to_string(count + 1) + " ";
   }
-  text += "st.global" + cacheOf(op.getCache(), op.getEvict()) + shapeOf(wordBits, count) + " [$0], " + braces(1, count) + ";";
+  text += "st.global" + cacheOf(op.getCache(), op.getEvict()) + shapeOf(wordBits, count) +
+          " [$0], " + braces(1, count) + ";";
   l.assembly(l.b.getVoidTy(), text, constraints, operands);
 }
 
@@ -149,13 +163,18 @@ LogicalResult lowerStore(Lowering &l, StoreOp op) {
   ValueList ptrs = l.get(op.getPtr()), values = l.get(op.getValue());
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   const int width = std::min<int>(accessWidth(l, op.getPtr(), op.getMask()), ptrs.size());
-  const bool cached = op.getCache() != CacheModifier::None || op.getEvict() != EvictionPolicy::Normal;
+  const bool cached =
+      op.getCache() != CacheModifier::None || op.getEvict() != EvictionPolicy::Normal;
   llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
-  const unsigned replicas = isa<RankedTensorType>(op.getPtr().getType()) ? l.layout(op.getPtr().getType()).freeBits().reg : 0;
+  const unsigned replicas = isa<RankedTensorType>(op.getPtr().getType())
+                                ? l.layout(op.getPtr().getType()).freeBits().reg
+                                : 0;
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    llvm::Value *mask = masks.empty() ? chosen : chosen ? l.b.CreateAnd(masks[i], chosen) : masks[i];
+    llvm::Value *mask = masks.empty() ? chosen
+                        : chosen      ? l.b.CreateAnd(masks[i], chosen)
+                                      : masks[i];
     Values words = l.pack(values.slice(i, width), bits);
     if (mask || cached)
       predicatedStore(l, op, ptrs[i], words, mask);

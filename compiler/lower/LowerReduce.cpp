@@ -25,17 +25,18 @@ bool Combiner::isCommutative() {
   Block &block = region.front();
   if (block.getOperations().size() != 2)
     return false;
-  return isa<arith::AddIOp, arith::AddFOp, arith::MulIOp, arith::MulFOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
-             arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::MaximumFOp, arith::MinimumFOp,
-             arith::MaxNumFOp, arith::MinNumFOp>(block.front());
+  return isa<arith::AddIOp, arith::AddFOp, arith::MulIOp, arith::MulFOp, arith::AndIOp,
+             arith::OrIOp, arith::XOrIOp, arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp,
+             arith::MinUIOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MinNumFOp>(block.front());
 }
 
 namespace {
 class Reduction {
 public:
   Reduction(Lowering &l, ReduceOp op)
-      : l(l), op(op), dim(op.getAxis()), layout(l.layout(op.getSrcs()[0].getType())), axis(AxisBits::of(layout, dim)),
-        combine(l, op.getCombine()) {}
+      : l(l), op(op), dim(op.getAxis()), layout(l.layout(op.getSrcs()[0].getType())),
+        axis(AxisBits::of(layout, dim)), combine(l, op.getCombine()) {}
 
   LogicalResult run() {
     if (failed(reduceRegisters()) || failed(reduceLanes()) || failed(reduceWarps()))
@@ -75,7 +76,8 @@ private:
         continue;
       llvm::Value *isUpper =
           commutative ? nullptr
-                      : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit.mask())), l.b.getInt32(0));
+                      : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit.mask())),
+                                         l.b.getInt32(0));
       for (int reg : kept) {
         Values own = rows[reg], other;
         for (llvm::Value *value : own)
@@ -122,7 +124,8 @@ private:
       l.storeShared(mine, bits, offsets, bits / 8);
       llvm::Type *type = mine[0]->getType();
       readers.push_back([this, start, bits, partBytes, type](int part) {
-        return l.loadShared(type, bits, partOffsets(start + part * partBytes, bits, partBytes, false), bits / 8);
+        return l.loadShared(
+            type, bits, partOffsets(start + part * partBytes, bits, partBytes, false), bits / 8);
       });
       start += bytes;
     }

@@ -18,8 +18,9 @@ namespace {
 class Scan {
 public:
   Scan(Lowering &l, ScanOp op)
-      : l(l), op(op), layout(l.layout(op.getSrcs()[0].getType())), axis(AxisBits::of(layout, op.getAxis())),
-        combine(l, op.getCombine()), reverse(op.getReverse()) {}
+      : l(l), op(op), layout(l.layout(op.getSrcs()[0].getType())),
+        axis(AxisBits::of(layout, op.getAxis())), combine(l, op.getCombine()),
+        reverse(op.getReverse()) {}
 
   LogicalResult run() {
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
@@ -34,7 +35,9 @@ public:
       const bool inRun = i > 0 && axis.bits[i - 1].where == AxisBits::Warp;
       if (afterWarps && bit.where != AxisBits::Reg && !(bit.where == AxisBits::Warp && inRun))
         return op.emitError("a scan along lanes that are spread over warps cannot be lowered");
-      if (failed(bit.where == AxisBits::Reg ? stepRegisters(i) : bit.where == AxisBits::Lane ? stepLanes(i) : stepWarps(i)))
+      if (failed(bit.where == AxisBits::Reg    ? stepRegisters(i)
+                 : bit.where == AxisBits::Lane ? stepLanes(i)
+                                               : stepWarps(i)))
         return failure();
     }
     for (auto [i, result] : llvm::enumerate(op.getResults())) {
@@ -47,7 +50,8 @@ public:
   }
 
 private:
-  /// The register, among those that differ from `reg` in lighter axis bits, that holds the block's total.
+  /// The register, among those that differ from `reg` in lighter axis bits, that holds the block's
+  /// total.
   int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
 
   LogicalResult stepRegisters(size_t position) {
@@ -81,9 +85,11 @@ private:
       return row;
     llvm::Value *from = l.lane();
     if (lighter)
-      from = reverse ? l.b.CreateAnd(from, l.b.getInt32(~lighter)) : l.b.CreateOr(from, l.b.getInt32(lighter));
+      from = reverse ? l.b.CreateAnd(from, l.b.getInt32(~lighter))
+                     : l.b.CreateOr(from, l.b.getInt32(lighter));
     if (flip)
-      from = reverse ? l.b.CreateOr(from, l.b.getInt32(flip)) : l.b.CreateAnd(from, l.b.getInt32(~flip));
+      from = reverse ? l.b.CreateOr(from, l.b.getInt32(flip))
+                     : l.b.CreateAnd(from, l.b.getInt32(~flip));
     Values total;
     for (llvm::Value *value : row)
       total.push_back(l.shuffleFrom(value, from));
@@ -92,7 +98,8 @@ private:
 
   LogicalResult stepLanes(size_t position) {
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
-    llvm::Value *isSet = l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit)), l.b.getInt32(0));
+    llvm::Value *isSet =
+        l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit)), l.b.getInt32(0));
     llvm::Value *takes = reverse ? l.b.CreateNot(isSet) : isSet;
     std::map<int, Values> blocks;
     const std::vector<Values> before = rows;
@@ -162,7 +169,8 @@ private:
   }
 
   /// Every thread reads the totals of all parts of the run; those before its own are taken in.
-  LogicalResult combineWarps(ArrayRef<int> run, ArrayRef<int> groups, int lighter, ArrayRef<int64_t> starts) {
+  LogicalResult combineWarps(ArrayRef<int> run, ArrayRef<int> groups, int lighter,
+                             ArrayRef<int64_t> starts) {
     const int parts = 1 << run.size();
     int mask = 0;
     SmallVector<int64_t> placeOfWarp(layout.warp().size(), 0);
@@ -198,14 +206,16 @@ private:
   }
 
   /// The totals of one part of a run, a column an operand.
-  std::vector<Values> readPart(int part, ArrayRef<int> run, int mask, size_t groups, ArrayRef<int64_t> starts) {
+  std::vector<Values> readPart(int part, ArrayRef<int> run, int mask, size_t groups,
+                               ArrayRef<int64_t> starts) {
     int warp = 0;
     for (auto [i, bit] : llvm::enumerate(run))
       warp |= (part >> i & 1) << bit;
     std::vector<Values> columns;
     for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
       const unsigned bits = storageBits(elementTypeOf(src.getType()));
-      columns.push_back(l.loadShared(rows[0][i]->getType(), bits, slots(starts[i], bits, groups, ~mask, warp), bits / 8));
+      columns.push_back(l.loadShared(rows[0][i]->getType(), bits,
+                                     slots(starts[i], bits, groups, ~mask, warp), bits / 8));
     }
     return columns;
   }

@@ -12,7 +12,8 @@ using namespace pantile::lower;
 
 namespace {
 /// The result's registers from the operand's, whose layout became `mapped`.
-LogicalResult setMapped(Lowering &l, Operation *op, Value src, const LinearLayout &mapped, Value result) {
+LogicalResult setMapped(Lowering &l, Operation *op, Value src, const LinearLayout &mapped,
+                        Value result) {
   auto registers = registersOf(op, mapped, l.layout(result.getType()));
   if (failed(registers))
     return failure();
@@ -40,7 +41,8 @@ LogicalResult lowerUnsplat(Lowering &l, UnsplatOp op) {
 }
 
 LogicalResult lowerExpandDims(Lowering &l, ExpandDimsOp op) {
-  return setMapped(l, op, op.getSrc(), l.layout(op.getSrc().getType()).expandDims(op.getAxis()), op.getResult());
+  return setMapped(l, op, op.getSrc(), l.layout(op.getSrc().getType()).expandDims(op.getAxis()),
+                   op.getResult());
 }
 
 /// Along the dimensions that grow, every thread must hold the operand's one element.
@@ -52,7 +54,8 @@ LogicalResult lowerBroadcast(Lowering &l, BroadcastOp op) {
         coordinate = extent == 1 ? 0 : coordinate;
     return bases;
   };
-  const LinearLayout want(have.shape(), collapse(result.reg()), collapse(result.lane()), collapse(result.warp()));
+  const LinearLayout want(have.shape(), collapse(result.reg()), collapse(result.lane()),
+                          collapse(result.warp()));
   auto registers = registersOf(op, have, want);
   if (failed(registers))
     return failure();
@@ -71,15 +74,16 @@ LogicalResult lowerReshape(Lowering &l, ReshapeOp op) {
 }
 
 LogicalResult lowerTrans(Lowering &l, TransOp op) {
-  return setMapped(l, op, op.getSrc(), l.layout(op.getSrc().getType()).transpose(op.getOrder()), op.getResult());
+  return setMapped(l, op, op.getSrc(), l.layout(op.getSrc().getType()).transpose(op.getOrder()),
+                   op.getResult());
 }
 
 LogicalResult lowerJoin(Lowering &l, JoinOp op) {
   Values pairs;
   for (auto [x, y] : llvm::zip_equal(l.get(op.getLhs()), l.get(op.getRhs())))
     pairs.append({x, y});
-  auto registers =
-      registersOf(op, l.layout(op.getLhs().getType()).appendPairDim(), l.layout(op.getResult().getType()));
+  auto registers = registersOf(op, l.layout(op.getLhs().getType()).appendPairDim(),
+                               l.layout(op.getResult().getType()));
   if (failed(registers))
     return failure();
   l.set(op.getResult(), pick(pairs, *registers));

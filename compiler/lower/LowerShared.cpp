@@ -41,7 +41,8 @@ LogicalResult lowerCommit(Lowering &l, nv::CommitOp) {
   return success();
 }
 LogicalResult lowerWait(Lowering &l, nv::WaitOp op) {
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_cp_async_wait_group, {l.b.getInt32(op.getPending())});
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_cp_async_wait_group,
+                      {l.b.getInt32(op.getPending())});
   return success();
 }
 LogicalResult lowerFence(Lowering &l, nv::FenceAsyncOp) {
@@ -66,7 +67,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
     enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   const unsigned replicas = layout.freeBits().reg;
   // Past the first level cache where whole sectors are copied: nothing reads them again there.
-  const std::string copy = std::string("cp.async.") + (bytes == 16 ? "cg" : "ca") + ".shared.global [$0], [$1], " + std::to_string(bytes);
+  const std::string copy = std::string("cp.async.") + (bytes == 16 ? "cg" : "ca") +
+                           ".shared.global [$0], [$1], " + std::to_string(bytes);
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
@@ -92,16 +94,18 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
 /// What ldmatrix needs to know of a layout.
 struct MatrixLoad {
   bool transposed;
-  int wordRegs;  // registers in one 32-bit word
-  int matrices;  // 1, 2 or 4 of 8x8 words an instruction
-  int rowDim;    // the dimension that the eight rows of 16 bytes run along
+  int wordRegs; // registers in one 32-bit word
+  int matrices; // 1, 2 or 4 of 8x8 words an instruction
+  int rowDim;   // the dimension that the eight rows of 16 bytes run along
 };
 
 /// Eight rows of four words: lanes 0-3 side by side along one dimension, the other lane bits along
 /// another. Transposed: memory runs along the other one, which needs elements of 16 bits.
-std::optional<MatrixLoad> findMatrixLoad(const LinearLayout &layout, const SharedLayout &shared, const Target &target) {
+std::optional<MatrixLoad> findMatrixLoad(const LinearLayout &layout, const SharedLayout &shared,
+                                         const Target &target) {
   const int bits = shared.elementBits();
-  if (!target.hasLdmatrix() || bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 || shared.rowBytes() < 16)
+  if (!target.hasLdmatrix() || bits > 32 || bits < 8 || layout.rank() != 2 ||
+      layout.lane().size() != 5 || shared.rowBytes() < 16)
     return std::nullopt;
   const size_t inWord = llvm::Log2_32(32 / bits);
   if (layout.reg().size() < inWord)
@@ -129,18 +133,22 @@ llvm::Intrinsic::ID matrixIntrinsic(const MatrixLoad &plan) {
   using namespace llvm;
   switch (plan.matrices) {
   case 1:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16 : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_b16;
+    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16
+                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_b16;
   case 2:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16 : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16;
+    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16
+                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16;
   default:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16 : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16;
+    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
+                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16;
   }
 }
 
 /// Lane 8*j + i gives the address of row i of matrix j; matrices are told apart by the register
 /// bits above a word.
-Values loadMatrices(Lowering &l, const MatrixLoad &plan, llvm::Value *base, const SharedLayout &shared,
-                    const LinearLayout &layout, llvm::Type *elementType) {
+Values loadMatrices(Lowering &l, const MatrixLoad &plan, llvm::Value *base,
+                    const SharedLayout &shared, const LinearLayout &layout,
+                    llvm::Type *elementType) {
   const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (int i = 0; i < 3; ++i) {
@@ -156,11 +164,17 @@ Values loadMatrices(Lowering &l, const MatrixLoad &plan, llvm::Value *base, cons
   for (int reg = 0; reg < layout.numRegs(); reg += step)
     ofReg.push_back(shared.offset(layout.apply(reg, 0, 0)));
   llvm::Type *word = l.b.getInt32Ty();
-  llvm::Type *type = plan.matrices == 1 ? word : llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(plan.matrices, word));
+  llvm::Type *type =
+      plan.matrices == 1
+          ? word
+          : llvm::StructType::get(l.module.getContext(),
+                                  llvm::SmallVector<llvm::Type *>(plan.matrices, word));
   Values result;
   for (llvm::Value *offset : l.sharedOffsets(base, ofLane, ofWarp, ofReg)) {
-    llvm::Value *loaded = l.b.CreateIntrinsic(type, matrixIntrinsic(plan), {l.sharedPointer(offset)});
-    result.append(l.unpack(l.results(loaded, plan.matrices), elementType, shared.elementBits(), step));
+    llvm::Value *loaded =
+        l.b.CreateIntrinsic(type, matrixIntrinsic(plan), {l.sharedPointer(offset)});
+    result.append(
+        l.unpack(l.results(loaded, plan.matrices), elementType, shared.elementBits(), step));
   }
   return result;
 }
@@ -175,7 +189,8 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
     return success();
   }
   Values offsets = l.sharedOffsets(base, shared, layout);
-  l.set(op.getResult(), l.loadShared(type, shared.elementBits(), offsets, shared.vectorBytes(layout)));
+  l.set(op.getResult(),
+        l.loadShared(type, shared.elementBits(), offsets, shared.vectorBytes(layout)));
   return success();
 }
 

@@ -32,7 +32,8 @@ public:
       coord[dim] = i < 2 ? 0 : basis[dim];
       ofWarp.push_back(shared.offset(coord));
     }
-    llvm::Value *start = l.b.CreateAdd(l.scalar(buffer), l.linear({}, ofWarp, true), "", true, true);
+    llvm::Value *start =
+        l.b.CreateAdd(l.scalar(buffer), l.linear({}, ofWarp, true), "", true, true);
     llvm::Value *address = l.sharedAddress(start);
     llvm::Value *field = l.b.CreateAnd(l.b.CreateLShr(address, 4), 0x3fff);
     first = l.b.CreateOr(l.b.CreateZExt(field, l.b.getInt64Ty()), l.b.getInt64(constantFields()));
@@ -63,12 +64,12 @@ private:
 };
 
 StringRef operandName(Type type) {
-  return type.isF16()                      ? "f16"
-         : type.isBF16()                   ? "bf16"
-         : type.isF32()                    ? "tf32"
-         : type.isInteger(8)               ? "s8"
-         : isa<Float8E4M3FNType>(type)     ? "e4m3"
-                                           : "e5m2";
+  return type.isF16()                  ? "f16"
+         : type.isBF16()               ? "bf16"
+         : type.isF32()                ? "tf32"
+         : type.isInteger(8)           ? "s8"
+         : isa<Float8E4M3FNType>(type) ? "e4m3"
+                                       : "e5m2";
 }
 
 std::string operandList(int first, int count) {
@@ -81,21 +82,26 @@ std::string operandList(int first, int count) {
 /// The text of one instruction: accumulators $0.., ties, then A, B and the scale of the old sum.
 class Instruction {
 public:
-  Instruction(Lowering &l, Type element, Type acc, int n, int k, bool lhsInRegisters, bool lhsTransposed, bool rhsTransposed)
+  Instruction(Lowering &l, Type element, Type acc, int n, int k, bool lhsInRegisters,
+              bool lhsTransposed, bool rhsTransposed)
       : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
     words = n / (packed ? 4 : 2);
     const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
     const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords, scale = rhs + 1;
     const std::string name = operandName(element).str();
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
-    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(scale) + ", 0; wgmma.mma_async.sync.aligned.m64n" +
-           std::to_string(n) + "k" + std::to_string(k) + "." + accName + "." + name + "." + name + " " +
-           operandList(0, words) + ", " + (lhsInRegisters ? operandList(a, 4) : "$" + std::to_string(a)) + ", $" +
+    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(scale) +
+           ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
+           "." + accName + "." + name + "." + name + " " + operandList(0, words) + ", " +
+           (lhsInRegisters ? operandList(a, 4) : "$" + std::to_string(a)) + ", $" +
            std::to_string(rhs) + ", p";
     if (!accType->isIntegerTy())
       text += ", 1, 1";
     if (storageBits(element) == 16)
-      text += (lhsInRegisters ? "" : lhsTransposed ? ", 1" : ", 0") + std::string(rhsTransposed ? ", 1" : ", 0");
+      text += (lhsInRegisters  ? ""
+               : lhsTransposed ? ", 1"
+                               : ", 0") +
+              std::string(rhsTransposed ? ", 1" : ", 0");
     text += "; }";
     for (int i = 0; i < words; ++i)
       constraints += std::string("=") + constraint + ",";
@@ -103,7 +109,8 @@ public:
       constraints += std::to_string(i) + ",";
     constraints += lhsInRegisters ? "r,r,r,r,l,n" : "l,l,n";
     llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
-    result = llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
+    result =
+        llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
   }
 
   /// `acc` are accumulator words.
@@ -114,7 +121,9 @@ public:
     return l.results(l.assembly(result, text, constraints, operands), words);
   }
   Values toWords(ValueList elements) { return packed ? l.pack(elements, 16) : Values(elements); }
-  Values toElements(ValueList list) { return packed ? l.unpack(list, accType, 16, words * 2) : Values(list); }
+  Values toElements(ValueList list) {
+    return packed ? l.unpack(list, accType, 16, words * 2) : Values(list);
+  }
 
 private:
   Lowering &l;
@@ -129,7 +138,8 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   auto rhsType = op.getRhs().getType();
   Type element = rhsType.getElementType();
   const unsigned bits = storageBits(element);
-  const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0], perPiece = n / 2;
+  const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0],
+            perPiece = n / 2;
   if (n == 0 || acc.numRegs() % perPiece)
     return op.emitError("the accumulator is not made of instructions of ") << n << " columns";
   auto lhsTile = dyn_cast<RankedTensorType>(op.getLhs().getType());
@@ -139,8 +149,8 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     lhs.emplace(l, op.getLhs(), 0, acc);
   if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
     return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
-  Instruction instruction(l, element, elementTypeOf(op.getResult().getType()), n, k, lhsTile != nullptr,
-                          lhs && lhs->transposed(), rhs.transposed());
+  Instruction instruction(l, element, elementTypeOf(op.getResult().getType()), n, k,
+                          lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
   auto lhsAt = [&](int row, int i) -> Values {
     if (lhs)
       return {lhs->at(row, i)};
@@ -181,7 +191,9 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   std::string constraints = outputs + ties;
   if (!constraints.empty())
     constraints.pop_back();
-  llvm::Type *type = types.empty() ? l.b.getVoidTy() : types.size() == 1 ? types[0] : llvm::StructType::get(l.module.getContext(), types);
+  llvm::Type *type = types.empty()       ? l.b.getVoidTy()
+                     : types.size() == 1 ? types[0]
+                                         : llvm::StructType::get(l.module.getContext(), types);
   llvm::Value *call = l.assembly(type, text, constraints, operands);
   if (operands.empty())
     return success();
@@ -191,7 +203,8 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));
     const size_t count = l.get(value).size();
     const size_t taken = element->isHalfTy() ? count / 2 : count;
-    l.set(result, element->isHalfTy() ? l.unpack(rest.take_front(taken), element, 16, count) : Values(rest.take_front(taken)));
+    l.set(result, element->isHalfTy() ? l.unpack(rest.take_front(taken), element, 16, count)
+                                      : Values(rest.take_front(taken)));
     rest = rest.drop_front(taken);
   }
   return success();

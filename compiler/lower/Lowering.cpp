@@ -13,17 +13,19 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts, addMath, addShape, addMemory, addAtomics, addControl, addConvert,
-                     addReduce, addScan, addDot, addShared, addWgmma, addDebug})
+    for (auto add : {addElementwise, addCasts, addMath, addShape, addMemory, addAtomics, addControl,
+                     addConvert, addReduce, addScan, addDot, addShared, addWgmma, addDebug})
       add(h);
     return h;
   }();
   return handlers;
 }
 
-Lowering::Lowering(ModuleOp source, llvm::Module &module, const Target &target, DebugLocations &locations)
+Lowering::Lowering(ModuleOp source, llvm::Module &module, const Target &target,
+                   DebugLocations &locations)
     : b(module.getContext()), module(module), target(target), source(source), locations(locations),
-      facts(std::make_unique<AxisInfoAnalysis>(source)), warps(moduleInt(source, names::numWarps, 4)) {
+      facts(std::make_unique<AxisInfoAnalysis>(source)),
+      warps(moduleInt(source, names::numWarps, 4)) {
   // The size is set at launch; an alignment of 1024 is what swizzled operands need.
   if ((shared = module.getNamedGlobal("shared")))
     return;
@@ -78,7 +80,8 @@ Values lower::pick(ValueList values, ArrayRef<int> registers) {
   return result;
 }
 
-FailureOr<SmallVector<int, 16>> lower::registersOf(Operation *op, const LinearLayout &have, const LinearLayout &want) {
+FailureOr<SmallVector<int, 16>> lower::registersOf(Operation *op, const LinearLayout &have,
+                                                   const LinearLayout &want) {
   if (auto moves = have.registerMoves(want))
     return *moves;
   op->emitError("layouts of operand and result hold elements in different threads").attachNote()
@@ -131,9 +134,11 @@ void Lowering::startKernel(Operation *op) {
   function->addFnAttr("nvvm.reqntid", std::to_string(numThreads()) + ",1,1");
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)
-    if (auto divisor = fn.getArgAttrOfType<IntegerAttr>(i, names::divisibility); divisor && types[i]->isPointerTy()) {
+    if (auto divisor = fn.getArgAttrOfType<IntegerAttr>(i, names::divisibility);
+        divisor && types[i]->isPointerTy()) {
       const uint64_t alignment = llvm::bit_floor(std::max<uint64_t>(divisor.getInt(), 1));
-      function->addParamAttr(i, llvm::Attribute::getWithAlignment(module.getContext(), llvm::Align(alignment)));
+      function->addParamAttr(
+          i, llvm::Attribute::getWithAlignment(module.getContext(), llvm::Align(alignment)));
     }
 
   auto *entry = llvm::BasicBlock::Create(module.getContext(), "entry", function);
@@ -152,7 +157,8 @@ void Lowering::startKernel(Operation *op) {
 LogicalResult Lowering::lowerFunction(Operation *op) {
   auto fn = cast<func::FuncOp>(op);
   if (!fn.getBody().hasOneBlock())
-    return fn.emitError("a kernel with branches cannot be lowered to LLVM IR: control flow is `scf`");
+    return fn.emitError(
+        "a kernel with branches cannot be lowered to LLVM IR: control flow is `scf`");
   startKernel(op);
   return lowerBlock(fn.getBody().front());
 }
@@ -166,7 +172,8 @@ llvm::Value *Lowering::inEntry(llvm::function_ref<llvm::Value *()> make) {
 std::unique_ptr<llvm::Module> pantile::lowerToLLVM(ModuleOp source, llvm::LLVMContext &context) {
   auto target = Target::parse(std::string_view(moduleTarget(source)));
   if (!target) {
-    source.emitError("no GPU target to lower to: `") << names::target << "` is `" << moduleTarget(source) << "`";
+    source.emitError("no GPU target to lower to: `")
+        << names::target << "` is `" << moduleTarget(source) << "`";
     return nullptr;
   }
   auto module = std::make_unique<llvm::Module>("pantile", context);

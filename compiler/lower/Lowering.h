@@ -12,8 +12,8 @@
 #include "analysis/AxisInfo.h"
 #include "analysis/SharedLayout.h"
 #include "ir/Tile.h"
-#include "support/Target.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "support/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -42,7 +42,9 @@ public:
       return handler(l, llvm::cast<Op>(op));
     };
   }
-  template <typename Op> void add(Handler handler) { table[mlir::TypeID::get<Op>()] = std::move(handler); }
+  template <typename Op> void add(Handler handler) {
+    table[mlir::TypeID::get<Op>()] = std::move(handler);
+  }
   const Handler *find(mlir::Operation *op) const {
     auto it = table.find(op->getName().getTypeID());
     return it == table.end() ? nullptr : &it->second;
@@ -55,7 +57,8 @@ private:
 
 class Lowering {
 public:
-  Lowering(mlir::ModuleOp source, llvm::Module &module, const Target &target, DebugLocations &locations);
+  Lowering(mlir::ModuleOp source, llvm::Module &module, const Target &target,
+           DebugLocations &locations);
 
   // Running.
   llvm::LogicalResult lowerFunction(mlir::Operation *function);
@@ -83,11 +86,13 @@ public:
   int numThreads() const { return 32 * warps; }
   /// XOR of `ofLane[i]`, `ofWarp[j]` over the set bits i of the lane and j of the warp: any linear
   /// map over F2, in the entry block, kept for the next who asks.
-  llvm::Value *linear(llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp, bool uniform = false);
+  llvm::Value *linear(llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp,
+                      bool uniform = false);
   /// One coordinate of every register's element: the thread's part plus a constant.
   Values coordinates(const LinearLayout &layout, int dim);
   /// `thread ^ constant`, for each constant, where `thread` has no bits outside `threadBits`.
-  Values xorConstants(llvm::Value *threadPart, int64_t threadBits, llvm::ArrayRef<int64_t> constants);
+  Values xorConstants(llvm::Value *threadPart, int64_t threadBits,
+                      llvm::ArrayRef<int64_t> constants);
   /// True in one thread among those that hold the same elements; null when all threads differ.
   llvm::Value *firstReplica(mlir::Type type);
   llvm::Value *isFirstThread();
@@ -100,8 +105,8 @@ public:
   /// The same as a 32-bit number for inline assembly.
   llvm::Value *sharedAddress(llvm::Value *offset);
   /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`.
-  Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp,
-                       llvm::ArrayRef<int64_t> ofReg);
+  Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane,
+                       llvm::ArrayRef<int64_t> ofWarp, llvm::ArrayRef<int64_t> ofReg);
   /// The same for every register of `layout`, in `shared`, whose offsets are linear.
   Values sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout);
   /// Offset of the scratch that AllocateShared gave to this operation.
@@ -122,8 +127,8 @@ public:
   llvm::Value *shuffleFrom(llvm::Value *value, llvm::Value *lane);
 
   /// An inline assembly call. `pure`: may be removed, duplicated and moved.
-  llvm::CallInst *assembly(llvm::Type *result, llvm::StringRef text, llvm::StringRef constraints, ValueList operands,
-                           bool pure = false);
+  llvm::CallInst *assembly(llvm::Type *result, llvm::StringRef text, llvm::StringRef constraints,
+                           ValueList operands, bool pure = false);
   /// The results of such a call, one or many.
   Values results(llvm::Value *call, int count);
 
@@ -145,7 +150,8 @@ private:
   int warps;
   llvm::GlobalVariable *shared = nullptr;
   llvm::Instruction *entryEnd = nullptr;
-  llvm::Value *threadId = nullptr, *laneId = nullptr, *warpId = nullptr, *uniformWarpId = nullptr, *first = nullptr;
+  llvm::Value *threadId = nullptr, *laneId = nullptr, *warpId = nullptr, *uniformWarpId = nullptr,
+              *first = nullptr;
   llvm::DenseMap<mlir::Value, ValueList> values;
   llvm::BumpPtrAllocator arena;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<LinearLayout>> layouts;
@@ -153,8 +159,8 @@ private:
 };
 
 /// For every register of `want`, the register of `have` in the same thread with the same element.
-mlir::FailureOr<llvm::SmallVector<int, 16>> registersOf(mlir::Operation *op, const LinearLayout &have,
-                                                        const LinearLayout &want);
+mlir::FailureOr<llvm::SmallVector<int, 16>>
+registersOf(mlir::Operation *op, const LinearLayout &have, const LinearLayout &want);
 /// `values` picked by register number.
 Values pick(ValueList values, llvm::ArrayRef<int> registers);
 

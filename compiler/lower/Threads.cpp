@@ -21,7 +21,8 @@ int64_t bitsOf(ArrayRef<int64_t> parts) {
 }
 
 /// Adds the terms of one operand to `sum`; `used` are the bits that sum may already have.
-void addTerms(llvm::IRBuilder<> &b, llvm::Value *operand, ArrayRef<int64_t> parts, llvm::Value *&sum, int64_t &used) {
+void addTerms(llvm::IRBuilder<> &b, llvm::Value *operand, ArrayRef<int64_t> parts,
+              llvm::Value *&sum, int64_t &used) {
   std::map<int, uint32_t> maskOfShift;
   for (auto [bit, part] : llvm::enumerate(parts))
     for (int out = 0; out < 32; ++out)
@@ -75,7 +76,8 @@ llvm::Value *Lowering::linear(ArrayRef<int64_t> ofLane, ArrayRef<int64_t> ofWarp
   return slot;
 }
 
-Values Lowering::xorConstants(llvm::Value *threadPart, int64_t threadBits, ArrayRef<int64_t> constants) {
+Values Lowering::xorConstants(llvm::Value *threadPart, int64_t threadBits,
+                              ArrayRef<int64_t> constants) {
   std::map<int64_t, llvm::Value *> swizzled{{0, threadPart}};
   Values result;
   for (int64_t constant : constants) {
@@ -111,23 +113,27 @@ llvm::Value *Lowering::firstReplica(Type type) {
     return nullptr;
   if (mask == static_cast<uint32_t>(numThreads() - 1))
     return isFirstThread();
-  return inEntry([&] { return b.CreateICmpEQ(b.CreateAnd(threadId, b.getInt32(mask)), b.getInt32(0)); });
+  return inEntry(
+      [&] { return b.CreateICmpEQ(b.CreateAnd(threadId, b.getInt32(mask)), b.getInt32(0)); });
 }
 
 void Lowering::barrier() {
-  b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b.getInt32(0)});
+  b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
+                    {b.getInt32(0)});
 }
 
 //===- shared memory -------------------------------------------------------------------===//
 
-llvm::Value *Lowering::sharedPointer(llvm::Value *offset) { return b.CreateInBoundsGEP(b.getInt8Ty(), shared, offset); }
+llvm::Value *Lowering::sharedPointer(llvm::Value *offset) {
+  return b.CreateInBoundsGEP(b.getInt8Ty(), shared, offset);
+}
 
 llvm::Value *Lowering::sharedAddress(llvm::Value *offset) {
   return b.CreatePtrToInt(sharedPointer(offset), b.getInt32Ty());
 }
 
-Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane, ArrayRef<int64_t> ofWarp,
-                               ArrayRef<int64_t> ofReg) {
+Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane,
+                               ArrayRef<int64_t> ofWarp, ArrayRef<int64_t> ofReg) {
   const int64_t threadBits = bitsOf(ofLane) | bitsOf(ofWarp);
   llvm::Value *thread = linear(ofLane, ofWarp);
   // base + (thread ^ swizzle) is shared by all registers with the same swizzle; the rest of their
@@ -137,14 +143,16 @@ Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane, Arra
   for (int64_t constant : ofReg) {
     llvm::Value *&start = starts[constant & threadBits];
     if (!start)
-      start = b.CreateAdd(b.CreateXor(thread, b.getInt32(constant & threadBits)), base, "", true, true);
+      start =
+          b.CreateAdd(b.CreateXor(thread, b.getInt32(constant & threadBits)), base, "", true, true);
     const int64_t rest = constant & ~threadBits;
     result.push_back(rest ? b.CreateAdd(start, b.getInt32(rest), "", true, true) : start);
   }
   return result;
 }
 
-Values Lowering::sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout) {
+Values Lowering::sharedOffsets(llvm::Value *base, const SharedLayout &shared,
+                               const LinearLayout &layout) {
   assert(shared.isLinear());
   auto offsets = [&](const LinearLayout::Bases &bases) {
     return llvm::map_to_vector(bases, [&](const auto &basis) { return shared.offset(basis); });
@@ -158,8 +166,8 @@ Values Lowering::sharedOffsets(llvm::Value *base, const SharedLayout &shared, co
 FailureOr<int64_t> Lowering::scratch(Operation *op) {
   if (auto offset = op->getAttrOfType<IntegerAttr>(names::scratch))
     return offset.getInt();
-  return op->emitError("`") << op->getName().getStringRef() << "` needs scratch memory, but has no `" << names::scratch
-                            << "`";
+  return op->emitError("`") << op->getName().getStringRef()
+                            << "` needs scratch memory, but has no `" << names::scratch << "`";
 }
 
 void Lowering::storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes) {
@@ -168,7 +176,8 @@ void Lowering::storeShared(ValueList values, unsigned bits, ValueList offsets, i
     Values words = pack(values.slice(i, width), bits);
     llvm::Value *vector = words[0];
     if (words.size() > 1) {
-      vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(words[0]->getType(), words.size()));
+      vector =
+          llvm::PoisonValue::get(llvm::FixedVectorType::get(words[0]->getType(), words.size()));
       for (auto [j, word] : llvm::enumerate(words))
         vector = b.CreateInsertElement(vector, word, j);
     }
@@ -176,7 +185,8 @@ void Lowering::storeShared(ValueList values, unsigned bits, ValueList offsets, i
   }
 }
 
-Values Lowering::loadShared(llvm::Type *elementType, unsigned bits, ValueList offsets, int vectorBytes) {
+Values Lowering::loadShared(llvm::Type *elementType, unsigned bits, ValueList offsets,
+                            int vectorBytes) {
   const int width = std::max<int>(vectorBytes * 8 / bits, 1);
   const unsigned word = wordBits(bits, width);
   const unsigned numWords = width * bits / word;
@@ -185,7 +195,8 @@ Values Lowering::loadShared(llvm::Type *elementType, unsigned bits, ValueList of
     type = llvm::FixedVectorType::get(type, numWords);
   Values result;
   for (size_t i = 0; i < offsets.size(); i += width) {
-    llvm::Value *vector = b.CreateAlignedLoad(type, sharedPointer(offsets[i]), llvm::Align(width * bits / 8));
+    llvm::Value *vector =
+        b.CreateAlignedLoad(type, sharedPointer(offsets[i]), llvm::Align(width * bits / 8));
     Values words;
     for (unsigned j = 0; j < numWords; ++j)
       words.push_back(numWords > 1 ? b.CreateExtractElement(vector, j) : vector);

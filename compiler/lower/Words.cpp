@@ -38,9 +38,11 @@ Values Lowering::pack(ValueList elements, unsigned bits) {
     }
     llvm::Type *type = elements[i]->getType();
     const bool small = type->isIntegerTy() && !type->isIntegerTy(bits);
-    llvm::Value *vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(small ? b.getIntNTy(bits) : type, each));
+    llvm::Value *vector =
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(small ? b.getIntNTy(bits) : type, each));
     for (unsigned j = 0; j < each; ++j)
-      vector = b.CreateInsertElement(vector, small ? toInteger(elements[i + j], bits) : elements[i + j], j);
+      vector = b.CreateInsertElement(vector,
+                                     small ? toInteger(elements[i + j], bits) : elements[i + j], j);
     words.push_back(b.CreateBitCast(vector, b.getIntNTy(word)));
   }
   return words;
@@ -94,8 +96,8 @@ llvm::Value *Lowering::shuffleFrom(llvm::Value *value, llvm::Value *lane) {
 
 //===- inline assembly -----------------------------------------------------------------===//
 
-llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef text, StringRef constraints, ValueList operands,
-                                   bool pure) {
+llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef text, StringRef constraints,
+                                   ValueList operands, bool pure) {
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *operand : operands)
     types.push_back(operand->getType());

@@ -45,18 +45,22 @@ Result<void> pantile::linkLibdevice(llvm::Module &module) {
     llvm::SMDiagnostic diagnostic;
     auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
     if (!library)
-      return makeError(ErrorKind::Assembler, "cannot read `" + path + "`: " + diagnostic.getMessage().str());
+      return makeError(ErrorKind::Assembler,
+                       "cannot read `" + path + "`: " + diagnostic.getMessage().str());
     library->setTargetTriple(module.getTargetTriple());
     library->setDataLayout(module.getDataLayout());
     if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
       return makeError(ErrorKind::Internal, "cannot link `" + path + "`");
     if (const llvm::Function *missing = firstCall(module))
-      return makeError(ErrorKind::Unsupported, "`" + missing->getName().str() + "` is not in `" + path + "`");
+      return makeError(ErrorKind::Unsupported,
+                       "`" + missing->getName().str() + "` is not in `" + path + "`");
     for (llvm::Function &fn : module)
       if (!fn.isDeclaration() && fn.getName().starts_with("__"))
         fn.setLinkage(llvm::GlobalValue::InternalLinkage);
     return {};
   }
-  return makeError(ErrorKind::Assembler, "`" + needed->getName().str() +
-                                             "` needs NVIDIA's libdevice.10.bc, which was not found; set `PANTILE_LIBDEVICE_PATH`");
+  return makeError(
+      ErrorKind::Assembler,
+      "`" + needed->getName().str() +
+          "` needs NVIDIA's libdevice.10.bc, which was not found; set `PANTILE_LIBDEVICE_PATH`");
 }

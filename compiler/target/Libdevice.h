@@ -12,7 +12,8 @@ class Module;
 namespace pantile {
 
 /// Does nothing for a module that calls none. Else an error names the function when the bitcode
-/// is nowhere: PANTILE_LIBDEVICE_PATH, TRITON_LIBDEVICE_PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda.
+/// is nowhere: PANTILE_LIBDEVICE_PATH, TRITON_LIBDEVICE_PATH, CUDA_HOME, CUDA_PATH,
+/// /usr/local/cuda.
 Result<void> linkLibdevice(llvm::Module &module);
 
 } // namespace pantile

@@ -1,4 +1,5 @@
-//===- Nvptx.cpp - LLVM IR to PTX --------------------------------------------------------------===//
+//===- Nvptx.cpp - LLVM IR to PTX
+//--------------------------------------------------------------===//
 // Needs: kernels from lower/: no stack slots but for printing, loops rotated, addresses as a base
 //        plus constants.
 // Gives: PTX. This is the only file with LLVM's pass pipelines.
@@ -45,7 +46,9 @@ namespace {
 /// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
 /// computations; ours are strength-reduced already.
 struct NoStraightLineReduction : llvm::OptPassGate {
-  bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override { return name != "slsr"; }
+  bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
+    return name != "slsr";
+  }
   bool isEnabled() const override { return true; }
 };
 
@@ -83,9 +86,9 @@ const llvm::Target *nvptx() {
 std::unique_ptr<llvm::TargetMachine> targetMachine(const Target &target, const Options &options) {
   llvm::TargetOptions how;
   how.AllowFPOpFusion = options.enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(
-      nvptx()->createTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), target.llvmCpu(), target.ptxFeature(), how,
-                                   llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(nvptx()->createTargetMachine(
+      llvm::Triple("nvptx64-nvidia-cuda"), target.llvmCpu(), target.ptxFeature(), how,
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void setFunctionAttributes(llvm::Module &module, const Options &options) {
@@ -150,8 +153,8 @@ std::string textOf(const llvm::Module &module) {
 }
 } // namespace
 
-Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target, const Options &options,
-                                     std::string *optimisedLlvm) {
+Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
+                                     const Options &options, std::string *optimisedLlvm) {
   std::string errors;
   llvm::LLVMContext &context = module.getContext();
   context.setDiagnosticHandler(std::make_unique<CollectErrors>(errors));

@@ -1,5 +1,19 @@
+// Sixteen bytes an access, predicated; one base and constant offsets.
 // RUN: pantile-lower %s | FileCheck %s
 // RUN: pantile-lower --ptx %s | FileCheck %s --check-prefix=PTX
+
+// CHECK: @shared = external addrspace(3) global [0 x i8], align 1024
+// CHECK: define ptx_kernel void @add(ptr addrspace(1) align 16 %0, ptr addrspace(1) align 16 %1, ptr addrspace(1) align 16 %2, i32 %3, ptr addrspace(1) %4, ptr addrspace(1) %5)
+// CHECK-COUNT-4: asm sideeffect "@$5 ld.global.v4.b32
+// CHECK-COUNT-2: asm sideeffect "@$5 st.global.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "nvvm.reqntid"="128,1,1"
+
+// PTX: .target sm_90a
+// PTX: .visible .entry add(
+// PTX: .loc 1 {{[0-9]+}} 10
+// PTX-COUNT-4: @%p{{[0-9]+}} ld.global.v4.b32
+// PTX-COUNT-2: @%p{{[0-9]+}} st.global.v4.b32
+// PTX-NOT: st.global
 #layout = #tile.layout<[1024], reg = [[1], [2], [512]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @add(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %out: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {

@@ -394,7 +394,7 @@ def float8_encode(name, kind, target):
         distance = np.abs(np.abs(x.astype("float64"))[:, None] - values[None, :])
         best = distance.min(axis=1, keepdims=True)
         code = np.argmax((distance == best) * (2 - np.arange(len(values)) % 2)[None, :], axis=1)
-        return (code | np.where(x < 0, 0x80, 0)).astype("uint8").astype("int8")
+        return (code | np.where(np.signbit(x), 0x80, 0)).astype("uint8").astype("int8")
 
     return Case(k, inputs, ([1024], "i8"), expected)
 
@@ -502,8 +502,11 @@ def cases():
     yield convert("convert_to_mma_i8", "i8", b64, m64, 4)
     yield convert("convert_i64", "i64", b64, t64, 4)
     yield convert("convert_replicated", "f32", small, blocked([16, 16], [4, 1], [4, 8], [2, 2], [0, 1]), 4)
-    shuffled = blocked([32, 32], [1, 2], [4, 8], [2, 2], [1, 0]), blocked([32, 32], [2, 1], [4, 8], [2, 2], [1, 0])
-    yield convert("convert_shuffles", "f32", *shuffled, 4)
+    lanes = [blocked([16, 16], [1, 2], [4, 8], [1, 1], order) for order in (row, column)]
+    yield convert("convert_shuffled_lanes", "f32", *lanes, 1)
+    sizes = [blocked([8, 8], size, [8, 4], [1, 1], row) for size in ([1, 2],)]
+    sizes.append(blocked([8, 8], [2, 1], [4, 8], [1, 1], column))
+    yield convert("convert_shuffled_registers", "f16", *sizes, 1)
     yield convert("convert_wgmma_f16", "f16", accumulator([128, 128], (8, 1), 128), blocked([128, 128], [1, 8], [2, 16], [8, 1], [1, 0]), 8)
     for axis in (0, 1):
         yield reduce(f"reduce_blocked_{axis}", "f32", b64, axis, 4)
