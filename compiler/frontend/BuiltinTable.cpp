@@ -81,7 +81,7 @@ bool pantile::isKnownLater(llvm::StringRef name) { return table().later.contains
 
 std::string pantile::nearestBuiltin(llvm::StringRef space, llvm::StringRef name) {
   std::string best;
-  unsigned bestDistance = name.size() > 4 ? 3 : 2;
+  unsigned bestDistance = name.size() > 4 ? 3 : name.size() > 2 ? 2 : 0;
   for (const BuiltinRow &row : table().rows) {
     unsigned distance = row.space == space ? name.edit_distance(row.name) : bestDistance;
     if (distance < bestDistance) {

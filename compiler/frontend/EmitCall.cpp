@@ -33,10 +33,10 @@ Value Emitter::evalCall(const ast::Call &node) {
     Value value = expr(starred ? *starred->value : *arg);
     failed |= value.failed();
     if (!starred) {
-      args.push_back({value, arg->span, {}});
+      args.push_back({value, arg->span, {}, {}});
     } else if (value.isTuple()) {
       for (const Value &element : value.elements())
-        args.push_back({element, arg->span, {}});
+        args.push_back({element, arg->span, {}, {}});
     } else if (!value.failed()) {
       failed = error(arg->span, "`*` takes a tuple, got " + kindText(value)).failed();
     }
@@ -47,7 +47,7 @@ Value Emitter::evalCall(const ast::Call &node) {
                    ErrorKind::Unsupported);
     Value value = expr(*keyword.value);
     failed |= value.failed();
-    args.push_back({value, keyword.value->span, keyword.name});
+    args.push_back({value, keyword.value->span, keyword.name, keyword.nameSpan});
   }
   return failed ? Value(Failed()) : call(callee, std::move(args), node.span);
 }
@@ -83,7 +83,7 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
       auto known = llvm::find_if(row.params, [&](auto &p) { return p.name == arg.keyword; });
       slot = known - row.params.begin();
       if (known == row.params.end() || known->isStar)
-        return error(arg.span, name + " has no parameter `" + arg.keyword.str() + "`");
+        return error(arg.keywordSpan, name + " has no parameter `" + arg.keyword.str() + "`");
     } else if (slot < row.params.size() && row.params[slot].isStar) {
       rest.push_back(arg.value);
       bound.spans[slot] = rest.size() == 1 ? arg.span : bound.spans[slot].to(arg.span);
@@ -113,7 +113,7 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
 Value Emitter::callLibrary(StringRef name, llvm::ArrayRef<Value> args, SourceSpan span) {
   llvm::SmallVector<CallArg, 8> bound;
   for (const Value &value : args)
-    bound.push_back({value, span, {}});
+    bound.push_back({value, span, {}, {}});
   return callFunction(FunctionValue{*findLibraryFunction(name), true}, bound, span);
 }
 
@@ -146,7 +146,7 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
     if (!arg.keyword.empty()) {
       auto known = llvm::find_if(def.params, [&](auto &p) { return p.name == arg.keyword; });
       if (known == def.params.end() || known->star != ast::StarKind::None)
-        return error(arg.span, name + " has no parameter `" + arg.keyword.str() + "`",
+        return error(arg.keywordSpan, name + " has no parameter `" + arg.keyword.str() + "`",
                      ErrorKind::Type, note),
                false;
       param = &*known;
@@ -339,6 +339,6 @@ Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 
     return answer ? Value(*answer)
                   : error(span, "a type has no method `" + method.name + "`");
   }
-  args.insert(args.begin(), {self, span, {}});
+  args.insert(args.begin(), {self, span, {}, {}});
   return callBuiltin(*findBuiltin("tl", method.name), args, span);
 }

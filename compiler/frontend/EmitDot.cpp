@@ -24,6 +24,13 @@ bool checkTypes(Emitter &e, const BoundCall &call, DType lhs, DType rhs) {
   return false;
 }
 
+std::string byText(const Type &type) {
+  std::string text;
+  for (int64_t size : type.shape)
+    text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
 bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type &rhs) {
   size_t rank = lhs.rank();
   if (rank != rhs.rank() || rank < 2 || rank > 3) {
@@ -32,13 +39,9 @@ bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type 
     return false;
   }
   if (lhs.shape[rank - 1] != rhs.shape[rank - 2]) {
-    e.error(call.span,
-            "cannot multiply `" + lhs.name() + "` by `" + rhs.name() + "`: " +
-                std::to_string(lhs.shape[rank - 1]) + " columns, " +
-                std::to_string(rhs.shape[rank - 2]) + " rows",
+    e.error(call.span, "cannot multiply a " + byText(lhs) + " tile by a " + byText(rhs) + " tile",
             ErrorKind::Type,
-            {{call.at("input"), "this is `" + lhs.name() + "`"},
-             {call.at("other"), "this is `" + rhs.name() + "`"}});
+            {{call.at("other"), "expected " + std::to_string(lhs.shape[rank - 1]) + " rows"}});
     return false;
   }
   if (rank == 3 && lhs.shape[0] != rhs.shape[0]) {

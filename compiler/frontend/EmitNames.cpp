@@ -118,7 +118,7 @@ Value Emitter::resolveSnapshot(const Value &value, SourceSpan span) {
 namespace {
 std::string nearestVariable(const Variables &variables, StringRef name) {
   std::string best;
-  unsigned bestDistance = name.size() > 4 ? 3 : 2;
+  unsigned bestDistance = name.size() > 4 ? 3 : name.size() > 2 ? 2 : 0;
   for (const auto &[known, variable] : variables) {
     unsigned distance = name.edit_distance(known);
     if (distance < bestDistance) {

@@ -53,7 +53,7 @@ bool fillRegion(Emitter &e, const BoundCall &call, mlir::Region &region,
     for (const Runtime &tile : tiles) {
       Type type{tile.type.element, {}};
       mlir::Value argument = block->addArgument(e.irType(type), e.loc());
-      args.push_back({Runtime{argument, type}, call.at("combine_fn"), {}});
+      args.push_back({Runtime{argument, type}, call.at("combine_fn"), {}, {}});
     }
   Value result = e.call(call["combine_fn"], args, call.at("combine_fn"));
   if (result.failed())

@@ -12,7 +12,7 @@ using namespace pantile;
 
 namespace {
 constexpr size_t maxErrors = 20;
-constexpr int maxCallNotes = 6;
+constexpr size_t callNotesAtEnds = 3;
 } // namespace
 
 Emitter::Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
@@ -20,8 +20,23 @@ Emitter::Emitter(mlir::MLIRContext &context, const Program &program, const Optio
     : b(&context), options(options), context(context), program(program), sources(sources),
       diagnostics(diagnostics) {}
 
+llvm::SmallVector<const Frame *> Emitter::userCalls() const {
+  llvm::SmallVector<const Frame *> calls;
+  for (const Frame *f = frame; f && f->caller; f = f->caller)
+    if (!f->caller->function->inLibrary)
+      calls.push_back(f);
+  return calls;
+}
+
+/// Inside the library, the error is at the user's call of it.
 Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
                      llvm::ArrayRef<std::pair<SourceSpan, std::string>> notes) {
+  llvm::SmallVector<const Frame *> calls = userCalls();
+  if (frame && frame->function->inLibrary && !calls.empty()) {
+    span = calls.front()->callSpan;
+    calls.erase(calls.begin());
+    notes = {};
+  }
   uint64_t key = uint64_t(span.buffer) << 32 | span.begin;
   bool isNew = reported.insert({key, message}).second;
   if (!isNew || diagnostics.errorCount() >= maxErrors)
@@ -29,9 +44,10 @@ Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
   DiagnosticBuilder builder = diagnostics.error(span, kind, std::move(message));
   for (const auto &[at, text] : notes)
     builder.note(at, text);
-  int count = 0;
-  for (Frame *f = frame; f && f->caller && count < maxCallNotes; f = f->caller, ++count)
-    builder.note(f->callSpan, "in the call of `" + f->function->def->name + "`");
+  if (calls.size() > 2 * callNotesAtEnds)
+    calls.erase(calls.begin() + callNotesAtEnds, calls.end() - callNotesAtEnds);
+  for (const Frame *call : calls)
+    builder.note(call->callSpan, "in the call of `" + call->function->def->name + "`");
   return Failed();
 }
 

@@ -77,6 +77,7 @@ struct CallArg {
   Value value;
   SourceSpan span;
   llvm::StringRef keyword; ///< empty: positional
+  SourceSpan keywordSpan;
 };
 
 class Emitter {
@@ -93,6 +94,8 @@ public:
   Value error(SourceSpan span, std::string message, ErrorKind kind = ErrorKind::Type,
               llvm::ArrayRef<std::pair<SourceSpan, std::string>> notes = {});
   void warning(SourceSpan span, std::string message);
+  /// The calls around this place, innermost first, without those inside the library.
+  llvm::SmallVector<const Frame *> userCalls() const;
   /// The range of the expression or statement being emitted, within its chain of calls.
   mlir::Location loc();
   /// Sets that range for its scope.
