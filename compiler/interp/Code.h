@@ -84,7 +84,7 @@ struct Code {
   std::vector<Place> places;
   std::vector<Argument> arguments;
   size_t arenaBytes = 0;
-  bool spins = false;           ///< a `while` holds an atomic or a volatile load
+  bool spins = false;           ///< a `while` reads memory, and may so wait for another program
   bool foreignPointers = false; ///< addresses come from memory or from integers
 
   std::vector<std::vector<uint32_t>> tables;

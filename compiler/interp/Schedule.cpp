@@ -30,13 +30,15 @@ struct Shared {
   std::vector<std::atomic<uint64_t>> states;
 
   bool allStarted() const { return next.load() >= total; }
-  /// No worker can make a step that it has not made in vain.
+  /// No worker can make a step that it has not made in vain. The count is read again at the end: a
+  /// worker that was seen idle may have changed memory since the first look.
   bool allStuck() const {
     uint64_t changes = launch.changes.load();
-    return allStarted() && std::all_of(states.begin(), states.end(), [&](const auto &state) {
-             uint64_t seen = state.load();
-             return seen == idle || seen == changes;
-           });
+    bool stuck = allStarted() && std::all_of(states.begin(), states.end(), [&](const auto &state) {
+                   uint64_t seen = state.load();
+                   return seen == idle || seen == changes;
+                 });
+    return stuck && launch.changes.load() == changes;
   }
 };
 

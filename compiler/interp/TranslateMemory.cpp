@@ -101,7 +101,7 @@ LogicalResult Translator::visitLoad(LoadOp op) {
     operands.c = reg(op.getOther());
   operands.dst = define(op);
   bool isVolatile = op.getIsVolatile() || op.getCache() == CacheModifier::Cv;
-  builder.code().spins |= isVolatile && op->getParentOfType<scf::WhileOp>();
+  builder.code().spins |= op->getParentOfType<scf::WhileOp>() != nullptr;
   builder.code().accesses.push_back(access);
   builder.emit(isVolatile ? runVolatileLoad : runLoad, operands, 1,
                static_cast<uint32_t>(builder.code().accesses.size() - 1), placeOf(op.getLoc()));

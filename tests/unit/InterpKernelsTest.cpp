@@ -2,8 +2,8 @@
 #include "interp/Code.h"
 #include "interp/kernels/Narrow.h"
 #include "gtest/gtest.h"
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
@@ -29,9 +29,9 @@ std::vector<D> run(Handler handler, const std::vector<A> &a, const std::vector<B
   Instr instr;
   instr.count = static_cast<uint32_t>(a.size());
   instr.dst = 0, instr.a = stride, instr.b = 2 * stride, instr.c = 3 * stride;
-  std::memcpy(frame.at<A>(instr.a), a.data(), a.size() * sizeof(A));
-  std::memcpy(frame.at<B>(instr.b), b.data(), b.size() * sizeof(B));
-  std::memcpy(frame.at<B>(instr.c), c.data(), c.size() * sizeof(B));
+  std::copy(a.begin(), a.end(), frame.at<A>(instr.a));
+  std::copy(b.begin(), b.end(), frame.at<B>(instr.b));
+  std::copy(c.begin(), c.end(), frame.at<B>(instr.c));
   handler(frame, instr);
   D *dst = frame.at<D>(instr.dst);
   return {dst, dst + a.size()};

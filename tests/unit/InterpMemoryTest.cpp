@@ -208,7 +208,8 @@ TEST(InterpMemory, ALockThatNobodyHoldsIsAnError) {
 }
 
 /// Program i waits until the flag of program `wanted(i)` is set, then sets its own.
-std::string chainKernel(const std::string &neighbour, const std::string &first) {
+std::string chainKernel(const std::string &neighbour, const std::string &first,
+                        const std::string &attributes = "{isVolatile}") {
   return R"(
 func.func @chain(%flags: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i32
@@ -223,7 +224,8 @@ func.func @chain(%flags: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
   scf.if %isFirst {
   } else {
     scf.while : () -> () {
-      %flag = tile.load %theirs {isVolatile} : !tile.ptr<i32> -> i32
+      %flag = tile.load %theirs )" +
+         attributes + R"( : !tile.ptr<i32> -> i32
       %unset = arith.cmpi eq, %flag, %c0 : i32
       scf.condition(%unset)
     } do {
@@ -238,7 +240,8 @@ func.func @chain(%flags: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
 
 TEST(InterpMemory, ProgramsWaitForEarlierAndForLaterOnes) {
   for (int workers : {1, 2})
-    for (auto kernel : {chainKernel("arith.subi", "%c0"), chainKernel("arith.addi", "%last")}) {
+    for (auto kernel : {chainKernel("arith.subi", "%c0"), chainKernel("arith.addi", "%last"),
+                        chainKernel("arith.addi", "%last", "")}) {
       std::vector<int32_t> flags(200);
       TestKernel(kernel).run({200, 1, 1}, {arg(flags), arg(200)}, workers);
       EXPECT_THAT(flags, ::testing::Each(1));
