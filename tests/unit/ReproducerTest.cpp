@@ -59,7 +59,10 @@ TEST_F(ReproducerTest, AnErrorOfTheAuthorLeavesNone) {
   EXPECT_EQ(contents(), "");
 }
 
-TEST_F(ReproducerTest, AFatalErrorOfLlvmWritesTheInnermostFileFirst) {
+/// By this name it runs before the tests that start threads: it forks.
+using ReproducerDeathTest = ReproducerTest;
+
+TEST_F(ReproducerDeathTest, AFatalErrorOfLlvmWritesTheInnermostFileFirst) {
   auto die = [] {
     ReproducerScope outer([] { return "outer\n"; });
     ReproducerScope inner([] { return "inner\n"; });
