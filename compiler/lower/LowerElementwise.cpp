@@ -110,6 +110,24 @@ llvm::Value *mulHiU(Lowering &l, llvm::Value *x, llvm::Value *y) {
   return l.b.CreateTrunc(l.b.CreateLShr(product, width), x->getType());
 }
 
+/// Both halves of a product, low first.
+template <typename Op, bool isSigned> void addExtendedProduct(Handlers &h) {
+  h.add<Op>([](Lowering &l, Operation *op) {
+    Values low, high;
+    for (auto [x, y] : llvm::zip_equal(l.get(op->getOperand(0)), l.get(op->getOperand(1)))) {
+      const unsigned width = x->getType()->getIntegerBitWidth();
+      llvm::Type *wide = l.b.getIntNTy(2 * width);
+      llvm::Value *product = l.b.CreateMul(isSigned ? l.b.CreateSExt(x, wide) : l.b.CreateZExt(x, wide),
+                                           isSigned ? l.b.CreateSExt(y, wide) : l.b.CreateZExt(y, wide));
+      low.push_back(l.b.CreateTrunc(product, x->getType()));
+      high.push_back(l.b.CreateTrunc(l.b.CreateLShr(product, width), x->getType()));
+    }
+    l.set(op->getResult(0), low);
+    l.set(op->getResult(1), high);
+    return success();
+  });
+}
+
 //===- floating point ------------------------------------------------------------------===//
 
 constexpr llvm::CmpInst::Predicate floatPredicates[] = {
@@ -242,6 +260,8 @@ void addIntegers(Handlers &h) {
   addBinary<arith::MaxUIOp>(h, binaryIntrinsic<llvm::Intrinsic::umax>);
   addBinary<arith::MinUIOp>(h, binaryIntrinsic<llvm::Intrinsic::umin>);
   addBinary<MulHiUOp>(h, mulHiU);
+  addExtendedProduct<arith::MulSIExtendedOp, true>(h);
+  addExtendedProduct<arith::MulUIExtendedOp, false>(h);
   h.add<arith::CmpIOp>(lowerCmpI);
 }
 

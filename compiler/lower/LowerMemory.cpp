@@ -37,13 +37,11 @@ std::string shapeOf(unsigned wordBits, size_t words) {
          std::to_string(wordBits);
 }
 
+/// An instruction takes a cache operator or a priority, not both: the operator is the stronger.
 std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
-  std::string text;
   if (cache != CacheModifier::None)
-    text += "." + stringifyCacheModifier(cache).str();
-  if (evict != EvictionPolicy::Normal)
-    text += ".L1::" + stringifyEvictionPolicy(evict).str();
-  return text;
+    return "." + stringifyCacheModifier(cache).str();
+  return evict != EvictionPolicy::Normal ? ".L1::" + stringifyEvictionPolicy(evict).str() : "";
 }
 
 /// 8-bit words travel in 16-bit registers: inline assembly has none smaller.

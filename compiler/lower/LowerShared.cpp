@@ -46,6 +46,8 @@ LogicalResult lowerWait(Lowering &l, nv::WaitOp op) {
   return success();
 }
 LogicalResult lowerFence(Lowering &l, nv::FenceAsyncOp) {
+  if (!l.target.hasTma())
+    return success(); // no other proxy to be seen by
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
   return success();
 }
