@@ -11,9 +11,10 @@ using namespace mlir;
 using namespace pantile;
 using namespace pantile::lower;
 
+bool lower::isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); }
+
 namespace {
 bool isE4M3(Type type) { return isa<Float8E4M3FNType>(type); }
-bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); }
 
 //===- 8-bit floats --------------------------------------------------------------------===//
 
@@ -89,6 +90,14 @@ Values hardwareToFloat8(Lowering &l, ValueList floats, bool e4m3) {
   return bytes;
 }
 
+llvm::Value *halfTo(Lowering &l, llvm::Value *half, llvm::Type *to) {
+  if (to->isHalfTy())
+    return half;
+  if (to->isBFloatTy())
+    return l.b.CreateFPTrunc(l.b.CreateFPExt(half, l.b.getFloatTy()), to);
+  return l.b.CreateFPExt(half, to);
+}
+
 //===- floating point ------------------------------------------------------------------===//
 
 LogicalResult lowerExtF(Lowering &l, arith::ExtFOp op) {
@@ -103,10 +112,7 @@ LogicalResult lowerExtF(Lowering &l, arith::ExtFOp op) {
     for (llvm::Value *byte : l.get(op.getIn()))
       halves.push_back(float8ToHalf(l, byte, isE4M3(from)));
   for (llvm::Value *&half : halves)
-    if (to->isBFloatTy())
-      half = l.b.CreateFPTrunc(l.b.CreateFPExt(half, l.b.getFloatTy()), to);
-    else if (!to->isHalfTy())
-      half = l.b.CreateFPExt(half, to);
+    half = halfTo(l, half, to);
   l.set(op, halves);
   return success();
 }
@@ -148,6 +154,12 @@ LogicalResult lowerIndexCast(Lowering &l, arith::IndexCastOp op) {
   return mapElements(l, op, [&](ValueList v) { return l.b.CreateSExtOrTrunc(v[0], to); });
 }
 } // namespace
+
+llvm::Value *lower::widenFloat8(Lowering &l, llvm::Value *byte, Type element, llvm::Type *to) {
+  llvm::Value *half =
+      l.target.hasFp8Convert() ? hardwareToHalf(l, byte, isE4M3(element))[0] : float8ToHalf(l, byte, isE4M3(element));
+  return halfTo(l, half, to);
+}
 
 void lower::addCasts(Handlers &h) {
   using I = llvm::Instruction;

@@ -37,7 +37,9 @@ bool feeds(const LinearLayout &operand, const LinearLayout &acc, int shared) {
   return same(operand.lane(), acc.lane()) && same(operand.warp(), acc.warp());
 }
 
-llvm::Value *widen(Lowering &l, llvm::Value *value, llvm::Type *type) {
+llvm::Value *widen(Lowering &l, llvm::Value *value, Type element, llvm::Type *type) {
+  if (isFloat8(element))
+    return widenFloat8(l, value, element, type);
   if (value->getType() == type)
     return value;
   return type->isIntegerTy() ? l.b.CreateSExt(value, type) : l.b.CreateFPExt(value, type);
@@ -57,7 +59,7 @@ LogicalResult lowerFma(Lowering &l, DotOp op) {
     return op.emitError("operands of a scalar dot are in layouts that do not feed its result");
   llvm::Type *type = l.type(elementTypeOf(op.getType()));
   auto operand = [&](const LinearLayout &layout, Value value, const Coord &coord) {
-    return widen(l, l.get(value)[*layout.registerOf(coord, 0, 0)], type);
+    return widen(l, l.get(value)[*layout.registerOf(coord, 0, 0)], elementTypeOf(value.getType()), type);
   };
   std::map<std::vector<int>, llvm::Value *> lhsOf, rhsOf; // each is converted once
   Values result(l.get(op.getAcc()));

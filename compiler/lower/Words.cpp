@@ -104,6 +104,7 @@ llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef text, StringRef
   auto *fn = llvm::FunctionType::get(result, types, false);
   llvm::CallInst *call = b.CreateCall(llvm::InlineAsm::get(fn, text, constraints, !pure), operands);
   call->setDoesNotThrow();
+  call->setConvergent(); // whole warps take part in most of them
   if (pure)
     call->setDoesNotAccessMemory();
   return call;

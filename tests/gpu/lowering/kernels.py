@@ -209,6 +209,30 @@ def dot_fma(name, element, m, n, depth):
     return dot_registers(name, element, element, m, n, depth, layouts, 4, "", 1e-5)
 
 
+def dot_fma_fp8(name, kind):
+    """Operands of 8 bits, without a tensor core."""
+    m, n, depth = 32, 32, 16
+    acc = blocked([m, n], [2, 4], [4, 8], [2, 2], [1, 0])
+    lhs, rhs = fma_operand(acc, [m, depth], 1), fma_operand(acc, [depth, n], 0)
+    k = Kernel(name, 4, [("a", "i8"), ("b", "i8"), ("c", "f32")])
+    operands = []
+    for argument, layout in (("a", lhs), ("b", rhs)):
+        value = k.load(argument, "i8", layout)
+        operands.append(k.value(f"arith.bitcast {value} : {tile('i8', layout)} to {tile(kind, layout)}"))
+    zero, types = k.zeros("f32", acc), f"{tile(kind, lhs)}, {tile(kind, rhs)}, {tile('f32', acc)}"
+    k.store("c", "f32", acc, k.value(f"tile.dot {operands[0]}, {operands[1]}, {zero} : {types}"))
+
+    def expected(np, a, b):
+        values = float8_values(np, kind)
+        return values[a.astype("uint8")] @ values[b.astype("uint8")]
+
+    def inputs(np, rng):
+        small = np.nonzero(np.abs(float8_values(np, kind)) < 16)[0].astype("uint8").astype("int8")
+        return [rng.choice(small, shape) for shape in ((m, depth), (depth, n))]
+
+    return Case(k, inputs, ([m, n], "f32"), expected, 1e-5)
+
+
 def dot_mma_sync(name, element, out, m, n, depth, warps, tolerance, target="sm_90a"):
     bits = {"f16": 16, "i8": 8, "f32": 32}[element]
     layouts = operand([m, depth], warps, bits, 1), operand([depth, n], warps, bits, 0), accumulator([m, n], warps)
@@ -524,6 +548,8 @@ def cases():
     yield scan("scan_long_reverse", "i32", long, 0, 4, True)
     yield dot_fma("dot_fma_f32", "f32", 32, 64, 16)
     yield dot_fma("dot_fma_f64", "f64", 32, 32, 16)
+    yield dot_fma_fp8("dot_fma_e5m2", "f8E5M2")
+    yield dot_fma_fp8("dot_fma_e4m3", "f8E4M3FN")
     yield dot_mma_sync("mma_sync_f16", "f16", "f32", 64, 64, 32, (2, 2), 1e-3)
     yield dot_mma_sync("mma_sync_f16_f16", "f16", "f16", 32, 32, 16, (2, 1), 2e-2)
     yield dot_mma_sync("mma_sync_tf32", "f32", "f32", 64, 32, 32, (4, 1), 1e-2)
