@@ -190,8 +190,9 @@ Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
   auto x = constantDouble(lhs), y = constantDouble(rhs);
   if (x && y)
     return floats(op, *x, *y);
-  return {{}, std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) + " and " +
-                  kindText(rhs)};
+  return {{},
+          std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) + " and " +
+              kindText(rhs)};
 }
 
 Folded pantile::foldUnary(UnaryOp op, const Value &operand) {
@@ -215,7 +216,9 @@ bool pantile::constantsEqual(const Value &a, const Value &b) {
   if (a.isTuple() && b.isTuple())
     return std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(),
                       b.elements().end(), constantsEqual);
-  auto same = [&]<typename T>(const T *) { return a.is<T>() && b.is<T>() && a.as<T>() == b.as<T>(); };
+  auto same = [&]<typename T>(const T *) {
+    return a.is<T>() && b.is<T>() && a.as<T>() == b.as<T>();
+  };
   if (a.is<TypeValue>() && b.is<TypeValue>())
     return a.as<TypeValue>().type == b.as<TypeValue>().type;
   if (a.isRuntime() && b.isRuntime())

@@ -34,8 +34,8 @@ std::optional<Emitter::Pair> Emitter::broadcastPair(const Runtime &lhs, const Ru
     return Pair{lhs, rhs};
   std::optional<Shape> shape = broadcastShapes(lhs.type.shape, rhs.type.shape);
   if (!shape) {
-    error(span, "cannot broadcast `" + lhs.type.name() + "` and `" + rhs.type.name() +
-                    "` to one shape");
+    error(span,
+          "cannot broadcast `" + lhs.type.name() + "` and `" + rhs.type.name() + "` to one shape");
     return std::nullopt;
   }
   return Pair{broadcastTo(lhs, *shape), broadcastTo(rhs, *shape)};
@@ -156,11 +156,10 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
   return BinaryBuilder{*this, loc(), operands->first, operands->second}.build(op);
 }
 
-Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan span,
-                          bool negate) {
+Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan span, bool negate) {
   if (isPointer(offset))
-    return error(span, "cannot combine two pointers: " + kindText(pointer) + " and " +
-                           kindText(offset));
+    return error(span,
+                 "cannot combine two pointers: " + kindText(pointer) + " and " + kindText(offset));
   std::optional<Runtime> steps = runtime(offset, span);
   if (!steps)
     return Failed();

@@ -127,8 +127,10 @@ Value floatExtremum(Emitter &e, const Operands &operands, Order order, bool isMa
     return e.logical(true, mask, side, span).as<Runtime>().ir;
   };
   Value isNegative = e.unary(ast::UnaryOp::Not, isPositive, span);
-  Runtime up = rmw(e, isMax ? RmwKind::Max : RmwKind::Min, pointer, pattern, masked(isPositive), order);
-  Runtime down = rmw(e, isMax ? RmwKind::UMin : RmwKind::UMax, pointer, pattern, masked(isNegative), order);
+  Runtime up =
+      rmw(e, isMax ? RmwKind::Max : RmwKind::Min, pointer, pattern, masked(isPositive), order);
+  Runtime down =
+      rmw(e, isMax ? RmwKind::UMin : RmwKind::UMax, pointer, pattern, masked(isNegative), order);
   Value old = e.select(isPositive, up, down, span);
   return *e.bitcast(old.as<Runtime>(), operands.pointee, span);
 }
@@ -171,7 +173,6 @@ Value pantile::emitAtomicCas(Emitter &e, const BoundCall &call) {
                    "`atomic_cas` does not support `" + operands->pointee.name() + "`");
   const Runtime &expected = operands->values[0];
   return Runtime{AtomicCasOp::create(e.b, e.loc(), expected.ir.getType(), operands->pointer.ir,
-                                     expected.ir, operands->values[1].ir, order->sem,
-                                     order->scope),
+                                     expected.ir, operands->values[1].ir, order->sem, order->scope),
                  expected.type};
 }

@@ -154,8 +154,9 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
       rest.push_back(arg.value);
       continue;
     } else if (next >= def.params.size() || def.params[next].keywordOnly) {
-      return error(span, name + " takes " + countText(def.params.size(), "argument") + ", got " +
-                             std::to_string(args.size()),
+      return error(span,
+                   name + " takes " + countText(def.params.size(), "argument") + ", got " +
+                       std::to_string(args.size()),
                    ErrorKind::Type, note),
              false;
     } else {
@@ -165,9 +166,10 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
     if (isConstexprAnnotation(param->annotation.get())) {
       std::optional<Value> known = knownValue(value);
       if (!known)
-        return error(arg.span, "the argument `" + param->name + "` of " + name +
-                                   " must be known at compile time, got a run-time value of type " +
-                                   kindText(value),
+        return error(arg.span,
+                     "the argument `" + param->name + "` of " + name +
+                         " must be known at compile time, got a run-time value of type " +
+                         kindText(value),
                      ErrorKind::Type, {{param->span, "`" + param->name + "` is a constexpr"}}),
                false;
       value = *known;
@@ -240,8 +242,7 @@ Value Emitter::callFunction(const FunctionValue &function, llvm::ArrayRef<CallAr
 Value Emitter::finishCall(Frame &callee, SourceSpan span) {
   if (callee.flow.flow == Flow::Falls)
     return None();
-  if (callee.flow.flow == Flow::Maybe && !callee.flow.value.isNone() &&
-      !callee.flow.value.failed())
+  if (callee.flow.flow == Flow::Maybe && !callee.flow.value.isNone() && !callee.flow.value.failed())
     return error(callee.flow.returned,
                  "`" + callee.function->def->name + "` returns a value on some paths only");
   return callee.flow.value;
@@ -286,9 +287,8 @@ Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, S
   if (auto *x = value.dynAs<Runtime>()) {
     std::optional<Runtime> result;
     if (type.name == "int")
-      result = x->type.element.isInt() && !x->type.element.isBool()
-                   ? *x
-                   : cast(*x, Scalar::I32, span);
+      result =
+          x->type.element.isInt() && !x->type.element.isBool() ? *x : cast(*x, Scalar::I32, span);
     else if (type.name == "float")
       result = x->type.element.isFloat() ? *x : cast(*x, Scalar::F32, span);
     else if (type.name == "bool")
@@ -336,8 +336,7 @@ Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 
     return method.name == "is_block";
   if (auto *dtype = self.dynAs<DType>()) {
     std::optional<bool> answer = askDType(*dtype, method.name);
-    return answer ? Value(*answer)
-                  : error(span, "a type has no method `" + method.name + "`");
+    return answer ? Value(*answer) : error(span, "a type has no method `" + method.name + "`");
   }
   args.insert(args.begin(), {self, span, {}, {}});
   return callBuiltin(*findBuiltin("tl", method.name), args, span);

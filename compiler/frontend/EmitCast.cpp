@@ -5,6 +5,7 @@
 //        pointer to int1 is a pointer to i8 in tile IR: memory holds a bool in a byte.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include <cmath>
 
 using namespace pantile;
 namespace arith = mlir::arith;
@@ -112,10 +113,12 @@ std::optional<Runtime> Emitter::number(const Value &value, DType dtype, SourceSp
   if (dtype.isFloat())
     return constant(dtype, *constantDouble(value));
   BigInt integer = constantInt(value).value_or(0);
-  if (auto *real = value.dynAs<double>())
+  auto *real = value.dynAs<double>();
+  bool hasInteger = !real || std::fabs(*real) < 0x1p100;
+  if (real && hasInteger)
     integer = BigInt(*real);
-  if (!fitsInto(integer, dtype)) {
-    error(span, "`" + bigIntText(integer) + "` is out of the range of `" + dtype.name() + "`");
+  if (!hasInteger || !fitsInto(integer, dtype)) {
+    error(span, "`" + constantText(value) + "` is out of the range of `" + dtype.name() + "`");
     return std::nullopt;
   }
   return constant(dtype, integer);
@@ -175,7 +178,8 @@ struct Converter {
   }
   Runtime truncate(const Runtime &x, DType dtype, bool roundToZero) {
     Type type = x.type.withElement(dtype);
-    auto rounding = arith::RoundingModeAttr::get(e.b.getContext(), arith::RoundingMode::toward_zero);
+    auto rounding =
+        arith::RoundingModeAttr::get(e.b.getContext(), arith::RoundingMode::toward_zero);
     mlir::Value result =
         roundToZero
             ? arith::TruncFOp::create(e.b, loc, e.irType(type), x.ir, rounding, nullptr).getResult()

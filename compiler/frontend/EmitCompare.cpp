@@ -68,7 +68,8 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
   if (op == CompareOp::In || op == CompareOp::NotIn) {
     if (!rhs.isTuple() || lhs.isRuntime())
       return error(span, "`in` is supported on compile-time tuples only", ErrorKind::Unsupported);
-    bool found = llvm::any_of(rhs.elements(), [&](const Value &v) { return constantsEqual(lhs, v); });
+    bool found =
+        llvm::any_of(rhs.elements(), [&](const Value &v) { return constantsEqual(lhs, v); });
     return found != isNegative(op);
   }
   bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
@@ -90,9 +91,9 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
   Type type = x.type.withElement(Scalar::I1);
   if (x.type.element.isFloat())
     return Runtime{b.createOrFold<arith::CmpFOp>(loc(), floatPredicate(op), x.ir, y.ir), type};
-  return Runtime{b.createOrFold<arith::CmpIOp>(
-                     loc(), intPredicate(op, x.type.element.isSigned()), x.ir, y.ir),
-                 type};
+  return Runtime{
+      b.createOrFold<arith::CmpIOp>(loc(), intPredicate(op, x.type.element.isSigned()), x.ir, y.ir),
+      type};
 }
 
 Value Emitter::logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span) {
@@ -114,8 +115,7 @@ Value Emitter::select(const Value &condition, const Value &x, const Value &y, So
     return v.isRuntime() && v.as<Runtime>().type.element.isPointer();
   };
   std::optional<Pair> values;
-  if (pointerOf(x) && pointerOf(y) &&
-      x.as<Runtime>().type.element == y.as<Runtime>().type.element)
+  if (pointerOf(x) && pointerOf(y) && x.as<Runtime>().type.element == y.as<Runtime>().type.element)
     values = broadcastPair(x.as<Runtime>(), y.as<Runtime>(), span);
   else
     values = promoted(x, y, span, false, "`where`");

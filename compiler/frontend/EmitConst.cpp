@@ -94,8 +94,8 @@ std::optional<DType> Emitter::needDType(const Value &value, SourceSpan span, llv
   return std::nullopt;
 }
 
-std::optional<llvm::SmallVector<int64_t, 4>>
-Emitter::needInts(const Value &value, SourceSpan span, llvm::StringRef what) {
+std::optional<llvm::SmallVector<int64_t, 4>> Emitter::needInts(const Value &value, SourceSpan span,
+                                                               llvm::StringRef what) {
   llvm::SmallVector<int64_t, 4> result;
   if (!value.isTuple()) {
     std::optional<BigInt> single = needInt(value, span, what);

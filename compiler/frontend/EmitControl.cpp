@@ -139,8 +139,8 @@ using Defect = std::shared_ptr<const DefectValue>;
 
 Value mixedTypes(StringRef name, const Variable &a, const Variable &b) {
   DefectValue defect;
-  defect.message = "`" + name.str() + "` is " + kindText(a.value) + " after one branch of an `if` and " +
-                   kindText(b.value) + " after the other";
+  defect.message = "`" + name.str() + "` is " + kindText(a.value) +
+                   " after one branch of an `if` and " + kindText(b.value) + " after the other";
   defect.notes = {{a.assigned, kindText(a.value) + " is assigned here"},
                   {b.assigned, kindText(b.value) + " is assigned here"}};
   return std::make_shared<const DefectValue>(std::move(defect));
@@ -190,8 +190,9 @@ FlowState Emitter::planFlow(Merge &merge, const FlowState &a, const FlowState &c
     result.value = *merged;
     return result;
   }
-  result.value = error(c.returned, "this `return` gives " + kindText(c.value) +
-                                       ", another one of the function " + kindText(a.value),
+  result.value = error(c.returned,
+                       "this `return` gives " + kindText(c.value) +
+                           ", another one of the function " + kindText(a.value),
                        ErrorKind::Type, {{a.returned, "the other `return` is here"}});
   return result;
 }
@@ -255,7 +256,7 @@ std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
   return Runtime{UnsplatOp::create(b, loc(), irType(Scalar::I1), flag->ir), {Scalar::I1, {}}};
 }
 
-bool Emitter::ifStmt(const ast::If &node, llvm::ArrayRef<ast::StmtPtr> rest) {
+bool Emitter::ifStmt(const ast::If &node, Stmts rest) {
   Value test = expr(*node.test);
   if (test.failed()) {
     block(node.body);
@@ -269,27 +270,34 @@ bool Emitter::ifStmt(const ast::If &node, llvm::ArrayRef<ast::StmtPtr> rest) {
   return flag && runtimeIf(node, *flag, rest);
 }
 
-bool Emitter::runtimeIf(const ast::If &node, const Runtime &flag,
-                        llvm::ArrayRef<ast::StmtPtr> rest) {
+/// Where a branch has returned on all its paths, the rest of the block goes on in the other one.
+bool Emitter::runtimeIf(const ast::If &node, const Runtime &flag, Stmts rest) {
   auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), flag.ir, true, true);
   Branch taken = branch(provisional.thenBlock(), [&] { block(node.body); });
-  Branch other = branch(provisional.elseBlock(), [&] { block(node.orelse); });
-  bool intoOther = taken.flow.flow == Flow::Returns && other.flow.flow == Flow::Falls;
-  bool intoTaken = other.flow.flow == Flow::Returns && taken.flow.flow == Flow::Falls;
-  bool moves = !rest.empty() && (intoOther || intoTaken);
-  if (moves)
-    continueBranch(intoOther ? other : taken, [&] { block(rest); });
+  bool takenReturns = taken.flow.flow == Flow::Returns;
+  Branch other = branch(provisional.elseBlock(), [&] {
+    llvm::SmallVector<const ast::Stmt *> stmts;
+    for (const ast::StmtPtr &stmt : node.orelse)
+      stmts.push_back(stmt.get());
+    if (takenReturns)
+      stmts.append(rest.begin(), rest.end());
+    sequence(stmts);
+  });
+  bool goesOn = !takenReturns && other.flow.flow == Flow::Returns && !rest.empty();
+  if (goesOn)
+    continueBranch(taken,
+                   [&] { frame->flow.flow == Flow::Maybe ? guardedRest(rest) : sequence(rest); });
   mergeBranches(provisional, taken, other);
-  return moves;
+  return takenReturns || goesOn;
 }
 
-void Emitter::guardedRest(llvm::ArrayRef<ast::StmtPtr> rest) {
+void Emitter::guardedRest(Stmts rest) {
   FlowState before = frame->flow;
   Place at(*this, rest.front()->span.to(rest.back()->span));
   Value goesOn = unary(ast::UnaryOp::Not, Runtime{before.flag, {Scalar::I1, {}}}, here());
   auto provisional =
       scf::IfOp::create(b, loc(), mlir::TypeRange(), goesOn.as<Runtime>().ir, true, true);
-  Branch taken = branch(provisional.thenBlock(), [&] { block(rest); });
+  Branch taken = branch(provisional.thenBlock(), [&] { sequence(rest); });
   Branch other{provisional.elseBlock(), frame->variables, before};
   other.flow.flow = Flow::Returns;
   mergeBranches(provisional, taken, other);

@@ -82,8 +82,8 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
   auto value = e.runtime(input, call.at("input"), direct ? dtype : std::nullopt);
   if (!value)
     return Failed();
-  auto result = *bitcast ? e.bitcast(*value, *dtype, call.span)
-                         : e.cast(*value, *dtype, call.span, toZero);
+  auto result =
+      *bitcast ? e.bitcast(*value, *dtype, call.span) : e.cast(*value, *dtype, call.span, toZero);
   return result ? Value(*result) : Value(Failed());
 }
 

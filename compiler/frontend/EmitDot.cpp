@@ -19,8 +19,8 @@ bool checkTypes(Emitter &e, const BoundCall &call, DType lhs, DType rhs) {
     }
   if (lhs == rhs || (lhs.isFp8() && rhs.isFp8()))
     return true;
-  e.error(call.span, "`dot` takes operands of one type, got `" + lhs.name() + "` and `" +
-                         rhs.name() + "`");
+  e.error(call.span,
+          "`dot` takes operands of one type, got `" + lhs.name() + "` and `" + rhs.name() + "`");
   return false;
 }
 

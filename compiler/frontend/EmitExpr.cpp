@@ -86,9 +86,10 @@ Value Emitter::evalFString(const ast::FString &fstring) {
     Value value = expr(*part.value);
     std::optional<Value> known = knownValue(value);
     if (!known)
-      return value.failed() ? value
-                            : error(part.value->span, "an f-string takes compile-time values, got " +
-                                                          kindText(value));
+      return value.failed()
+                 ? value
+                 : error(part.value->span,
+                         "an f-string takes compile-time values, got " + kindText(value));
     if (part.formatSpec)
       return error(part.formatSpec->span, "a format specification is not supported in a kernel",
                    ErrorKind::Unsupported);
@@ -213,8 +214,8 @@ Value Emitter::evalComprehension(const ast::Comprehension &node) {
   Value items = expr(*clause.iter);
   if (!items.isTuple())
     return items.failed() ? items
-                          : error(clause.iter->span, "a list comprehension runs over a tuple, got " +
-                                                         kindText(items));
+                          : error(clause.iter->span,
+                                  "a list comprehension runs over a tuple, got " + kindText(items));
   Variables saved = frame->variables;
   std::vector<Value> results;
   bool failed = false;

@@ -24,9 +24,9 @@ Value pantile::emitHint(Emitter &e, const BoundCall &call) {
     return values ? call["input"] : Value(Failed());
   size_t wanted = std::max<size_t>(1, input->type.rank());
   if (values->size() != wanted)
-    return e.error(call.at("values"), "`" + call.row->name + "` takes a value a dimension: " +
-                                          std::to_string(wanted) + ", got " +
-                                          std::to_string(values->size()));
+    return e.error(call.at("values"), "`" + call.row->name +
+                                          "` takes a value a dimension: " + std::to_string(wanted) +
+                                          ", got " + std::to_string(values->size()));
   StringRef name = hintAttribute(call.row->name);
   llvm::SmallVector<int32_t> ints(values->begin(), values->end());
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(input->ir)) {
@@ -90,7 +90,8 @@ Value print(Emitter &e, std::string prefix, llvm::ArrayRef<Value> values, bool h
 } // namespace
 
 Value pantile::emitStaticPrint(Emitter &e, const BoundCall &call) {
-  std::string text = joined(e, call["values"], constantText(call["sep"])) + constantText(call["end"]);
+  std::string text =
+      joined(e, call["values"], constantText(call["sep"])) + constantText(call["end"]);
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
   return None();

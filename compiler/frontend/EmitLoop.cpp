@@ -143,8 +143,8 @@ void Emitter::forStmt(const ast::For &node) {
     return unrolled(node, iter.elements());
   auto *range = iter.dynAs<RangeValue>();
   if (!range) {
-    error(node.iter->span, "a `for` runs over `range`, `tl.range` or `tl.static_range`, got a " +
-                               kindText(iter),
+    error(node.iter->span,
+          "a `for` runs over `range`, `tl.range` or `tl.static_range`, got a " + kindText(iter),
           ErrorKind::Unsupported);
     return;
   }
@@ -208,8 +208,9 @@ std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &rang
       return std::nullopt;
     }
     bounds[i] = *bound;
-    dtype = i == 0 && bound->type.element.bits() >= 32 ? bound->type.element
-                                                       : promoteIntegers(dtype, bound->type.element);
+    dtype = i == 0 && bound->type.element.bits() >= 32
+                ? bound->type.element
+                : promoteIntegers(dtype, bound->type.element);
   }
   for (Runtime &bound : bounds)
     bound = *cast(bound, dtype, span);

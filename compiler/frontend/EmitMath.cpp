@@ -19,21 +19,33 @@ template <typename Op> mlir::Value build(mlir::OpBuilder &b, mlir::Location loc,
 }
 
 UnaryBuilder floatFunction(StringRef name) {
-  static const llvm::StringMap<UnaryBuilder> functions = {
-      {"exp", build<math::ExpOp>},     {"exp2", build<math::Exp2Op>},
-      {"log", build<math::LogOp>},     {"log2", build<math::Log2Op>},
-      {"sin", build<math::SinOp>},     {"cos", build<math::CosOp>},
-      {"sqrt", build<math::SqrtOp>},   {"rsqrt", build<math::RsqrtOp>},
-      {"erf", build<math::ErfOp>},     {"floor", build<math::FloorOp>},
-      {"ceil", build<math::CeilOp>},   {"tanh", build<math::TanhOp>},
-      {"tan", build<math::TanOp>},     {"asin", build<math::AsinOp>},
-      {"acos", build<math::AcosOp>},   {"atan", build<math::AtanOp>},
-      {"sinh", build<math::SinhOp>},   {"cosh", build<math::CoshOp>},
-      {"expm1", build<math::ExpM1Op>}, {"log1p", build<math::Log1pOp>},
-      {"log10", build<math::Log10Op>}, {"cbrt", build<math::CbrtOp>},
-      {"round", build<math::RoundOp>}, {"rint", build<math::RoundEvenOp>},
-      {"nearbyint", build<math::RoundEvenOp>}, {"trunc", build<math::TruncOp>},
-      {"erfc", build<math::ErfcOp>}};
+  static const llvm::StringMap<UnaryBuilder> functions = {{"exp", build<math::ExpOp>},
+                                                          {"exp2", build<math::Exp2Op>},
+                                                          {"log", build<math::LogOp>},
+                                                          {"log2", build<math::Log2Op>},
+                                                          {"sin", build<math::SinOp>},
+                                                          {"cos", build<math::CosOp>},
+                                                          {"sqrt", build<math::SqrtOp>},
+                                                          {"rsqrt", build<math::RsqrtOp>},
+                                                          {"erf", build<math::ErfOp>},
+                                                          {"floor", build<math::FloorOp>},
+                                                          {"ceil", build<math::CeilOp>},
+                                                          {"tanh", build<math::TanhOp>},
+                                                          {"tan", build<math::TanOp>},
+                                                          {"asin", build<math::AsinOp>},
+                                                          {"acos", build<math::AcosOp>},
+                                                          {"atan", build<math::AtanOp>},
+                                                          {"sinh", build<math::SinhOp>},
+                                                          {"cosh", build<math::CoshOp>},
+                                                          {"expm1", build<math::ExpM1Op>},
+                                                          {"log1p", build<math::Log1pOp>},
+                                                          {"log10", build<math::Log10Op>},
+                                                          {"cbrt", build<math::CbrtOp>},
+                                                          {"round", build<math::RoundOp>},
+                                                          {"rint", build<math::RoundEvenOp>},
+                                                          {"nearbyint", build<math::RoundEvenOp>},
+                                                          {"trunc", build<math::TruncOp>},
+                                                          {"erfc", build<math::ErfcOp>}};
   return functions.lookup(name);
 }
 
@@ -43,8 +55,8 @@ std::optional<Runtime> needWideFloat(Emitter &e, const BoundCall &call, StringRe
     return std::nullopt;
   DType dtype = value->type.element;
   if (dtype != DType(Scalar::F32) && dtype != DType(Scalar::F64)) {
-    e.error(call.at(name), "`" + call.row->name + "` takes fp32 or fp64, got `" +
-                               value->type.name() + "`");
+    e.error(call.at(name),
+            "`" + call.row->name + "` takes fp32 or fp64, got `" + value->type.name() + "`");
     return std::nullopt;
   }
   return value;
@@ -54,7 +66,8 @@ std::optional<Runtime> needWideFloat(Emitter &e, const BoundCall &call, StringRe
 std::optional<Emitter::Pair> needFloats(Emitter &e, const BoundCall &call) {
   auto both = e.promoted(call["x"], call["y"], call.span, false, "`" + call.row->name + "`");
   if (both && !both->first.type.element.isFloat()) {
-    e.error(call.span, "`" + call.row->name + "` takes floats, got `" + both->first.type.name() + "`");
+    e.error(call.span,
+            "`" + call.row->name + "` takes floats, got `" + both->first.type.name() + "`");
     return std::nullopt;
   }
   return both;
@@ -128,7 +141,8 @@ Value pantile::emitUmulhi(Emitter &e, const BoundCall &call) {
     return Failed();
   const auto &[x, y] = *both;
   if (!x.type.element.isInt() || x.type.element.bits() < 32)
-    return e.error(call.span, "`umulhi` takes integers of 32 or 64 bits, got `" + x.type.name() + "`");
+    return e.error(call.span,
+                   "`umulhi` takes integers of 32 or 64 bits, got `" + x.type.name() + "`");
   return Runtime{MulHiUOp::create(e.b, e.loc(), x.ir.getType(), x.ir, y.ir), x.type};
 }
 

@@ -17,8 +17,9 @@ std::optional<Runtime> needPointer(Emitter &e, const Value &value, SourceSpan sp
     return *runtime;
   if (!value.failed())
     e.error(span, what + " needs a pointer, got " +
-                      (value.isNone() ? "`None`" : runtime ? kindText(value)
-                                                           : "a " + kindText(value)));
+                      (value.isNone() ? "`None`"
+                       : runtime      ? kindText(value)
+                                      : "a " + kindText(value)));
   return std::nullopt;
 }
 
@@ -129,8 +130,8 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
     otherIr = e.broadcastTo(*inMemory, pointer->type.shape).ir;
   }
   Type type = pointer->type.withElement(stored);
-  Runtime loaded{LoadOp::create(e.b, e.loc(), e.irType(type), pointer->ir, flags.ir, otherIr, *cache,
-                                *eviction, *isVolatile),
+  Runtime loaded{LoadOp::create(e.b, e.loc(), e.irType(type), pointer->ir, flags.ir, otherIr,
+                                *cache, *eviction, *isVolatile),
                  type};
   return *e.cast(loaded, pointee, call.span);
 }
@@ -156,10 +157,9 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
     if (!shape)
       return Failed();
     if (*shape != pointer->type.shape)
-      return e.error(call.at(name), std::string("the ") + name + " `" +
-                                        operand->as<Runtime>().type.name() +
-                                        "` does not broadcast to the pointers `" +
-                                        pointer->type.name() + "`");
+      return e.error(call.at(name),
+                     std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
+                         "` does not broadcast to the pointers `" + pointer->type.name() + "`");
   }
   Mask flags = maskIn(e, call["mask"], call.at("mask"), pointer->type.shape);
   if (!flags.isValid)

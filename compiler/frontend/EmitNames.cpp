@@ -7,17 +7,23 @@
 #include "frontend/Emitter.h"
 #include "frontend/Stdlib.h"
 #include <cmath>
-#include <llvm/ADT/StringSwitch.h>
 #include <limits>
+#include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
 using llvm::StringRef;
 
 namespace {
-const char *const languageModules[] = {"tl.math.", "tl.core.",  "tl.standard.",        "tl.random.",
-                                       "tl.extra.libdevice.",   "tl.extra.cuda.libdevice.",
-                                       "tl.libdevice.",         "libdevice.",
-                                       "triton.language.",      "pantile.language.",
+const char *const languageModules[] = {"tl.math.",
+                                       "tl.core.",
+                                       "tl.standard.",
+                                       "tl.random.",
+                                       "tl.extra.libdevice.",
+                                       "tl.extra.cuda.libdevice.",
+                                       "tl.libdevice.",
+                                       "libdevice.",
+                                       "triton.language.",
+                                       "pantile.language.",
                                        "tl."};
 
 /// "tl.math.exp" -> "exp"; nothing for a name outside the language's modules.

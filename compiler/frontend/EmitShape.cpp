@@ -43,7 +43,8 @@ Value unpacked(const Value &star) {
 } // namespace
 
 Value pantile::emitBroadcast(Emitter &e, const BoundCall &call) {
-  auto x = e.runtime(call["input"], call.at("input")), y = e.runtime(call["other"], call.at("other"));
+  auto x = e.runtime(call["input"], call.at("input")),
+       y = e.runtime(call["other"], call.at("other"));
   auto both = x && y ? e.broadcastPair(*x, *y, call.span) : std::nullopt;
   return both ? Value::tuple({both->first, both->second}) : Value(Failed());
 }
@@ -55,7 +56,8 @@ Value pantile::emitBroadcastTo(Emitter &e, const BoundCall &call) {
     return Failed();
   auto common = broadcastShapes(value->type.shape, *shape);
   if (!common || *common != *shape)
-    return e.error(call.span, "cannot broadcast `" + value->type.name() + "` to " + shapeText(*shape));
+    return e.error(call.span,
+                   "cannot broadcast `" + value->type.name() + "` to " + shapeText(*shape));
   return e.broadcastTo(*value, *shape);
 }
 
@@ -165,8 +167,8 @@ Value pantile::emitSplit(Emitter &e, const BoundCall &call) {
   if (!value)
     return Failed();
   if (value->type.shape.back() != 2)
-    return e.error(call.span,
-                   "the last dimension of `split`'s operand must be 2, got `" + value->type.name() + "`");
+    return e.error(call.span, "the last dimension of `split`'s operand must be 2, got `" +
+                                  value->type.name() + "`");
   bool toScalars = value->type.rank() == 1;
   Runtime whole = toScalars ? reshape(e, *value, {1, 2}) : *value;
   Type type = whole.type;

@@ -10,10 +10,17 @@ using namespace pantile;
 using ast::Stmt;
 using llvm::StringRef;
 
-void Emitter::block(llvm::ArrayRef<ast::StmtPtr> stmts) {
+void Emitter::block(const ast::Block &stmts) {
+  llvm::SmallVector<const Stmt *> list;
+  for (const ast::StmtPtr &stmt : stmts)
+    list.push_back(stmt.get());
+  sequence(list);
+}
+
+void Emitter::sequence(Stmts stmts) {
   for (size_t i = 0; i < stmts.size(); ++i) {
-    llvm::ArrayRef<ast::StmtPtr> rest = stmts.drop_front(i + 1);
-    if (auto *branch = llvm::dyn_cast<ast::If>(stmts[i].get())) {
+    Stmts rest = stmts.drop_front(i + 1);
+    if (auto *branch = llvm::dyn_cast<ast::If>(stmts[i])) {
       Place at(*this, branch->span);
       if (ifStmt(*branch, rest))
         return;
@@ -109,19 +116,19 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
     return assignName(name->id, value, target.span);
   const auto *targets = elementsOf(target);
   if (!targets) {
-    error(target.span, "assignment to " +
-                           std::string(llvm::isa<ast::Subscript>(&target) ? "an index"
-                                                                          : "an attribute") +
-                           " is not supported in a kernel",
+    error(target.span,
+          "assignment to " +
+              std::string(llvm::isa<ast::Subscript>(&target) ? "an index" : "an attribute") +
+              " is not supported in a kernel",
           ErrorKind::Unsupported);
     return;
   }
   bool matches = value.isTuple() && value.elements().size() == targets->size();
   if (!matches && !value.failed())
-    error(target.span,
-          value.isTuple() ? "cannot unpack " + std::to_string(value.elements().size()) +
-                                " values into " + std::to_string(targets->size())
-                          : "cannot unpack a " + kindText(value));
+    error(target.span, value.isTuple()
+                           ? "cannot unpack " + std::to_string(value.elements().size()) +
+                                 " values into " + std::to_string(targets->size())
+                           : "cannot unpack a " + kindText(value));
   for (size_t i = 0; i < targets->size(); ++i)
     assign(*(*targets)[i], matches ? value.elements()[i] : Value(Failed()));
 }

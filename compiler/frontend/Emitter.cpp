@@ -60,9 +60,8 @@ mlir::Location Emitter::loc() {
   if (cachedLoc && cachedSpan == place && cachedFrame == frame)
     return cachedLoc;
   SourceRange range = sources.range(place);
-  mlir::LocationAttr result =
-      mlir::FileLineColRange::get(b.getStringAttr(range.file), range.line, range.column,
-                                  range.endLine, range.endColumn);
+  mlir::LocationAttr result = mlir::FileLineColRange::get(
+      b.getStringAttr(range.file), range.line, range.column, range.endLine, range.endColumn);
   if (frame && frame->callerLoc)
     result = mlir::CallSiteLoc::get(result, frame->callerLoc);
   cachedSpan = place;
@@ -159,12 +158,10 @@ mlir::OwningOpRef<mlir::ModuleOp> Emitter::emitKernel(const Specialization &spec
   return module;
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> pantile::emitTileIR(mlir::MLIRContext &context,
-                                                      const Program &program,
-                                                      const Specialization &specialization,
-                                                      const Options &options,
-                                                      SourceManager &sources,
-                                                      DiagnosticEngine &diagnostics) {
+mlir::OwningOpRef<mlir::ModuleOp>
+pantile::emitTileIR(mlir::MLIRContext &context, const Program &program,
+                    const Specialization &specialization, const Options &options,
+                    SourceManager &sources, DiagnosticEngine &diagnostics) {
   context.loadDialect<TileDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                       mlir::math::MathDialect, mlir::scf::SCFDialect>();
   Emitter emitter(context, program, options, sources, diagnostics);

@@ -43,8 +43,8 @@ using Variables = llvm::MapVector<llvm::StringRef, Variable>;
 enum class Flow { Falls, Maybe, Returns };
 struct FlowState {
   Flow flow = Flow::Falls;
-  mlir::Value flag;      ///< i1, of Flow::Maybe
-  Value value = None();  ///< what was returned
+  mlir::Value flag;     ///< i1, of Flow::Maybe
+  Value value = None(); ///< what was returned
   SourceSpan returned;
 };
 
@@ -184,7 +184,7 @@ public:
   ParsedFunction *parsed(const FunctionValue &function);
 
   //===- Statements (EmitStmt.cpp, EmitControl.cpp, EmitLoop.cpp) -----------------------===//
-  void block(llvm::ArrayRef<ast::StmtPtr> stmts);
+  void block(const ast::Block &stmts);
   /// Runs `body` into `block` with the variables as they are; gives what it left behind and
   /// restores the variables.
   struct Branch {
@@ -199,6 +199,8 @@ public:
 
 private:
   friend struct Place;
+  using Stmts = llvm::ArrayRef<const ast::Stmt *>;
+  void sequence(Stmts stmts);
   void stmt(const ast::Stmt &stmt);
   void assign(const ast::Expr &target, const Value &value);
   void assignName(llvm::StringRef name, Value value, SourceSpan span);
@@ -209,9 +211,9 @@ private:
   void assertStmt(const ast::Assert &stmt);
 
   /// True if `rest`, the statements after the `if`, went into one of its branches.
-  bool ifStmt(const ast::If &stmt, llvm::ArrayRef<ast::StmtPtr> rest);
-  bool runtimeIf(const ast::If &stmt, const Runtime &condition, llvm::ArrayRef<ast::StmtPtr> rest);
-  void guardedRest(llvm::ArrayRef<ast::StmtPtr> rest);
+  bool ifStmt(const ast::If &stmt, Stmts rest);
+  bool runtimeIf(const ast::If &stmt, const Runtime &condition, Stmts rest);
+  void guardedRest(Stmts rest);
   Branch branch(mlir::Block *block, llvm::function_ref<void()> body);
   void continueBranch(Branch &branch, llvm::function_ref<void()> body);
   FlowState planFlow(Merge &merge, const FlowState &a, const FlowState &c);

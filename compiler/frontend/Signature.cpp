@@ -35,7 +35,8 @@ ParameterInfo describe(const ast::Param &param, const FunctionSource &source,
 }
 
 Error badSpec(std::string_view text, const std::string &why) {
-  return makeError(ErrorKind::Launch, "`" + std::string(text) + "` is no type of an argument: " + why);
+  return makeError(ErrorKind::Launch,
+                   "`" + std::string(text) + "` is no type of an argument: " + why);
 }
 
 ArgSpec constantSpec(ConstValue value) {

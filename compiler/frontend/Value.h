@@ -109,7 +109,8 @@ public:
   bool isLiteral() const { return isNumber() || is<std::string>(); }
 
   static Value tuple(std::vector<Value> elements, std::vector<std::string> fields = {}) {
-    return TupleRef(std::make_shared<TupleValue>(TupleValue{std::move(elements), std::move(fields)}));
+    return TupleRef(
+        std::make_shared<TupleValue>(TupleValue{std::move(elements), std::move(fields)}));
   }
 
 private:
