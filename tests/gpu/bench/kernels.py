@@ -98,13 +98,12 @@ def overrun_kernel(x_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def two_sums_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
-    """Sums of several rows, one after another through the same scratch: racy without barriers."""
+def sums_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """Sums of several rows, one after another through one scratch: racy without barriers."""
     offsets = tl.arange(0, BLOCK)
     total = 0.0
     for row in range(n):
-        x = tl.load(x_ptr + row * BLOCK + offsets)
-        total += tl.sum(x, axis=0) * tl.max(x, axis=0)
+        total += tl.sum(tl.load(x_ptr + row * BLOCK + offsets), axis=0)
     tl.store(y_ptr + offsets, offsets * total)
 
 

@@ -65,8 +65,8 @@ def missing_barriers():
     import torch
 
     x, y = torch.rand(64, 1024).cuda(), torch.empty(1024).cuda()
-    kernels.two_sums_kernel[(1,)](
-        x, y, 64, BLOCK=1024, num_warps=8, disabled_passes={"nv-insert-barriers"}
+    kernels.sums_kernel[(1,)](
+        x, y, 64, BLOCK=1024, num_warps=8, disabled_passes="nv-insert-barriers"
     )
     torch.cuda.synchronize()
 
@@ -77,7 +77,7 @@ def with_barriers():
     import torch
 
     x, y = torch.rand(64, 1024).cuda(), torch.empty(1024).cuda()
-    kernels.two_sums_kernel[(1,)](x, y, 64, BLOCK=1024, num_warps=8)
+    kernels.sums_kernel[(1,)](x, y, 64, BLOCK=1024, num_warps=8)
     torch.cuda.synchronize()
 
 
