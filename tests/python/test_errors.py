@@ -74,7 +74,7 @@ def test_undefined_name():
 @pytest.mark.parametrize(
     "kernel, args, words",
     [
-        (shapes_kernel, (), ["fp16[16, 32]", "fp16[16, 16]", "32 columns, 16 rows"]),
+        (shapes_kernel, (), ["16x32", "16x16", "expected 32 rows"]),
         (arange_kernel, (), ["power of two"]),
         (unknown_keyword_kernel, (), ["masks"]),
         (carried_kernel, (5,), ["x"]),
