@@ -20,7 +20,9 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <string_view>
 
 namespace pantile {
 namespace {
@@ -122,6 +124,9 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
   if (dumpFailure)
     return *dumpFailure;
   data->warnings += irDiagnostics.warnings();
+  if (const char *wanted = std::getenv("PANTILE_REMARKS");
+      wanted && std::string_view(wanted) == "1")
+    data->warnings += irDiagnostics.remarks();
   data->timings = timing.stages();
   return data;
 }

@@ -88,7 +88,8 @@ std::string IrDiagnostics::render(mlir::Diagnostic &diagnostic) const {
 void IrDiagnostics::handle(mlir::Diagnostic &diagnostic) {
   std::string rendered = render(diagnostic);
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
-    quiet += rendered;
+    bool isRemark = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark;
+    (isRemark ? remarked : warned) += rendered;
     return;
   }
   if (first) {

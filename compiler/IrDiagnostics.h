@@ -24,8 +24,10 @@ public:
   /// an internal error that names `stage`.
   Error takeError(std::string_view stage);
 
-  /// Warnings and remarks so far, rendered.
-  const std::string &warnings() const { return quiet; }
+  /// Warnings so far, rendered.
+  const std::string &warnings() const { return warned; }
+  /// Remarks so far, rendered: where speed was lost, and why.
+  const std::string &remarks() const { return remarked; }
 
 private:
   void handle(mlir::Diagnostic &diagnostic);
@@ -33,7 +35,7 @@ private:
 
   const SourceManager &sources;
   std::optional<Error> first;
-  std::string quiet;
+  std::string warned, remarked;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -1,5 +1,4 @@
-//===- Nvptx.cpp - LLVM IR to PTX
-//--------------------------------------------------------------===//
+//===- Nvptx.cpp - LLVM IR to PTX ----------------------------------------------------===//
 // Needs: kernels from lower/: no stack slots but for printing, loops rotated, addresses as a base
 //        plus constants.
 // Gives: PTX. This is the only file with LLVM's pass pipelines.
@@ -44,10 +43,11 @@ using namespace pantile;
 
 namespace {
 /// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
-/// computations; ours are strength-reduced already.
-struct NoStraightLineReduction : llvm::OptPassGate {
+/// computations, and reassociation a third of all code generation; our addresses are a base plus
+/// constants already.
+struct NoAddressRewriting : llvm::OptPassGate {
   bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
-    return name != "slsr";
+    return name != "slsr" && name != "nary-reassociate";
   }
   bool isEnabled() const override { return true; }
 };
@@ -173,8 +173,8 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
 
-  static const NoStraightLineReduction gate;
-  context.setOptPassGate(const_cast<NoStraightLineReduction &>(gate));
+  static const NoAddressRewriting gate;
+  context.setOptPassGate(const_cast<NoAddressRewriting &>(gate));
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;

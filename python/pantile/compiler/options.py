@@ -27,8 +27,8 @@ def make_options(target, keywords, debug=None):
             continue
         if name not in _DIRECT and name not in ("maxnreg", "default_dot_input_precision"):
             raise KeyError(f"Keyword argument {name} was specified but unrecognised")
-        if name == "disabled_passes":
-            value = set(value.split(","))
+        if name == "disabled_passes" and value is not None:
+            value = set(value.split(",") if isinstance(value, str) else value)
         if value is not None:
             setattr(
                 options, "input_precision" if name == "default_dot_input_precision" else name, value
