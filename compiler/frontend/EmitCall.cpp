@@ -162,18 +162,10 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
     } else {
       param = &def.params[next++];
     }
+    // Kernels in the field annotate tiles as constexpr too: what is no constant stays as it is.
     Value value = arg.value;
-    if (isConstexprAnnotation(param->annotation.get())) {
-      std::optional<Value> known = knownValue(value);
-      if (!known)
-        return error(arg.span,
-                     "the argument `" + param->name + "` of " + name +
-                         " must be known at compile time, got a run-time value of type " +
-                         kindText(value),
-                     ErrorKind::Type, {{param->span, "`" + param->name + "` is a constexpr"}}),
-               false;
-      value = *known;
-    }
+    if (isConstexprAnnotation(param->annotation.get()))
+      value = knownValue(value).value_or(value);
     if (callee.variables.contains(param->name))
       return error(arg.span, name + " got two values for `" + param->name + "`", ErrorKind::Type,
                    note),

@@ -85,6 +85,10 @@ bool Emitter::bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
     frame->variables[param.name] = {value, param.nameSpan, nextVersion++};
     return !value.failed();
   }
+  if (isConstexprAnnotation(param.annotation.get())) {
+    error(param.span, "`" + param.name + "` is a constexpr and needs a value, not a type");
+    return false;
+  }
   std::optional<DType> dtype = parseDType(spec.dtype);
   if (!dtype || dtype->isVoid()) {
     error(param.nameSpan, "`" + spec.dtype + "` is no type of an argument");

@@ -5,13 +5,13 @@ import pantile.language as tl
 
 @triton.jit
 def scale(x, factor, BLOCK: tl.constexpr):
-    return x * factor
+    return tl.sum(x * factor + tl.arange(0, BLOCK))
 
 
 @triton.jit
 def kernel(p, n):
     tl.store(p, scale(1.0, 2.0, n))
 
-# ERROR: missing-constexpr.py:13:33: error: the argument `BLOCK` of `scale` must be known at compile time, got a run-time value of type `int32`
-# ERROR: missing-constexpr.py:7:22: note: `BLOCK` is a constexpr
+# ERROR: missing-constexpr.py:8:45: error: the end of `arange` must be a compile-time integer, got a run-time value of type `int32`
+# ERROR: missing-constexpr.py:13:17: note: in the call of `scale`
 # ERROR-NOT: error:
