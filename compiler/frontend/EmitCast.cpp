@@ -11,9 +11,6 @@ using namespace pantile;
 namespace arith = mlir::arith;
 
 namespace {
-DType through(Scalar scalar) { return DType(scalar); }
-
-/// Integers of the width of `dtype`, for bit patterns.
 bool isSameWidth(DType a, DType b) { return a.bits() == b.bits(); }
 } // namespace
 
@@ -189,7 +186,7 @@ struct Converter {
   Runtime floats(const Runtime &x, DType dtype, bool roundToZero) {
     DType from = x.type.element;
     if (isSameWidth(from, dtype))
-      return truncate(to<arith::ExtFOp>(x, through(Scalar::F32)), dtype, roundToZero);
+      return truncate(to<arith::ExtFOp>(x, Scalar::F32), dtype, roundToZero);
     return from.bits() < dtype.bits() ? to<arith::ExtFOp>(x, dtype)
                                       : truncate(x, dtype, roundToZero);
   }

@@ -98,17 +98,19 @@ Value Emitter::evalFString(const ast::FString &fstring) {
   return text;
 }
 
-/// `acc + dot(a, b)`: the product accumulates onto the other operand instead of onto zeros.
-static bool accumulates(const Value &sum, const Value &product) {
-  auto *acc = sum.dynAs<Runtime>();
-  auto *result = product.dynAs<Runtime>();
-  if (!acc || !result || acc->type != result->type)
-    return false;
-  auto dot = result->ir.getDefiningOp<DotOp>();
-  if (!dot || !result->ir.use_empty())
-    return false;
-  auto zeros = dot.getAcc().getDefiningOp<SplatOp>();
-  auto constant = zeros ? zeros.getSrc().getDefiningOp<mlir::arith::ConstantOp>() : nullptr;
+bool Emitter::Mark::isBefore(mlir::Operation *op) const {
+  return op->getBlock() == block && (!last || last->isBeforeInBlock(op));
+}
+
+Emitter::Mark Emitter::mark() {
+  mlir::Block *block = b.getInsertionBlock();
+  return {block, block->empty() ? nullptr : &block->back()};
+}
+
+namespace {
+bool isZero(mlir::Value tile) {
+  auto splat = tile.getDefiningOp<SplatOp>();
+  auto constant = splat ? splat.getSrc().getDefiningOp<mlir::arith::ConstantOp>() : nullptr;
   if (!constant)
     return false;
   if (auto real = mlir::dyn_cast<mlir::FloatAttr>(constant.getValue()))
@@ -116,28 +118,37 @@ static bool accumulates(const Value &sum, const Value &product) {
   return mlir::cast<mlir::IntegerAttr>(constant.getValue()).getValue().isZero();
 }
 
-Value Emitter::addOrAccumulate(const Value &lhs, const Value &rhs, const ast::Expr &lhsExpr,
-                               const ast::Expr &rhsExpr, SourceSpan span) {
-  bool onRight = llvm::isa<ast::Call>(rhsExpr) && accumulates(lhs, rhs);
-  bool onLeft = !onRight && llvm::isa<ast::Call>(lhsExpr) && accumulates(rhs, lhs);
-  if (!onRight && !onLeft)
-    return binary(ast::BinaryOp::Add, lhs, rhs, span);
-  const Runtime &product = (onRight ? rhs : lhs).as<Runtime>();
-  const Runtime &sum = (onRight ? lhs : rhs).as<Runtime>();
-  auto dot = product.ir.getDefiningOp<DotOp>();
-  auto zeros = dot.getAcc().getDefiningOp<SplatOp>();
-  dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
-  dot.getAccMutable().assign(sum.ir);
-  if (zeros->use_empty())
-    zeros->erase();
-  return product;
+/// The product that `product` is, if it can take `sum` as its accumulator.
+DotOp productOnto(const Value &sum, const Value &product) {
+  auto *acc = sum.dynAs<Runtime>();
+  auto *result = product.dynAs<Runtime>();
+  if (!acc || !result || acc->type != result->type || !result->ir.use_empty())
+    return nullptr;
+  auto dot = result->ir.getDefiningOp<DotOp>();
+  return dot && isZero(dot.getAcc()) ? dot : nullptr;
+}
+} // namespace
+
+Value Emitter::addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
+                               SourceSpan span) {
+  for (auto [sum, product, before] : {std::tuple{&lhs, &rhs, beforeRhs}, {&rhs, &lhs, beforeLhs}}) {
+    DotOp dot = productOnto(*sum, *product);
+    if (!dot || !before.isBefore(dot))
+      continue;
+    dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+    dot.getAccMutable().assign(sum->as<Runtime>().ir);
+    return *product;
+  }
+  return binary(ast::BinaryOp::Add, lhs, rhs, span);
 }
 
 Value Emitter::evalBinary(const ast::Binary &node) {
+  Mark beforeLhs = mark();
   Value lhs = expr(*node.lhs);
+  Mark beforeRhs = mark();
   Value rhs = expr(*node.rhs);
   if (node.op == ast::BinaryOp::Add)
-    return addOrAccumulate(lhs, rhs, *node.lhs, *node.rhs, node.span);
+    return addOrAccumulate(lhs, beforeLhs, rhs, beforeRhs, node.span);
   return binary(node.op, lhs, rhs, node.span);
 }
 

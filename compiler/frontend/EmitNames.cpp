@@ -261,6 +261,8 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
   } else if (name == "value") {
     return value;
   }
+  if (result.failed() && !quiet && value.isRuntime() && isKnownLater(name))
+    return error(span, "`" + name.str() + "` is not supported yet", ErrorKind::Unsupported);
   if (result.failed() && !quiet)
     return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`");
   return result;

@@ -136,10 +136,12 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
 void Emitter::augAssign(const ast::AugAssign &node) {
   if (!llvm::isa<ast::Name>(node.target.get()))
     return assign(*node.target, Failed());
+  Mark beforeOld = mark();
   Value old = expr(*node.target);
+  Mark before = mark();
   Value operand = expr(*node.value);
   Value result = node.op == ast::BinaryOp::Add
-                     ? addOrAccumulate(old, operand, *node.target, *node.value, node.span)
+                     ? addOrAccumulate(old, beforeOld, operand, before, node.span)
                      : binary(node.op, old, operand, node.span);
   assign(*node.target, stored(result, node.span));
 }

@@ -234,9 +234,17 @@ private:
   Value evalBoolOp(const ast::BoolOp &boolOp);
   Value evalCompare(const ast::Compare &compare);
   Value evalBinary(const ast::Binary &binary);
-  /// `lhs + rhs`; a product just computed onto zeros accumulates onto the other operand instead.
-  Value addOrAccumulate(const Value &lhs, const Value &rhs, const ast::Expr &lhsExpr,
-                        const ast::Expr &rhsExpr, SourceSpan span);
+  /// A place among the operations: what comes after it is new.
+  struct Mark {
+    mlir::Block *block = nullptr;
+    mlir::Operation *last = nullptr;
+    bool isBefore(mlir::Operation *op) const;
+  };
+  Mark mark();
+  /// `lhs + rhs`, where the operands were evaluated after their marks. A product onto zeros that is
+  /// new, so that nothing else sees it, accumulates onto the other operand instead.
+  Value addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
+                        SourceSpan span);
   Value evalSlice(const ast::Slice &slice);
   Value evalComprehension(const ast::Comprehension &comprehension);
   Value evalElements(llvm::ArrayRef<ast::ExprPtr> elements);
