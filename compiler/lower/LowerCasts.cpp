@@ -156,8 +156,8 @@ LogicalResult lowerIndexCast(Lowering &l, arith::IndexCastOp op) {
 } // namespace
 
 llvm::Value *lower::widenFloat8(Lowering &l, llvm::Value *byte, Type element, llvm::Type *to) {
-  llvm::Value *half =
-      l.target.hasFp8Convert() ? hardwareToHalf(l, byte, isE4M3(element))[0] : float8ToHalf(l, byte, isE4M3(element));
+  llvm::Value *half = l.target.hasFp8Convert() ? hardwareToHalf(l, byte, isE4M3(element))[0]
+                                               : float8ToHalf(l, byte, isE4M3(element));
   return halfTo(l, half, to);
 }
 

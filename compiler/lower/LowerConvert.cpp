@@ -3,7 +3,7 @@
 //        numbers, shuffles inside warps, or a trip through swizzled shared memory.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
-#include "lower/Lowering.h"
+#include "lower/Matrices.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -49,10 +49,9 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
     return failure();
   const SharedLayout shared = conversionScratch(to, bits);
   llvm::Value *base = l.b.getInt32(*scratch);
-  l.storeShared(values, bits, l.sharedOffsets(base, shared, from), shared.vectorBytes(from));
+  storeTile(l, values, base, shared, from);
   l.barrier();
-  l.set(op.getResult(), l.loadShared(l.type(element), bits, l.sharedOffsets(base, shared, to),
-                                     shared.vectorBytes(to)));
+  l.set(op.getResult(), loadTile(l, base, shared, to, l.type(element)));
   return success();
 }
 } // namespace

@@ -59,7 +59,8 @@ LogicalResult lowerFma(Lowering &l, DotOp op) {
     return op.emitError("operands of a scalar dot are in layouts that do not feed its result");
   llvm::Type *type = l.type(elementTypeOf(op.getType()));
   auto operand = [&](const LinearLayout &layout, Value value, const Coord &coord) {
-    return widen(l, l.get(value)[*layout.registerOf(coord, 0, 0)], elementTypeOf(value.getType()), type);
+    return widen(l, l.get(value)[*layout.registerOf(coord, 0, 0)], elementTypeOf(value.getType()),
+                 type);
   };
   std::map<std::vector<int>, llvm::Value *> lhsOf, rhsOf; // each is converted once
   Values result(l.get(op.getAcc()));

@@ -117,8 +117,9 @@ template <typename Op, bool isSigned> void addExtendedProduct(Handlers &h) {
     for (auto [x, y] : llvm::zip_equal(l.get(op->getOperand(0)), l.get(op->getOperand(1)))) {
       const unsigned width = x->getType()->getIntegerBitWidth();
       llvm::Type *wide = l.b.getIntNTy(2 * width);
-      llvm::Value *product = l.b.CreateMul(isSigned ? l.b.CreateSExt(x, wide) : l.b.CreateZExt(x, wide),
-                                           isSigned ? l.b.CreateSExt(y, wide) : l.b.CreateZExt(y, wide));
+      llvm::Value *product =
+          l.b.CreateMul(isSigned ? l.b.CreateSExt(x, wide) : l.b.CreateZExt(x, wide),
+                        isSigned ? l.b.CreateSExt(y, wide) : l.b.CreateZExt(y, wide));
       low.push_back(l.b.CreateTrunc(product, x->getType()));
       high.push_back(l.b.CreateTrunc(l.b.CreateLShr(product, width), x->getType()));
     }

@@ -2,10 +2,9 @@
 // Needs: buffers with offsets.
 // Gives: a buffer is its byte offset from `@shared`.
 // How:   all offsets are linear over F2 up to the buffer's start, so a thread's part is computed
-//        once and registers differ by constants. ldmatrix is found by the shape of the layout:
-//        four lanes side by side, eight below one another.
+//        once and registers differ by constants.
 //===-----------------------------------------------------------------------------------===//
-#include "lower/Lowering.h"
+#include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -13,8 +12,6 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-using Coord = LinearLayout::Coord;
-
 LogicalResult lowerAlloc(Lowering &l, nv::AllocOp op) {
   if (!op.getOffset())
     return op.emitError("a buffer without an offset: `nv-allocate-shared` has not run");
@@ -93,114 +90,19 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
 
 //===- registers from shared memory ----------------------------------------------------===//
 
-/// What ldmatrix needs to know of a layout.
-struct MatrixLoad {
-  bool transposed;
-  int wordRegs; // registers in one 32-bit word
-  int matrices; // 1, 2 or 4 of 8x8 words an instruction
-  int rowDim;   // the dimension that the eight rows of 16 bytes run along
-};
-
-/// Eight rows of four words: lanes 0-3 side by side along one dimension, the other lane bits along
-/// another. Transposed: memory runs along the other one, which needs elements of 16 bits.
-std::optional<MatrixLoad> findMatrixLoad(const LinearLayout &layout, const SharedLayout &shared,
-                                         const Target &target) {
-  const int bits = shared.elementBits();
-  if (!target.hasLdmatrix() || bits > 32 || bits < 8 || layout.rank() != 2 ||
-      layout.lane().size() != 5 || shared.rowBytes() < 16)
-    return std::nullopt;
-  const size_t inWord = llvm::Log2_32(32 / bits);
-  if (layout.reg().size() < inWord)
-    return std::nullopt;
-  auto unit = [](int dim, int32_t step) { return dim == 0 ? Coord{step, 0} : Coord{0, step}; };
-  for (int along : {0, 1}) {
-    const int other = 1 - along;
-    bool fits = true;
-    for (size_t i = 0; i < inWord; ++i)
-      fits &= layout.reg()[i] == unit(along, 1 << i);
-    for (int i = 0; i < 2; ++i)
-      fits &= layout.lane()[i] == unit(along, 1 << (inWord + i));
-    for (int i = 0; i < 3; ++i)
-      fits &= layout.lane()[2 + i] == unit(other, 1 << i);
-    const bool transposed = shared.order()[0] == other;
-    if (!fits || (transposed && bits != 16))
-      continue;
-    const int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
-    return MatrixLoad{transposed, 1 << inWord, matrices, transposed ? along : other};
-  }
-  return std::nullopt;
-}
-
-llvm::Intrinsic::ID matrixIntrinsic(const MatrixLoad &plan) {
-  using namespace llvm;
-  switch (plan.matrices) {
-  case 1:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16
-                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_b16;
-  case 2:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16
-                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16;
-  default:
-    return plan.transposed ? Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
-                           : Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16;
-  }
-}
-
-/// Lane 8*j + i gives the address of row i of matrix j; matrices are told apart by the register
-/// bits above a word.
-Values loadMatrices(Lowering &l, const MatrixLoad &plan, llvm::Value *base,
-                    const SharedLayout &shared, const LinearLayout &layout,
-                    llvm::Type *elementType) {
-  const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
-  SmallVector<int64_t> ofLane, ofWarp, ofReg;
-  for (int i = 0; i < 3; ++i) {
-    Coord row(2, 0);
-    row[plan.rowDim] = 1 << i;
-    ofLane.push_back(shared.offset(row));
-  }
-  for (size_t j = 0; j < inMatrix; ++j)
-    ofLane.push_back(shared.offset(layout.reg()[inWord + j]));
-  for (const auto &basis : layout.warp())
-    ofWarp.push_back(shared.offset(basis));
-  const int step = plan.wordRegs * plan.matrices;
-  for (int reg = 0; reg < layout.numRegs(); reg += step)
-    ofReg.push_back(shared.offset(layout.apply(reg, 0, 0)));
-  llvm::Type *word = l.b.getInt32Ty();
-  llvm::Type *type =
-      plan.matrices == 1
-          ? word
-          : llvm::StructType::get(l.module.getContext(),
-                                  llvm::SmallVector<llvm::Type *>(plan.matrices, word));
-  Values result;
-  for (llvm::Value *offset : l.sharedOffsets(base, ofLane, ofWarp, ofReg)) {
-    llvm::Value *loaded =
-        l.b.CreateIntrinsic(type, matrixIntrinsic(plan), {l.sharedPointer(offset)});
-    result.append(
-        l.unpack(l.results(loaded, plan.matrices), elementType, shared.elementBits(), step));
-  }
-  return result;
-}
-
 LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
   const LinearLayout &layout = l.layout(op.getResult().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
   llvm::Type *type = l.type(elementTypeOf(op.getResult().getType()));
   llvm::Value *base = l.scalar(op.getBuffer());
-  if (auto plan = findMatrixLoad(layout, shared, l.target)) {
-    l.set(op.getResult(), loadMatrices(l, *plan, base, shared, layout, type));
-    return success();
-  }
-  Values offsets = l.sharedOffsets(base, shared, layout);
-  l.set(op.getResult(),
-        l.loadShared(type, shared.elementBits(), offsets, shared.vectorBytes(layout)));
+  l.set(op.getResult(), loadTile(l, base, shared, layout, type));
   return success();
 }
 
 LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
   const LinearLayout &layout = l.layout(op.getValue().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
-  Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
-  l.storeShared(l.get(op.getValue()), shared.elementBits(), offsets, shared.vectorBytes(layout));
+  storeTile(l, l.get(op.getValue()), l.scalar(op.getBuffer()), shared, layout);
   return success();
 }
 } // namespace

@@ -3,6 +3,7 @@
 //        made internal and inlined where they are called.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
+#include "target/AssemblerSearch.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -14,16 +15,15 @@
 using namespace pantile;
 
 namespace {
+/// The file lies beside the assembler in every distribution of it.
 std::vector<std::string> candidates() {
   std::vector<std::string> paths;
   for (const char *name : {"PANTILE_LIBDEVICE_PATH", "TRITON_LIBDEVICE_PATH"})
     if (const char *path = std::getenv(name))
       paths.push_back(path);
-  const std::string inside = "/nvvm/libdevice/libdevice.10.bc";
-  for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *root = std::getenv(name))
-      paths.push_back(root + inside);
-  paths.push_back("/usr/local/cuda" + inside);
+  for (llvm::StringRef assembler : ptxasCandidates())
+    if (assembler.consume_back("/bin/ptxas"))
+      paths.push_back((assembler + "/nvvm/libdevice/libdevice.10.bc").str());
   return paths;
 }
 
@@ -35,32 +35,37 @@ const llvm::Function *firstCall(const llvm::Module &module) {
 }
 } // namespace
 
+std::string pantile::findLibdevice() {
+  for (const std::string &path : candidates())
+    if (llvm::sys::fs::exists(path))
+      return path;
+  return {};
+}
+
 Result<void> pantile::linkLibdevice(llvm::Module &module) {
   const llvm::Function *needed = firstCall(module);
   if (!needed)
     return {};
-  for (const std::string &path : candidates()) {
-    if (!llvm::sys::fs::exists(path))
-      continue;
-    llvm::SMDiagnostic diagnostic;
-    auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
-    if (!library)
-      return makeError(ErrorKind::Assembler,
-                       "cannot read `" + path + "`: " + diagnostic.getMessage().str());
-    library->setTargetTriple(module.getTargetTriple());
-    library->setDataLayout(module.getDataLayout());
-    if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
-      return makeError(ErrorKind::Internal, "cannot link `" + path + "`");
-    if (const llvm::Function *missing = firstCall(module))
-      return makeError(ErrorKind::Unsupported,
-                       "`" + missing->getName().str() + "` is not in `" + path + "`");
-    for (llvm::Function &fn : module)
-      if (!fn.isDeclaration() && fn.getName().starts_with("__"))
-        fn.setLinkage(llvm::GlobalValue::InternalLinkage);
-    return {};
-  }
-  return makeError(
-      ErrorKind::Assembler,
-      "`" + needed->getName().str() +
-          "` needs NVIDIA's libdevice.10.bc, which was not found; set `PANTILE_LIBDEVICE_PATH`");
+  const std::string path = findLibdevice();
+  if (path.empty())
+    return makeError(ErrorKind::Assembler,
+                     "`" + needed->getName().str() +
+                         "` needs NVIDIA's libdevice.10.bc, which was not found; set "
+                         "`PANTILE_LIBDEVICE_PATH`");
+  llvm::SMDiagnostic diagnostic;
+  auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
+  if (!library)
+    return makeError(ErrorKind::Assembler,
+                     "cannot read `" + path + "`: " + diagnostic.getMessage().str());
+  library->setTargetTriple(module.getTargetTriple());
+  library->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
+    return makeError(ErrorKind::Internal, "cannot link `" + path + "`");
+  if (const llvm::Function *missing = firstCall(module))
+    return makeError(ErrorKind::Unsupported,
+                     "`" + missing->getName().str() + "` is not in `" + path + "`");
+  for (llvm::Function &fn : module)
+    if (!fn.isDeclaration() && fn.getName().starts_with("__"))
+      fn.setLinkage(llvm::GlobalValue::InternalLinkage);
+  return {};
 }

@@ -4,6 +4,7 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
+#include <string>
 
 namespace llvm {
 class Module;
@@ -11,9 +12,12 @@ class Module;
 
 namespace pantile {
 
-/// Does nothing for a module that calls none. Else an error names the function when the bitcode
-/// is nowhere: PANTILE_LIBDEVICE_PATH, TRITON_LIBDEVICE_PATH, CUDA_HOME, CUDA_PATH,
-/// /usr/local/cuda.
+/// PANTILE_LIBDEVICE_PATH, TRITON_LIBDEVICE_PATH, then beside each place of the assembler; empty
+/// when it is nowhere.
+std::string findLibdevice();
+
+/// Does nothing for a module that calls none. Else an error names the function when there is no
+/// bitcode.
 Result<void> linkLibdevice(llvm::Module &module);
 
 } // namespace pantile

@@ -7,6 +7,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -158,6 +159,9 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   std::string errors;
   llvm::LLVMContext &context = module.getContext();
   context.setDiagnosticHandler(std::make_unique<CollectErrors>(errors));
+  // The context outlives `errors`.
+  const llvm::scope_exit restore(
+      [&] { context.setDiagnosticHandler(std::make_unique<llvm::DiagnosticHandler>()); });
   auto machine = targetMachine(target, options);
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());

@@ -1,5 +1,7 @@
 // A conversion takes the cheapest way: registers, shuffles, shared memory.
 // RUN: split-file %s %t
+// RUN: pantile-lower --ptx --no-line-info %t/convert_mma_f16.mlir | FileCheck %s --check-prefix=FRAGMENTS
+// RUN: sed 's/sm_90a/sm_80/' %t/convert_mma_f16.mlir | pantile-lower --ptx --no-line-info | FileCheck %s --check-prefix=WORDS
 // RUN: pantile-lower --ptx --no-line-info %t/convert_shuffled_lanes.mlir | FileCheck %s --check-prefix=CONVERT-SHUFFLED-LANES
 // RUN: pantile-lower --ptx --no-line-info %t/convert_shuffled_registers.mlir | FileCheck %s --check-prefix=CONVERT-SHUFFLED-REGISTERS
 // RUN: pantile-lower --ptx --no-line-info %t/convert_transposed_f16.mlir | FileCheck %s --check-prefix=CONVERT-TRANSPOSED-F16
@@ -18,6 +20,14 @@
 // CONVERT-TRANSPOSED-F16-NOT: bar.sync
 // CONVERT-TRANSPOSED-F16-COUNT-8: ld.shared.v{{2.b32|4.b16}}
 // CONVERT-TRANSPOSED-F16-NOT: ld.shared
+// Tensor-core fragments of 16 bits go out as matrices, where the target stores them.
+// FRAGMENTS-COUNT-4: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// FRAGMENTS-NOT: stmatrix
+// FRAGMENTS: bar.sync 0
+// FRAGMENTS-COUNT-4: ld.shared.v{{4.b32|8.b16}}
+// WORDS-NOT: stmatrix
+// WORDS-COUNT-16: st.shared.b32
+// WORDS: bar.sync 0
 //--- convert_shuffled_lanes.mlir
 #l0 = #tile.layout<[256], reg = [[1], [64], [128]], lane = [[2], [4], [8], [16], [32]], warp = []>
 #l1 = #tile.layout<[16, 16], reg = [[0, 1], [4, 0], [8, 0]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], warp = []>
@@ -67,6 +77,27 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
 #l3 = #tile.layout<[4096], reg = [[64], [128], [8], [16], [32]], lane = [[256], [512], [1024], [2048], [1]], warp = [[2], [4]]>
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @convert_transposed_f16(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f16> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %v1 = tile.arange 0, 4096 : tensor<4096xi32, #l0>
+    %v2 = tile.splat %x : tensor<4096x!tile.ptr<f16>, #l0>
+    %v3 = tile.addptr %v2, %v1 : tensor<4096x!tile.ptr<f16>, #l0>, tensor<4096xi32, #l0>
+    %v4 = tile.load %v3 : tensor<4096x!tile.ptr<f16>, #l0> -> tensor<4096xf16, #l0>
+    %v5 = tile.reshape %v4 : tensor<4096xf16, #l0> -> tensor<64x64xf16, #l1>
+    %v6 = tile.convert_layout %v5 {nv.scratch = 0 : i32} : tensor<64x64xf16, #l1> -> tensor<64x64xf16, #l2>
+    %v7 = tile.arange 0, 4096 : tensor<4096xi32, #l3>
+    %v8 = tile.splat %y : tensor<4096x!tile.ptr<f16>, #l3>
+    %v9 = tile.addptr %v8, %v7 : tensor<4096x!tile.ptr<f16>, #l3>, tensor<4096xi32, #l3>
+    %v10 = tile.reshape %v6 : tensor<64x64xf16, #l2> -> tensor<4096xf16, #l3>
+    tile.store %v9, %v10 : tensor<4096x!tile.ptr<f16>, #l3>, tensor<4096xf16, #l3>
+    return
+  }
+}
+//--- convert_mma_f16.mlir
+#l0 = #tile.layout<[4096], reg = [[1], [512], [16], [32], [2048]], lane = [[2], [4], [64], [128], [256]], warp = [[1024], [8]]>
+#l1 = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 16], [0, 32], [32, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [0, 8]]>
+#l2 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [8, 0], [16, 0], [32, 0]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = [[2, 0], [4, 0]]>
+#l3 = #tile.layout<[4096], reg = [[1], [2], [512], [1024], [2048]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @convert_mma_f16(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f16> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %v1 = tile.arange 0, 4096 : tensor<4096xi32, #l0>
     %v2 = tile.splat %x : tensor<4096x!tile.ptr<f16>, #l0>
     %v3 = tile.addptr %v2, %v1 : tensor<4096x!tile.ptr<f16>, #l0>, tensor<4096xi32, #l0>

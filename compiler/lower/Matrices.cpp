@@ -1,0 +1,131 @@
+//===- Matrices.cpp - whole tiles between registers and shared memory -----------------------===//
+// Needs: shared layouts that are linear over F2.
+// Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
+// How:   such a matrix is found by the shape of the layout: four lanes side by side, eight below
+//        one another, whatever the layout is called. Lane 8*j + i gives the address of row i of
+//        matrix j; matrices are told apart by the register bits above a 32-bit word.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Matrices.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+using Coord = LinearLayout::Coord;
+
+struct MatrixAccess {
+  bool transposed; // memory runs along the eight lanes
+  int wordRegs;    // registers in one 32-bit word
+  int matrices;    // 1, 2 or 4 an instruction
+  int rowDim;      // the dimension that the eight rows of 16 bytes run along
+};
+
+Coord unit(int dim, int32_t step) { return dim == 0 ? Coord{step, 0} : Coord{0, step}; }
+
+/// Words along `along`, four lanes further along it, eight lanes along the other dimension.
+bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
+  bool fits = layout.reg().size() >= inWord;
+  for (size_t i = 0; fits && i < inWord; ++i)
+    fits = layout.reg()[i] == unit(along, 1 << i);
+  for (int i = 0; i < 2; ++i)
+    fits &= layout.lane()[i] == unit(along, 1 << (inWord + i));
+  for (int i = 0; i < 3; ++i)
+    fits &= layout.lane()[2 + i] == unit(1 - along, 1 << i);
+  return fits;
+}
+
+std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared) {
+  const int bits = shared.elementBits();
+  if (bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 ||
+      shared.rowBytes() < 16)
+    return std::nullopt;
+  const size_t inWord = llvm::Log2_32(32 / bits);
+  for (int along : {0, 1}) {
+    const bool transposed = shared.order()[0] != along;
+    // Transposing moves elements of 16 bits.
+    if (!isMatrix(layout, along, inWord) || (transposed && bits != 16))
+      continue;
+    const int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
+    return MatrixAccess{transposed, 1 << inWord, matrices, transposed ? along : 1 - along};
+  }
+  return std::nullopt;
+}
+
+/// Offsets of this lane's row, one for each instruction.
+Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
+                  const SharedLayout &shared, const LinearLayout &layout) {
+  const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
+  SmallVector<int64_t> ofLane, ofWarp, ofReg;
+  for (int i = 0; i < 3; ++i)
+    ofLane.push_back(shared.offset(unit(plan.rowDim, 1 << i)));
+  for (size_t j = 0; j < inMatrix; ++j)
+    ofLane.push_back(shared.offset(layout.reg()[inWord + j]));
+  for (const auto &basis : layout.warp())
+    ofWarp.push_back(shared.offset(basis));
+  for (int reg = 0; reg < layout.numRegs(); reg += plan.wordRegs * plan.matrices)
+    ofReg.push_back(shared.offset(layout.apply(reg, 0, 0)));
+  return l.sharedOffsets(base, ofLane, ofWarp, ofReg);
+}
+
+llvm::Intrinsic::ID loadIntrinsic(const MatrixAccess &plan) {
+  using namespace llvm::Intrinsic;
+  constexpr ID ids[][2] = {
+      {nvvm_ldmatrix_sync_aligned_m8n8_x1_b16, nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16},
+      {nvvm_ldmatrix_sync_aligned_m8n8_x2_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16},
+      {nvvm_ldmatrix_sync_aligned_m8n8_x4_b16, nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16}};
+  return ids[llvm::Log2_32(plan.matrices)][plan.transposed];
+}
+
+llvm::Intrinsic::ID storeIntrinsic(const MatrixAccess &plan) {
+  using namespace llvm::Intrinsic;
+  constexpr ID ids[][2] = {
+      {nvvm_stmatrix_sync_aligned_m8n8_x1_b16, nvvm_stmatrix_sync_aligned_m8n8_x1_trans_b16},
+      {nvvm_stmatrix_sync_aligned_m8n8_x2_b16, nvvm_stmatrix_sync_aligned_m8n8_x2_trans_b16},
+      {nvvm_stmatrix_sync_aligned_m8n8_x4_b16, nvvm_stmatrix_sync_aligned_m8n8_x4_trans_b16}};
+  return ids[llvm::Log2_32(plan.matrices)][plan.transposed];
+}
+
+/// A vector of 16 bytes a thread moves as much as a matrix instruction does, without its shuffling.
+bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &layout) {
+  return shared.vectorBytes(layout) == 16;
+}
+} // namespace
+
+Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &shared,
+                       const LinearLayout &layout, llvm::Type *elementType) {
+  const unsigned bits = shared.elementBits();
+  auto plan = l.target.hasLdmatrix() ? findMatrices(layout, shared) : std::nullopt;
+  if (!plan || vectorsAreWide(shared, layout))
+    return l.loadShared(elementType, bits, l.sharedOffsets(base, shared, layout),
+                        shared.vectorBytes(layout));
+  llvm::Type *word = l.b.getInt32Ty();
+  llvm::Type *type = word;
+  if (plan->matrices > 1)
+    type = llvm::StructType::get(l.module.getContext(),
+                                 llvm::SmallVector<llvm::Type *>(plan->matrices, word));
+  Values result;
+  for (llvm::Value *offset : rowOffsets(l, *plan, base, shared, layout)) {
+    llvm::Value *loaded =
+        l.b.CreateIntrinsic(type, loadIntrinsic(*plan), {l.sharedPointer(offset)});
+    result.append(l.unpack(l.results(loaded, plan->matrices), elementType, bits,
+                           plan->wordRegs * plan->matrices));
+  }
+  return result;
+}
+
+void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const SharedLayout &shared,
+                      const LinearLayout &layout) {
+  const unsigned bits = shared.elementBits();
+  auto plan = l.target.hasStmatrix() ? findMatrices(layout, shared) : std::nullopt;
+  if (!plan || vectorsAreWide(shared, layout) || plan->matrices < 4)
+    return l.storeShared(values, bits, l.sharedOffsets(base, shared, layout),
+                         shared.vectorBytes(layout));
+  const int step = plan->wordRegs * plan->matrices;
+  for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared, layout))) {
+    Values operands{l.sharedPointer(offset)};
+    operands.append(l.pack(values.slice(i * step, step), bits));
+    l.b.CreateIntrinsic(l.b.getVoidTy(), storeIntrinsic(*plan), operands);
+  }
+}
