@@ -24,7 +24,7 @@
 // FRAGMENTS-COUNT-4: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // FRAGMENTS-NOT: stmatrix
 // FRAGMENTS: bar.sync 0
-// FRAGMENTS-COUNT-4: ld.shared.v{{4.b32|8.b16}}
+// FRAGMENTS-COUNT-8: ld.shared.v2.b32
 // WORDS-NOT: stmatrix
 // WORDS-COUNT-16: st.shared.b32
 // WORDS: bar.sync 0

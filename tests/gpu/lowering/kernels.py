@@ -65,15 +65,32 @@ def tile(element, layout):
     return f"tensor<{'x'.join(map(str, layout.shape))}x{element}, {layout.text()}>"
 
 
-NUMPY = {"f16": "float16", "f32": "float32", "i32": "int32", "i8": "int8", "i64": "int64", "f64": "float64"}
+NUMPY = {
+    "f16": "float16",
+    "f32": "float32",
+    "i32": "int32",
+    "i8": "int8",
+    "i64": "int64",
+    "f64": "float64",
+}
 
 
 class Case:
     """One kernel, its inputs and its expected output."""
 
     def __init__(self, kernel, inputs, output, expected, tolerance=0.0):
-        self.name, self.warps, self.text, self.target = kernel.name, kernel.warps, kernel.text(), kernel.target
-        self.inputs, self.output, self.expected, self.tolerance = inputs, output, expected, tolerance
+        self.name, self.warps, self.text, self.target = (
+            kernel.name,
+            kernel.warps,
+            kernel.text(),
+            kernel.target,
+        )
+        self.inputs, self.output, self.expected, self.tolerance = (
+            inputs,
+            output,
+            expected,
+            tolerance,
+        )
 
 
 def random_input(np, rng, shape, element):
@@ -148,9 +165,13 @@ def argmax(name, layout, axis, warps):
     return Case(
         k,
         lambda np, rng: [
-            np.broadcast_to(rng.permutation(layout.shape[axis]).astype("int32"), layout.shape).copy()
+            np.broadcast_to(
+                rng.permutation(layout.shape[axis]).astype("int32"), layout.shape
+            ).copy()
             if axis == len(layout.shape) - 1
-            else rng.permutation(layout.shape[0] * layout.shape[1]).reshape(layout.shape).astype("int32"),
+            else rng.permutation(layout.shape[0] * layout.shape[1])
+            .reshape(layout.shape)
+            .astype("int32"),
             np.indices(layout.shape)[axis].astype("int32"),
         ],
         (result.shape, "i32"),
@@ -218,7 +239,9 @@ def dot_fma_fp8(name, kind):
     operands = []
     for argument, layout in (("a", lhs), ("b", rhs)):
         value = k.load(argument, "i8", layout)
-        operands.append(k.value(f"arith.bitcast {value} : {tile('i8', layout)} to {tile(kind, layout)}"))
+        operands.append(
+            k.value(f"arith.bitcast {value} : {tile('i8', layout)} to {tile(kind, layout)}")
+        )
     zero, types = k.zeros("f32", acc), f"{tile(kind, lhs)}, {tile(kind, rhs)}, {tile('f32', acc)}"
     k.store("c", "f32", acc, k.value(f"tile.dot {operands[0]}, {operands[1]}, {zero} : {types}"))
 
@@ -235,9 +258,15 @@ def dot_fma_fp8(name, kind):
 
 def dot_mma_sync(name, element, out, m, n, depth, warps, tolerance, target="sm_90a"):
     bits = {"f16": 16, "i8": 8, "f32": 32}[element]
-    layouts = operand([m, depth], warps, bits, 1), operand([depth, n], warps, bits, 0), accumulator([m, n], warps)
+    layouts = (
+        operand([m, depth], warps, bits, 1),
+        operand([depth, n], warps, bits, 0),
+        accumulator([m, n], warps),
+    )
     mma = f"mma<mma_sync, 16 x 8 x {256 // bits}, warps = {warps[0]} x {warps[1]}>"
-    return dot_registers(name, element, out, m, n, depth, layouts, warps[0] * warps[1], mma, tolerance, target)
+    return dot_registers(
+        name, element, out, m, n, depth, layouts, warps[0] * warps[1], mma, tolerance, target
+    )
 
 
 def buffer_type(shape, element, order, span, slots=1):
@@ -277,7 +306,9 @@ class Staged(Kernel):
         stored = layout if order[0] == 1 else layout.map(shape[::-1], lambda b: b[::-1])
         if copy_async:
             ptr, ptrs = self.pointers(argument, element, stored)
-            at = f"tensor<{stored.shape[0]}x{stored.shape[1]}x!tile.ptr<{element}>, {stored.text()}>"
+            at = (
+                f"tensor<{stored.shape[0]}x{stored.shape[1]}x!tile.ptr<{element}>, {stored.text()}>"
+            )
             ptr = self.value(f"tile.reshape {ptr} : {ptrs} -> {at}")
             if order[0] == 0:
                 turned = f"tensor<{shape[0]}x{shape[1]}x!tile.ptr<{element}>, {layout.text()}>"
@@ -321,7 +352,20 @@ def transposed_product(orders):
     return expected
 
 
-def wgmma(name, element, out, m, n, depth, warps, instr_n, orders, copy_async=False, lhs_registers=False, tolerance=1e-3):
+def wgmma(
+    name,
+    element,
+    out,
+    m,
+    n,
+    depth,
+    warps,
+    instr_n,
+    orders,
+    copy_async=False,
+    lhs_registers=False,
+    tolerance=1e-3,
+):
     bits = {"f16": 16, "bf16": 16, "i8": 8, "f32": 32}[element]
     acc = accumulator([m, n], warps, instr_n)
     k = Staged(name, warps[0] * warps[1], [("a", element), ("b", element), ("c", out)])
@@ -382,7 +426,12 @@ def float8_decode(name, kind, target):
     k = Kernel(name, 4, [("x", "i8"), ("y", "f32")], target)
     x = k.load("x", "i8", layout)
     f8 = k.value(f"arith.bitcast {x} : {tile('i8', layout)} to {tile(kind, layout)}")
-    k.store("y", "f32", layout, k.value(f"arith.extf {f8} : {tile(kind, layout)} to {tile('f32', layout)}"))
+    k.store(
+        "y",
+        "f32",
+        layout,
+        k.value(f"arith.extf {f8} : {tile(kind, layout)} to {tile('f32', layout)}"),
+    )
 
     def finite(np):
         return np.nonzero(np.isfinite(float8_values(np, kind)))[0]
@@ -401,7 +450,12 @@ def float8_encode(name, kind, target):
     k = Kernel(name, 4, [("x", "f32"), ("y", "i8")], target)
     x = k.load("x", "f32", layout)
     f8 = k.value(f"arith.truncf {x} : {tile('f32', layout)} to {tile(kind, layout)}")
-    k.store("y", "i8", layout, k.value(f"arith.bitcast {f8} : {tile(kind, layout)} to {tile('i8', layout)}"))
+    k.store(
+        "y",
+        "i8",
+        layout,
+        k.value(f"arith.bitcast {f8} : {tile(kind, layout)} to {tile('i8', layout)}"),
+    )
 
     def positive(np):
         values = float8_values(np, kind)[:128]
@@ -410,7 +464,9 @@ def float8_encode(name, kind, target):
     def inputs(np, rng):
         values = positive(np)
         middles = (values[1:] + values[:-1]) / 2
-        near = np.concatenate([values, middles, middles * (1 + 1e-6), middles * (1 - 1e-6), [1e9, 1e-12]])
+        near = np.concatenate(
+            [values, middles, middles * (1 + 1e-6), middles * (1 - 1e-6), [1e9, 1e-12]]
+        )
         return [np.resize(np.concatenate([near, -near]), 1024).astype("float32")]
 
     def expected(np, x):
@@ -435,7 +491,9 @@ def unary_math(name, op, numpy_name, tolerance, element="f32", low=0.1, high=4.0
             import math
 
             return np.array([math.erf(v) for v in wide])
-        return {"rsqrt": lambda v: 1 / np.sqrt(v)}.get(numpy_name, getattr(np, numpy_name, None))(wide)
+        return {"rsqrt": lambda v: 1 / np.sqrt(v)}.get(numpy_name, getattr(np, numpy_name, None))(
+            wide
+        )
 
     return Case(
         k,
@@ -468,7 +526,10 @@ def shifts(name, op, expected):
     k.store("z", "i32", layout, k.value(f"{op} {x}, {y} : {tile('i32', layout)}"))
     return Case(
         k,
-        lambda np, rng: [rng.integers(-(2**31), 2**31, 128).astype("int32"), (np.arange(128) % 40).astype("int32")],
+        lambda np, rng: [
+            rng.integers(-(2**31), 2**31, 128).astype("int32"),
+            (np.arange(128) % 40).astype("int32"),
+        ],
         ([128], "i32"),
         expected,
     )
@@ -479,7 +540,9 @@ def atomic_scalar(name):
     layout = blocked([128], [1], [32], [4], [0])
     k = Kernel(name, 4, [("x", "i32"), ("y", "i32")])
     k.emit("%one = arith.constant 1 : i32")
-    k.emit("%t = tile.atomic_rmw add, acq_rel, gpu, %x, %one {nv.scratch = 0 : i32} : !tile.ptr<i32> -> i32")
+    k.emit(
+        "%t = tile.atomic_rmw add, acq_rel, gpu, %x, %one {nv.scratch = 0 : i32} : !tile.ptr<i32> -> i32"
+    )
     t = k.value(f"tile.splat %t : {tile('i32', layout)}")
     index = k.value(f"tile.arange 0, 128 : {tile('i32', layout)}")
     k.store("y", "i32", layout, k.value(f"arith.addi {t}, {index} : {tile('i32', layout)}"))
@@ -508,7 +571,11 @@ def atomic_tile(name, element, layout, warps):
     add = "arith.addi" if element.startswith("i") else "arith.addf"
     k.store("y", element, layout, k.value(f"{add} {now}, {old} : {flat}"))
     return Case(
-        k, lambda np, rng: [random_input(np, rng, [size], element)], ([size], element), lambda np, x: 3 * x, 1e-3
+        k,
+        lambda np, rng: [random_input(np, rng, [size], element)],
+        ([size], element),
+        lambda np, x: 3 * x,
+        1e-3,
     )
 
 
@@ -525,13 +592,21 @@ def cases():
     yield convert("convert_mma_f32", "f32", m64, b64, 4)
     yield convert("convert_to_mma_i8", "i8", b64, m64, 4)
     yield convert("convert_i64", "i64", b64, t64, 4)
-    yield convert("convert_replicated", "f32", small, blocked([16, 16], [4, 1], [4, 8], [2, 2], [0, 1]), 4)
+    yield convert(
+        "convert_replicated", "f32", small, blocked([16, 16], [4, 1], [4, 8], [2, 2], [0, 1]), 4
+    )
     lanes = [blocked([16, 16], [1, 2], [4, 8], [1, 1], order) for order in (row, column)]
     yield convert("convert_shuffled_lanes", "f32", *lanes, 1)
     sizes = [blocked([8, 8], size, [8, 4], [1, 1], row) for size in ([1, 2],)]
     sizes.append(blocked([8, 8], [2, 1], [4, 8], [1, 1], column))
     yield convert("convert_shuffled_registers", "f16", *sizes, 1)
-    yield convert("convert_wgmma_f16", "f16", accumulator([128, 128], (8, 1), 128), blocked([128, 128], [1, 8], [2, 16], [8, 1], [1, 0]), 8)
+    yield convert(
+        "convert_wgmma_f16",
+        "f16",
+        accumulator([128, 128], (8, 1), 128),
+        blocked([128, 128], [1, 8], [2, 16], [8, 1], [1, 0]),
+        8,
+    )
     for axis in (0, 1):
         yield reduce(f"reduce_blocked_{axis}", "f32", b64, axis, 4)
         yield reduce(f"reduce_transposed_{axis}", "i32", t64, axis, 4)
@@ -563,20 +638,39 @@ def cases():
     for a, ta in ((row, "k"), (column, "m")):
         for b, tb in ((column, "k"), (row, "n")):
             yield wgmma(f"wgmma_{ta}{tb}", "f16", "f32", 128, 128, 64, (4, 1), 128, (a, b))
-            yield wgmma(f"wgmma_big_{ta}{tb}", "f16", "f32", 128, 256, 128, (8, 1), 256, (a, b), True)
+            yield wgmma(
+                f"wgmma_big_{ta}{tb}", "f16", "f32", 128, 256, 128, (8, 1), 256, (a, b), True
+            )
             yield wgmma(f"wgmma_narrow_{ta}{tb}", "f16", "f32", 64, 32, 32, (4, 1), 32, (a, b))
             yield wgmma(f"wgmma_split_{ta}{tb}", "f16", "f32", 64, 128, 64, (4, 2), 64, (a, b))
             yield wgmma(f"wgmma_tiny_{ta}{tb}", "f16", "f32", 64, 16, 16, (4, 1), 16, (a, b))
             yield wgmma(f"wgmma_stepped_{ta}{tb}", "f16", "f32", 128, 64, 64, (4, 1), 32, (a, b))
-    yield wgmma("wgmma_f16_f16", "f16", "f16", 128, 128, 64, (8, 1), 128, (row, row), tolerance=3e-2)
-    yield wgmma("wgmma_registers", "f16", "f32", 128, 64, 64, (4, 1), 64, (row, row), lhs_registers=True)
+    yield wgmma(
+        "wgmma_f16_f16", "f16", "f16", 128, 128, 64, (8, 1), 128, (row, row), tolerance=3e-2
+    )
+    yield wgmma(
+        "wgmma_registers", "f16", "f32", 128, 64, 64, (4, 1), 64, (row, row), lhs_registers=True
+    )
     yield wgmma("wgmma_i8", "i8", "i32", 64, 64, 128, (4, 1), 64, (row, column), tolerance=0.0)
     yield wgmma("wgmma_tf32", "f32", "f32", 64, 64, 32, (4, 1), 64, (row, column), tolerance=1e-2)
     for kind in ("f8E4M3FN", "f8E5M2"):
         for target in ("sm_80", "sm_90a"):
             yield float8_decode(f"decode_{kind}_{target}", kind, target)
             yield float8_encode(f"encode_{kind}_{target}", kind, target)
-    for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "floor", "ceil"):
+    for name in (
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "erf",
+        "floor",
+        "ceil",
+    ):
         yield unary_math(f"math_{name}", f"math.{name}", name, 2e-6)
     for name in ("exp", "log", "sqrt", "sin", "rsqrt"):
         yield unary_math(f"math_{name}_f64", f"math.{name}", name, 1e-14, "f64")
@@ -585,7 +679,9 @@ def cases():
     yield divide("divide_f32", "arith.divf", "f32", 3e-7)
     yield divide("divide_f16", "arith.divf", "f16", 1e-3)
     yield divide("divide_precise", "tile.precise_div", "f32", 0.0)
-    yield shifts("shift_left", "arith.shli", lambda np, x, y: np.where(y < 32, x << np.minimum(y, 31), 0))
+    yield shifts(
+        "shift_left", "arith.shli", lambda np, x, y: np.where(y < 32, x << np.minimum(y, 31), 0)
+    )
     yield shifts("shift_right", "arith.shrsi", lambda np, x, y: x >> np.minimum(y, 31))
     yield atomic_scalar("atomic_ticket")
     yield atomic_tile("atomic_replicated", "i32", blocked([64], [1], [32], [4], [0]), 4)
