@@ -69,4 +69,26 @@ module attributes {tile.num_warps = 1 : i32} {
     %y = nv.local_load %b : !buffer -> !tile
     return %y : !tile
   }
+
+  // A `while` is left from its condition: the barrier of its body does not order what comes behind.
+  // CHECK-LABEL: @behind_a_condition
+  func.func @behind_a_condition(%x: !tile, %c: i1) -> !tile {
+    %b = nv.alloc : !buffer
+    // CHECK: scf.while
+    %r = scf.while (%v = %x) : (!tile) -> !tile {
+      // CHECK: nv.local_store
+      nv.local_store %v, %b : !tile, !buffer
+      scf.condition(%c) %v : !tile
+    } do {
+    // CHECK: do
+    ^bb0(%v: !tile):
+      // CHECK: tile.barrier
+      tile.barrier
+      scf.yield %v : !tile
+    }
+    // CHECK: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    %y = nv.local_load %b : !buffer -> !tile
+    return %y : !tile
+  }
 }

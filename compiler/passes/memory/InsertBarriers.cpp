@@ -3,7 +3,8 @@
 // Gives: between two accesses to the same bytes, one of them a write, all threads have met.
 // How:   a forward walk carries the accesses since the last barrier. An operation that clashes
 //        with one of them gets a barrier before it. A loop body is walked twice, the second time
-//        with what its own end leaves open; the branches of an `if` are joined. Operations that
+//        with what its own end leaves open; a `while` is left from the end of its condition; the
+//        branches of an `if` are joined. Operations that
 //        work through scratch contain a barrier between their writing and their reading, so only
 //        the reading stays open behind them. The accesses to a ring are ordered by its loop
 //        (ExpandPipeline); only its birth and its end count here.
@@ -102,8 +103,10 @@ public:
 
 private:
   void visit(Operation *op, Open &open) {
-    if (isa<scf::ForOp, scf::WhileOp>(op))
-      return visitLoop(op, open);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return visitFor(loop, open);
+    if (auto loop = dyn_cast<scf::WhileOp>(op))
+      return visitWhile(loop, open);
     if (isa<scf::IfOp>(op))
       return visitBranches(op, open);
     Effects effects = effectsOf(op);
@@ -123,13 +126,24 @@ private:
   /// Nothing is written by reserving a ring; its bytes only had to be free.
   static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
 
-  void visitLoop(Operation *loop, Open &open) {
+  void visitFor(scf::ForOp loop, Open &open) {
     for (int round = 0; round < 2; ++round) {
       Open body = open;
-      for (Region &region : loop->getRegions())
-        visit(region, body);
+      visit(loop.getRegion(), body);
       join(open, body);
     }
+  }
+
+  void visitWhile(scf::WhileOp loop, Open &open) {
+    Open exit;
+    for (int round = 0; round < 2; ++round) {
+      exit = open;
+      visit(loop.getBefore(), exit);
+      Open body = exit;
+      visit(loop.getAfter(), body);
+      join(open, body);
+    }
+    open = exit;
   }
 
   void visitBranches(Operation *branch, Open &open) {
