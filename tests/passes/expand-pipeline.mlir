@@ -107,3 +107,53 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
     return %r#0 : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// A tile copied in the outer loop and read by the inner loop's products is shown to them, too.
+// CHECK-LABEL: @read_by_a_loop_inside
+// CHECK: nv.alloc {nv.ring}
+// CHECK: scf.for
+// CHECK: nv.wait 1
+// CHECK-NEXT: nv.fence_async
+// CHECK-NEXT: nv.barrier
+// CHECK: scf.for
+// CHECK: nv.wait 1
+// CHECK-NEXT: nv.fence_async
+// CHECK-NEXT: nv.barrier
+// CHECK: nv.wgmma
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @read_by_a_loop_inside(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %m: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = scf.for %i = %c0 to %m step %c64 iter_args(%sum = %acc) -> (tensor<64x64xf32>) : i32 {
+        %io = tile.splat %i : tensor<64x64xi32>
+        %pi = tile.addptr %pb, %io : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+        %y = tile.load %pi : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+        %p = tile.dot %x, %y, %sum : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+        scf.yield %p : tensor<64x64xf32>
+      }
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}

@@ -160,10 +160,15 @@ private:
     scf::YieldOp::create(builder, loc, yields);
   }
 
+  /// Also one of a loop inside: what it reads may be copied out here.
+  bool hasWgmma() {
+    return loop.getBody()->walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+
   /// This iteration's copies have landed, for every thread.
   void enterIteration(IRMapping &mapping, Value readSlot) {
     nv::WaitOp::create(builder, loc, distance - 1);
-    if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+    if (hasWgmma())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
     for (auto [load, ring] : llvm::zip(staged, rings))

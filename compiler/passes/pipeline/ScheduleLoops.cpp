@@ -2,10 +2,10 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies when its addresses can be computed ahead of time and its
-//        vectors are at least 4 bytes. With num_stages = s there are s slots and copies run
+// How:   a staged load qualifies when its addresses can be computed ahead of time, its vectors are
+//        at least 4 bytes and nothing in the loop may change what it reads. With num_stages = s there are s slots and copies run
 //        s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next iteration
-//        keeps one product under way: its slot is free one iteration later, so there is one slot
+//        keeps one product under way, if its operands outlast the iteration: its slot is free one iteration later, so there is one slot
 //        more, or, where shared memory is short, one iteration less of distance.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
@@ -34,10 +34,21 @@ int64_t slotBytes(ArrayRef<StagedLoad> loads) {
   return bytes;
 }
 
+/// True when `buffer` is not written by the next iteration: it is in a ring, or the loop leaves it alone.
+bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
+  while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
+    buffer = view.getBuffer();
+  auto alloc = buffer.getDefiningOp<nv::AllocOp>();
+  return alloc && (loop.isDefinedOutsideOfLoop(alloc) ||
+                   llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
+}
+
 /// True when the loop's only product is added up from iteration to iteration and not looked at in between.
-bool canKeepProductInFlight(scf::ForOp loop) {
-  auto products = llvm::to_vector(loop.getBody()->getOps<nv::WgmmaOp>());
-  if (products.size() != 1 || !products[0]->hasOneUse())
+bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+  SmallVector<nv::WgmmaOp> products;
+  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+  if (products.size() != 1 || products[0]->getParentOp() != loop || !products[0]->hasOneUse() ||
+      !outlastsIteration(loop, products[0].getLhs(), loads) || !outlastsIteration(loop, products[0].getRhs(), loads))
     return false;
   auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
   if (!wait || !wait->hasOneUse())
@@ -49,11 +60,23 @@ bool canKeepProductInFlight(scf::ForOp loop) {
 
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages, const Target &target) {
   Schedule plain{stages - 1, stages, 0};
-  if (!canKeepProductInFlight(loop))
+  if (!canKeepProductInFlight(loop, loads))
     return plain;
   if (slotBytes(loads) * (stages + 1) <= target.maxSharedBytes())
     return {stages - 1, stages + 1, 1};
   return stages >= 3 ? Schedule{stages - 2, stages, 1} : plain;
+}
+
+/// What in `loop` may make global memory read otherwise than before: a write, or an access that may have waited for one.
+Operation *memoryChange(scf::ForOp loop) {
+  Operation *change = nullptr;
+  loop.walk([&](Operation *op) {
+    auto load = dyn_cast<LoadOp>(op);
+    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op) || (load && load.getIsVolatile()))
+      change = op;
+    return change ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return change;
 }
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
@@ -75,11 +98,18 @@ private:
   /// Bytes of one cp.async of `staged`, or 0 with a remark that says why there is none.
   int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
     LoadOp load = staged.load;
-    auto refuse = [&](const Twine &reason) { return load.emitRemark("load is not prefetched: ") << reason, 0; };
+    auto refuse = [&](const Twine &reason, Operation *culprit = nullptr) {
+      InFlightDiagnostic remark = load.emitRemark("load is not prefetched: ") << reason;
+      if (culprit)
+        remark.attachNote(culprit->getLoc()) << "it may change here";
+      return 0;
+    };
     if (load.getIsVolatile())
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) && !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
+    if (Operation *change = memoryChange(loop))
+      return refuse("what it reads may change in the loop", change);
     SmallVector<Value> roots{load.getPtr()};
     if (load.getMask())
       roots.push_back(load.getMask());
