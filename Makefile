@@ -2,6 +2,8 @@
 # all that they need.
 SHELL := /bin/bash
 PYTHON := .venv/bin/python
+# The compiler looks for NVIDIA's assembler in the virtual environment too.
+export VIRTUAL_ENV := $(CURDIR)/.venv
 JOBS ?= $(shell scripts/jobs)
 
 .PHONY: demo test build debug setup format check-format install wheel gpu-pack clean
