@@ -67,12 +67,15 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   return stages >= 3 ? Schedule{stages - 2, stages, 1} : plain;
 }
 
+/// Every such load reads memory itself, when its turn comes.
+bool readsAfresh(LoadOp load) { return load.getIsVolatile() || load.getCache() == CacheModifier::Cv; }
+
 /// What in `loop` may make global memory read otherwise than before: a write, or an access that may have waited for one.
 Operation *memoryChange(scf::ForOp loop) {
   Operation *change = nullptr;
   loop.walk([&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
-    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op) || (load && load.getIsVolatile()))
+    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op) || (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -104,7 +107,7 @@ private:
         remark.attachNote(culprit->getLoc()) << "it may change here";
       return 0;
     };
-    if (load.getIsVolatile())
+    if (readsAfresh(load))
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) && !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
