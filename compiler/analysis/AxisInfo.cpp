@@ -79,7 +79,7 @@ private:
       AxisInfo &info = at(argument);
       if (auto attr =
               function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), names::divisibility))
-        std::fill(info.divisibility.begin(), info.divisibility.end(), attr.getInt());
+        std::fill(info.divisibility.begin(), info.divisibility.end(), powerOfTwoIn(attr.getInt()));
     }
   }
 

@@ -352,10 +352,10 @@ void applyAxisHints(Operation *op, AxisInfo &info) {
     Attribute hint = op->getDiscardableAttr(name);
     if (auto one = dyn_cast_or_null<IntegerAttr>(hint))
       for (int64_t &value : values)
-        value = std::max(value, one.getInt());
+        value = std::max(value, powerOfTwoIn(one.getInt()));
     if (auto many = dyn_cast_or_null<DenseI32ArrayAttr>(hint))
       for (auto [value, promised] : llvm::zip(values, many.asArrayRef()))
-        value = std::max<int64_t>(value, promised);
+        value = std::max(value, powerOfTwoIn(promised));
   };
   raise(names::divisibility, info.divisibility);
   raise(names::contiguity, info.contiguity);

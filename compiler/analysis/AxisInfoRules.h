@@ -14,6 +14,8 @@ llvm::SmallVector<int64_t, 4> axisShape(mlir::Type type);
 /// Bytes of what a pointer, or a tile of pointers, points to; 1 for anything else.
 int64_t axisStep(mlir::Type type);
 
+/// The largest power of two in a promise, which may be any number: the facts are about such only.
+inline int64_t powerOfTwoIn(int64_t promised) { return promised & -promised; }
 /// Facts of result `index` of an operation without regions.
 AxisInfo inferAxisInfo(mlir::Operation *op, unsigned index,
                        llvm::ArrayRef<const AxisInfo *> operands);

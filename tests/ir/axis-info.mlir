@@ -176,3 +176,16 @@ func.func @hints_are_believed(%p: !tile.ptr<f16>, %x: i32) {
   %odd = arith.muli %r, %hs {tile.contiguity = array<i32: 32>} : tensor<64xi32>
   return
 }
+
+// 12 divides the stride and 16 the address; only 4 divides all that is reached.
+func.func @promises_that_are_no_powers_of_two(%p: !tile.ptr<i8> {tile.divisibility = 16 : i32}, %x: i32 {tile.divisibility = 48 : i32}, %y: i32) {
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [64]}}
+  %xs = tile.splat %x : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [4], constancy = [64]}}
+  %ys = tile.splat %y {tile.divisibility = array<i32: 12>} : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [64]}}
+  %ps = tile.splat %p : tensor<64x!tile.ptr<i8>>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [4], constancy = [64]}}
+  %q = tile.addptr %ps, %ys : tensor<64x!tile.ptr<i8>>, tensor<64xi32>
+  return
+}
