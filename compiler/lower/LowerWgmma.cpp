@@ -1,7 +1,7 @@
 //===- LowerWgmma.cpp - wgmma.mma_async and its wait ------------------------------------------===//
 // Needs: accumulators in LinearLayout::wgmmaAccumulator; operands in swizzled shared memory, or
 //        the left one in registers in LinearLayout::mmaOperandA.
-// Gives: fence, one wgmma for each 64 rows, instrN columns and instrK of depth, commit.
+// Gives: fence, a text of wgmmas over all of K for each 64 rows and instrN columns, commit.
 // How:   a matrix descriptor is the start address and two strides in units of 16 bytes. Moving
 //        the start inside a swizzle atom is right because the hardware swizzles the final
 //        address. Where the fast dimension is K, the stride offset is 8 rows and the leading one
@@ -79,45 +79,45 @@ std::string operandList(int first, int count) {
   return list + "}";
 }
 
-/// The text of one instruction: accumulators $0.., ties, then A, B and the scale of the old sum.
-class Instruction {
+/// One piece of the result over all of K: `steps` instructions in one text, since each text ties
+/// all accumulators anew. Operands: accumulators, ties, A of each step, B of each step, and the
+/// scale of the old sum.
+class Instructions {
 public:
-  Instruction(Lowering &l, Type element, Type acc, int n, int k, bool lhsInRegisters,
-              bool lhsTransposed, bool rhsTransposed)
+  Instructions(Lowering &l, Type element, Type acc, int n, int k, int steps, bool lhsInRegisters,
+               bool lhsTransposed, bool rhsTransposed)
       : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
     words = n / (packed ? 4 : 2);
-    const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
-    const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords, scale = rhs + 1;
-    const std::string name = operandName(element).str();
+    const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords * steps;
+    const std::string scale = std::to_string(rhs + steps), name = operandName(element).str();
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
-    text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(scale) +
-           ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
-           "." + accName + "." + name + "." + name + " " + operandList(0, words) + ", " +
-           (lhsInRegisters ? operandList(a, 4) : "$" + std::to_string(a)) + ", $" +
-           std::to_string(rhs) + ", p";
-    if (!accType->isIntegerTy())
-      text += ", 1, 1";
+    std::string flags = accType->isIntegerTy() ? "" : ", 1, 1";
     if (storageBits(element) == 16)
-      text += (lhsInRegisters  ? ""
-               : lhsTransposed ? ", 1"
-                               : ", 0") +
-              std::string(rhsTransposed ? ", 1" : ", 0");
-    text += "; }";
-    for (int i = 0; i < words; ++i)
-      constraints += std::string("=") + constraint + ",";
-    for (int i = 0; i < words; ++i)
-      constraints += std::to_string(i) + ",";
-    constraints += lhsInRegisters ? "r,r,r,r,l,n" : "l,l,n";
+      flags += std::string(lhsInRegisters  ? ""
+                           : lhsTransposed ? ", 1"
+                                           : ", 0") +
+               (rhsTransposed ? ", 1" : ", 0");
+    text = "{ .reg .pred p, q; setp.ne.b32 p, $" + scale + ", 0; setp.ne.b32 q, 1, 0; ";
+    for (int step = 0; step < steps; ++step) {
+      const int own = a + aWords * step;
+      text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
+              "." + accName + "." + name + "." + name + " " + operandList(0, words) + ", " +
+              (lhsInRegisters ? operandList(own, 4) : "$" + std::to_string(own)) + ", $" +
+              std::to_string(rhs + step) + (step ? ", q" : ", p") + flags + "; ";
+    }
+    text += "}";
+    setConstraints(steps, lhsInRegisters);
     llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
     result =
         llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
   }
 
   /// `acc` are accumulator words.
-  Values operator()(ValueList acc, ValueList lhs, llvm::Value *rhs, bool keepsSum) {
+  Values operator()(ValueList acc, ValueList lhs, ValueList rhs, bool keepsSum) {
     Values operands(acc);
     operands.append(lhs.begin(), lhs.end());
-    operands.append({rhs, l.b.getInt32(keepsSum)});
+    operands.append(rhs.begin(), rhs.end());
+    operands.push_back(l.b.getInt32(keepsSum));
     return l.results(l.assembly(result, text, constraints, operands), words);
   }
   Values toWords(ValueList elements) { return packed ? l.pack(elements, 16) : Values(elements); }
@@ -126,6 +126,19 @@ public:
   }
 
 private:
+  void setConstraints(int steps, bool lhsInRegisters) {
+    const char acc = packed || accType->isIntegerTy() ? 'r' : 'f';
+    for (int i = 0; i < words; ++i)
+      constraints += std::string("=") + acc + ",";
+    for (int i = 0; i < words; ++i)
+      constraints += std::to_string(i) + ",";
+    for (int i = 0; i < steps; ++i)
+      constraints += lhsInRegisters ? "r,r,r,r," : "l,";
+    for (int i = 0; i < steps; ++i)
+      constraints += "l,";
+    constraints += "n";
+  }
+
   Lowering &l;
   llvm::Type *accType, *result;
   bool packed;
@@ -149,8 +162,8 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     lhs.emplace(l, op.getLhs(), 0, acc);
   if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
     return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
-  Instruction instruction(l, element, elementTypeOf(op.getResult().getType()), n, k,
-                          lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
+  Instructions instructions(l, element, elementTypeOf(op.getResult().getType()), n, k, depth / k,
+                            lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
   auto lhsAt = [&](int row, int i) -> Values {
     if (lhs)
       return {lhs->at(row, i)};
@@ -162,19 +175,30 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   Values result;
   for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
     const Coord at = acc.apply(reg, 0, 0);
-    Values words = instruction.toWords(l.get(op.getAcc()).slice(reg, perPiece));
-    for (int i = 0; i < depth; i += k)
-      words = instruction(words, lhsAt(at[0], i), rhs.at(at[1], i), i > 0 || !op.getInitZero());
-    result.append(instruction.toElements(words));
+    Values lhsPieces, rhsPieces;
+    for (int i = 0; i < depth; i += k) {
+      lhsPieces.append(lhsAt(at[0], i));
+      rhsPieces.push_back(rhs.at(at[1], i));
+    }
+    Values words = instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece));
+    words = instructions(words, lhsPieces, rhsPieces, !op.getInitZero());
+    result.append(instructions.toElements(words));
   }
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {});
   l.set(op.getResult(), result);
   return success();
 }
 
-/// The accumulators go through the wait as tied operands, so no use of them can move above it.
+/// The accumulators go through the wait as tied operands, so no use of them can move above it. What
+/// may still be under way has no use but the next product or wait, which keep their order.
 LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   const std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  if (op.getPending() > 0) {
+    l.assembly(l.b.getVoidTy(), text, "", {});
+    for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
+      l.set(result, Values(l.get(value)));
+    return success();
+  }
   Values operands;
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;

@@ -89,7 +89,7 @@ std::unique_ptr<llvm::TargetMachine> targetMachine(const Target &target, const O
   how.AllowFPOpFusion = options.enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(nvptx()->createTargetMachine(
       llvm::Triple("nvptx64-nvidia-cuda"), target.llvmCpu(), target.ptxFeature(), how,
-      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 void setFunctionAttributes(llvm::Module &module, const Options &options) {

@@ -1,4 +1,5 @@
-// Descriptors, majors and the order of fence, products, commit and wait.
+// Descriptors, majors and the order of fence, products, commit and wait. The first product of a text
+// is scaled by `p` (whether the old sum counts), the others by `q` (it does).
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_kn.mlir | FileCheck %s --check-prefix=WGMMA-KN
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_mk.mlir | FileCheck %s --check-prefix=WGMMA-MK
@@ -9,16 +10,16 @@
 // WGMMA-KN-DAG: or.b64 %rd{{[0-9]+}}, %rd{{[0-9]+}}, 4611686293305360384
 // WGMMA-KN-DAG: or.b64 %rd{{[0-9]+}}, %rd{{[0-9]+}}, 4611686293338849280
 // WGMMA-KN: wgmma.fence.sync.aligned
-// WGMMA-KN-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, p, 1, 1, 0, 1; }
+// WGMMA-KN-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 0, 1;
 // WGMMA-KN: wgmma.commit_group.sync.aligned
 // WGMMA-KN: wgmma.wait_group.sync.aligned 0
 
-// WGMMA-MK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, p, 1, 1, 1, 0; }
+// WGMMA-MK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 1, 0;
 
 // the left operand has four words, and no major
-// WGMMA-REGISTERS-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, {%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}}}, %rd{{[0-9]+}}, p, 1, 1, 1; }
+// WGMMA-REGISTERS-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{[^;]*}}, {%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}}}, %rd{{[0-9]+}}, {{[pq]}}, 1, 1, 1;
 
-// WGMMA-I8: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {{.*}}, p; }
+// WGMMA-I8: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {{[^;]*}}, p;
 //--- wgmma_kn.mlir
 #l0 = #tile.layout<[8192], reg = [[1], [2], [4], [1024], [2048], [4096]], lane = [[8], [16], [32], [64], [128]], warp = [[256], [512]]>
 #l1 = #tile.layout<[128, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0], [64, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
