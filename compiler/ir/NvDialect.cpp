@@ -38,9 +38,10 @@ BufferType BufferType::getSlotType() const {
 }
 
 SharedLayout pantile::sharedLayoutOf(BufferType type) {
-  return SharedLayout(SmallVector<int64_t>(type.getShape()), storageBits(type.getElementType()),
-                      SmallVector<int>(type.getSwizzle().getOrder().begin(), type.getSwizzle().getOrder().end()),
-                      static_cast<int>(type.getSwizzle().getSpan()));
+  return SharedLayout(
+      SmallVector<int64_t>(type.getShape()), storageBits(type.getElementType()),
+      SmallVector<int>(type.getSwizzle().getOrder().begin(), type.getSwizzle().getOrder().end()),
+      static_cast<int>(type.getSwizzle().getSpan()));
 }
 
 LogicalResult WgmmaOp::verify() {
@@ -53,7 +54,8 @@ LogicalResult WgmmaOp::verify() {
   else
     return emitOpError("wgmma_c1: `lhs` is neither a buffer nor a tile");
   auto acc = getAcc().getType().getShape();
-  if (lhs.size() != 2 || rhs.size() != 2 || lhs[1] != rhs[0] || acc[0] != lhs[0] || acc[1] != rhs[1])
+  if (lhs.size() != 2 || rhs.size() != 2 || lhs[1] != rhs[0] || acc[0] != lhs[0] ||
+      acc[1] != rhs[1])
     return emitOpError("wgmma_c1: shapes do not match");
   return success();
 }

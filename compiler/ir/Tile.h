@@ -33,15 +33,19 @@ namespace pantile {
 
 /// Attribute names of kernels, arguments and modules.
 namespace names {
-constexpr llvm::StringLiteral kernel = "tile.kernel";           // unit, on func.func
-constexpr llvm::StringLiteral divisibility = "tile.divisibility"; // i32, on arguments; hint arrays on ops
+constexpr llvm::StringLiteral kernel = "tile.kernel"; // unit, on func.func
+constexpr llvm::StringLiteral divisibility =
+    "tile.divisibility"; // i32, on arguments; hint arrays on ops
 constexpr llvm::StringLiteral contiguity = "tile.contiguity";
 constexpr llvm::StringLiteral constancy = "tile.constancy";
-constexpr llvm::StringLiteral target = "tile.target";           // string, on the module: "sm_90a"
-constexpr llvm::StringLiteral numWarps = "tile.num_warps";      // i32, on the module
-constexpr llvm::StringLiteral numStages = "tile.num_stages";    // i32, on the module; also on scf.for (tl.range)
-constexpr llvm::StringLiteral sharedBytes = "nv.shared_bytes";  // i32, on the module, after AllocateShared
-constexpr llvm::StringLiteral scratch = "nv.scratch";           // i32 offset of an op's own scratch, after AllocateShared
+constexpr llvm::StringLiteral target = "tile.target";      // string, on the module: "sm_90a"
+constexpr llvm::StringLiteral numWarps = "tile.num_warps"; // i32, on the module
+constexpr llvm::StringLiteral numStages =
+    "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
+constexpr llvm::StringLiteral sharedBytes =
+    "nv.shared_bytes"; // i32, on the module, after AllocateShared
+constexpr llvm::StringLiteral scratch =
+    "nv.scratch"; // i32 offset of an op's own scratch, after AllocateShared
 } // namespace names
 
 /// The layout of a tile type, which has one.

@@ -62,11 +62,15 @@ void printBases(AsmPrinter &printer, StringRef name, ArrayRef<int32_t> flat, siz
 ParseResult parseBases(AsmParser &parser, StringRef name, size_t rank, SmallVector<int32_t> &flat) {
   auto parseBasis = [&]() -> ParseResult {
     size_t count = 0;
-    auto parseInt = [&]() -> ParseResult { return ++count, parser.parseInteger(flat.emplace_back()); };
+    auto parseInt = [&]() -> ParseResult {
+      return ++count, parser.parseInteger(flat.emplace_back());
+    };
     SMLoc loc = parser.getCurrentLocation();
     if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseInt))
       return failure();
-    return count == rank ? success() : parser.emitError(loc) << "expected " << rank << " coordinates in a basis";
+    return count == rank
+               ? success()
+               : parser.emitError(loc) << "expected " << rank << " coordinates in a basis";
   };
   return failure(parser.parseKeyword(name) || parser.parseEqual() ||
                  parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseBasis));
@@ -90,14 +94,15 @@ void TileDialect::initialize() {
 }
 
 LayoutAttr LayoutAttr::get(MLIRContext *context, const LinearLayout &layout) {
-  return get(context, SmallVector<int32_t>(layout.shape().begin(), layout.shape().end()), flatten(layout.reg()),
-             flatten(layout.lane()), flatten(layout.warp()));
+  return get(context, SmallVector<int32_t>(layout.shape().begin(), layout.shape().end()),
+             flatten(layout.reg()), flatten(layout.lane()), flatten(layout.warp()));
 }
 
 LinearLayout LayoutAttr::getLinear() const {
   size_t rank = getShape().size();
-  return LinearLayout(SmallVector<int64_t>(getShape().begin(), getShape().end()), unflatten(getRegBases(), rank),
-                      unflatten(getLaneBases(), rank), unflatten(getWarpBases(), rank));
+  return LinearLayout(SmallVector<int64_t>(getShape().begin(), getShape().end()),
+                      unflatten(getRegBases(), rank), unflatten(getLaneBases(), rank),
+                      unflatten(getWarpBases(), rank));
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -116,7 +121,8 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<int32_t> shape, reg, lane, warp;
   auto parseSize = [&]() -> ParseResult { return parser.parseInteger(shape.emplace_back()); };
-  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
       parser.parseComma() || parseBases(parser, "reg", shape.size(), reg) || parser.parseComma() ||
       parseBases(parser, "lane", shape.size(), lane) || parser.parseComma() ||
       parseBases(parser, "warp", shape.size(), warp) || parser.parseGreater())
@@ -124,10 +130,18 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   return get(parser.getContext(), shape, reg, lane, warp);
 }
 
-LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type, function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                         function_ref<InFlightDiagnostic()> emitError) const {
   if (!llvm::equal(shape, getShape()))
     return emitError() << "a layout of another shape";
   return success();
+}
+
+void LoadOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get());
+  if (getIsVolatile() || getCache() == CacheModifier::Cv)
+    effects.emplace_back(MemoryEffects::Write::get());
 }
 
 LinearLayout pantile::layoutOf(Type type) {
@@ -135,7 +149,8 @@ LinearLayout pantile::layoutOf(Type type) {
 }
 
 RankedTensorType pantile::withLayout(RankedTensorType type, const LinearLayout &layout) {
-  return RankedTensorType::get(type.getShape(), type.getElementType(), LayoutAttr::get(type.getContext(), layout));
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               LayoutAttr::get(type.getContext(), layout));
 }
 
 Type pantile::elementTypeOf(Type type) {
@@ -162,5 +177,6 @@ StringRef pantile::moduleTarget(Operation *op) {
 }
 
 void pantile::registerTileDialects(DialectRegistry &registry) {
-  registry.insert<TileDialect, nv::NvDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect, scf::SCFDialect>();
+  registry.insert<TileDialect, nv::NvDialect, arith::ArithDialect, func::FuncDialect,
+                  math::MathDialect, scf::SCFDialect>();
 }

@@ -15,7 +15,8 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getSrc().getType() == getType())
     return getSrc();
   if (auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSrc()); dense && dense.isSplat())
-    return DenseElementsAttr::get(cast<RankedTensorType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(cast<RankedTensorType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 
@@ -23,10 +24,12 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
   if (getSrc().getType() == getType())
     return getSrc();
   if (auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSrc()); dense && dense.isSplat())
-    return DenseElementsAttr::get(cast<RankedTensorType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(cast<RankedTensorType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 
-Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                            Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }

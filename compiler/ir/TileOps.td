@@ -143,10 +143,11 @@ def Tile_PtrCastOp : Tile_Op<"ptr_cast", [Pure, SameOperandsAndResultShape]> {
   let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
 }
 
-def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "read one element an address";
   let description = [{
-    Lanes where `mask` is false read nothing and give `other`, or 0.
+    Lanes where `mask` is false read nothing and give `other`, or 0. A volatile load, or one past the caches (`cv`), counts
+    as a write too: two of them are two.
     - load_c1: result, `mask` and `other` have the shape (and layout) of `ptr`; result and `other` its element type.
   }];
   let arguments = (ins Tile_PtrLike:$ptr, Optional<Tile_MaskLike>:$mask, Optional<AnyType>:$other,

@@ -17,7 +17,9 @@ Attribute encodingOf(Type type) {
   return tile ? tile.getEncoding() : Attribute();
 }
 
-bool sameShapeAndLayout(Type a, Type b) { return shapeOf(a) == shapeOf(b) && encodingOf(a) == encodingOf(b); }
+bool sameShapeAndLayout(Type a, Type b) {
+  return shapeOf(a) == shapeOf(b) && encodingOf(a) == encodingOf(b);
+}
 
 LogicalResult verifyAxis(Operation *op, int64_t axis, StringRef constraint) {
   if (axis < 0 || axis > 2)
@@ -26,18 +28,21 @@ LogicalResult verifyAxis(Operation *op, int64_t axis, StringRef constraint) {
 }
 
 /// Memory operations: every companion of `ptr` has its shape and layout.
-LogicalResult verifyCompanion(Operation *op, Type ptr, Value companion, StringRef name, StringRef constraint) {
+LogicalResult verifyCompanion(Operation *op, Type ptr, Value companion, StringRef name,
+                              StringRef constraint) {
   if (companion && !sameShapeAndLayout(ptr, companion.getType()))
-    return op->emitOpError() << constraint << ": `" << name << "` is " << companion.getType() << ", pointers are " << ptr;
+    return op->emitOpError() << constraint << ": `" << name << "` is " << companion.getType()
+                             << ", pointers are " << ptr;
   return success();
 }
 
 Type pointeeOf(Type ptr) { return cast<PtrType>(elementTypeOf(ptr)).getPointee(); }
 
-LogicalResult verifyPointee(Operation *op, Type ptr, Type value, StringRef name, StringRef constraint) {
+LogicalResult verifyPointee(Operation *op, Type ptr, Type value, StringRef name,
+                            StringRef constraint) {
   if (pointeeOf(ptr) != elementTypeOf(value))
-    return op->emitOpError() << constraint << ": `" << name << "` has elements " << elementTypeOf(value)
-                             << ", pointers are to " << pointeeOf(ptr);
+    return op->emitOpError() << constraint << ": `" << name << "` has elements "
+                             << elementTypeOf(value) << ", pointers are to " << pointeeOf(ptr);
   return success();
 }
 
@@ -45,15 +50,18 @@ LogicalResult verifyCombine(Operation *op, Region &combine, ValueRange srcs, Str
   Block &block = combine.front();
   size_t count = srcs.size();
   if (block.getNumArguments() != 2 * count)
-    return op->emitOpError() << constraint << ": the region takes " << block.getNumArguments() << " values, not " << 2 * count;
+    return op->emitOpError() << constraint << ": the region takes " << block.getNumArguments()
+                             << " values, not " << 2 * count;
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getValues().size() != count)
     return op->emitOpError() << constraint << ": the region does not yield " << count << " values";
   for (size_t i = 0; i < count; ++i) {
     Type element = elementTypeOf(srcs[i].getType());
-    if (block.getArgument(i).getType() != element || block.getArgument(i + count).getType() != element ||
+    if (block.getArgument(i).getType() != element ||
+        block.getArgument(i + count).getType() != element ||
         yield.getValues()[i].getType() != element)
-      return op->emitOpError() << constraint << ": value " << i << " of the region is not of type " << element;
+      return op->emitOpError() << constraint << ": value " << i << " of the region is not of type "
+                               << element;
   }
   return success();
 }
@@ -64,7 +72,8 @@ LogicalResult NumProgramsOp::verify() { return verifyAxis(*this, getAxis(), "num
 
 LogicalResult ArangeOp::verify() {
   auto type = cast<RankedTensorType>(getType());
-  int64_t count = static_cast<int64_t>(static_cast<int32_t>(getEnd())) - static_cast<int32_t>(getStart());
+  int64_t count =
+      static_cast<int64_t>(static_cast<int32_t>(getEnd())) - static_cast<int32_t>(getStart());
   if (type.getRank() != 1 || count <= 0 || (count & (count - 1)) || type.getDimSize(0) != count)
     return emitOpError() << "arange_c1: " << count << " elements in a result of type " << type;
   return success();
@@ -123,16 +132,21 @@ static LogicalResult verifyPair(Operation *op, Type half, Type whole, StringRef 
     return op->emitOpError() << constraint << ": " << half << " is no half of " << whole;
   return success();
 }
-LogicalResult JoinOp::verify() { return verifyPair(*this, getLhs().getType(), getType(), "join_c1"); }
-LogicalResult SplitOp::verify() { return verifyPair(*this, getLhs().getType(), getSrc().getType(), "split_c1"); }
+LogicalResult JoinOp::verify() {
+  return verifyPair(*this, getLhs().getType(), getType(), "join_c1");
+}
+LogicalResult SplitOp::verify() {
+  return verifyPair(*this, getLhs().getType(), getSrc().getType(), "split_c1");
+}
 
 LogicalResult LoadOp::verify() {
   Type ptr = getPtr().getType();
-  return failure(failed(verifyCompanion(*this, ptr, getResult(), "result", "load_c1")) ||
-                 failed(verifyCompanion(*this, ptr, getMask(), "mask", "load_c1")) ||
-                 failed(verifyCompanion(*this, ptr, getOther(), "other", "load_c1")) ||
-                 failed(verifyPointee(*this, ptr, getType(), "result", "load_c1")) ||
-                 (getOther() && failed(verifyPointee(*this, ptr, getOther().getType(), "other", "load_c1"))));
+  return failure(
+      failed(verifyCompanion(*this, ptr, getResult(), "result", "load_c1")) ||
+      failed(verifyCompanion(*this, ptr, getMask(), "mask", "load_c1")) ||
+      failed(verifyCompanion(*this, ptr, getOther(), "other", "load_c1")) ||
+      failed(verifyPointee(*this, ptr, getType(), "result", "load_c1")) ||
+      (getOther() && failed(verifyPointee(*this, ptr, getOther().getType(), "other", "load_c1"))));
 }
 
 LogicalResult StoreOp::verify() {
@@ -157,16 +171,18 @@ LogicalResult AtomicCasOp::verify() {
 }
 
 LogicalResult DotOp::verify() {
-  auto lhs = getLhs().getType().getShape(), rhs = getRhs().getType().getShape(), acc = getAcc().getType().getShape();
+  auto lhs = getLhs().getType().getShape(), rhs = getRhs().getType().getShape(),
+       acc = getAcc().getType().getShape();
   size_t rank = acc.size();
   if ((rank != 2 && rank != 3) || lhs.size() != rank || rhs.size() != rank)
     return emitOpError("dot_c1: ranks differ, or are neither 2 nor 3");
-  if (lhs[rank - 1] != rhs[rank - 2] || lhs[rank - 2] != acc[rank - 2] || rhs[rank - 1] != acc[rank - 1] ||
-      (rank == 3 && (lhs[0] != rhs[0] || lhs[0] != acc[0])))
-    return emitOpError() << "dot_c1: cannot multiply " << getLhs().getType() << " by " << getRhs().getType() << " into "
-                         << getAcc().getType();
+  if (lhs[rank - 1] != rhs[rank - 2] || lhs[rank - 2] != acc[rank - 2] ||
+      rhs[rank - 1] != acc[rank - 1] || (rank == 3 && (lhs[0] != rhs[0] || lhs[0] != acc[0])))
+    return emitOpError() << "dot_c1: cannot multiply " << getLhs().getType() << " by "
+                         << getRhs().getType() << " into " << getAcc().getType();
   Type left = elementTypeOf(getLhs().getType()), right = elementTypeOf(getRhs().getType());
-  bool bothFp8 = left.getIntOrFloatBitWidth() == 8 && right.getIntOrFloatBitWidth() == 8 && isa<FloatType>(left) && isa<FloatType>(right);
+  bool bothFp8 = left.getIntOrFloatBitWidth() == 8 && right.getIntOrFloatBitWidth() == 8 &&
+                 isa<FloatType>(left) && isa<FloatType>(right);
   if (left != right && !bothFp8)
     return emitOpError() << "dot_c2: operands have elements " << left << " and " << right;
   return success();
@@ -178,8 +194,10 @@ LogicalResult ReduceOp::verify() {
     if (getAxis() >= expected.size())
       return emitOpError("reduce_c1: axis is beyond the rank");
     expected.erase(expected.begin() + getAxis());
-    if (ArrayRef<int64_t>(expected) != shapeOf(result.getType()) || elementTypeOf(src.getType()) != elementTypeOf(result.getType()))
-      return emitOpError() << "reduce_c1: " << result.getType() << " does not follow from " << src.getType();
+    if (ArrayRef<int64_t>(expected) != shapeOf(result.getType()) ||
+        elementTypeOf(src.getType()) != elementTypeOf(result.getType()))
+      return emitOpError() << "reduce_c1: " << result.getType() << " does not follow from "
+                           << src.getType();
   }
   return verifyCombine(*this, getCombine(), getSrcs(), "reduce_c2");
 }
