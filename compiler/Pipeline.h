@@ -11,7 +11,8 @@ namespace pantile {
 using PassObserver = std::function<void(llvm::StringRef pass, mlir::ModuleOp module)>;
 
 /// Simplifies layout-free tile IR: what both the CPU and the GPU start from.
-mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options, const PassObserver &observe = {});
+mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options,
+                                  const PassObserver &observe = {});
 
 /// Layout-free tile IR to what `lower` takes. Stops early at Stage::Layout, Pipeline or Mma.
 mlir::LogicalResult runGpuPasses(mlir::ModuleOp module, const Options &options, Stage stopAfter,

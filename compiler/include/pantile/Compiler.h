@@ -21,9 +21,10 @@
 namespace pantile {
 
 struct ScanOptions {
-  std::string kernel;                          ///< name of the entry; may be empty if the file has one jit function
-  std::map<std::string, ConstValue> defines;   ///< values for global names that the text does not settle
-  std::vector<std::string> includeFiles;       ///< further files whose jit functions may be called
+  std::string kernel; ///< name of the entry; may be empty if the file has one jit function
+  std::map<std::string, ConstValue>
+      defines;                           ///< values for global names that the text does not settle
+  std::vector<std::string> includeFiles; ///< further files whose jit functions may be called
 };
 
 /// One kernel of a file, as `pantilec --list` prints it.
@@ -34,8 +35,10 @@ struct KernelListing {
 };
 
 /// Builds the snapshot of a kernel from the text of a Python file, without running Python.
-PANTILE_API Result<Program> scanFile(std::string_view text, const std::string &fileName, const ScanOptions &options);
-PANTILE_API Result<std::vector<KernelListing>> listKernels(std::string_view text, const std::string &fileName);
+PANTILE_API Result<Program> scanFile(std::string_view text, const std::string &fileName,
+                                     const ScanOptions &options);
+PANTILE_API Result<std::vector<KernelListing>> listKernels(std::string_view text,
+                                                           const std::string &fileName);
 
 /// The parameter names of `program`'s kernel and which of them are annotated `constexpr`.
 struct ParameterInfo {
@@ -47,8 +50,8 @@ struct ParameterInfo {
 };
 PANTILE_API Result<std::vector<ParameterInfo>> kernelParameters(const Program &program);
 
-/// Parses one type of a signature: "*fp16:16" (pointer, 16-byte aligned), "*kfp32", "i32:16", "fp32",
-/// "i32:1" (constant 1), or a literal constant such as "128" or "true".
+/// Parses one type of a signature: "*fp16:16" (pointer, 16-byte aligned), "*kfp32", "i32:16",
+/// "fp32", "i32:1" (constant 1), or a literal constant such as "128" or "true".
 PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
 
 /// What launches have made of a kernel so far: the driver's handles, by device. Opaque here.
@@ -61,17 +64,18 @@ public:
   struct Data {
     std::string name;
     Options options;
-    std::vector<ArgSpec> args;               ///< one a parameter; constants take no launch argument
-    std::map<std::string, std::string> text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
-    std::string cubin;                       ///< machine code; empty on the CPU
-    int sharedBytes = 0;                     ///< dynamic shared memory
-    int numWarps = 0;                        ///< warps launched
-    int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
-    std::string hash;                        ///< content key, in hexadecimal
+    std::vector<ArgSpec> args; ///< one a parameter; constants take no launch argument
+    std::map<std::string, std::string>
+        text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
+    std::string cubin;             ///< machine code; empty on the CPU
+    int sharedBytes = 0;           ///< dynamic shared memory
+    int numWarps = 0;              ///< warps launched
+    int registers = 0, spills = 0; ///< a thread; spills in bytes; as the assembler told
+    std::string hash;              ///< content key, in hexadecimal
     bool fromCache = false;
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
-    std::shared_ptr<void> interpreted;       ///< CPU: what the interpreter runs
-    std::string warnings;                    ///< rendered warnings and remarks
+    std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
+    std::string warnings;                                ///< rendered warnings and remarks
     std::shared_ptr<LaunchState> launchState = newLaunchState();
   };
   Kernel() = default;
@@ -91,8 +95,8 @@ public:
   Compiler();
   ~Compiler();
   Compiler(const Compiler &) = delete;
-  Result<Kernel> compile(const Program &program, const Specialization &specialization, const Options &options,
-                         const Observe &observe = {});
+  Result<Kernel> compile(const Program &program, const Specialization &specialization,
+                         const Options &options, const Observe &observe = {});
 
 private:
   struct Impl;

@@ -10,9 +10,19 @@
 
 namespace pantile {
 
-/// Who has to act: the author of the kernel (Syntax, Type, Unsupported, Assertion), the caller of a launch
-/// (Launch), the owner of the machine (Resources, Assembler, Driver), or us (Internal).
-enum class ErrorKind { Syntax, Type, Unsupported, Assertion, Launch, Resources, Assembler, Driver, Internal };
+/// Who has to act: the author of the kernel (Syntax, Type, Unsupported, Assertion), the caller of a
+/// launch (Launch), the owner of the machine (Resources, Assembler, Driver), or us (Internal).
+enum class ErrorKind {
+  Syntax,
+  Type,
+  Unsupported,
+  Assertion,
+  Launch,
+  Resources,
+  Assembler,
+  Driver,
+  Internal
+};
 
 /// A range of source text. Lines and columns count from 1; `endColumn` is one past the last column.
 struct SourceRange {

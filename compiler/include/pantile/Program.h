@@ -14,7 +14,8 @@
 
 namespace pantile {
 
-/// Element types by their short names: "i1" "i8" .. "i64" "u8" .. "u64" "fp16" "bf16" "fp32" "fp64" "fp8e5" "fp8e4nv".
+/// Element types by their short names: "i1" "i8" .. "i64" "u8" .. "u64" "fp16" "bf16" "fp32" "fp64"
+/// "fp8e5" "fp8e4nv".
 struct DTypeName {
   std::string name;
   bool operator==(const DTypeName &) const = default;
@@ -24,13 +25,15 @@ struct FunctionRef {
   size_t index = 0;
   bool operator==(const FunctionRef &) const = default;
 };
-/// A name of the language: "load" for `tl.load`; a module is written with a trailing dot: "tl.", "tl.math.",
-/// "triton.", "math.". Host functions that kernels use are "triton.cdiv", "triton.next_power_of_2".
+/// A name of the language: "load" for `tl.load`; a module is written with a trailing dot: "tl.",
+/// "tl.math.", "triton.", "math.". Host functions that kernels use are "triton.cdiv",
+/// "triton.next_power_of_2".
 struct BuiltinRef {
   std::string name;
   bool operator==(const BuiltinRef &) const = default;
 };
-/// A global that exists but means nothing inside a kernel; `description` says what it is, for the message.
+/// A global that exists but means nothing inside a kernel; `description` says what it is, for the
+/// message.
 struct OpaqueRef {
   std::string description;
   bool operator==(const OpaqueRef &) const = default;
@@ -38,14 +41,16 @@ struct OpaqueRef {
 struct ConstTuple;
 
 /// A compile-time value. std::monostate is None.
-using ConstValue = std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
-                                BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>>;
+using ConstValue =
+    std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
+                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>>;
 struct ConstTuple {
   std::vector<ConstValue> elements;
   std::vector<std::string> fields; ///< names, for a NamedTuple; else empty
 };
 
-/// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns cut from each line.
+/// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns cut from
+/// each line.
 struct FunctionSource {
   std::string name;
   std::string text;
@@ -64,10 +69,10 @@ struct Program {
 /// One kernel parameter as specialised. A constant parameter takes no argument at launch.
 struct ArgSpec {
   enum class Kind { Pointer, Scalar, Constant } kind = Kind::Constant;
-  std::string dtype;        ///< element type of a pointer, type of a scalar
+  std::string dtype;         ///< element type of a pointer, type of a scalar
   bool constPointer = false; ///< `tl.const` pointer: stores are errors
-  int divisibility = 1;     ///< 16: address (bytes) or value is a multiple of 16
-  ConstValue value;         ///< Kind::Constant only
+  int divisibility = 1;      ///< 16: address (bytes) or value is a multiple of 16
+  ConstValue value;          ///< Kind::Constant only
 };
 
 /// How a program is specialised: one ArgSpec a parameter, in order.

@@ -10,8 +10,9 @@
 
 namespace pantile {
 
-/// One run-time argument, in the order of the parameters that are not constants. A pointer into host memory brings the
-/// bounds of its storage, [begin, end), which the CPU checks every access against (both 0: unknown, unchecked).
+/// One run-time argument, in the order of the parameters that are not constants. A pointer into
+/// host memory brings the bounds of its storage, [begin, end), which the CPU checks every access
+/// against (both 0: unknown, unchecked).
 struct LaunchArg {
   enum class Kind { Pointer, Int, Float } kind = Kind::Int;
   uint64_t pointer = 0;
@@ -38,13 +39,13 @@ struct LaunchArg {
 struct LaunchOptions {
   uint64_t stream = 0; ///< CUstream; 0: the default stream
   int device = -1;     ///< GPU ordinal; -1: the current context's, else 0
-  int workers = 0;     ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
+  int workers = 0; ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
 };
 
 using Grid = std::array<int64_t, 3>;
 
-/// Runs `kernel` over `grid`. On the GPU the call returns when the launch is queued, on the CPU when it is done. A grid
-/// with a zero launches nothing.
+/// Runs `kernel` over `grid`. On the GPU the call returns when the launch is queued, on the CPU
+/// when it is done. A grid with a zero launches nothing.
 PANTILE_API Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
                                 const LaunchOptions &options = {});
 

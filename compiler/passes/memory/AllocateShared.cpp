@@ -35,7 +35,8 @@ int64_t ringBytes(nv::BufferType type) {
 
 SmallVector<Reservation> collect(ModuleOp module) {
   llvm::DenseMap<Operation *, int> number;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) { number.insert({op, static_cast<int>(number.size())}); });
+  module.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { number.insert({op, static_cast<int>(number.size())}); });
   SmallVector<Reservation> all;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     int at = number[op];
@@ -44,7 +45,8 @@ SmallVector<Reservation> collect(ModuleOp module) {
       for (Operation *user : op->getUsers())
         if (isa<nv::DeallocOp>(user))
           end = number[user];
-      all.push_back({op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
+      all.push_back(
+          {op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
     } else if (int64_t bytes = scratchBytes(op)) {
       all.push_back({op, bytes, 128, at, at});
     }
@@ -63,7 +65,8 @@ int64_t lowestFree(const Reservation &next, ArrayRef<Reservation> placed) {
   for (const Reservation *other : neighbours) {
     if (offset + next.bytes <= other->offset)
       break;
-    offset = std::max(offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, next.alignment)));
+    offset = std::max(
+        offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, next.alignment)));
   }
   return offset;
 }
@@ -80,9 +83,11 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
       if (auto alloc = dyn_cast<nv::AllocOp>(all[i].op))
         alloc.setOffset(static_cast<int32_t>(all[i].offset));
       else
-        all[i].op->setAttr(names::scratch, builder.getI32IntegerAttr(static_cast<int32_t>(all[i].offset)));
+        all[i].op->setAttr(names::scratch,
+                           builder.getI32IntegerAttr(static_cast<int32_t>(all[i].offset)));
     }
-    getOperation()->setAttr(names::sharedBytes, builder.getI32IntegerAttr(static_cast<int32_t>(total)));
+    getOperation()->setAttr(names::sharedBytes,
+                            builder.getI32IntegerAttr(static_cast<int32_t>(total)));
   }
 };
 } // namespace

@@ -29,7 +29,9 @@ namespace {
 struct Access {
   int64_t begin, end;
   bool write;
-  bool clashes(const Access &other) const { return (write || other.write) && begin < other.end && other.begin < end; }
+  bool clashes(const Access &other) const {
+    return (write || other.write) && begin < other.end && other.begin < end;
+  }
   bool operator==(const Access &) const = default;
 };
 using Open = SmallVector<Access>;
@@ -51,7 +53,10 @@ nv::AllocOp allocOf(Value buffer) {
 
 Access bytesOf(nv::AllocOp alloc, bool write) {
   int64_t begin = *alloc.getOffset();
-  return {begin, begin + alloc.getType().getSlots() * static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(), 16)), write};
+  return {begin,
+          begin + alloc.getType().getSlots() *
+                      static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(), 16)),
+          write};
 }
 
 /// What an operation touches before and after the barrier that it contains, if any.
@@ -77,7 +82,8 @@ Effects effectsOf(Operation *op) {
     effects.containsBarrier = true;
   } else if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && alloc->hasAttr(names::ring)) {
     effects.before.push_back(bytesOf(alloc, true));
-  } else if (auto dealloc = dyn_cast<nv::DeallocOp>(op); dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::ring)) {
+  } else if (auto dealloc = dyn_cast<nv::DeallocOp>(op);
+             dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::ring)) {
     effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
     addBuffer(effects, store.getBuffer(), true);
@@ -110,7 +116,9 @@ private:
     if (isa<scf::IfOp>(op))
       return visitBranches(op, open);
     Effects effects = effectsOf(op);
-    auto clashes = [&](const Access &access) { return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); }); };
+    auto clashes = [&](const Access &access) {
+      return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); });
+    };
     if (llvm::any_of(effects.before, clashes)) {
       OpBuilder builder(op);
       nv::BarrierOp::create(builder, op->getLoc());

@@ -31,7 +31,8 @@ OperandSource sourceOf(Value operand) {
   while (true) {
     if (auto convert = source.value.getDefiningOp<ConvertLayoutOp>()) {
       source.value = convert.getSrc();
-    } else if (auto trans = source.value.getDefiningOp<TransOp>(); trans && trans.getSrc().getType().getRank() == 2) {
+    } else if (auto trans = source.value.getDefiningOp<TransOp>();
+               trans && trans.getSrc().getType().getRank() == 2) {
       source.value = trans.getSrc();
       source.transposed ^= trans.getOrder()[0] == 1;
     } else {
@@ -43,30 +44,36 @@ OperandSource sourceOf(Value operand) {
 nv::BufferType bufferTypeFor(RankedTensorType tile) {
   int fastest = layoutOf(tile).fastestDim();
   int order[2] = {fastest, 1 - fastest};
-  SharedLayout shared = SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
-  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), SmallVector<int32_t>(shared.order().begin(), shared.order().end()),
-                                      shared.swizzle());
+  SharedLayout shared =
+      SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
+  auto swizzle = nv::SwizzleAttr::get(
+      tile.getContext(), SmallVector<int32_t>(shared.order().begin(), shared.order().end()),
+      shared.swizzle());
   return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
 }
 
 nv::BufferType transposedType(nv::BufferType type) {
   auto order = type.getSwizzle().getOrder();
-  auto swizzle = nv::SwizzleAttr::get(type.getContext(), {1 - order[0], 1 - order[1]}, type.getSwizzle().getSpan());
-  return nv::BufferType::get(type.getContext(), type.getSlots(), {type.getShape()[1], type.getShape()[0]},
-                             type.getElementType(), swizzle);
+  auto swizzle = nv::SwizzleAttr::get(type.getContext(), {1 - order[0], 1 - order[1]},
+                                      type.getSwizzle().getSpan());
+  return nv::BufferType::get(type.getContext(), type.getSlots(),
+                             {type.getShape()[1], type.getShape()[0]}, type.getElementType(),
+                             swizzle);
 }
 
 /// A buffer that holds one operand before `dot`, and the view of it that the dot reads.
 struct Staged {
   nv::AllocOp alloc;
   Value view;
-  Operation *user; ///< the dot, or the outermost loop around it that leaves the operand alone: the buffer ends behind it
+  Operation *user; ///< the dot, or the outermost loop around it that leaves the operand alone: the
+                   ///< buffer ends behind it
 };
 
 /// `dot`, or the outermost loop around it in which `value` does not change.
 Operation *outermostUser(Operation *dot, Value value) {
   Operation *user = dot;
-  for (auto loop = user->getParentOfType<scf::ForOp>(); loop && loop == user->getParentOp() && loop.isDefinedOutsideOfLoop(value);
+  for (auto loop = user->getParentOfType<scf::ForOp>();
+       loop && loop == user->getParentOp() && loop.isDefinedOutsideOfLoop(value);
        loop = user->getParentOfType<scf::ForOp>())
     user = loop;
   return user;
@@ -101,13 +108,15 @@ void stageWgmma(DotOp dot) {
   endBuffer(lhs);
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
-  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(), *dot.getMma(), UnitAttr());
+  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(),
+                                     *dot.getMma(), UnitAttr());
   auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(), 0);
   dot.replaceAllUsesWith(wait.getResult(0));
   dot.erase();
 }
 
-/// An operand worth a buffer: a load of the same loop body, in elements that ldmatrix or cp.async can move.
+/// An operand worth a buffer: a load of the same loop body, in elements that ldmatrix or cp.async
+/// can move.
 bool isStreamed(DotOp dot, OperandSource source) {
   auto load = source.value.getDefiningOp<LoadOp>();
   return load && load->getBlock() == dot->getBlock() && isa<scf::ForOp>(dot->getParentOp());
@@ -124,7 +133,8 @@ void stageMmaSync(DotOp dot) {
     Staged staged = stage(dot, source);
     endBuffer(staged);
     builder.setInsertionPoint(dot);
-    operand->set(nv::LocalLoadOp::create(builder, dot.getLoc(), operand->get().getType(), staged.view));
+    operand->set(
+        nv::LocalLoadOp::create(builder, dot.getLoc(), operand->get().getType(), staged.view));
   }
 }
 

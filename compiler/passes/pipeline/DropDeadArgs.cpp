@@ -58,15 +58,18 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
     inits.push_back(loop.getInitArgs()[i]);
     yields.push_back(loop.getYieldedValues()[i]);
   }
-  auto smaller = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
-                                      inits, nullptr, loop.getUnsignedCmp());
+  auto smaller =
+      scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
+                         loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
   smaller->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   if (!smaller.getBody()->empty())
     smaller.getBody()->getTerminator()->erase();
   Operation *yield = loop.getBody()->getTerminator();
   for (unsigned i = 0, kept = 0; i < live.size(); ++i) {
-    // A dead arg is only read by operations that are dead with it; its init stands in until they are erased.
-    loop.getRegionIterArg(i).replaceAllUsesWith(live.test(i) ? smaller.getRegionIterArg(kept) : loop.getInitArgs()[i]);
+    // A dead arg is only read by operations that are dead with it; its init stands in until they
+    // are erased.
+    loop.getRegionIterArg(i).replaceAllUsesWith(live.test(i) ? smaller.getRegionIterArg(kept)
+                                                             : loop.getInitArgs()[i]);
     if (live.test(i))
       loop.getResult(i).replaceAllUsesWith(smaller.getResult(kept++));
   }
@@ -74,7 +77,8 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
     yields[i] = yield->getOperand(index);
   loop.getInductionVar().replaceAllUsesWith(smaller.getInductionVar());
   yield->erase();
-  smaller.getBody()->getOperations().splice(smaller.getBody()->end(), loop.getBody()->getOperations());
+  smaller.getBody()->getOperations().splice(smaller.getBody()->end(),
+                                            loop.getBody()->getOperations());
   builder.setInsertionPointToEnd(smaller.getBody());
   scf::YieldOp::create(builder, loop.getLoc(), yields);
   loop.erase();

@@ -27,8 +27,8 @@ namespace {
 class Expander {
 public:
   explicit Expander(scf::ForOp loop)
-      : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)), slots(intAttr(names::slots)),
-        inFlight(intAttr(names::inFlight)) {
+      : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)),
+        slots(intAttr(names::slots)), inFlight(intAttr(names::inFlight)) {
     SmallVector<Value> roots;
     for (StagedLoad candidate : findStagedLoads(loop)) {
       if (!candidate.store->hasAttr(names::prefetch))
@@ -49,7 +49,9 @@ public:
   }
 
 private:
-  int intAttr(StringRef name) { return static_cast<int>(loop->getAttrOfType<IntegerAttr>(name).getInt()); }
+  int intAttr(StringRef name) {
+    return static_cast<int>(loop->getAttrOfType<IntegerAttr>(name).getInt());
+  }
 
   Value constant(Type type, int64_t value) {
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
@@ -59,7 +61,8 @@ private:
   void reserveRings() {
     for (StagedLoad load : staged) {
       nv::BufferType slot = load.alloc.getType();
-      auto type = nv::BufferType::get(slot.getContext(), slots, slot.getShape(), slot.getElementType(), slot.getSwizzle());
+      auto type = nv::BufferType::get(slot.getContext(), slots, slot.getShape(),
+                                      slot.getElementType(), slot.getSwizzle());
       auto ring = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
       ring->setAttr(names::ring, builder.getUnitAttr());
       rings.push_back(ring);
@@ -68,11 +71,12 @@ private:
 
   /// `iterations` x step.
   Value steps(int iterations) {
-    return arith::MulIOp::create(builder, loc, loop.getStep(), constant(loop.getStep().getType(), iterations));
+    return arith::MulIOp::create(builder, loc, loop.getStep(),
+                                 constant(loop.getStep().getType(), iterations));
   }
 
-  /// Whether an iteration `ahead` (a distance in units of the induction variable) from `iv` exists. Written so that nothing
-  /// overflows near the end of the integer range.
+  /// Whether an iteration `ahead` (a distance in units of the induction variable) from `iv` exists.
+  /// Written so that nothing overflows near the end of the integer range.
   Value exists(Value iv, Value ahead) {
     Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
     auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
@@ -84,14 +88,16 @@ private:
     return nv::SlotOp::create(builder, loc, type, ring, at);
   }
 
-  /// Clones the address computation under `mapping` and issues the copies of one iteration as one group.
+  /// Clones the address computation under `mapping` and issues the copies of one iteration as one
+  /// group.
   void issueCopies(IRMapping &mapping, Value enable, Value slot) {
     for (Operation &op : loop.getBody()->without_terminator())
       if (slice.ops.contains(&op))
         builder.clone(op, mapping);
     for (auto [load, ring] : llvm::zip(staged, rings)) {
       Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
-      nv::CopyAsyncOp::create(builder, load.load.getLoc(), mapping.lookupOrDefault(load.load.getPtr()), slotOf(ring, slot), mask,
+      nv::CopyAsyncOp::create(builder, load.load.getLoc(),
+                              mapping.lookupOrDefault(load.load.getPtr()), slotOf(ring, slot), mask,
                               enable, cast<IntegerAttr>(load.store->getAttr(names::prefetch)));
     }
     nv::CommitOp::create(builder, loc);
@@ -130,8 +136,8 @@ private:
     SmallVector<Value> inits(loop.getInitArgs());
     inits.append(ahead);
     inits.append({index(0), index(distance % slots)});
-    pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits, nullptr,
-                                   loop.getUnsignedCmp());
+    pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
+                                   loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
     if (!pipelined.getBody()->empty())
       pipelined.getBody()->getTerminator()->erase();
     OpBuilder::InsertionGuard guard(builder);
@@ -162,7 +168,9 @@ private:
 
   /// Also one of a loop inside: what it reads may be copied out here.
   bool hasWgmma() {
-    return loop.getBody()->walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    return loop.getBody()
+        ->walk([](nv::WgmmaOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
   }
 
   /// This iteration's copies have landed, for every thread.
@@ -180,7 +188,8 @@ private:
     llvm::DenseSet<Operation *> dropped;
     bool allInRings = true;
     for (StagedLoad load : staged)
-      for (Operation *op : {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
+      for (Operation *op :
+           {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
         dropped.insert(op);
     for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
       allInRings &= dropped.contains(store);
@@ -189,7 +198,8 @@ private:
       issue();
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto dealloc = dyn_cast<nv::DeallocOp>(op);
-      if (dropped.contains(&op) || (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
+      if (dropped.contains(&op) ||
+          (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
           (allInRings && isa<nv::FenceAsyncOp>(op)))
         continue;
       if (isa<nv::WgmmaWaitOp>(op) && !std::exchange(issued, true))

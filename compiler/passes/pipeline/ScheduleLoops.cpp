@@ -3,10 +3,11 @@
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
 // How:   a staged load qualifies when its addresses can be computed ahead of time, its vectors are
-//        at least 4 bytes and nothing in the loop may change what it reads. With num_stages = s there are s slots and copies run
-//        s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next iteration
-//        keeps one product under way, if its operands outlast the iteration: its slot is free one iteration later, so there is one slot
-//        more, or, where shared memory is short, one iteration less of distance.
+//        at least 4 bytes and nothing in the loop may change what it reads. With num_stages = s
+//        there are s slots and copies run s - 1 iterations ahead. A loop with one wgmma whose sum
+//        only goes to the next iteration keeps one product under way, if its operands outlast the
+//        iteration: its slot is free one iteration later, so there is one slot more, or, where
+//        shared memory is short, one iteration less of distance.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "mlir/IR/Builders.h"
@@ -34,31 +35,37 @@ int64_t slotBytes(ArrayRef<StagedLoad> loads) {
   return bytes;
 }
 
-/// True when `buffer` is not written by the next iteration: it is in a ring, or the loop leaves it alone.
+/// True when `buffer` is not written by the next iteration: it is in a ring, or the loop leaves it
+/// alone.
 bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
   while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
     buffer = view.getBuffer();
   auto alloc = buffer.getDefiningOp<nv::AllocOp>();
-  return alloc && (loop.isDefinedOutsideOfLoop(alloc) ||
-                   llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
+  return alloc &&
+         (loop.isDefinedOutsideOfLoop(alloc) ||
+          llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
 }
 
-/// True when the loop's only product is added up from iteration to iteration and not looked at in between.
+/// True when the loop's only product is added up from iteration to iteration and not looked at in
+/// between.
 bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
   if (products.size() != 1 || products[0]->getParentOp() != loop || !products[0]->hasOneUse() ||
-      !outlastsIteration(loop, products[0].getLhs(), loads) || !outlastsIteration(loop, products[0].getRhs(), loads))
+      !outlastsIteration(loop, products[0].getLhs(), loads) ||
+      !outlastsIteration(loop, products[0].getRhs(), loads))
     return false;
   auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
   if (!wait || !wait->hasOneUse())
     return false;
   OpOperand &use = *wait->use_begin();
   return use.getOwner() == loop.getBody()->getTerminator() &&
-         products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) && products[0].getAcc().hasOneUse();
+         products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) &&
+         products[0].getAcc().hasOneUse();
 }
 
-Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages, const Target &target) {
+Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
+                        const Target &target) {
   Schedule plain{stages - 1, stages, 0};
   if (!canKeepProductInFlight(loop, loads))
     return plain;
@@ -68,9 +75,12 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
 }
 
 /// Every such load reads memory itself, when its turn comes.
-bool readsAfresh(LoadOp load) { return load.getIsVolatile() || load.getCache() == CacheModifier::Cv; }
+bool readsAfresh(LoadOp load) {
+  return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
+}
 
-/// What in `loop` may make global memory read otherwise than before: a write, or an access that may have waited for one.
+/// What in `loop` may make global memory read otherwise than before: a write, or an access that may
+/// have waited for one.
 Operation *memoryChange(scf::ForOp loop) {
   Operation *change = nullptr;
   loop.walk([&](Operation *op) {
@@ -109,7 +119,8 @@ private:
     };
     if (readsAfresh(load))
       return refuse("it is volatile");
-    if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) && !matchPattern(load.getOther(), m_AnyZeroFloat()))
+    if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
+        !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
     if (Operation *change = memoryChange(loop))
       return refuse("what it reads may change in the loop", change);
@@ -122,7 +133,8 @@ private:
     LinearLayout layout = layoutOf(tile);
     int elementBytes = storageBits(tile.getElementType()) / 8;
     int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
-    int64_t bytes = std::min<int64_t>({16, global, sharedLayoutOf(staged.alloc.getType()).vectorBytes(layout)});
+    int64_t bytes =
+        std::min<int64_t>({16, global, sharedLayoutOf(staged.alloc.getType()).vectorBytes(layout)});
     return bytes >= 4 ? static_cast<int>(bytes) : refuse("fewer than 4 bytes are contiguous");
   }
 

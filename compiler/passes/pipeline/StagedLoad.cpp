@@ -10,7 +10,8 @@ SmallVector<StagedLoad> findStagedLoads(scf::ForOp loop) {
   for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>()) {
     auto load = store.getValue().getDefiningOp<LoadOp>();
     auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
-    if (load && alloc && load->hasOneUse() && load->getBlock() == loop.getBody() && alloc->getBlock() == loop.getBody())
+    if (load && alloc && load->hasOneUse() && load->getBlock() == loop.getBody() &&
+        alloc->getBlock() == loop.getBody())
       found.push_back({load, store, alloc});
   }
   return found;

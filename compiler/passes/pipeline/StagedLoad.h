@@ -11,11 +11,12 @@
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral prefetch = "nv.prefetch"; // i32, on nv.local_store
-constexpr llvm::StringLiteral distance = "nv.distance"; // i32, on scf.for: iterations ahead
-constexpr llvm::StringLiteral slots = "nv.slots";       // i32, on scf.for: slots of each ring
+constexpr llvm::StringLiteral prefetch = "nv.prefetch";  // i32, on nv.local_store
+constexpr llvm::StringLiteral distance = "nv.distance";  // i32, on scf.for: iterations ahead
+constexpr llvm::StringLiteral slots = "nv.slots";        // i32, on scf.for: slots of each ring
 constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: products under way
-constexpr llvm::StringLiteral ring = "nv.ring";         // unit, on nv.alloc: its loop orders the accesses itself
+constexpr llvm::StringLiteral ring =
+    "nv.ring"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names
 
 struct StagedLoad {
@@ -27,11 +28,12 @@ struct StagedLoad {
 /// The staged loads of `loop`'s own body, in order.
 llvm::SmallVector<StagedLoad> findStagedLoads(mlir::scf::ForOp loop);
 
-/// What must be computed to know the addresses of later iterations: operations of the body, and the loop-carried values
-/// that they read (with what those become). Empty optional: something in it has an effect or reads memory.
+/// What must be computed to know the addresses of later iterations: operations of the body, and the
+/// loop-carried values that they read (with what those become). Empty optional: something in it has
+/// an effect or reads memory.
 struct AddressSlice {
-  llvm::SetVector<mlir::Operation *> ops;      ///< in no particular order
-  llvm::SetVector<unsigned> carried;           ///< indices of iter args
+  llvm::SetVector<mlir::Operation *> ops; ///< in no particular order
+  llvm::SetVector<unsigned> carried;      ///< indices of iter args
 };
 std::optional<AddressSlice> addressSlice(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> roots);
 
