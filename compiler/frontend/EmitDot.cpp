@@ -127,6 +127,6 @@ Value pantile::emitDot(Emitter &e, const BoundCall &call) {
     return Failed();
   bool isFp32 = lhs->type.element == DType(Scalar::F32);
   return Runtime{DotOp::create(e.b, e.loc(), acc->ir.getType(), lhs->ir, rhs->ir, acc->ir,
-                               isFp32 ? *precision : Precision::Tf32, MmaAttr()),
+                               isFp32 ? *precision : Precision::Tf32, 0, MmaAttr()),
                  type};
 }

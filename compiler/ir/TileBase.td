@@ -66,7 +66,8 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
 }
 
 def Tile_Precision : I32EnumAttr<"Precision", "how fp32 operands enter a dot", [
-    I32EnumAttrCase<"Tf32", 0, "tf32">, I32EnumAttrCase<"Ieee", 1, "ieee">, I32EnumAttrCase<"Tf32x3", 2, "tf32x3">]> {
+    I32EnumAttrCase<"Tf32", 0, "tf32">, I32EnumAttrCase<"Ieee", 1, "ieee">, I32EnumAttrCase<"Tf32x3", 2, "tf32x3">,
+    I32EnumAttrCase<"Bf16x3", 3, "bf16x3">, I32EnumAttrCase<"Bf16x6", 4, "bf16x6">]> {
   let cppNamespace = "::pantile";
 }
 def Tile_Cache : I32EnumAttr<"CacheModifier", "cache operator of a load or store", [

@@ -144,6 +144,23 @@ void LoadOp::getEffects(
     effects.emplace_back(MemoryEffects::Write::get());
 }
 
+/// A call that is not pure counts as a read and a write.
+static void addCallEffects(
+    bool pure, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (pure)
+    return;
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+void ExternCallOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  addCallEffects(getPure(), effects);
+}
+void InlineAsmOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  addCallEffects(getPure(), effects);
+}
+
 LinearLayout pantile::layoutOf(Type type) {
   return cast<LayoutAttr>(cast<RankedTensorType>(type).getEncoding()).getLinear();
 }

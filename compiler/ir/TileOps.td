@@ -108,6 +108,17 @@ def Tile_SplitOp : Tile_Op<"split", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
   let assemblyFormat = "$src attr-dict `:` type($src) `->` type($lhs)";
   let hasVerifier = 1;
 }
+def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
+  let summary = "the element at `index` along one dimension";
+  let description = [{
+    `result[.., i, ..] = src[.., index[.., i, ..], ..]`. An index outside of the dimension gives any element of it.
+    - gather_c1: `src` and `index` have one rank and equal dimensions but for `axis`; the result has the shape of `index`.
+  }];
+  let arguments = (ins Tile_Tile:$src, RankedTensorOf<[AnySignlessInteger]>:$index, I32Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src `,` $index `,` $axis attr-dict `:` type($src) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
 def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
   let summary = "the same tile held by other registers, lanes and warps";
   let arguments = (ins Tile_Tile:$src);
@@ -196,9 +207,11 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
     `result = acc + lhs x rhs`, accumulated in the element type of `acc`.
     - dot_c1: `lhs` is MxK, `rhs` is KxN, `acc` is MxN (rank 3: with an equal leading batch dimension).
     - dot_c2: `lhs` and `rhs` have one element type (fp8: both are fp8).
+    `max_imprecise`: how many products of fp8 may be summed before the sum is added to a full fp32 accumulator; 0 is any number.
   }];
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, Tile_Tile:$acc,
-      DefaultValuedAttr<Tile_Precision, "::pantile::Precision::Tf32">:$precision, OptionalAttr<Tile_MmaAttr>:$mma);
+      DefaultValuedAttr<Tile_Precision, "::pantile::Precision::Tf32">:$precision,
+      DefaultValuedAttr<I32Attr, "0">:$max_imprecise, OptionalAttr<Tile_MmaAttr>:$mma);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc (`mma` `` $mma^)? attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
   let hasVerifier = 1;
@@ -220,6 +233,47 @@ def Tile_PreciseSqrtOp : Tile_Op<"precise_sqrt", [Pure, SameOperandsAndResultTyp
   let arguments = (ins Tile_FloatLike:$src);
   let results = (outs Tile_FloatLike:$result);
   let assemblyFormat = "$src attr-dict `:` type($result)";
+}
+
+//===- calls element by element --------------------------------------------------------===//
+
+def Tile_ExternCallOp : Tile_Op<"extern_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "call a function of a bitcode library on every element";
+  let description = [{
+    `symbol` is linked from libdevice, or from the bitcode file `library`. The interpreter knows the functions of libdevice
+    by their symbols. A call that is not `pure` counts as a read and a write.
+    - extern_call_c1: operands and result have one shape (and layout).
+  }];
+  let arguments = (ins StrAttr:$symbol, Variadic<AnyType>:$args, DefaultValuedStrAttr<StrAttr, "">:$library, UnitAttr:$pure);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$symbol `(` $args `)` attr-dict `:` functional-type($args, $result)";
+  let hasVerifier = 1;
+}
+def Tile_InlineAsmOp : Tile_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "run PTX on `pack` elements at a time";
+  let description = [{
+    Operands of less than 32 bits enter packed into registers of 32 bits, `pack` of them in order, then those of the next
+    operand; results leave likewise. Text that is not `pure` counts as a read and a write.
+    - inline_asm_c1: operands and results have one shape (and layout).
+  }];
+  let arguments = (ins StrAttr:$text, StrAttr:$constraints, Variadic<AnyType>:$args,
+                       DefaultValuedAttr<I32Attr, "1">:$pack, UnitAttr:$pure);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = "$text `,` $constraints `(` $args `)` attr-dict `:` functional-type($args, $results)";
+  let hasVerifier = 1;
+}
+def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "compute every element by a region of scalars, which may branch";
+  let description = [{
+    The region takes `pack` scalars an operand (all of the first operand, then of the next) and yields `pack` scalars a result.
+    - map_c1: operands and results have one shape (and layout).
+    - map_c2: the region's arguments and yields have the element types, `pack` times each.
+  }];
+  let arguments = (ins Variadic<Tile_Tile>:$srcs, DefaultValuedAttr<I32Attr, "1">:$pack);
+  let results = (outs Variadic<Tile_Tile>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $srcs `)` $body attr-dict `:` functional-type($srcs, $results)";
+  let hasVerifier = 1;
 }
 
 //===- reductions and scans ------------------------------------------------------------===//
@@ -251,7 +305,18 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsShape, SingleBlock]> {
   let assemblyFormat = "`(` $srcs `)` `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
   let hasVerifier = 1;
 }
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
+def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
+  let summary = "how often each of 0, 1, .. bins - 1 occurs where `mask` holds";
+  let description = [{
+    Values outside of the bins are not counted.
+    - histogram_c1: `src` and result have rank 1; `mask` has the shape (and layout) of `src`.
+  }];
+  let arguments = (ins RankedTensorOf<[AnySignlessInteger]>:$src, Optional<RankedTensorOf<[I1]>>:$mask);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = "$src (`mask` $mask^ `:` type($mask))? attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", "ScanOp", "MapOp"]>]> {
   let summary = "the combined values";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
@@ -259,6 +324,11 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", 
 
 //===- debugging -----------------------------------------------------------------------===//
 
+def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
+  let summary = "promise that `condition` holds: the optimiser relies on it, the interpreter checks it";
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
 def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "stop the kernel with `message` if an element of `condition` is false";
   let arguments = (ins Tile_MaskLike:$condition, StrAttr:$message);

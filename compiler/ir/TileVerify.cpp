@@ -65,6 +65,15 @@ LogicalResult verifyCombine(Operation *op, Region &combine, ValueRange srcs, Str
   }
   return success();
 }
+
+LogicalResult verifyElementwise(Operation *op, StringRef constraint) {
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Type type : types)
+    if (!sameShapeAndLayout(type, types.front()))
+      return op->emitOpError() << constraint << ": " << type << " beside " << types.front();
+  return success();
+}
 } // namespace
 
 LogicalResult ProgramIdOp::verify() { return verifyAxis(*this, getAxis(), "program_id_c1"); }
@@ -137,6 +146,49 @@ LogicalResult JoinOp::verify() {
 }
 LogicalResult SplitOp::verify() {
   return verifyPair(*this, getLhs().getType(), getSrc().getType(), "split_c1");
+}
+
+LogicalResult GatherOp::verify() {
+  SmallVector<int64_t> src(getSrc().getType().getShape()), index(getIndex().getType().getShape());
+  bool fits = src.size() == index.size() && getAxis() < src.size();
+  for (size_t i = 0; fits && i < src.size(); ++i)
+    fits = i == getAxis() || src[i] == index[i];
+  if (!fits)
+    return emitOpError() << "gather_c1: cannot take " << getIndex().getType() << " along dimension "
+                         << getAxis() << " of " << getSrc().getType();
+  if (shapeOf(getType()) != ArrayRef<int64_t>(index) ||
+      elementTypeOf(getType()) != elementTypeOf(getSrc().getType()))
+    return emitOpError() << "gather_c1: " << getType() << " does not follow";
+  return success();
+}
+
+LogicalResult ExternCallOp::verify() { return verifyElementwise(*this, "extern_call_c1"); }
+LogicalResult InlineAsmOp::verify() { return verifyElementwise(*this, "inline_asm_c1"); }
+
+LogicalResult MapOp::verify() {
+  if (failed(verifyElementwise(*this, "map_c1")))
+    return failure();
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("map_c2: the region does not end in `tile.yield`");
+  auto follows = [&](TypeRange tiles, TypeRange scalars) {
+    if (scalars.size() != tiles.size() * getPack())
+      return false;
+    for (size_t i = 0; i < scalars.size(); ++i)
+      if (scalars[i] != elementTypeOf(tiles[i / getPack()]))
+        return false;
+    return true;
+  };
+  if (!follows(getSrcs().getTypes(), getBody().front().getArgumentTypes()) ||
+      !follows(getResults().getTypes(), yield.getValues().getTypes()))
+    return emitOpError("map_c2: the region's arguments or yields do not follow from the types");
+  return success();
+}
+
+LogicalResult HistogramOp::verify() {
+  if (getSrc().getType().getRank() != 1 || getType().getRank() != 1)
+    return emitOpError("histogram_c1: a rank is not 1");
+  return verifyCompanion(*this, getSrc().getType(), getMask(), "mask", "histogram_c1");
 }
 
 LogicalResult LoadOp::verify() {
