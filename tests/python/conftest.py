@@ -1,162 +1,32 @@
-"""Arrays for kernel tests, the same on both devices.
-
-A test that takes `device` runs on the CPU with NumPy arrays and, where torch drives a GPU, on the GPU with tensors.
-Inputs have exactly the size that is asked for. Outputs start as NaN (integers: as a pattern) and stand between
-canaries that are checked when the result is fetched.
-"""
+"""The fixtures of kernel tests, on the arrays of `device_arrays.py`; `tests/kernels` takes them from here."""
 
 import sys
 from pathlib import Path
 
-import ml_dtypes
-import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-DTYPES = {
-    "fp16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "fp32": np.float32,
-    "fp64": np.float64,
-    "fp8e4nv": ml_dtypes.float8_e4m3fn,
-    "fp8e5": ml_dtypes.float8_e5m2,
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "u8": np.uint8,
-    "u16": np.uint16,
-    "u32": np.uint32,
-    "u64": np.uint64,
-}
-_CANARIES = 64  # elements on each side of an output
-_BYTE = 0xA5
-
-
-def _torch_with_gpu():
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch if torch.cuda.is_available() else None
-
-
-def _filler(count, dtype):
-    """`count` elements that no kernel should leave: NaN, or a pattern of bytes."""
-    dtype = np.dtype(dtype)
-    if dtype.kind in "biu":
-        return np.frombuffer(
-            bytes([1 if dtype.kind == "b" else _BYTE]) * (count * dtype.itemsize), dtype
-        ).copy()
-    return np.full(count, float("nan"), np.float32).astype(dtype)
-
-
-class Output:
-    """An array for a kernel to write."""
-
-    def __init__(self, device, shape, dtype):
-        self.device, self.shape, self.dtype = device, shape, np.dtype(DTYPES[dtype])
-        self.size = int(np.prod(shape))
-        guard = np.frombuffer(bytes([_BYTE]) * (_CANARIES * self.dtype.itemsize), np.uint8)
-        middle = _filler(self.size, self.dtype).view(np.uint8)
-        self.before = np.concatenate([guard, middle, guard])
-        self.buffer = device.to(self.before.view(self.dtype))
-        self.array = self.buffer[_CANARIES : _CANARIES + self.size].reshape(shape)
-
-    def numpy(self):
-        """The result; fails if a canary changed."""
-        after = self.device.numpy(self.buffer)
-        edge = _CANARIES * self.dtype.itemsize
-        raw = np.ascontiguousarray(after).view(np.uint8)
-        assert (raw[:edge] == self.before[:edge]).all(), "written before the output"
-        assert (raw[-edge:] == self.before[-edge:]).all(), "written behind the output"
-        return after[_CANARIES : _CANARIES + self.size].reshape(self.shape)
-
-
-class Device:
-    """Where a test runs: "cpu" or "cuda"."""
-
-    def __init__(self, name):
-        self.name = name
-        self.torch = _torch_with_gpu() if name == "cuda" else None
-
-    @property
-    def on_gpu(self):
-        return self.name == "cuda"
-
-    def to(self, array):
-        """A NumPy array as this device's kind of array."""
-        if not self.on_gpu:
-            return array
-        dtype = getattr(self.torch, np.dtype(array.dtype).name)
-        plain = np.ascontiguousarray(array)
-        bits = plain.view(
-            {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}[plain.dtype.itemsize]
-        )
-        return self.torch.from_numpy(bits.copy()).cuda().view(dtype)
-
-    def numpy(self, array):
-        if not self.on_gpu:
-            return array
-        width = array.element_size()
-        bits = array.contiguous().view(
-            getattr(self.torch, {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}[width])
-        )
-        name = str(array.dtype).removeprefix("torch.")
-        dtype = (
-            getattr(ml_dtypes, name) if name.startswith(("bfloat", "float8")) else np.dtype(name)
-        )
-        return bits.cpu().numpy().view(dtype)
-
-    def output(self, shape, dtype):
-        return Output(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype)
-
-    def strides(self, array):
-        """Strides in elements."""
-        return (
-            array.stride()
-            if self.on_gpu
-            else [stride // array.itemsize for stride in array.strides]
-        )
-
-
-def random(shape, dtype="fp32", seed=0, low=None, high=None):
-    """Normal floats, or integers over [low, high) (by default small ones)."""
-    generator = np.random.default_rng(seed)
-    kind = np.dtype(DTYPES[dtype])
-    if kind.kind == "b":
-        return generator.integers(0, 2, shape).astype(bool)
-    if kind.kind in "iu":
-        low = (0 if kind.kind == "u" else -100) if low is None else low
-        return generator.integers(low, 100 if high is None else high, shape).astype(kind)
-    return generator.standard_normal(shape).astype(kind)
-
-
-def check_product(result, a, b, activation=None):
-    """Compare a product with float64: 1e-3 |R| for the rounding of the result, 1e-4 sqrt(K) for that of the sums."""
-    reference = a.astype(np.float64) @ b.astype(np.float64)
-    if activation is not None:
-        reference = activation(reference)
-    allowed = 1e-3 * np.abs(reference) + 1e-4 * np.sqrt(a.shape[-1])
-    if np.dtype(result.dtype).name == "bfloat16":
-        allowed = allowed + 2.0**-8 * np.abs(reference)
-    error = np.abs(result.astype(np.float64) - reference)
-    worst = np.unravel_index(np.argmax(np.nan_to_num(error - allowed, nan=np.inf)), error.shape)
-    assert (error <= allowed).all(), f"at {worst}: {result[worst]} instead of {reference[worst]}"
+from device_arrays import (  # noqa: E402, F401
+    DTYPES,
+    Device,
+    Output,
+    check_product,
+    random,
+    torch_with_gpu,
+)
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request):
-    if request.param == "cuda" and _torch_with_gpu() is None:
+    if request.param == "cuda" and torch_with_gpu() is None:
         pytest.skip("needs a GPU")
     return Device(request.param)
 
 
 @pytest.fixture
 def gpu():
-    if _torch_with_gpu() is None:
+    if torch_with_gpu() is None:
         pytest.skip("needs a GPU")
     return Device("cuda")
 

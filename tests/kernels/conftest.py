@@ -1,0 +1,84 @@
+"""Fixtures of the corpus: those of `tests/python`, and every kernel compiled for GPUs as well.
+
+`pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for these targets too, down
+to machine code, and ends with a table of registers and spills; a kernel that does not compile fails its test.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_SHARED = Path(__file__).parent.parent / "python"
+sys.path.insert(0, str(_SHARED))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from device_arrays import (  # noqa: E402, F401
+    DTYPES,
+    Device,
+    Output,
+    check_product,
+    random,
+    torch_with_gpu,
+)
+
+_spec = importlib.util.spec_from_file_location("shared_fixtures", _SHARED / "conftest.py")
+_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_fixtures)
+device, gpu = _fixtures.device, _fixtures.gpu
+
+_compiled = {}  # (kernel, target, warps, specialization) -> registers, spills, shared memory
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--compile-for", default="", metavar="TARGETS", help="compile kernels for these GPUs too"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gpu: needs a GPU and torch")
+
+
+def _compile_for(function, call, target):
+    from pantile.compiler.compiler import build
+    from pantile.compiler.options import make_options
+    from pantile.runtime.snapshot import Snapshot
+
+    options = make_options(target, call.options, function.debug)
+    snapshot = Snapshot(function)
+    specialization = call.specialization(snapshot.constant)
+    kernel = build(snapshot.program(), specialization, options, function)
+    assert kernel.asm["cubin"], f"no machine code of `{function.__name__}` for {target}"
+    found = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
+    _compiled[function.__name__, target, kernel.metadata.num_warps, kernel.hash] = found
+
+
+@pytest.fixture(autouse=True)
+def compiled_for_gpus(request, monkeypatch):
+    """Has each kernel that is compiled for the CPU compiled for the targets of `--compile-for`."""
+    targets = [name for name in request.config.getoption("--compile-for", "").split(",") if name]
+    if not targets:
+        return
+    from pantile.runtime.jit import JITFunction
+
+    compile_here = JITFunction._compile
+
+    def compile_everywhere(function, call, *args, **kwargs):
+        for target in targets:
+            _compile_for(function, call, target)
+        return compile_here(function, call, *args, **kwargs)
+
+    monkeypatch.setattr(JITFunction, "_compile", compile_everywhere)
+
+
+def pytest_terminal_summary(terminalreporter):
+    if _compiled:
+        terminalreporter.write_line(
+            f"{'kernel':40} {'target':8} warps registers spills shared memory"
+        )
+    for (name, target, warps, _), (registers, spills, shared) in sorted(_compiled.items()):
+        terminalreporter.write_line(
+            f"{name:40} {target:8} {warps:5} {registers:9} {spills:6} {shared:13}"
+        )
