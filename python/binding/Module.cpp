@@ -6,6 +6,7 @@
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "Values.h"
+#include "pantile/Language.h"
 #include "pantile/Runtime.h"
 #include <pybind11/stl.h>
 
@@ -117,6 +118,14 @@ void bindDevices(py::module_ &module) {
   module.def("take_warnings", &takeWarnings);
 }
 
+/// Rows (space, name, signature, summary, isMethod) of the language's functions.
+py::list describeLanguage() {
+  py::list rows;
+  for (const LanguageFunction &row : languageFunctions())
+    rows.append(py::make_tuple(row.space, row.name, row.signature, row.summary, row.isMethod));
+  return rows;
+}
+
 } // namespace
 } // namespace pantile::python
 
@@ -128,4 +137,5 @@ PYBIND11_MODULE(_pantile, module) {
   bindKernel(module);
   bindDispatcher(module);
   bindDevices(module);
+  module.def("language_functions", &describeLanguage);
 }

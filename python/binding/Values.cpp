@@ -4,6 +4,7 @@
 //      are turned into the bound reference types before they come here.
 //===-----------------------------------------------------------------------------------===//
 #include "Values.h"
+#include "HostCalls.h"
 #include <bit>
 #include <pybind11/stl.h>
 
@@ -124,6 +125,8 @@ static FunctionSource toFunctionSource(const py::dict &description) {
   source.noinline_ = description["noinline"].cast<bool>();
   for (auto [name, value] : description["globals"].cast<py::dict>())
     source.globals.emplace(name.cast<std::string>(), toConstValue(value));
+  if (description.contains("host"))
+    source.host = toHostCall(description["host"], source.name);
   return source;
 }
 

@@ -1,0 +1,77 @@
+//===- EmitHost.cpp - calls that leave the kernel for the host while compiling ----------===//
+// Needs: a function of the program with a HostCall; evaluated arguments.
+// Gives: what the host function returned, as a compile-time value.
+// How:   arguments and result travel as values of the program's snapshot, so that the front
+//        end knows nothing of the language that the function is written in.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/Emitter.h"
+
+using namespace pantile;
+
+namespace {
+std::optional<ConstValue> toSnapshot(const Value &value);
+
+std::optional<ConstValue> tupleToSnapshot(const TupleValue &tuple) {
+  auto result = std::make_shared<ConstTuple>();
+  for (const Value &element : tuple.elements) {
+    std::optional<ConstValue> converted = toSnapshot(element);
+    if (!converted)
+      return std::nullopt;
+    result->elements.push_back(std::move(*converted));
+  }
+  result->fields = tuple.fields;
+  return std::shared_ptr<const ConstTuple>(std::move(result));
+}
+
+/// The snapshot's form of a compile-time value; none of what only a kernel has.
+std::optional<ConstValue> toSnapshot(const Value &value) {
+  if (value.isNone())
+    return ConstValue(std::monostate{});
+  if (auto *flag = value.dynAs<bool>())
+    return ConstValue(*flag);
+  if (auto *integer = value.dynAs<BigInt>()) {
+    const auto narrow = static_cast<int64_t>(*integer);
+    return BigInt(narrow) == *integer ? std::optional<ConstValue>(narrow) : std::nullopt;
+  }
+  if (auto *real = value.dynAs<double>())
+    return ConstValue(*real);
+  if (auto *text = value.dynAs<std::string>())
+    return ConstValue(*text);
+  if (auto *dtype = value.dynAs<DType>())
+    return ConstValue(DTypeName{dtype->name()});
+  if (value.isTuple())
+    return tupleToSnapshot(*value.as<TupleRef>());
+  if (auto *function = value.dynAs<FunctionValue>())
+    return function->inLibrary ? std::nullopt
+                               : std::optional<ConstValue>(FunctionRef{function->index});
+  if (auto *builtin = value.dynAs<BuiltinValue>())
+    return ConstValue(BuiltinRef{builtin->row->name});
+  if (auto *module = value.dynAs<ModuleValue>())
+    return ConstValue(BuiltinRef{module->prefix});
+  if (auto *type = value.dynAs<ClassValue>())
+    return ConstValue(BuiltinRef{type->name});
+  return std::nullopt;
+}
+} // namespace
+
+Value Emitter::callHost(const FunctionValue &function, llvm::ArrayRef<CallArg> args,
+                        SourceSpan span) {
+  const FunctionSource &source = program.functions[function.index];
+  std::vector<ConstValue> values;
+  std::vector<std::string> names;
+  for (const CallArg &arg : args) {
+    std::optional<Value> known = knownValue(arg.value);
+    std::optional<ConstValue> value = known ? toSnapshot(*known) : std::nullopt;
+    if (!value)
+      return error(arg.span, "`" + source.name +
+                                 "` runs while compiling and takes compile-time values, got " +
+                                 kindText(arg.value));
+    values.push_back(std::move(*value));
+    if (!arg.keyword.empty())
+      names.push_back(arg.keyword.str());
+  }
+  Result<ConstValue> result = source.host(values, names);
+  if (!result)
+    return error(span, result.error().message, result.error().kind);
+  return resolveSnapshot(fromSnapshot(*result), span);
+}
