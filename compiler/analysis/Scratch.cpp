@@ -1,5 +1,6 @@
 //===- Scratch.cpp - shared memory that an operation needs for itself -----------------------===//
 #include "analysis/Scratch.h"
+#include "analysis/F2.h"
 #include "ir/Tile.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -46,6 +47,23 @@ int64_t scanBytes(ScanOp op) {
   }
   return bytes;
 }
+
+int64_t gatherBytes(GatherOp op) {
+  if (gatherStaysInWarp(op))
+    return 0;
+  const int64_t bits = storageBits(elementTypeOf(op.getType()));
+  return aligned(elements(layoutOf(op.getSrc().getType())) * bits / 8);
+}
+
+int64_t exchangeBytes(ExchangeOp op) {
+  const LinearLayout layout = layoutOf(op.getType());
+  if (exchangeMoves(layout, op.getAxis(), op.getDistance()).warp == 0)
+    return 0;
+  const int64_t slots = int64_t(layout.numRegs()) * layout.numLanes() * layout.numWarps();
+  return aligned(slots * storageBits(elementTypeOf(op.getType())) / 8);
+}
+
+int64_t histogramBytes(HistogramOp op) { return aligned(elements(layoutOf(op.getType())) * 4); }
 
 /// The old values of an atomic reach replicas of the threads that did it through memory.
 int64_t atomicBytes(Value result) {
@@ -96,11 +114,45 @@ int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &ax
   return aligned(int64_t(groups) * layout.numLanes() * layout.numWarps() * bits / 8);
 }
 
+ExchangeMoves pantile::exchangeMoves(const LinearLayout &layout, int axis, int64_t distance) {
+  auto flat = [&](const LinearLayout::Coord &coord) {
+    uint64_t number = 0;
+    for (auto [extent, at] : llvm::zip(layout.shape(), coord))
+      number = number * extent + at;
+    return number;
+  };
+  F2Span span;
+  for (const LinearLayout::Bases *bases : {&layout.reg(), &layout.lane(), &layout.warp()})
+    for (const LinearLayout::Coord &basis : *bases)
+      span.insert(flat(basis));
+  LinearLayout::Coord step(layout.rank(), 0);
+  step[axis] = static_cast<int32_t>(distance);
+  const auto found = span.express(flat(step));
+  assert(found && "every element of a tile is held by some thread");
+  const int regs = layout.reg().size(), lanes = layout.lane().size();
+  return {static_cast<int>(*found & (layout.numRegs() - 1)),
+          static_cast<int>(*found >> regs & (layout.numLanes() - 1)),
+          static_cast<int>(*found >> (regs + lanes))};
+}
+
+bool pantile::gatherStaysInWarp(GatherOp op) {
+  constexpr int mostCandidates = 8;
+  const LinearLayout src = layoutOf(op.getSrc().getType());
+  if (src != layoutOf(op.getIndex().getType()))
+    return false;
+  const AxisBits axis = AxisBits::of(src, op.getAxis());
+  return axis.mask(AxisBits::Warp) == 0 &&
+         1 << std::popcount(unsigned(axis.mask(AxisBits::Reg))) <= mostCandidates;
+}
+
 int64_t pantile::scratchBytes(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([](ConvertLayoutOp op) { return convertBytes(op); })
       .Case([](ReduceOp op) { return reduceBytes(op); })
       .Case([](ScanOp op) { return scanBytes(op); })
+      .Case([](GatherOp op) { return gatherBytes(op); })
+      .Case([](ExchangeOp op) { return exchangeBytes(op); })
+      .Case([](HistogramOp op) { return histogramBytes(op); })
       .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
       .Default(int64_t(0));
 }

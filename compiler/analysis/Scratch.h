@@ -16,6 +16,8 @@ class Operation;
 
 namespace pantile {
 
+class GatherOp;
+
 /// How a layout conversion moves data: inside a thread, inside a warp, or through shared memory.
 enum class ConversionKind { Registers, Shuffles, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
@@ -28,6 +30,16 @@ int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
 /// `first`.
 int64_t scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first,
                          unsigned bits);
+
+/// How far the bits of register, lane and warp lie from those that hold the element `distance`
+/// (in the bits of the index) away along `axis`; the same in every thread.
+struct ExchangeMoves {
+  int reg, lane, warp;
+};
+ExchangeMoves exchangeMoves(const LinearLayout &layout, int axis, int64_t distance);
+/// Whether a gather can shuffle: index and source lie alike, and its dimension inside warps and few
+/// registers.
+bool gatherStaysInWarp(GatherOp op);
 
 /// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
 /// 128.

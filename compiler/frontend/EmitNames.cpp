@@ -1,8 +1,8 @@
 //===- EmitNames.cpp - what names and attributes mean -----------------------------------===//
 // Gives: look-up of a name (local variable, global of the snapshot, Python's own), of a name
 //        of the language, and of attributes of values and types.
-// How:   all spellings of a language name come down to `tl.NAME`: the math, core and
-//        libdevice modules hold the same operations.
+// How:   all spellings of a language name come down to `tl.NAME`: the math and core modules hold
+//        the same operations. libdevice's modules have operations of their own.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/Stdlib.h"
@@ -57,6 +57,7 @@ std::optional<Value> hostConstant(StringRef name) {
 bool isClassName(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"constexpr", "tensor", "dtype", "tuple", "const", "slice"}, true)
+      .Cases({"tensor_descriptor", "tensor_descriptor_base", "tensor_descriptor_type"}, true)
       .Default(false);
 }
 
@@ -64,6 +65,16 @@ std::optional<DType> dtypeOfLanguage(StringRef name) {
   bool looksRight = name.starts_with("int") || name.starts_with("uint") ||
                     name.starts_with("float") || name == "bfloat16" || name == "void";
   return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
+}
+
+/// libdevice's own functions come first in its modules; `tl.math` once held them all.
+const BuiltinRow *operationNamed(StringRef name, StringRef leaf) {
+  const bool inLibdevice = name.contains("libdevice");
+  const bool inMath = name.starts_with("tl.math.");
+  const BuiltinRow *own = findBuiltin("tl", leaf);
+  const BuiltinRow *other = inLibdevice || inMath ? findBuiltin("libdevice", leaf) : nullptr;
+  const bool preferOther = inLibdevice || leaf == "max" || leaf == "min";
+  return other && (preferOther || !own) ? other : own;
 }
 } // namespace
 
@@ -86,6 +97,9 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
     if (host != "math." && leaf == "cdiv")
       return BuiltinValue{findBuiltin("tl", leaf)};
   }
+  if (StringRef cuda = name; cuda.consume_front("tl.extra.cuda."))
+    if (const BuiltinRow *row = findBuiltin("cuda", cuda))
+      return BuiltinValue{row};
   std::optional<StringRef> leaf = languageLeaf(name);
   if (leaf) {
     if (leaf->consume_front("PropagateNan"))
@@ -94,9 +108,7 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
       return *dtype;
     if (isClassName(*leaf))
       return ClassValue{leaf->str()};
-    const BuiltinRow *row = findBuiltin("tl", *leaf);
-    if (!row && name.contains("libdevice"))
-      row = findBuiltin("libdevice", *leaf);
+    const BuiltinRow *row = operationNamed(name, *leaf);
     if (row)
       return BuiltinValue{row};
   }
@@ -113,12 +125,12 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
 Value Emitter::resolveSnapshot(const Value &value, SourceSpan span) {
   if (auto *module = value.dynAs<ModuleValue>())
     return languageName(module->prefix, span);
-  if (!value.isTuple())
+  if (!value.isStruct())
     return value;
   std::vector<Value> elements;
   for (const Value &element : value.elements())
     elements.push_back(resolveSnapshot(element, span));
-  return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+  return value.withElements(std::move(elements));
 }
 
 namespace {
@@ -149,9 +161,12 @@ Value Emitter::lookUp(StringRef name, SourceSpan span) {
     return defect ? error(span, (*defect)->message, ErrorKind::Type, (*defect)->notes)
                   : local->second.value;
   }
+  if (frame->captured)
+    if (auto seen = frame->captured->find(name); seen != frame->captured->end())
+      return seen->second.value;
   const auto &globals = frame->function->source->globals;
   if (auto found = globals.find(name.str()); found != globals.end()) {
-    Value value = resolveSnapshot(fromSnapshot(found->second), span);
+    Value value = resolveSnapshot(fromProgram(found->second), span);
     if (auto *opaque = value.dynAs<OpaqueValue>())
       return error(span, "`" + name.str() + "` is " + opaque->description +
                              ", which a kernel cannot use");
@@ -213,8 +228,16 @@ Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
 }
 
 namespace {
-/// `x.type` of a tile: its shape, and else what its element type has.
-std::optional<Value> tileTypeAttribute(const Type &type, StringRef name) {
+/// `x.type` of a tile: its shape, and else what its element type has; of a block pointer: what it
+/// points to.
+std::optional<Value> tileTypeAttribute(const TypeValue &value, StringRef name) {
+  const Type &type = value.type;
+  if (name == "is_block" || name == "is_ptr")
+    return Value(MethodValue{std::make_shared<Value>(value), name.str()});
+  if (value.isPointer)
+    return name == "scalar"       ? std::optional<Value>(value)
+           : name == "element_ty" ? std::optional<Value>(TypeValue{type})
+                                  : std::nullopt;
   if (name == "element_ty" || name == "scalar")
     return Value(type.element);
   if (name == "numel")
@@ -225,17 +248,11 @@ std::optional<Value> tileTypeAttribute(const Type &type, StringRef name) {
       sizes.push_back(BigInt(size));
     return Value::tuple(std::move(sizes));
   }
-  if (name == "is_block" || name == "is_ptr")
-    return Value(MethodValue{std::make_shared<Value>(TypeValue{type}), name.str()});
+  if (name == "block_shape" || name == "get_block_shapes")
+    return tileTypeAttribute(value, "shape");
   return std::nullopt;
 }
 
-std::optional<Value> fieldOf(const TupleValue &tuple, StringRef name) {
-  for (size_t i = 0; i < tuple.fields.size(); ++i)
-    if (tuple.fields[i] == name)
-      return tuple.elements[i];
-  return std::nullopt;
-}
 } // namespace
 
 Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bool quiet) {
@@ -248,11 +265,13 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
     result = runtimeAttribute(*tile, name);
   } else if (auto *dtype = value.dynAs<DType>()) {
     result = dtypeAttribute(*dtype, name);
+  } else if (value.isStruct()) {
+    return structAttribute(value, name, span, quiet);
+  } else if (auto *cls = value.dynAs<ClassValue>(); cls && cls->source) {
+    result = memberOf(*cls->source, name, span);
   } else if (auto *type = value.dynAs<TypeValue>()) {
-    auto found = tileTypeAttribute(type->type, name);
+    auto found = tileTypeAttribute(*type, name);
     result = found ? *found : dtypeAttribute(type->type.element, name);
-  } else if (value.isTuple()) {
-    result = fieldOf(*value.as<TupleRef>(), name).value_or(Failed());
   } else if (value.isNumber()) {
     if (name == "value")
       return value;

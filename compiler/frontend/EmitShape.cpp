@@ -82,6 +82,26 @@ Value pantile::emitExpandDims(Emitter &e, const BoundCall &call) {
   return result;
 }
 
+Value pantile::emitSqueeze(Emitter &e, const BoundCall &call) {
+  auto value = e.needTile(call["x"], call.at("x"), "`x`");
+  auto dim = value ? e.needAxis(call["dim"], call.at("dim"), value->type.rank()) : std::nullopt;
+  if (!dim)
+    return Failed();
+  Shape shape = value->type.shape;
+  if (shape[*dim] != 1)
+    return e.error(call.at("dim"), "`squeeze` removes a dimension of size 1, got dimension " +
+                                       std::to_string(*dim) + " of `" + value->type.name() + "`");
+  shape.erase(shape.begin() + *dim);
+  return reshape(e, *value, shape);
+}
+
+Value pantile::emitUnsqueeze(Emitter &e, const BoundCall &call) {
+  auto value = e.runtime(call["x"], call.at("x"));
+  auto dim =
+      value ? e.needAxis(call["dim"], call.at("dim"), value->type.rank() + 1) : std::nullopt;
+  return dim ? e.expandDims(*value, *dim) : Value(Failed());
+}
+
 Value pantile::emitReshape(Emitter &e, const BoundCall &call) {
   auto value = e.runtime(call["input"], call.at("input"));
   auto canReorder = e.needBool(call["can_reorder"], call.at("can_reorder"), "`can_reorder`");

@@ -185,6 +185,8 @@ LogicalResult Translator::visit(Operation *op) {
                               : unsupported(op, "within a combiner");
   if (auto done = visitShape(op))
     return *done;
+  if (auto done = visitSelection(op))
+    return *done;
   if (auto done = visitMemory(op))
     return *done;
   if (auto done = visitControl(op))

@@ -81,6 +81,19 @@ private:
   void emitStrided(Reg dst, Reg src, Elem elem, StridedCopy copy);
   Reg emitPermute(Reg src, Elem elem, uint32_t table, uint32_t count);
 
+  // TranslateGather.cpp.
+  std::optional<LogicalResult> visitSelection(mlir::Operation *op);
+  LogicalResult visitGather(GatherOp op);
+  LogicalResult visitExchange(ExchangeOp op);
+  LogicalResult visitHistogram(HistogramOp op);
+  LogicalResult visitSpecial(SpecialOp op);
+
+  // TranslateMap.cpp.
+  LogicalResult visitMap(MapOp op);
+  LogicalResult mapWhole(MapOp op);
+  LogicalResult mapElements(MapOp op);
+  Reg scalarConstant(uint32_t value);
+
   // TranslateMemory.cpp.
   std::optional<LogicalResult> visitMemory(mlir::Operation *op);
   LogicalResult visitLoad(LoadOp op);

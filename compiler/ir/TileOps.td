@@ -119,6 +119,18 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let assemblyFormat = "$src `,` $index `,` $axis attr-dict `:` type($src) `,` type($index) `->` type($result)";
   let hasVerifier = 1;
 }
+def Tile_ExchangeOp : Tile_Op<"exchange", [Pure, SameOperandsAndResultType]> {
+  let summary = "the element whose index along `axis` differs in the bits of `distance`";
+  let description = [{
+    `result[.., i, ..] = src[.., i xor distance, ..]`: what sorting compares with; the last index as distance turns the
+    dimension round.
+    - exchange_c1: `axis` is a dimension of `src`, and `distance` lies between 0 and its size, exclusive.
+  }];
+  let arguments = (ins Tile_Tile:$src, I32Attr:$axis, I32Attr:$distance);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src `,` $axis `,` $distance attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
 def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
   let summary = "the same tile held by other registers, lanes and warps";
   let arguments = (ins Tile_Tile:$src);
@@ -324,6 +336,18 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", 
 
 //===- debugging -----------------------------------------------------------------------===//
 
+def Tile_SpecialOp : Tile_Op<"special", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "read a counter of the machine, or signal it";
+  let description = [{
+    `globaltimer` (nanoseconds, i64) and `smid` (i32) have a result; `gdc_wait` and `gdc_launch_dependents` (programmatic
+    dependent launch) have none.
+    - special_c1: `name` is one of these, and the result is as said.
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Optional<AnySignlessInteger>:$result);
+  let assemblyFormat = "$name attr-dict (`:` type($result)^)?";
+  let hasVerifier = 1;
+}
 def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
   let summary = "promise that `condition` holds: the optimiser relies on it, the interpreter checks it";
   let arguments = (ins I1:$condition);

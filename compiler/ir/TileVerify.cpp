@@ -162,6 +162,23 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+LogicalResult ExchangeOp::verify() {
+  ArrayRef<int64_t> shape = getSrc().getType().getShape();
+  if (getAxis() >= shape.size() || getDistance() == 0 || getDistance() >= shape[getAxis()])
+    return emitOpError() << "exchange_c1: no distance " << getDistance() << " along dimension "
+                         << getAxis() << " of " << getSrc().getType();
+  return success();
+}
+
+LogicalResult SpecialOp::verify() {
+  unsigned bits = getResult() ? getResult().getType().getIntOrFloatBitWidth() : 0;
+  bool fits = (getName() == "globaltimer" && bits == 64) || (getName() == "smid" && bits == 32) ||
+              ((getName() == "gdc_wait" || getName() == "gdc_launch_dependents") && bits == 0);
+  if (!fits)
+    return emitOpError() << "special_c1: no `" << getName() << "` with this result";
+  return success();
+}
+
 LogicalResult ExternCallOp::verify() { return verifyElementwise(*this, "extern_call_c1"); }
 LogicalResult InlineAsmOp::verify() { return verifyElementwise(*this, "inline_asm_c1"); }
 

@@ -14,7 +14,8 @@ const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
     for (auto add : {addElementwise, addCasts, addMath, addShape, addMemory, addAtomics, addControl,
-                     addConvert, addReduce, addScan, addDot, addShared, addWgmma, addDebug})
+                     addConvert, addReduce, addScan, addGather, addMap, addDot, addShared, addWgmma,
+                     addDebug})
       add(h);
     return h;
   }();

@@ -179,5 +179,7 @@ void addDot(Handlers &);
 void addShared(Handlers &);
 void addWgmma(Handlers &);
 void addDebug(Handlers &);
+void addGather(Handlers &);
+void addMap(Handlers &);
 
 } // namespace pantile::lower

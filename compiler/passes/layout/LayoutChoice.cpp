@@ -48,7 +48,8 @@ Extents warpsOf(MmaAttr mma, size_t rank) {
   return warps;
 }
 
-/// Threads hold 4x4 elements, 8 lanes share a row of the tile.
+/// Threads hold 4 neighbours of a row, 8 lanes share a row of the tile, and further rows are a
+/// warp's height apart, so that the lanes of a warp read neighbouring rows of the left operand.
 LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
   Extents size(rank, 1), lanes(rank, 1);
@@ -60,14 +61,7 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
   size[n] = share(n, 4);
   lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, 8);
   lanes[m] = 32 / lanes[n];
-  size[m] = std::clamp<int64_t>(shape[m] / (warps[m] * lanes[m]), 1, 4);
   return LinearLayout::blocked(shape, size, lanes, warps, order);
-}
-
-/// Each thread holds the whole rows (columns) of the operand that its part of the result needs.
-LinearLayout fmaOperand(const LinearLayout &result, ArrayRef<int64_t> shape, unsigned index) {
-  const int rank = result.rank();
-  return result.collapseDim(index == 0 ? rank - 1 : rank - 2).broadcastTo(shape);
 }
 } // namespace
 
@@ -181,14 +175,12 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   const int bits = storageBits(type.getElementType());
   switch (mma.getKind()) {
   case MmaKind::Wgmma:
+  case MmaKind::Fma:
     return nullptr;
   case MmaKind::MmaSync:
     return LayoutAttr::get(context, index == 0
                                         ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
                                         : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
-  case MmaKind::Fma:
-    return LayoutAttr::get(
-        context, fmaOperand(fmaResult(shapeOf(dot.getType()), warps), type.getShape(), index));
   }
   llvm_unreachable("all kinds are handled");
 }

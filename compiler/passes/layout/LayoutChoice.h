@@ -30,7 +30,7 @@ public:
   bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
 
   LayoutAttr dotResult(DotOp dot) const;
-  /// Operand 0 or 1 of a dot on fma or mma.sync; null for wgmma, which reads shared memory.
+  /// Operand 0 or 1 of a dot on mma.sync; null for wgmma and fma, which read shared memory.
   LayoutAttr dotOperand(DotOp dot, unsigned index) const;
 
 private:

@@ -63,6 +63,8 @@ private:
   void anchorReduction(mlir::Operation *op);
   void anchorShapeChange(mlir::Operation *op);
   void anchorPairs(mlir::Operation *op);
+  void anchorGather(mlir::Operation *op);
+  void anchorTogether(mlir::Operation *op);
   void anchorOther(mlir::Operation *op);
 
   // Backward.

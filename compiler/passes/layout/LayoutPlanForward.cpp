@@ -4,6 +4,7 @@
 // How:   walks in program order until nothing changes. A carried value takes the stronger of its
 //        initial and its yielded layout and never a weaker one later, so the walk ends.
 //===--------------------------------------------------------------------------===//
+#include "analysis/AxisBits.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/layout/LayoutPlan.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -19,6 +20,19 @@ bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
          isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp>(
              op);
+}
+
+/// `layout` if neighbouring registers hold runs of `length` elements, else one in which they do.
+LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
+  const LinearLayout linear = layout.getLinear();
+  if (linear.contiguousRegs(linear.rank() - 1) >= length)
+    return layout;
+  int64_t count = 1;
+  for (int64_t extent : linear.shape())
+    count *= extent;
+  const LinearLayout flat =
+      LinearLayout::blocked({count}, {length}, {linear.numLanes()}, {linear.numWarps()}, {0});
+  return LayoutAttr::get(layout.getContext(), flat.reshape(linear.shape()));
 }
 
 bool isAlwaysFree(Operation *op) {
@@ -80,6 +94,8 @@ void LayoutPlan::anchorOp(Operation *op) {
       .Case<ReduceOp, ScanOp>([&](auto) { anchorReduction(op); })
       .Case<TransOp, ReshapeOp>([&](auto) { anchorShapeChange(op); })
       .Case<JoinOp, SplitOp>([&](auto) { anchorPairs(op); })
+      .Case([&](GatherOp) { anchorGather(op); })
+      .Case<ExchangeOp, MapOp, InlineAsmOp, HistogramOp>([&](auto) { anchorTogether(op); })
       .Default([&](Operation *) { anchorOther(op); });
 }
 
@@ -195,6 +211,40 @@ void LayoutPlan::anchorPairs(Operation *op) {
   workLayout[op] = make(half.layout.getLinear().appendPairDim());
   for (Value result : op->getResults())
     anchor(result, half);
+}
+
+/// Where `src` has the shape of `index`, both come in the layout of the result, best one in which
+/// the dimension stays inside a warp.
+void LayoutPlan::anchorGather(Operation *op) {
+  auto gather = cast<GatherOp>(op);
+  const Anchor index = anchorOf(gather.getIndex()), src = anchorOf(gather.getSrc());
+  const bool sameShape =
+      gather.getSrc().getType().getShape() == gather.getIndex().getType().getShape();
+  auto isInWarp = [&](const Anchor &anchor) {
+    return anchor.layout && AxisBits::of(anchor.layout.getLinear(), gather.getAxis())
+                                    .mask(AxisBits::Warp) == 0;
+  };
+  Anchor own = index;
+  if (sameShape && (!own.layout || (!isInWarp(own) && isInWarp(src))))
+    own = src;
+  anchor(gather.getResult(), orFallback(own, gather.getType()));
+}
+
+/// All tiles of one shape in one layout; the counts of a histogram have their own.
+void LayoutPlan::anchorTogether(Operation *op) {
+  Type whole;
+  for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))
+    if (!whole && isTile(value))
+      whole = value.getType();
+  if (!whole)
+    return;
+  Anchor work = orFallback(strongest(op->getOperands()), whole);
+  if (auto map = dyn_cast<MapOp>(op); map && map.getPack() > 1)
+    work.layout = inRuns(work.layout, map.getPack());
+  workLayout[op] = work.layout;
+  for (Value result : op->getResults())
+    if (isTile(result))
+      anchor(result, isa<HistogramOp>(op) ? orFallback({}, result.getType()) : work);
 }
 
 void LayoutPlan::anchorOther(Operation *op) {

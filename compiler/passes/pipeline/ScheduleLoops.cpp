@@ -52,6 +52,8 @@ bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
   if (products.size() != 1 || products[0]->getParentOp() != loop || !products[0]->hasOneUse() ||
+      products[0]->hasAttr(names::maxImprecise) ||
+      products[0].getAcc().getType().getElementType().isF16() ||
       !outlastsIteration(loop, products[0].getLhs(), loads) ||
       !outlastsIteration(loop, products[0].getRhs(), loads))
     return false;
@@ -85,7 +87,9 @@ Operation *memoryChange(scf::ForOp loop) {
   Operation *change = nullptr;
   loop.walk([&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
-    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op) || (load && readsAfresh(load)))
+    const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
+    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque ||
+        (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });

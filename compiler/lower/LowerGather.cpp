@@ -1,0 +1,215 @@
+//===- LowerGather.cpp - elements by index, neighbours at a distance, and counts --------------===//
+// Needs: for an exchange and a histogram's mask, operands in one layout.
+// Gives: the lowering of tile.gather, tile.exchange and tile.histogram.
+// How:   an element at a fixed distance is the same number of bits away in every thread, so it is
+//        another register, one shuffle, or the slot of another thread in scratch. A gather inside
+//        warps shuffles every register that the element may be in; any other one goes through a
+//        row-major copy in scratch. Counting adds to bins in scratch.
+//===-----------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "lower/Lowering.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+//===- exchange ------------------------------------------------------------------------===//
+
+/// Byte offsets of the slots of this thread's registers, the bits of `moves` toggled.
+Values slots(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits,
+             ExchangeMoves moves) {
+  const int64_t bytes = bits / 8, lanes = layout.numLanes(), warps = layout.numWarps();
+  SmallVector<int64_t> ofLane, ofWarp, ofReg;
+  for (size_t i = 0; i < layout.lane().size(); ++i)
+    ofLane.push_back(bytes << i);
+  for (size_t i = 0; i < layout.warp().size(); ++i)
+    ofWarp.push_back(bytes * lanes << i);
+  for (int reg = 0; reg < layout.numRegs(); ++reg)
+    ofReg.push_back((((reg ^ moves.reg) * warps + moves.warp) * lanes + moves.lane) * bytes);
+  return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
+}
+
+LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
+  const LinearLayout &layout = l.layout(op.getType());
+  const ExchangeMoves moves = exchangeMoves(layout, op.getAxis(), op.getDistance());
+  ValueList values = l.get(op.getSrc());
+  Values result;
+  if (moves.warp == 0) {
+    for (int reg = 0; reg < layout.numRegs(); ++reg) {
+      llvm::Value *value = values[reg ^ moves.reg];
+      result.push_back(moves.lane ? l.shuffleXor(value, moves.lane) : value);
+    }
+    l.set(op, result);
+    return success();
+  }
+  auto scratch = l.scratch(op);
+  if (failed(scratch))
+    return failure();
+  const unsigned bits = storageBits(elementTypeOf(op.getType()));
+  l.storeShared(values, bits, slots(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
+  l.barrier();
+  l.set(op, l.loadShared(values[0]->getType(), bits, slots(l, layout, *scratch, bits, moves),
+                         bits / 8));
+  return success();
+}
+
+//===- gather --------------------------------------------------------------------------===//
+
+/// The bits of `index` that `bits` speak of, moved to where their lanes or registers count.
+llvm::Value *scatterBits(Lowering &l, llvm::Value *index, const AxisBits &axis,
+                         AxisBits::Where where) {
+  llvm::Value *sum = l.b.getInt32(0);
+  for (const AxisBits::Bit &bit : axis.bits) {
+    if (bit.where != where)
+      continue;
+    const int from = llvm::Log2_64(bit.weight), to = bit.index;
+    llvm::Value *part = l.b.CreateAnd(index, l.b.getInt32(static_cast<uint32_t>(bit.weight)));
+    part = to >= from ? l.b.CreateShl(part, l.b.getInt32(to - from))
+                      : l.b.CreateLShr(part, l.b.getInt32(from - to));
+    sum = l.b.CreateOr(sum, part);
+  }
+  return sum;
+}
+
+/// Index bits within the dimension.
+llvm::Value *bounded(Lowering &l, llvm::Value *index, int64_t extent) {
+  index = l.b.CreateZExtOrTrunc(index, l.b.getInt32Ty());
+  return l.b.CreateAnd(index, l.b.getInt32(static_cast<uint32_t>(extent - 1)));
+}
+
+/// Values of the mask's submasks, in increasing order.
+SmallVector<int> submasks(int mask) {
+  SmallVector<int> all;
+  for (int part = 0; part <= mask; ++part)
+    if ((part & ~mask) == 0)
+      all.push_back(part);
+  return all;
+}
+
+void gatherInWarp(Lowering &l, GatherOp op) {
+  const LinearLayout &layout = l.layout(op.getType());
+  const AxisBits axis = AxisBits::of(layout, op.getAxis());
+  const int laneMask = axis.mask(AxisBits::Lane), regMask = axis.mask(AxisBits::Reg);
+  ValueList values = l.get(op.getSrc()), indices = l.get(op.getIndex());
+  llvm::Value *rest = l.b.CreateAnd(l.lane(), l.b.getInt32(~laneMask));
+  Values result;
+  for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    llvm::Value *index = bounded(l, indices[reg], layout.shape()[op.getAxis()]);
+    llvm::Value *lane = l.b.CreateOr(rest, scatterBits(l, index, axis, AxisBits::Lane));
+    llvm::Value *wanted = scatterBits(l, index, axis, AxisBits::Reg), *chosen = nullptr;
+    for (int part : submasks(regMask)) {
+      llvm::Value *candidate = values[(reg & ~regMask) | part];
+      if (laneMask)
+        candidate = l.shuffleFrom(candidate, lane);
+      chosen = chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(wanted, l.b.getInt32(part)), candidate,
+                                         chosen)
+                      : candidate;
+    }
+    result.push_back(chosen);
+  }
+  l.set(op, result);
+}
+
+/// Byte offsets of elements at these coordinates in a row-major copy at `start`.
+Values rowMajorOffsets(Lowering &l, ArrayRef<int64_t> shape, ArrayRef<Values> coordinates,
+                       int64_t start, unsigned bits) {
+  Values offsets;
+  for (size_t reg = 0; reg < coordinates[0].size(); ++reg) {
+    llvm::Value *flat = l.b.getInt32(0);
+    for (auto [extent, ofDim] : llvm::zip_equal(shape, coordinates))
+      flat = l.b.CreateAdd(
+          l.b.CreateMul(flat, l.b.getInt32(static_cast<uint32_t>(extent)), "", true, true),
+          ofDim[reg], "", true, true);
+    flat = l.b.CreateMul(flat, l.b.getInt32(bits / 8), "", true, true);
+    offsets.push_back(l.b.CreateAdd(flat, l.b.getInt32(start), "", true, true));
+  }
+  return offsets;
+}
+
+std::vector<Values> coordinatesOf(Lowering &l, const LinearLayout &layout) {
+  std::vector<Values> coordinates;
+  for (int dim = 0; dim < layout.rank(); ++dim)
+    coordinates.push_back(l.coordinates(layout, dim));
+  return coordinates;
+}
+
+LogicalResult gatherThroughShared(Lowering &l, GatherOp op) {
+  auto scratch = l.scratch(op);
+  if (failed(scratch))
+    return failure();
+  const LinearLayout &src = l.layout(op.getSrc().getType()), &to = l.layout(op.getType());
+  const unsigned bits = storageBits(elementTypeOf(op.getType()));
+  ValueList values = l.get(op.getSrc());
+  l.storeShared(values, bits,
+                rowMajorOffsets(l, src.shape(), coordinatesOf(l, src), *scratch, bits), bits / 8);
+  l.barrier();
+  std::vector<Values> coordinates = coordinatesOf(l, to);
+  Values &along = coordinates[op.getAxis()];
+  for (auto [coordinate, index] : llvm::zip_equal(along, l.get(op.getIndex())))
+    coordinate = bounded(l, index, src.shape()[op.getAxis()]);
+  l.set(op, l.loadShared(values[0]->getType(), bits,
+                         rowMajorOffsets(l, src.shape(), coordinates, *scratch, bits), bits / 8));
+  return success();
+}
+
+LogicalResult lowerGather(Lowering &l, GatherOp op) {
+  if (l.layout(op.getIndex().getType()) != l.layout(op.getType()))
+    return op.emitError("layouts of the indices and the result of a gather differ");
+  if (!gatherStaysInWarp(op))
+    return gatherThroughShared(l, op);
+  gatherInWarp(l, op);
+  return success();
+}
+
+//===- histogram -----------------------------------------------------------------------===//
+
+/// Zero in every bin: one store a thread and turn.
+void clearBins(Lowering &l, int64_t start, int64_t bins) {
+  for (int64_t first = 0; first < bins; first += l.numThreads()) {
+    llvm::Value *bin = l.b.CreateAdd(l.thread(), l.b.getInt32(static_cast<uint32_t>(first)));
+    llvm::Value *isBin = l.b.CreateICmpULT(bin, l.b.getInt32(static_cast<uint32_t>(bins)));
+    llvm::Value *offset = l.b.CreateAdd(l.b.CreateShl(bin, l.b.getInt32(2)), l.b.getInt32(start));
+    l.assembly(l.b.getVoidTy(), "@$1 st.shared.b32 [$0], 0;", "r,b",
+               {l.sharedAddress(offset), isBin});
+  }
+}
+
+LogicalResult lowerHistogram(Lowering &l, HistogramOp op) {
+  auto scratch = l.scratch(op);
+  if (failed(scratch))
+    return failure();
+  const int64_t bins = op.getType().getShape()[0];
+  clearBins(l, *scratch, bins);
+  l.barrier();
+  llvm::Value *chosen = l.firstReplica(op.getSrc().getType());
+  const unsigned replicas = l.layout(op.getSrc().getType()).freeBits().reg;
+  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  for (auto [reg, value] : llvm::enumerate(l.get(op.getSrc()))) {
+    if (reg & replicas)
+      continue;
+    llvm::Value *bin = l.b.CreateZExtOrTrunc(value, l.b.getInt32Ty());
+    llvm::Value *counts = l.b.CreateICmpULT(bin, l.b.getInt32(static_cast<uint32_t>(bins)));
+    if (chosen)
+      counts = l.b.CreateAnd(counts, chosen);
+    if (!masks.empty())
+      counts = l.b.CreateAnd(counts, masks[reg]);
+    llvm::Value *offset = l.b.CreateAdd(l.b.CreateShl(bin, l.b.getInt32(2)),
+                                        l.b.getInt32(*scratch));
+    l.assembly(l.b.getVoidTy(), "@$1 red.shared.add.u32 [$0], 1;", "r,b",
+               {l.sharedAddress(offset), counts});
+  }
+  l.barrier();
+  const LinearLayout &result = l.layout(op.getType());
+  l.set(op, l.loadShared(l.b.getInt32Ty(), 32,
+                         rowMajorOffsets(l, result.shape(), coordinatesOf(l, result), *scratch, 32),
+                         4));
+  return success();
+}
+} // namespace
+
+void lower::addGather(Handlers &h) {
+  h.add<ExchangeOp>(lowerExchange);
+  h.add<GatherOp>(lowerGather);
+  h.add<HistogramOp>(lowerHistogram);
+}
