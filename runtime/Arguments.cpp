@@ -142,17 +142,18 @@ Result<ArgSlot> planScalar(const std::string &dtype, int parameter, int divisibi
 Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs) {
   ArgPlan plan;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const ArgSpec &spec = specs[i];
-    if (spec.kind == ArgSpec::Kind::Constant)
-      continue;
-    if (spec.kind == ArgSpec::Kind::Pointer) {
-      plan.push_back({ArgSlot::Kind::Pointer, 64, static_cast<int>(i), spec.divisibility});
-      continue;
+    std::vector<ArgSpec> leaves;
+    appendLaunchSpecs(specs[i], leaves);
+    for (const ArgSpec &spec : leaves) {
+      if (spec.kind == ArgSpec::Kind::Pointer) {
+        plan.push_back({ArgSlot::Kind::Pointer, 64, static_cast<int>(i), spec.divisibility});
+        continue;
+      }
+      Result<ArgSlot> slot = planScalar(spec.dtype, static_cast<int>(i), spec.divisibility);
+      if (!slot)
+        return slot.error();
+      plan.push_back(*slot);
     }
-    Result<ArgSlot> slot = planScalar(spec.dtype, static_cast<int>(i), spec.divisibility);
-    if (!slot)
-      return slot.error();
-    plan.push_back(*slot);
   }
   return plan;
 }

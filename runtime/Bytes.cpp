@@ -44,9 +44,13 @@ void ByteWriter::constant(const ConstValue &value) {
                           u64(v->fields.size());
                           for (const std::string &field : v->fields)
                             text(field);
-                        }},
+                          optional(v->classIndex);
+                        },
+                        [&](const ClassRef &v) { u64(v.index); }},
              value);
 }
+
+void ByteWriter::optional(std::optional<size_t> value) { u64(value ? *value + 1 : 0); }
 
 void ByteWriter::argument(const ArgSpec &spec, bool withValue) {
   u8(static_cast<uint8_t>(spec.kind));
@@ -55,6 +59,18 @@ void ByteWriter::argument(const ArgSpec &spec, bool withValue) {
   u64(static_cast<uint64_t>(spec.divisibility));
   if (withValue)
     constant(spec.value);
+  u64(spec.elements.size());
+  for (const ArgSpec &element : spec.elements)
+    argument(element, withValue);
+  u64(spec.fields.size());
+  for (const std::string &field : spec.fields)
+    text(field);
+  if (withValue)
+    optional(spec.classIndex);
+  u64(spec.blockShape.size());
+  for (int64_t size : spec.blockShape)
+    u64(static_cast<uint64_t>(size));
+  u8(spec.padsWithNan);
 }
 
 void ByteWriter::options(const Options &options) {
@@ -128,24 +144,41 @@ ConstValue ByteReader::constant(int depth) {
         tuple->elements.push_back(constant(depth + 1));
       for (size_t i = 0, n = count(); i < n && good; ++i)
         tuple->fields.push_back(text());
+      tuple->classIndex = optional();
       return std::shared_ptr<const ConstTuple>(std::move(tuple));
     }
-    [[fallthrough]];
+    good = false;
+    return std::monostate{};
+  case 10:
+    return ClassRef{u64()};
   default:
     good = false;
     return std::monostate{};
   }
 }
 
-ArgSpec ByteReader::argument() {
+std::optional<size_t> ByteReader::optional() {
+  uint64_t value = u64();
+  return value ? std::optional<size_t>(value - 1) : std::nullopt;
+}
+
+ArgSpec ByteReader::argument(int depth) {
   ArgSpec spec;
   uint8_t kind = u8();
-  good = good && kind <= static_cast<uint8_t>(ArgSpec::Kind::Constant);
+  good = good && depth < maxTupleDepth && kind <= static_cast<uint8_t>(ArgSpec::Kind::Descriptor);
   spec.kind = static_cast<ArgSpec::Kind>(kind);
   spec.dtype = text();
   spec.constPointer = u8() != 0;
   spec.divisibility = static_cast<int>(u64());
   spec.value = constant();
+  for (size_t i = 0, n = count(); i < n && good; ++i)
+    spec.elements.push_back(argument(depth + 1));
+  for (size_t i = 0, n = count(); i < n && good; ++i)
+    spec.fields.push_back(text());
+  spec.classIndex = optional();
+  for (size_t i = 0, n = count(); i < n && good; ++i)
+    spec.blockShape.push_back(static_cast<int64_t>(u64()));
+  spec.padsWithNan = u8() != 0;
   return spec;
 }
 

@@ -23,6 +23,7 @@ public:
   void text(std::string_view value);
   void constant(const ConstValue &value);
   void argument(const ArgSpec &spec, bool withValue = true);
+  void optional(std::optional<size_t> value);
   void options(const Options &options);
   const std::string &bytes() const { return out; }
   std::string take() { return std::move(out); }
@@ -39,7 +40,8 @@ public:
   double f64() { return std::bit_cast<double>(u64()); }
   std::string text();
   ConstValue constant() { return constant(0); }
-  ArgSpec argument();
+  ArgSpec argument() { return argument(0); }
+  std::optional<size_t> optional();
   Options options();
 
   /// A number of elements that follow, each of at least one byte.
@@ -49,6 +51,7 @@ public:
 
 private:
   ConstValue constant(int depth);
+  ArgSpec argument(int depth);
   std::string_view take(uint64_t length);
   std::string_view rest;
   bool good = true;

@@ -45,10 +45,12 @@ public:
     out.u64(specialization.args.size());
     for (const ArgSpec &spec : specialization.args) {
       out.argument(spec, /*withValue=*/false);
-      global(spec.value);
+      argumentValue(spec);
     }
-    for (size_t i = 0; i < order.size(); ++i)
-      function(program.functions[order[i]]);
+    // Each may discover more of the other.
+    for (size_t f = 0, c = 0; f < order.size() || c < classOrder.size();)
+      f < order.size() ? function(program.functions[order[f++]])
+                       : oneClass(program.classes[classOrder[c++]]);
   }
 
 private:
@@ -57,6 +59,48 @@ private:
     if (isNew)
       order.push_back(index);
     return entry->second;
+  }
+
+  size_t numberOfClass(size_t index) {
+    auto [entry, isNew] = classNumbers.try_emplace(index, classOrder.size());
+    if (isNew)
+      classOrder.push_back(index);
+    return entry->second;
+  }
+
+  void argumentValue(const ArgSpec &spec) {
+    global(spec.value);
+    for (const ArgSpec &element : spec.elements)
+      argumentValue(element);
+    optionalClass(spec.classIndex);
+  }
+
+  void optionalClass(std::optional<size_t> index) {
+    bool isKnown = index && *index < program.classes.size();
+    out.optional(isKnown ? std::optional(numberOfClass(*index)) : std::nullopt);
+  }
+
+  void oneClass(const ClassSource &source) {
+    out.text(source.name);
+    out.u8(source.isAggregate);
+    out.u64(source.fields.size());
+    for (const ClassSource::Field &field : source.fields) {
+      out.text(field.name);
+      out.u8(field.isConstexpr);
+      out.u8(field.value.has_value());
+      if (field.value)
+        global(*field.value);
+    }
+    out.u64(source.members.size());
+    for (const auto &[name, value] : source.members) {
+      out.text(name);
+      global(value);
+    }
+    for (const auto *names : {&source.staticMembers, &source.properties}) {
+      out.u64(names->size());
+      for (const std::string &name : *names)
+        out.text(name);
+    }
   }
 
   void function(const FunctionSource &source) {
@@ -84,8 +128,12 @@ private:
       out.u64((*tuple)->fields.size());
       for (const std::string &field : (*tuple)->fields)
         out.text(field);
+      optionalClass((*tuple)->classIndex);
       return;
     }
+    auto *cls = std::get_if<ClassRef>(&value);
+    if (cls && cls->index < program.classes.size())
+      return out.constant(ClassRef{numberOfClass(cls->index)});
     auto *callee = std::get_if<FunctionRef>(&value);
     if (callee && callee->index < program.functions.size())
       out.constant(FunctionRef{number(callee->index)});
@@ -96,8 +144,8 @@ private:
   const Program &program;
   const bool withPlaces;
   ByteWriter &out;
-  std::map<size_t, size_t> numbers;
-  std::vector<size_t> order;
+  std::map<size_t, size_t> numbers, classNumbers;
+  std::vector<size_t> order, classOrder;
 };
 
 /// The linker's build-id note of the object that holds this code, in hexadecimal.

@@ -34,10 +34,11 @@ std::vector<BuiltinParam> parseSignature(llvm::StringRef text) {
     auto [part, rest] = text.split(", ");
     text = rest;
     BuiltinParam param;
-    param.isStar = part.consume_front("*");
+    param.isKeywords = part.consume_front("**");
+    param.isStar = !param.isKeywords && part.consume_front("*");
     auto [name, value] = part.split('=');
     param.name = name.str();
-    param.isRequired = !param.isStar && !part.contains('=');
+    param.isRequired = !param.isStar && !param.isKeywords && !part.contains('=');
     param.isKeywordOnly = afterStar;
     if (part.contains('='))
       param.defaultValue = parseDefault(value);

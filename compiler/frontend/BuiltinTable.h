@@ -18,6 +18,7 @@ using BuiltinHandler = Value (*)(Emitter &, const BoundCall &);
 struct BuiltinParam {
   std::string name;
   bool isStar = false;     ///< takes all remaining positional arguments
+  bool isKeywords = false; ///< takes all remaining keyword arguments; the last one
   bool isRequired = false; ///< has no default
   bool isKeywordOnly = false;
   Value defaultValue;
@@ -29,6 +30,7 @@ struct BuiltinRow {
   bool isMethod = false;
   std::string signature, doc;
   std::vector<BuiltinParam> params;
+  bool takesKeywords() const { return !params.empty() && params.back().isKeywords; }
 };
 
 /// The handlers, defined by family in Emit*.cpp.

@@ -213,18 +213,20 @@ bool pantile::constantsEqual(const Value &a, const Value &b) {
     auto x = integerOf(a), y = integerOf(b);
     return x && y ? *x == *y : *constantDouble(a) == *constantDouble(b);
   }
-  if (a.isTuple() && b.isTuple())
+  if (sameStructure(a, b))
     return std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(),
                       b.elements().end(), constantsEqual);
   auto same = [&]<typename T>(const T *) {
     return a.is<T>() && b.is<T>() && a.as<T>() == b.as<T>();
   };
   if (a.is<TypeValue>() && b.is<TypeValue>())
-    return a.as<TypeValue>().type == b.as<TypeValue>().type;
+    return a.as<TypeValue>().type == b.as<TypeValue>().type &&
+           a.as<TypeValue>().isPointer == b.as<TypeValue>().isPointer;
   if (a.isRuntime() && b.isRuntime())
     return a.as<Runtime>().ir == b.as<Runtime>().ir;
   return same((None *)nullptr) || same((std::string *)nullptr) || same((DType *)nullptr) ||
-         same((FunctionValue *)nullptr) || same((BuiltinValue *)nullptr) ||
+         same((FunctionValue *)nullptr) ||
+         same((std::shared_ptr<const ClosureValue> *)nullptr) || same((BuiltinValue *)nullptr) ||
          same((ModuleValue *)nullptr) || same((ClassValue *)nullptr);
 }
 
@@ -315,7 +317,13 @@ std::string pantile::kindText(const Value &value) {
     return "type";
   if (value.isTuple())
     return "tuple";
-  if (value.is<FunctionValue>() || value.is<BuiltinValue>() || value.is<MethodValue>())
+  if (value.isStruct(StructKind::BlockPointer))
+    return "block pointer";
+  if (value.isStruct(StructKind::Descriptor))
+    return "tensor descriptor";
+  if (value.isStruct())
+    return "`" + value.as<TupleRef>()->cls->name + "`";
+  if (value.isFunction() || value.is<BuiltinValue>() || value.is<MethodValue>())
     return "function";
   if (value.is<ModuleValue>())
     return "module";
@@ -330,8 +338,9 @@ std::string pantile::kindText(const Value &value) {
   return "value";
 }
 
-Value pantile::fromSnapshot(const ConstValue &value) {
+Value pantile::fromSnapshot(const ConstValue &value, llvm::ArrayRef<ClassSource> classes) {
   struct Visitor {
+    llvm::ArrayRef<ClassSource> classes;
     Value operator()(std::monostate) const { return None(); }
     Value operator()(bool flag) const { return flag; }
     Value operator()(int64_t integer) const { return BigInt(integer); }
@@ -348,9 +357,18 @@ Value pantile::fromSnapshot(const ConstValue &value) {
     Value operator()(const std::shared_ptr<const ConstTuple> &tuple) const {
       std::vector<Value> elements;
       for (const ConstValue &element : tuple->elements)
-        elements.push_back(fromSnapshot(element));
-      return Value::tuple(std::move(elements), tuple->fields);
+        elements.push_back(fromSnapshot(element, classes));
+      const ClassSource *cls = nullptr;
+      if (tuple->classIndex && *tuple->classIndex < classes.size())
+        cls = &classes[*tuple->classIndex];
+      StructKind kind = cls && cls->isAggregate ? StructKind::Aggregate : StructKind::Tuple;
+      return Value::structure({std::move(elements), tuple->fields, kind, cls});
+    }
+    Value operator()(const ClassRef &cls) const {
+      if (cls.index >= classes.size())
+        return OpaqueValue{"a class of another program"};
+      return ClassValue{classes[cls.index].name, &classes[cls.index]};
     }
   };
-  return std::visit(Visitor(), value);
+  return std::visit(Visitor{classes}, value);
 }

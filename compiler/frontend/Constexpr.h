@@ -48,7 +48,7 @@ std::string kindText(const Value &value);
 bool isConstexprAnnotation(const ast::Expr *annotation);
 
 /// A value of the program's snapshot. Names of the language come back as a ModuleValue with the
-/// full name, for the caller to look up.
-Value fromSnapshot(const ConstValue &value);
+/// full name, for the caller to look up. `classes` are the program's.
+Value fromSnapshot(const ConstValue &value, llvm::ArrayRef<ClassSource> classes = {});
 
 } // namespace pantile

@@ -22,6 +22,21 @@ bool isHiddenKeyword(StringRef name) {
 std::string countText(size_t count, const char *what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
+
+/// A dictionary means something to one operation only; there it is a tuple of pairs.
+Value argument(Emitter &e, const Value &callee, const ast::Expr &node) {
+  auto *builtin = callee.dynAs<BuiltinValue>();
+  auto *braces = llvm::dyn_cast<ast::UnsupportedExpr>(&node);
+  if (!builtin || builtin->row->name != "extern_elementwise" || !braces || braces->items.empty())
+    return e.expr(node);
+  std::vector<Value> pairs;
+  for (const auto &[key, value] : braces->items) {
+    pairs.push_back(Value::tuple({e.expr(*key), e.expr(*value)}));
+    if (pairs.back().elements()[0].failed() || pairs.back().elements()[1].failed())
+      return Failed();
+  }
+  return Value::tuple(std::move(pairs));
+}
 } // namespace
 
 Value Emitter::evalCall(const ast::Call &node) {
@@ -30,7 +45,7 @@ Value Emitter::evalCall(const ast::Call &node) {
   bool failed = callee.failed();
   for (const ast::ExprPtr &arg : node.args) {
     auto *starred = llvm::dyn_cast<ast::Starred>(arg.get());
-    Value value = expr(starred ? *starred->value : *arg);
+    Value value = starred ? expr(*starred->value) : argument(*this, callee, *arg);
     failed |= value.failed();
     if (!starred) {
       args.push_back({value, arg->span, {}, {}});
@@ -45,7 +60,7 @@ Value Emitter::evalCall(const ast::Call &node) {
     if (keyword.name.empty())
       return error(keyword.value->span, "`**` in a call is not supported in a kernel",
                    ErrorKind::Unsupported);
-    Value value = expr(*keyword.value);
+    Value value = argument(*this, callee, *keyword.value);
     failed |= value.failed();
     args.push_back({value, keyword.value->span, keyword.name, keyword.nameSpan});
   }
@@ -56,6 +71,8 @@ Value Emitter::call(const Value &callee, llvm::SmallVector<CallArg, 8> args, Sou
   llvm::erase_if(args, [](const CallArg &arg) { return isHiddenKeyword(arg.keyword); });
   if (auto *function = callee.dynAs<FunctionValue>())
     return callFunction(*function, args, span);
+  if (auto *inner = callee.dynAs<std::shared_ptr<const ClosureValue>>())
+    return callParsed(*(*inner)->function, args, span, &(*inner)->captured);
   if (auto *builtin = callee.dynAs<BuiltinValue>())
     return callBuiltin(*builtin->row, args, span);
   if (auto *type = callee.dynAs<ClassValue>())
@@ -71,6 +88,7 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
   BoundCall bound{&row, span, {}, {}};
   std::vector<bool> isGiven(row.params.size(), false);
   std::vector<Value> rest;
+  TupleValue byName;
   for (const BuiltinParam &param : row.params) {
     bound.values.push_back(param.defaultValue);
     bound.spans.push_back(span);
@@ -82,6 +100,12 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
     if (!arg.keyword.empty()) {
       auto known = llvm::find_if(row.params, [&](auto &p) { return p.name == arg.keyword; });
       slot = known - row.params.begin();
+      if (known == row.params.end() && row.takesKeywords()) {
+        byName.elements.push_back(arg.value);
+        byName.fields.push_back(arg.keyword.str());
+        bound.spans.back() = arg.span;
+        continue;
+      }
       if (known == row.params.end() || known->isStar)
         return error(arg.keywordSpan, name + " has no parameter `" + arg.keyword.str() + "`");
     } else if (slot < row.params.size() && row.params[slot].isStar) {
@@ -101,7 +125,9 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
     bound.spans[slot] = arg.span;
   }
   for (auto [i, param] : llvm::enumerate(row.params)) {
-    if (param.isStar && !isGiven[i])
+    if (param.isKeywords)
+      bound.values[i] = Value::structure(byName);
+    else if (param.isStar && !isGiven[i])
       bound.values[i] = Value::tuple(rest);
     else if (param.isRequired && !isGiven[i])
       return error(span, name + " lacks the argument `" + param.name + "`");
@@ -128,7 +154,8 @@ ParsedFunction *Emitter::parsed(const FunctionValue &function) {
     slot->source = &source;
     slot->inLibrary = function.inLibrary;
     BufferId buffer = sources.addBuffer(source.file, source.text, source.firstLine, source.indent);
-    slot->def = parseFunction(sources, buffer, diagnostics);
+    slot->owned = parseFunction(sources, buffer, diagnostics);
+    slot->def = slot->owned.get();
     if (slot->def)
       slot->assigned = AssignedNames(*slot->def);
   }
@@ -202,17 +229,40 @@ bool Emitter::fillDefaults(const ast::FunctionDef &def, SourceSpan span, Frame &
 }
 
 Value Emitter::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArg> args,
-                            SourceSpan span) {
+                            SourceSpan span, const ClassSource *constructs) {
+  if (!function.inLibrary && program.functions[function.index].host)
+    return callHost(function, args, span);
   ParsedFunction *target = parsed(function);
-  if (!target)
-    return Failed();
-  const ast::FunctionDef &def = *target->def;
+  return target ? callParsed(*target, args, span, nullptr, constructs) : Value(Failed());
+}
+
+Value Emitter::closure(const ast::FunctionDef &def) {
+  std::unique_ptr<ParsedFunction> &slot = innerFunctions[&def];
+  if (!slot) {
+    slot = std::make_unique<ParsedFunction>();
+    slot->source = frame->function->source;
+    slot->inLibrary = frame->function->inLibrary;
+    slot->def = &def;
+    slot->assigned = AssignedNames(def);
+  }
+  Variables captured = frame->captured ? *frame->captured : Variables();
+  for (const auto &[name, variable] : frame->variables)
+    captured[name] = variable;
+  return std::make_shared<const ClosureValue>(ClosureValue{slot.get(), std::move(captured)});
+}
+
+Value Emitter::callParsed(const ParsedFunction &target, llvm::ArrayRef<CallArg> args,
+                          SourceSpan span, const Variables *captured,
+                          const ClassSource *constructs) {
+  const ast::FunctionDef &def = *target.def;
   if (frame->depth >= maxCallDepth)
     return error(span, "calls nest deeper than " + std::to_string(maxCallDepth) +
                            ": the recursion of `" + def.name + "` does not end");
   Frame callee;
-  callee.function = target;
+  callee.function = &target;
   callee.caller = frame;
+  callee.captured = captured;
+  callee.constructs = constructs;
   callee.callSpan = span;
   callee.depth = frame->depth + 1;
   Place at(*this, span);
@@ -224,11 +274,20 @@ Value Emitter::callFunction(const FunctionValue &function, llvm::ArrayRef<CallAr
   Value result = Failed();
   if (fillDefaults(def, span, callee)) {
     block(def.body);
-    result = finishCall(callee, span);
+    result = constructs ? finishConstructor(callee) : finishCall(callee, span);
   }
   frame = caller;
   cachedLoc = {};
   return result;
+}
+
+Value Emitter::finishConstructor(Frame &callee) {
+  const FlowState &flow = callee.flow;
+  if (flow.value.failed())
+    return Failed();
+  if (flow.flow != Flow::Falls && !flow.value.isNone())
+    return error(flow.returned, "`__init__` returns no value");
+  return callee.variables[callee.function->def->params.front().name].value;
 }
 
 Value Emitter::finishCall(Frame &callee, SourceSpan span) {
@@ -266,11 +325,20 @@ Value convertConstant(Emitter &e, StringRef type, const Value &value, SourceSpan
 } // namespace
 
 Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, SourceSpan span) {
+  if (type.source)
+    return construct(*type.source, args, span);
   if (type.name == "tuple" && (args.empty() || args[0].value.isTuple()))
     return args.empty() ? Value::tuple({}) : args[0].value;
   if (args.size() != 1 || !args[0].keyword.empty())
     return error(span, "`" + type.name + "` takes 1 argument, got " + std::to_string(args.size()));
   const Value &value = args[0].value;
+  if (type.name == "dtype") {
+    auto *name = value.dynAs<std::string>();
+    std::optional<DType> dtype = name ? parseDType(*name) : std::nullopt;
+    return dtype ? Value(*dtype)
+                 : error(args[0].span, "`dtype` takes the name of an element type, got " +
+                                           (name ? "`" + *name + "`" : kindText(value)));
+  }
   if (type.name == "constexpr") {
     if (auto known = knownValue(value))
       return *known;
@@ -324,8 +392,10 @@ std::optional<bool> askDType(DType dtype, StringRef question) {
 Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 8> args,
                           SourceSpan span) {
   const Value &self = *method.self;
-  if (self.is<TypeValue>())
-    return method.name == "is_block";
+  if (auto *type = self.dynAs<TypeValue>())
+    return type->isPointer == (method.name == "is_ptr");
+  if (self.isStruct())
+    return callStructMethod(method, args, span);
   if (auto *dtype = self.dynAs<DType>()) {
     std::optional<bool> answer = askDType(*dtype, method.name);
     return answer ? Value(*answer) : error(span, "a type has no method `" + method.name + "`");

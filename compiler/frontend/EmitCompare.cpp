@@ -72,6 +72,8 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
         llvm::any_of(rhs.elements(), [&](const Value &v) { return constantsEqual(lhs, v); });
     return found != isNegative(op);
   }
+  if ((op == CompareOp::Eq || op == CompareOp::Ne) && lhs.isStruct() && rhs.isStruct())
+    return compareStructs(op, lhs, rhs, span);
   bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
   bool bothConstant = !lhs.isRuntime() && !rhs.isRuntime();
   if (isEquality(op) && (bothConstant || isIdentity || lhs.isNone() || rhs.isNone()))
@@ -94,6 +96,29 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
   return Runtime{
       b.createOrFold<arith::CmpIOp>(loc(), intPredicate(op, x.type.element.isSigned()), x.ir, y.ir),
       type};
+}
+
+/// Part by part; parts that only the run knows have no answer.
+Value Emitter::compareStructs(CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span) {
+  bool equal = sameStructure(lhs, rhs);
+  for (size_t i = 0; equal && i < lhs.elements().size(); ++i) {
+    const Value &a = lhs.elements()[i], &c = rhs.elements()[i];
+    if (a.isStruct() && c.isStruct()) {
+      Value part = compareStructs(CompareOp::Eq, a, c, span);
+      if (part.failed())
+        return part;
+      equal = part.as<bool>();
+      continue;
+    }
+    std::optional<Value> x = knownValue(a), y = knownValue(c);
+    bool isSame = a.isRuntime() && c.isRuntime() && a.as<Runtime>().ir == c.as<Runtime>().ir;
+    if (!isSame && (!x || !y))
+      return error(span, std::string("`") + ast::spelling(op) +
+                             "` compares the compile-time parts of tuples; this part is " +
+                             kindText(x ? c : a));
+    equal = isSame || constantsEqual(*x, *y);
+  }
+  return equal == (op == CompareOp::Eq);
 }
 
 Value Emitter::logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span) {

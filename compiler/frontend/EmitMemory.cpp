@@ -4,7 +4,7 @@
 // How:   a bool lives in a byte: it is loaded and stored as i8. A load without `other` has no
 //        such operand, and gives 0 where the mask is false.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/BlockPointer.h"
 #include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
@@ -68,7 +68,12 @@ bool refuseBlockPointers(Emitter &e, const BoundCall &call) {
   bool isEmpty = check.isNone() || (check.isTuple() && check.elements().empty());
   if (!isEmpty)
     e.error(call.at("boundary_check"), "`boundary_check` is for block pointers only");
-  return isEmpty;
+  if (call.row->name != "load" || !isEmpty)
+    return isEmpty;
+  auto *padding = call["padding_option"].dynAs<std::string>();
+  if (!padding || !padding->empty())
+    e.error(call.at("padding_option"), "`padding_option` is for block pointers only");
+  return padding && padding->empty();
 }
 
 /// `mask` as int1 in `shape`; nothing for None.
@@ -100,6 +105,8 @@ DType storageType(DType pointee) { return pointee.isBool() ? DType(Scalar::I8) :
 } // namespace
 
 Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
+  if (call["pointer"].isStruct(StructKind::BlockPointer))
+    return loadBlock(e, call);
   auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`load`");
   auto cache = cacheOf(e, call, true);
   auto eviction = evictionOf(e, call);
@@ -137,6 +144,8 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
 }
 
 Value pantile::emitStore(Emitter &e, const BoundCall &call) {
+  if (call["pointer"].isStruct(StructKind::BlockPointer))
+    return storeBlock(e, call);
   auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`store`");
   auto cache = cacheOf(e, call, false);
   auto eviction = evictionOf(e, call);

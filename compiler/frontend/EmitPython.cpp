@@ -39,11 +39,16 @@ Value pantile::emitLen(Emitter &e, const BoundCall &call) {
 }
 
 namespace {
-bool isInstance(const Value &object, StringRef name) {
+bool isInstance(const Value &object, const ClassValue &type) {
+  if (type.source)
+    return object.isStruct() && object.as<TupleRef>()->cls == type.source;
+  StringRef name = type.name;
   if (name == "tensor")
-    return object.isRuntime();
+    return object.isRuntime() || object.isStruct(StructKind::BlockPointer);
+  if (name == "tensor_descriptor" || name == "tensor_descriptor_base")
+    return object.isStruct(StructKind::Descriptor);
   if (name == "constexpr")
-    return !object.isRuntime();
+    return !object.isRuntime() && !object.isStruct();
   if (name == "int")
     return object.is<BigInt>() || object.is<bool>();
   if (name == "float")
@@ -66,7 +71,7 @@ Value pantile::emitIsInstance(Emitter &e, const BoundCall &call) {
     auto *type = item.dynAs<ClassValue>();
     if (!type)
       return e.error(call.at("classes"), "`isinstance` takes classes, got a " + kindText(item));
-    result |= isInstance(call["obj"], type->name);
+    result |= isInstance(call["obj"], *type);
   }
   return result;
 }

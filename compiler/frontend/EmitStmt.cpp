@@ -27,7 +27,7 @@ void Emitter::sequence(Stmts stmts) {
     } else {
       stmt(*stmts[i]);
     }
-    if (frame->flow.flow == Flow::Returns)
+    if (frame->flow.flow == Flow::Leaves)
       return;
     if (frame->flow.flow == Flow::Maybe && !rest.empty())
       return guardedRest(rest);
@@ -62,25 +62,24 @@ void Emitter::stmt(const Stmt &node) {
   case Stmt::Kind::Pass:
   case Stmt::Kind::If:
     return;
-  case Stmt::Kind::With:
   case Stmt::Kind::Break:
-  case Stmt::Kind::Continue: {
-    const char *word = node.kind == Stmt::Kind::With    ? "with"
-                       : node.kind == Stmt::Kind::Break ? "break"
-                                                        : "continue";
-    error(node.span, std::string("`") + word + "` is not supported in a kernel",
+  case Stmt::Kind::Continue:
+    frame->flow.flow = Flow::Leaves;
+    frame->flow.by(node.kind == Stmt::Kind::Break ? Exit::Break : Exit::Continue) = true;
+    return;
+  case Stmt::Kind::FunctionDef:
+    return innerFunction(*llvm::cast<ast::FunctionDef>(&node));
+  case Stmt::Kind::With:
+    error(llvm::cast<ast::With>(&node)->items.front().context->span,
+          "`with` is not supported in a kernel: the language has no context managers",
+          ErrorKind::Unsupported);
+    return;
+  case Stmt::Kind::Unsupported: {
+    const std::string &construct = llvm::cast<ast::UnsupportedStmt>(&node)->construct;
+    error(node.span, construct + " is not supported in a kernel" + insteadOf(construct),
           ErrorKind::Unsupported);
     return;
   }
-  case Stmt::Kind::FunctionDef:
-    error(llvm::cast<ast::FunctionDef>(&node)->nameSpan,
-          "a function inside a function is not supported in a kernel", ErrorKind::Unsupported);
-    return;
-  case Stmt::Kind::Unsupported:
-    error(node.span,
-          llvm::cast<ast::UnsupportedStmt>(&node)->construct + " is not supported in a kernel",
-          ErrorKind::Unsupported);
-    return;
   }
 }
 
@@ -94,7 +93,7 @@ Value Emitter::stored(const Value &value, SourceSpan span) {
   std::vector<Value> elements;
   for (const Value &element : value.elements())
     elements.push_back(stored(element, span));
-  return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+  return value.withElements(std::move(elements));
 }
 
 void Emitter::assignName(StringRef name, Value value, SourceSpan span) {
@@ -114,6 +113,9 @@ const std::vector<ast::ExprPtr> *elementsOf(const ast::Expr &target) {
 void Emitter::assign(const ast::Expr &target, const Value &value) {
   if (auto *name = llvm::dyn_cast<ast::Name>(&target))
     return assignName(name->id, value, target.span);
+  auto *field = llvm::dyn_cast<ast::Attribute>(&target);
+  if (field && assignField(*field, value))
+    return;
   const auto *targets = elementsOf(target);
   if (!targets) {
     error(target.span,
@@ -134,7 +136,7 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
 }
 
 void Emitter::augAssign(const ast::AugAssign &node) {
-  if (!llvm::isa<ast::Name>(node.target.get()))
+  if (!llvm::isa<ast::Name, ast::Attribute>(node.target.get()))
     return assign(*node.target, Failed());
   Mark beforeOld = mark();
   Value old = expr(*node.target);
@@ -161,12 +163,18 @@ void Emitter::annAssign(const ast::AnnAssign &node) {
 }
 
 void Emitter::returnStmt(const ast::Return &node) {
-  if (frame->loopDepth > 0) {
-    error(node.span, "`return` inside a loop is not supported in a kernel", ErrorKind::Unsupported);
+  Value value = node.value ? expr(*node.value) : Value(None());
+  frame->flow = {Flow::Leaves, {true, false, false}, value, node.span};
+}
+
+void Emitter::innerFunction(const ast::FunctionDef &node) {
+  if (!node.decorators.empty()) {
+    error(node.decorators.front()->span,
+          "a function inside a kernel takes no decorators; it is compiled with the kernel",
+          ErrorKind::Unsupported);
     return;
   }
-  Value value = node.value ? expr(*node.value) : Value(None());
-  frame->flow = {Flow::Returns, {}, value, node.span};
+  assignName(node.name, closure(node), node.nameSpan);
 }
 
 void Emitter::assertStmt(const ast::Assert &node) {

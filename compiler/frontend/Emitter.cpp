@@ -77,31 +77,48 @@ size_t BoundCall::index(llvm::StringRef name) const {
   llvm_unreachable("a handler asks only for parameters of its row");
 }
 
-bool Emitter::bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
-                                  llvm::SmallVectorImpl<mlir::Type> &types,
-                                  llvm::SmallVectorImpl<int> &divisibilities) {
-  if (spec.kind == ArgSpec::Kind::Constant) {
-    Value value = resolveSnapshot(fromSnapshot(spec.value), param.nameSpan);
-    frame->variables[param.name] = {value, param.nameSpan, nextVersion++};
-    return !value.failed();
+Value Emitter::argument(const ast::Param &param, const ArgSpec &spec,
+                        llvm::SmallVectorImpl<int> &divisibilities) {
+  if (spec.kind == ArgSpec::Kind::Constant)
+    return resolveSnapshot(fromProgram(spec.value), param.nameSpan);
+  if (spec.kind == ArgSpec::Kind::Tuple) {
+    std::vector<Value> elements;
+    bool failed = false;
+    for (const ArgSpec &element : spec.elements)
+      failed |= elements.emplace_back(argument(param, element, divisibilities)).failed();
+    const ClassSource *cls = spec.classIndex ? &program.classes[*spec.classIndex] : nullptr;
+    StructKind kind = cls && cls->isAggregate ? StructKind::Aggregate : StructKind::Tuple;
+    return failed ? Value(Failed())
+                  : Value::structure({std::move(elements), spec.fields, kind, cls});
   }
-  if (isConstexprAnnotation(param.annotation.get())) {
+  if (spec.kind == ArgSpec::Kind::Descriptor) {
+    std::vector<ArgSpec> leaves;
+    appendLaunchSpecs(spec, leaves);
+    std::vector<Value> parts;
+    for (const ArgSpec &leaf : leaves)
+      if (parts.emplace_back(argument(param, leaf, divisibilities)).failed())
+        return Failed();
+    return hostDescriptor(parts, spec.blockShape, spec.padsWithNan);
+  }
+  std::optional<DType> dtype = parseDType(spec.dtype);
+  if (!dtype || dtype->isVoid())
+    return error(param.nameSpan, "`" + spec.dtype + "` is no type of an argument");
+  if (spec.kind == ArgSpec::Kind::Pointer)
+    dtype = dtype->pointerTo(spec.constPointer);
+  divisibilities.push_back(spec.divisibility);
+  return Runtime{entry->addArgument(irType(*dtype), loc()), Type{*dtype, {}}};
+}
+
+bool Emitter::bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
+                                  llvm::SmallVectorImpl<int> &divisibilities) {
+  bool isTyped = spec.kind == ArgSpec::Kind::Pointer || spec.kind == ArgSpec::Kind::Scalar;
+  if (isTyped && isConstexprAnnotation(param.annotation.get())) {
     error(param.span, "`" + param.name + "` is a constexpr and needs a value, not a type");
     return false;
   }
-  std::optional<DType> dtype = parseDType(spec.dtype);
-  if (!dtype || dtype->isVoid()) {
-    error(param.nameSpan, "`" + spec.dtype + "` is no type of an argument");
-    return false;
-  }
-  if (spec.kind == ArgSpec::Kind::Pointer)
-    dtype = dtype->pointerTo(spec.constPointer);
-  mlir::Value argument = entry->addArgument(irType(*dtype), loc());
-  types.push_back(argument.getType());
-  divisibilities.push_back(spec.divisibility);
-  frame->variables[param.name] = {Runtime{argument, Type{*dtype, {}}}, param.nameSpan,
-                                  nextVersion++};
-  return true;
+  Value value = argument(param, spec, divisibilities);
+  frame->variables[param.name] = {value, param.nameSpan, nextVersion++};
+  return !value.failed();
 }
 
 bool Emitter::declareKernel(const Specialization &specialization) {
@@ -112,7 +129,6 @@ bool Emitter::declareKernel(const Specialization &specialization) {
                             " parameters, the specialisation " + std::to_string(given));
     return false;
   }
-  llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<int> divisibilities;
   for (size_t i = 0; i < given; ++i) {
     const ast::Param &param = def.params[i];
@@ -121,11 +137,11 @@ bool Emitter::declareKernel(const Specialization &specialization) {
       error(param.span, "a kernel cannot have a starred parameter", ErrorKind::Unsupported);
       return false;
     }
-    if (!bindKernelParameter(param, specialization.args[i], types, divisibilities))
+    if (!bindKernelParameter(param, specialization.args[i], divisibilities))
       return false;
   }
   auto func = mlir::cast<mlir::func::FuncOp>(entry->getParentOp());
-  func.setType(b.getFunctionType(types, {}));
+  func.setType(b.getFunctionType(entry->getArgumentTypes(), {}));
   for (auto [i, divisibility] : llvm::enumerate(divisibilities))
     if (divisibility > 1)
       func.setArgAttr(i, names::divisibility, b.getI32IntegerAttr(divisibility));

@@ -16,16 +16,19 @@
 #include "support/Diagnostics.h"
 #include <array>
 #include <llvm/ADT/MapVector.h>
+#include <map>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/BuiltinOps.h>
 #include <set>
 
 namespace pantile {
 
-/// A function of the program or the library, parsed.
+/// A function of the program or the library, parsed; or one that stands inside such a function,
+/// which owns its tree then.
 struct ParsedFunction {
   const FunctionSource *source = nullptr;
-  std::unique_ptr<ast::FunctionDef> def;
+  std::unique_ptr<ast::FunctionDef> owned;
+  const ast::FunctionDef *def = nullptr;
   AssignedNames assigned;
   bool inLibrary = false;
 };
@@ -38,27 +41,56 @@ struct Variable {
 };
 using Variables = llvm::MapVector<llvm::StringRef, Variable>;
 
-/// How control leaves a piece of a function: it falls through, has returned, or did so where `flag`
-/// is true.
-enum class Flow { Falls, Maybe, Returns };
+/// A lambda or a function inside a function, with the variables that it saw where it was made.
+struct ClosureValue {
+  const ParsedFunction *function = nullptr;
+  Variables captured;
+};
+
+/// How control leaves a piece of a function: it falls through on all paths, on some, on none.
+enum class Flow { Falls, Maybe, Leaves };
+enum class Exit { Return, Break, Continue };
+constexpr Exit allExits[] = {Exit::Return, Exit::Break, Exit::Continue};
 struct FlowState {
   Flow flow = Flow::Falls;
-  mlir::Value flag;     ///< i1, of Flow::Maybe
-  Value value = None(); ///< what was returned
+  std::array<Value, 3> left{false, false, false}; ///< by Exit: whether it was taken; bool or int1
+  Value value = None();                           ///< what was returned
   SourceSpan returned;
+
+  Value &by(Exit exit) { return left[size_t(exit)]; }
+  const Value &by(Exit exit) const { return left[size_t(exit)]; }
+  bool may(Exit exit) const { return !by(exit).is<bool>() || by(exit).as<bool>(); }
+  bool mayLeave() const { return llvm::any_of(allExits, [&](Exit exit) { return may(exit); }); }
+  /// Some path goes on with the variables: to the next statement, or to where a loop goes on.
+  bool keepsVariables() const {
+    return flow != Flow::Leaves || may(Exit::Break) || may(Exit::Continue);
+  }
+  /// Control that left by `exit` goes on from here.
+  void rejoin(Exit exit);
+};
+
+/// The body of a loop while it is emitted.
+struct LoopBody {
+  /// Variables that lack a value, or one of their type, on a path that left the body.
+  Variables defects;
 };
 
 /// One activation of an inlined function.
 struct Frame {
   const ParsedFunction *function = nullptr;
   Frame *caller = nullptr;
+  const ClassSource *constructs = nullptr; ///< its `__init__` is this function
   SourceSpan callSpan;
   mlir::LocationAttr callerLoc; ///< null for the kernel
   Variables variables;
+  const Variables *captured = nullptr; ///< of a closure
   FlowState flow;
-  int loopDepth = 0;
+  LoopBody *loop = nullptr; ///< the innermost one
   int depth = 0;
 };
+
+/// What to write instead of a construct that kernels have not, as the end of a message.
+std::string insteadOf(llvm::StringRef construct);
 
 /// A call of an operation, its arguments bound to the parameters of its row.
 struct BoundCall {
@@ -154,6 +186,7 @@ public:
   Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
   Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
+  Value compareStructs(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span);
   using Pair = std::pair<Runtime, Runtime>;
   /// Both operands in their common type and shape.
@@ -177,11 +210,18 @@ public:
 
   //===- Calls (EmitCall.cpp) -----------------------------------------------------------===//
   Value call(const Value &callee, llvm::SmallVector<CallArg, 8> args, SourceSpan span);
-  Value callFunction(const FunctionValue &function, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  /// `constructs`: the function is the `__init__` of that class, and the result is the object.
+  Value callFunction(const FunctionValue &function, llvm::ArrayRef<CallArg> args, SourceSpan span,
+                     const ClassSource *constructs = nullptr);
   Value callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span);
   Value callLibrary(llvm::StringRef name, llvm::ArrayRef<Value> args, SourceSpan span);
+  Value callHost(const FunctionValue &function, llvm::ArrayRef<CallArg> args, SourceSpan span);
   Value callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  Value callParsed(const ParsedFunction &target, llvm::ArrayRef<CallArg> args, SourceSpan span,
+                   const Variables *captured = nullptr, const ClassSource *constructs = nullptr);
   ParsedFunction *parsed(const FunctionValue &function);
+  /// The value of a lambda or an inner function.
+  Value closure(const ast::FunctionDef &def);
 
   //===- Statements (EmitStmt.cpp, EmitControl.cpp, EmitLoop.cpp) -----------------------===//
   void block(const ast::Block &stmts);
@@ -194,6 +234,8 @@ public:
   };
   struct Merge;
   Value ternary(const ast::IfExp &ifExp);
+  /// What a variable holds after `value` was assigned to it: numbers become run-time scalars.
+  Value stored(const Value &value, SourceSpan span);
   /// A scalar int1 out of the test of an `if` or a `while`.
   std::optional<Runtime> condition(const Value &value, SourceSpan span);
 
@@ -204,18 +246,25 @@ private:
   void stmt(const ast::Stmt &stmt);
   void assign(const ast::Expr &target, const Value &value);
   void assignName(llvm::StringRef name, Value value, SourceSpan span);
-  Value stored(const Value &value, SourceSpan span);
   void augAssign(const ast::AugAssign &stmt);
   void annAssign(const ast::AnnAssign &stmt);
   void returnStmt(const ast::Return &stmt);
+  void innerFunction(const ast::FunctionDef &def);
   void assertStmt(const ast::Assert &stmt);
 
   /// True if `rest`, the statements after the `if`, went into one of its branches.
   bool ifStmt(const ast::If &stmt, Stmts rest);
   bool runtimeIf(const ast::If &stmt, const Runtime &condition, Stmts rest);
   void guardedRest(Stmts rest);
+  /// Emits `body` for the paths that have not left.
+  void guarded(llvm::function_ref<void()> body);
+  void emitIf(const Runtime &condition, llvm::function_ref<void()> body);
+  Runtime isSet(const Value &flag);
+  Runtime hasLeft(const FlowState &flow);
   Branch branch(mlir::Block *block, llvm::function_ref<void()> body);
   void continueBranch(Branch &branch, llvm::function_ref<void()> body);
+  struct MergeSide;
+  Value planVariable(Merge &merge, llvm::StringRef name, const MergeSide &a, const MergeSide &c);
   FlowState planFlow(Merge &merge, const FlowState &a, const FlowState &c);
   void mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c);
 
@@ -224,6 +273,8 @@ private:
   void staticLoop(const ast::For &stmt, const RangeValue &range);
   void runtimeLoop(const ast::For &stmt, const RangeValue &range);
   void unrolled(const ast::For &stmt, llvm::ArrayRef<Value> items);
+  FlowState loopBody(const ast::Block &body);
+  void loopElse(const ast::Block &orelse, const Value &broke);
   std::optional<std::array<Runtime, 3>> loopBounds(const RangeValue &range, SourceSpan span);
   struct Carried;
 
@@ -248,6 +299,7 @@ private:
   Value evalSlice(const ast::Slice &slice);
   Value evalComprehension(const ast::Comprehension &comprehension);
   Value evalElements(llvm::ArrayRef<ast::ExprPtr> elements);
+  Value fromProgram(const ConstValue &value);
   Value resolveSnapshot(const Value &value, SourceSpan span);
   Value runtimeAttribute(const Runtime &value, llvm::StringRef name);
   Value dtypeAttribute(DType dtype, llvm::StringRef name);
@@ -255,12 +307,26 @@ private:
                       Frame &frame);
   bool fillDefaults(const ast::FunctionDef &def, SourceSpan span, Frame &frame);
   Value finishCall(Frame &frame, SourceSpan span);
+  Value finishConstructor(Frame &frame);
   Value callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 8> args, SourceSpan span);
+
+  //===- Structured values (EmitStruct.cpp) ---------------------------------------------===//
+  Value structAttribute(const Value &value, llvm::StringRef name, SourceSpan span, bool quiet);
+  Value memberOf(const ClassSource &cls, llvm::StringRef name, SourceSpan span);
+  Value construct(const ClassSource &cls, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  Value constructAggregate(const ClassSource &cls, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  Value hostDescriptor(llvm::ArrayRef<Value> parts, llvm::ArrayRef<int64_t> blockShape,
+                       bool padsWithNan);
+  Value callStructMethod(const MethodValue &method, llvm::ArrayRef<CallArg> args, SourceSpan span);
+  /// True if `target` is a field of an aggregate that its constructor makes here.
+  bool assignField(const ast::Attribute &target, const Value &value);
 
   bool declareKernel(const Specialization &specialization);
   bool bindKernelParameter(const ast::Param &param, const ArgSpec &spec,
-                           llvm::SmallVectorImpl<mlir::Type> &types,
                            llvm::SmallVectorImpl<int> &divisibilities);
+  /// The value of an argument; its run-time parts become arguments of the kernel.
+  Value argument(const ast::Param &param, const ArgSpec &spec,
+                 llvm::SmallVectorImpl<int> &divisibilities);
 
   mlir::MLIRContext &context;
   const Program &program;
@@ -275,6 +341,7 @@ private:
   mlir::Block *entry = nullptr;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   std::vector<std::unique_ptr<ParsedFunction>> parsedProgram, parsedLibrary;
+  std::map<const ast::FunctionDef *, std::unique_ptr<ParsedFunction>> innerFunctions;
   std::set<std::pair<uint64_t, std::string>> reported;
 };
 

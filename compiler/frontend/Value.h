@@ -17,6 +17,7 @@
 namespace pantile {
 
 struct BuiltinRow;
+struct ClosureValue;
 class Value;
 
 /// Reported already; whatever is computed from it fails silently.
@@ -29,9 +30,16 @@ struct Runtime {
   mlir::Value ir;
   Type type;
 };
+/// What a structured value is: this decides what can be done with it. All kinds go through loops,
+/// branches and calls alike, part by part.
+enum class StructKind : uint8_t { Tuple, Aggregate, BlockPointer, Descriptor };
+struct ClassSource;
+/// Parts, each of them a run-time or a compile-time value, or structured itself.
 struct TupleValue {
   std::vector<Value> elements;
-  std::vector<std::string> fields; ///< names, of a named tuple
+  std::vector<std::string> fields; ///< names; none of a plain tuple
+  StructKind kind = StructKind::Tuple;
+  const ClassSource *cls = nullptr; ///< of an aggregate; of a named tuple if it is known
 };
 using TupleRef = std::shared_ptr<const TupleValue>;
 /// A jit function: of the program, or of the library.
@@ -56,10 +64,12 @@ struct OpaqueValue {
 /// `x.type`.
 struct TypeValue {
   Type type;
+  bool isPointer = false; ///< the type of a pointer to a tile: of a block pointer
 };
-/// `int`, `tl.tensor`, ...: for isinstance, annotations and conversions.
+/// `int`, `tl.tensor`, ...: for isinstance, annotations and conversions; or a class of the program.
 struct ClassValue {
   std::string name;
+  const ClassSource *source = nullptr;
   bool operator==(const ClassValue &) const = default;
 };
 /// `x.sum`, before its call.
@@ -88,7 +98,8 @@ public:
   using Variant =
       std::variant<Failed, None, bool, BigInt, double, std::string, DType, Runtime, TupleRef,
                    FunctionValue, BuiltinValue, ModuleValue, OpaqueValue, TypeValue, ClassValue,
-                   MethodValue, SliceValue, RangeValue, std::shared_ptr<const DefectValue>>;
+                   MethodValue, SliceValue, RangeValue, std::shared_ptr<const DefectValue>,
+                   std::shared_ptr<const ClosureValue>>;
   Value() = default;
   template <typename T>
     requires(!std::is_same_v<std::decay_t<T>, Value>)
@@ -101,7 +112,14 @@ public:
   bool failed() const { return is<Failed>(); }
   bool isNone() const { return is<None>(); }
   bool isRuntime() const { return is<Runtime>(); }
-  bool isTuple() const { return is<TupleRef>(); }
+  /// A jit function, or a function of the kernel's own text.
+  bool isFunction() const {
+    return is<FunctionValue>() || is<std::shared_ptr<const ClosureValue>>();
+  }
+  /// A tuple, named or not.
+  bool isTuple() const { return isStruct(StructKind::Tuple); }
+  bool isStruct() const { return is<TupleRef>(); }
+  bool isStruct(StructKind kind) const { return is<TupleRef>() && as<TupleRef>()->kind == kind; }
   const std::vector<Value> &elements() const { return as<TupleRef>()->elements; }
   /// bool, int or float, without a type of its own.
   bool isNumber() const { return is<bool>() || is<BigInt>() || is<double>(); }
@@ -112,9 +130,25 @@ public:
     return TupleRef(
         std::make_shared<TupleValue>(TupleValue{std::move(elements), std::move(fields)}));
   }
+  static Value structure(TupleValue parts) {
+    return TupleRef(std::make_shared<TupleValue>(std::move(parts)));
+  }
+  /// The same structure with other parts.
+  Value withElements(std::vector<Value> elements) const {
+    const TupleValue &old = *as<TupleRef>();
+    return structure({std::move(elements), old.fields, old.kind, old.cls});
+  }
 
 private:
   Variant data;
 };
+
+/// Whether both are structured, of one kind (and class, of aggregates) and with as many parts.
+inline bool sameStructure(const Value &a, const Value &b) {
+  if (!a.isStruct() || !b.isStruct() || a.elements().size() != b.elements().size())
+    return false;
+  const TupleValue &x = *a.as<TupleRef>(), &y = *b.as<TupleRef>();
+  return x.kind == y.kind && (x.kind != StructKind::Aggregate || x.cls == y.cls);
+}
 
 } // namespace pantile

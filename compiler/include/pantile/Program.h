@@ -4,7 +4,9 @@
 // objects; `scanFile` (Compiler.h) builds it from a file's text without Python.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
+#include "pantile/Error.h"
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,16 +40,27 @@ struct OpaqueRef {
   std::string description;
   bool operator==(const OpaqueRef &) const = default;
 };
+/// A class whose objects kernels handle, by its index in Program::classes.
+struct ClassRef {
+  size_t index = 0;
+  bool operator==(const ClassRef &) const = default;
+};
 struct ConstTuple;
 
 /// A compile-time value. std::monostate is None.
 using ConstValue =
     std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
-                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>>;
+                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef>;
 struct ConstTuple {
   std::vector<ConstValue> elements;
-  std::vector<std::string> fields; ///< names, for a NamedTuple; else empty
+  std::vector<std::string> fields;  ///< names, for a NamedTuple or an aggregate; else empty
+  std::optional<size_t> classIndex; ///< in Program::classes, of an object of such a class
 };
+
+/// A function that runs on the host while the kernel is compiled (`constexpr_function`): positional
+/// arguments first, the last ones by name. It may be called from any thread.
+using HostCall = std::function<Result<ConstValue>(const std::vector<ConstValue> &args,
+                                                  const std::vector<std::string> &names)>;
 
 /// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns cut from
 /// each line.
@@ -59,21 +72,48 @@ struct FunctionSource {
   int indent = 0;
   std::map<std::string, ConstValue> globals; ///< what each global or captured name means
   bool noinline_ = false;
+  HostCall host; ///< set: calls go there, and `text` only tells in the cache key what it does
+};
+
+/// A NamedTuple class, or an aggregate: named fields, and functions that take the object first.
+struct ClassSource {
+  struct Field {
+    std::string name;
+    bool isConstexpr = false;        ///< annotated so: stays a compile-time value
+    std::optional<ConstValue> value; ///< its default
+  };
+  std::string name;
+  bool isAggregate = false; ///< constructed by `__init__`; else field by field
+  std::vector<Field> fields;
+  std::map<std::string, ConstValue> members; ///< functions and constants
+  std::vector<std::string> staticMembers;    ///< functions that take no object
+  std::vector<std::string> properties;       ///< functions that are called when they are read
 };
 
 struct Program {
   std::vector<FunctionSource> functions;
+  std::vector<ClassSource> classes;
   size_t kernel = 0; ///< index of the entry
 };
 
-/// One kernel parameter as specialised. A constant parameter takes no argument at launch.
+/// One kernel parameter as specialised. A constant parameter takes no argument at launch; a tuple
+/// takes those of its elements; a tensor descriptor takes its base, then the sizes as i32, then the
+/// strides in elements as i64.
 struct ArgSpec {
-  enum class Kind { Pointer, Scalar, Constant } kind = Kind::Constant;
-  std::string dtype;         ///< element type of a pointer, type of a scalar
-  bool constPointer = false; ///< `tl.const` pointer: stores are errors
-  int divisibility = 1;      ///< 16: address (bytes) or value is a multiple of 16
-  ConstValue value;          ///< Kind::Constant only
+  enum class Kind { Pointer, Scalar, Constant, Tuple, Descriptor } kind = Kind::Constant;
+  std::string dtype;                ///< element type of a pointer, type of a scalar
+  bool constPointer = false;        ///< `tl.const` pointer: stores are errors
+  int divisibility = 1;             ///< 16: address (bytes) or value is a multiple of 16
+  ConstValue value;                 ///< Kind::Constant only
+  std::vector<ArgSpec> elements;    ///< Kind::Tuple: also of a named tuple or an aggregate
+  std::vector<std::string> fields;  ///< Kind::Tuple: their names, if they have some
+  std::optional<size_t> classIndex; ///< Kind::Tuple: in Program::classes, of an object
+  std::vector<int64_t> blockShape;  ///< Kind::Descriptor: what one load reads
+  bool padsWithNan = false;         ///< Kind::Descriptor: outside is NaN, else 0
 };
+
+/// Appends the pointers and scalars that a launch passes for `spec`, in order.
+void appendLaunchSpecs(const ArgSpec &spec, std::vector<ArgSpec> &leaves);
 
 /// How a program is specialised: one ArgSpec a parameter, in order.
 struct Specialization {
