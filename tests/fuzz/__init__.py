@@ -1,0 +1,1 @@
+"""Random well-typed kernels, run on the interpreter and the GPU against a model with error bounds."""

@@ -1,0 +1,265 @@
+"""Draws loops, branches, matrix products over a loop, and calls of helper functions.
+
+Needs: generator.
+Gives: CONTROL_DRAWS.
+How:   a block is drawn on the states that reach it (on all of them if none does); then the construct
+       is run from where it began, and dropped if a later iteration is undefined.
+"""
+
+from .draw_combine import dot_params, dot_shape
+from .dtypes import FP8
+from .generator import INPUT_SIZE
+from .program import Assign, Call, For, Helper, If, While
+from .values import Undefined
+
+BLOCK_STATEMENTS = 6
+
+
+def draw_block(g, states, carried, loop=None):
+    """Statements on these states, ending with updates of some of the carried names."""
+    from .draw import draw_statement
+
+    kept = g.states, list(g.names)
+    g.states, body = states, []
+    g.bodies.append(body)
+    g.depth += 1
+    if loop:
+        g.loops.append(loop)
+        g.names.append(loop[0])
+    wanted = g.rng.randint(1, BLOCK_STATEMENTS)
+    for _ in range(wanted * 5):
+        draw_statement(g)
+        if len(body) >= wanted:
+            break
+    for name in carried:
+        _update(g, body, name)
+    if loop:
+        g.loops.pop()
+    g.depth -= 1
+    g.bodies.pop()
+    g.states, g.names = kept
+    return body
+
+
+def _update(g, body, name):
+    new = [
+        other
+        for other in g.names[-12:]
+        if other != name
+        and other in g.states[0].env
+        and (g.dtype(other), g.shape(other)) == (g.dtype(name), g.shape(name))
+    ]
+    if new:
+        g.add_statement(Assign(name, g.rng.choice(new)))
+
+
+def _carried(g):
+    """Names that a block may change."""
+    names = {g.pick(lambda v: v.dtype != "i1") for _ in range(3)}
+    fixed = {"pid", "n0", "n1", "f0", *(name for name, _ in g.loops)}
+    return sorted(n for n in names if n and n not in fixed and n not in g.stored)
+
+
+def _whole(g, build):
+    """Draw a construct and run it from the start; None if it is undefined."""
+    saved = g.snapshot()
+    outputs, names = dict(g.program.outputs), list(g.names)
+    statement = build()
+    memory = {name for name in g.program.outputs if name not in outputs}
+    drawn = _initial_memory(g, saved[0], memory)
+    g.restore((drawn, saved[1]))
+    g.names = names
+    if statement is not None and g.add_statement(statement):
+        return ()
+    g.program.outputs.clear()
+    g.program.outputs.update(outputs)
+    g.restore(saved)
+    return None
+
+
+def _initial_memory(g, saved, new):
+    """The saved memory with the outputs that the construct added, untouched."""
+    from .program import Memory
+
+    fresh = Memory({name: g.program.outputs[name] for name in new}).__dict__
+    return {part: {**saved[part], **fresh[part]} for part in saved}
+
+
+def draw_if(g):
+    if g.depth >= 3 or g.in_helper:
+        return None
+    condition = g.pick(lambda v: v.shape == () and v.dtype == "i1")
+    if not condition:
+        scalar = g.pick(lambda v: v.shape == () and v.dtype in ("i32", "i64"))
+        from .program import Literal
+
+        made = g.add("compare", (scalar, Literal(g.rng.randint(0, 3))), {"op": "<="})
+        if not made:
+            return None
+        condition = made[0]
+    carried = _carried(g)
+
+    def build():
+        bodies = []
+        start = g.snapshot()
+        for wanted in (True, False):
+            if not wanted and g.chance(0.3):
+                bodies.append([])
+                continue
+            reach = [s for s in g.states if bool(s.env[condition].data) == wanted]
+            bodies.append(draw_block(g, reach or list(g.states), carried))
+            memory = {n for n in g.program.outputs if n not in start[0]["data"]}
+            g.restore((_initial_memory(g, start[0], memory), start[1]))
+        return If(condition, *bodies) if bodies[0] else None
+
+    return _whole(g, build)
+
+
+def draw_for(g):
+    if g.depth >= 2 or g.in_helper:
+        return None
+    carried = _carried(g)
+    var = g.fresh("i")
+    header = g.rng.choice(["range", "range", "tl.range", "tl.static_range"])
+    stop = g.rng.randint(1, 5)
+    most = stop
+    if header != "tl.static_range" and g.chance(0.4):
+        stop, most = "n1", g.program.scalars["n1"][1]
+    keywords = (
+        f", num_stages={g.rng.randint(1, 4)}" if header == "tl.range" and g.chance(0.6) else ""
+    )
+
+    def build():
+        from .program import Value, np
+
+        for state in g.states:
+            state.env[var] = Value("i32", np.int32(0))
+        body = draw_block(g, g.states, carried, (var, most))
+        return For(var, header, 0, stop, 1, body, keywords) if body else None
+
+    return _whole(g, build)
+
+
+def draw_while(g):
+    if g.depth >= 2 or g.in_helper:
+        return None
+    carried = _carried(g)
+    made = g.add("full_scalar", (), {"value": 0})
+    if not made:
+        return None
+    counter = made[0]
+    limit = "n1" if g.chance(0.5) else g.rng.randint(1, 4)
+
+    def build():
+        body = draw_block(g, g.states, carried, (counter, 9))
+        return While(counter, limit, body, 1) if body else None
+
+    done = _whole(g, build)
+    return done
+
+
+def draw_matmul(g):
+    """A loop over K with masked loads, as kernels write it."""
+    if g.depth >= 1 or g.in_helper:
+        return None
+    dtype = g.rng.choice(["fp16", "fp16", "bf16", "bf16", "fp32", "i8", *FP8])
+    m, n, k = dot_shape(g, dtype)
+    if m * n > 8192 or max(m, n) * k > 4096:
+        return None
+    params = dot_params(g, dtype)
+    trips = g.rng.randint(1, 4)
+    a_name, b_name = g.input(dtype), g.input(dtype)
+    acc = g.add(
+        "full",
+        (),
+        {"shape": (m, n), "value": 0 if params["out"] == "i32" else 0.0, "dtype": params["out"]},
+    )
+    if not acc:
+        return None
+    var = g.fresh("i")
+    row_major = g.chance(0.6), g.chance(0.6)
+    total = k * trips
+    boxes = [
+        _panel(g, var, (m, k), 1, total, k, row_major[0]),
+        _panel(g, var, (k, n), 0, total, k, row_major[1]),
+    ]
+    body = []
+    for source, box, name in ((a_name, boxes[0], "a"), (b_name, boxes[1], "b")):
+        other = 0.0 if dtype != "i8" else 0
+        body.append(Call((name,), "load", (), {"source": source, "box": box, "other": other}))
+    product = g.fresh()
+    if g.chance(0.6):
+        body.append(Call((acc[0],), "dot", ("a", "b", acc[0]), params))
+    else:
+        body.append(Call((product,), "dot", ("a", "b"), params))
+        body.append(Call((acc[0],), "binary", (acc[0], product), {"op": "+"}))
+    header, keywords = (
+        ("range", "") if g.chance(0.5) else ("tl.range", f", num_stages={g.rng.randint(1, 4)}")
+    )
+    return () if g.add_statement(For(var, header, 0, trips, 1, body, keywords)) else None
+
+
+def _panel(g, var, shape, axis, total, k, row_major):
+    """The box of one operand: `axis` runs along K, of `total` elements, in steps of `k`."""
+    outer = shape[1 - axis]
+    along, across = (1, total) if row_major == (axis == 1) else (outer, 1)
+    strides = (across, along) if axis == 1 else (along, across)
+    box = {"shape": shape, "strides": strides, "loop": (var, k * along)}
+    if total * outer * g.program.grid <= INPUT_SIZE:
+        box["per_program"] = total * outer
+    if g.chance(0.4):
+        limits = [None, None]
+        limits[1 - axis] = g.rng.randint(max(1, outer // 2), outer)
+        box["limits"] = tuple(limits)
+    return box
+
+
+def draw_helper(g):
+    """A jit function of some of the values, called once or twice."""
+    if g.in_helper or g.depth > 2:
+        return None
+    a = g.pick_tile()
+    b = a and g.pick(lambda v: v.shape == g.shape(a))
+    if not b or a == b:
+        return None
+    helper = _draw_helper_body(g, [a, b])
+    if helper is None:
+        return None
+    g.program.helpers[helper.name] = helper
+    return g.add("helper", (a, b), {"helper": helper}, len(helper.results))
+
+
+def _draw_helper_body(g, args):
+    from .draw_elementwise import ELEMENTWISE_DRAWS
+
+    parameters = ["x", "y"]
+    kept = g.states, g.names, [s.env for s in g.states]
+    for state in g.states:
+        state.env = {p: state.env[a] for p, a in zip(parameters, args)}
+    g.names, body, g.in_helper = list(parameters), [], True
+    g.bodies.append(body)
+    weights = [weight for weight, _ in ELEMENTWISE_DRAWS]
+    for _ in range(12):
+        g.rng.choices(ELEMENTWISE_DRAWS, weights)[0][1](g)
+        if len(body) >= 3:
+            break
+    made = [name for name in g.names if name not in parameters]
+    g.bodies.pop()
+    g.in_helper = False
+    g.states, g.names = kept[:2]
+    for state, env in zip(g.states, kept[2]):
+        state.env = env
+    if not made:
+        return None
+    results = made[-2:] if len(made) > 1 and g.chance(0.4) else made[-1:]
+    return Helper(g.fresh("helper"), parameters, body, results)
+
+
+CONTROL_DRAWS = [
+    (4, draw_if),
+    (5, draw_for),
+    (2, draw_while),
+    (4, draw_matmul),
+    (4, draw_helper),
+]
+__all__ = ["CONTROL_DRAWS", "Undefined"]

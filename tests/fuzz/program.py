@@ -1,0 +1,306 @@
+"""A generated program: its statements, their text, and what they do by the model.
+
+Needs: values.
+Gives: Program, whose `text()` is a Python module with the kernel and whose `evaluate()` gives the
+       expected outputs; OPS, the operations by name, filled by the op_* modules.
+How:   an operation is a pair of functions, text and evaluation; a statement names its operands, so
+       statements can be deleted and the rest evaluated again. Names that a deletion left without a
+       value, and operations without one right answer, raise Undefined.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .dtypes import NUMPY, is_float
+from .values import Undefined, Value, held
+
+GRID_NAME = "pid"
+MAX_TRIPS = 64
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number written into the text."""
+
+    value: object
+
+    def __str__(self):
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Op:
+    """`text(args, params)` is an expression; `evaluate(state, values, params)` a Value or several."""
+
+    text: Callable
+    evaluate: Callable
+
+
+OPS = {}
+
+
+def op(name, text):
+    """Register the decorated function as the evaluation of operation `name`."""
+
+    def register(evaluate):
+        OPS[name] = Op(text, evaluate)
+        return evaluate
+
+    return register
+
+
+class State:
+    """One program of the grid while it is evaluated."""
+
+    def __init__(self, program, pid, memory):
+        self.program, self.pid, self.memory = program, pid, memory
+        self.env = {GRID_NAME: Value("i32", np.int32(pid))}
+        for name, (dtype, value) in program.scalars.items():
+            self.env[name] = held(dtype, np.asarray(value, NUMPY[dtype]))
+
+    def value(self, arg):
+        if isinstance(arg, Literal):
+            return arg
+        if arg not in self.env:
+            raise Undefined(f"no value of {arg}")
+        return self.env[arg]
+
+
+class Memory:
+    """What the outputs hold: exact part, bound, and where anything was written."""
+
+    def __init__(self, outputs):
+        self.data, self.error, self.written, self.dtype = {}, {}, {}, {}
+        for name, (dtype, array) in outputs.items():
+            self.dtype[name] = dtype
+            self.data[name] = array.astype(np.float64) if is_float(dtype) else array.copy()
+            self.error[name] = np.zeros(array.size)
+            self.written[name] = np.zeros(array.size, bool)
+
+
+@dataclass
+class Call:
+    """`targets = op(args)`; without targets, the text stands alone."""
+
+    targets: tuple
+    op: str
+    args: tuple = ()
+    params: dict = field(default_factory=dict)
+
+    def lines(self):
+        text = OPS[self.op].text([str(arg) for arg in self.args], self.params)
+        return [f"{', '.join(self.targets)} = {text}" if self.targets else text]
+
+    def execute(self, state):
+        with np.errstate(all="ignore"):
+            result = OPS[self.op].evaluate(state, [state.value(a) for a in self.args], self.params)
+        results = result if isinstance(result, tuple) else (result,)
+        for target, value in zip(self.targets, results):
+            state.env[target] = value
+
+
+@dataclass
+class Assign:
+    """`target = source`: carries a value out of a branch or to the next iteration."""
+
+    target: str
+    source: str
+
+    def lines(self):
+        return [f"{self.target} = {self.source}"]
+
+    def execute(self, state):
+        new, old = state.value(self.source), state.value(self.target)
+        if (new.dtype, new.shape) != (old.dtype, old.shape):
+            raise Undefined("a carried value changes its type")
+        state.env[self.target] = new
+
+
+def block_lines(body):
+    return ["    " + line for statement in body for line in statement.lines()] or ["    pass"]
+
+
+def execute_block(body, state):
+    """Run statements; the names that they introduce end with them."""
+    before = set(state.env)
+    for statement in body:
+        statement.execute(state)
+    for name in set(state.env) - before:
+        del state.env[name]
+
+
+@dataclass
+class If:
+    """A branch on a scalar."""
+
+    condition: str
+    then: list
+    orelse: list
+
+    def lines(self):
+        lines = [f"if {self.condition}:", *block_lines(self.then)]
+        return lines + (["else:", *block_lines(self.orelse)] if self.orelse else [])
+
+    def execute(self, state):
+        taken = bool(state.value(self.condition).data)
+        execute_block(self.then if taken else self.orelse, state)
+
+
+@dataclass
+class For:
+    """A counted loop; `stop` is a literal or the name of a scalar."""
+
+    var: str
+    header: str
+    start: int
+    stop: object
+    step: int
+    body: list
+    keywords: str = ""
+
+    def lines(self):
+        bounds = f"{self.start}, {self.stop}" + (f", {self.step}" if self.step != 1 else "")
+        return [
+            f"for {self.var} in {self.header}({bounds}{self.keywords}):",
+            *block_lines(self.body),
+        ]
+
+    def execute(self, state):
+        stop = self.stop if isinstance(self.stop, int) else int(state.value(self.stop).data)
+        steps = range(self.start, stop, self.step)
+        if len(steps) > MAX_TRIPS:
+            raise Undefined("too many iterations")
+        for i in steps:
+            state.env[self.var] = Value("i32", np.int32(i))
+            execute_block(self.body, state)
+        state.env.pop(self.var, None)
+
+
+@dataclass
+class While:
+    """A loop that runs while `counter` is below `limit`; the body ends by advancing the counter."""
+
+    counter: str
+    limit: object
+    body: list
+    advance: int
+
+    def lines(self):
+        last = f"    {self.counter} += {self.advance}"
+        return [f"while {self.counter} < {self.limit}:", *block_lines(self.body), last]
+
+    def execute(self, state):
+        limit = self.limit if isinstance(self.limit, int) else int(state.value(self.limit).data)
+        for _ in range(MAX_TRIPS):
+            counter = state.value(self.counter)
+            if not int(counter.data) < limit:
+                return
+            execute_block(self.body, state)
+            state.env[self.counter] = Value("i32", np.int32(counter.data + self.advance))
+        raise Undefined("too many iterations")
+
+
+@dataclass
+class Helper:
+    """A jit function that the kernel calls."""
+
+    name: str
+    parameters: list
+    body: list
+    results: list
+
+    def lines(self):
+        return [
+            "@triton.jit",
+            f"def {self.name}({', '.join(self.parameters)}):",
+            *block_lines(self.body),
+            f"    return {', '.join(self.results)}",
+        ]
+
+
+@dataclass
+class Program:
+    """A kernel with the data that it runs on."""
+
+    seed: str
+    grid: int = 1
+    num_warps: int = 4
+    num_stages: int = 3
+    inputs: dict = field(default_factory=dict)  # name -> (dtype, array)
+    outputs: dict = field(default_factory=dict)  # name -> (dtype, initial array)
+    scalars: dict = field(default_factory=dict)  # name -> (dtype, value)
+    helpers: dict = field(default_factory=dict)
+    body: list = field(default_factory=list)
+
+    def body_text(self):
+        return "\n".join(block_lines(self.body))
+
+    def text(self):
+        """The module, with the parameters and helpers that the body needs."""
+        body = self.body_text()
+        helpers = [h for h in self.helpers.values() if h.name + "(" in body]
+        parameters = ", ".join(self.used(body))
+        lines = [
+            f'"""Program {self.seed}: grid {self.grid}, {self.num_warps} warps, {self.num_stages} stages."""',
+            "import pantile as triton",
+            "import pantile.language as tl",
+            *COMBINES,
+            *(line for helper in helpers for line in ["", *helper.lines()]),
+            "",
+            "@triton.jit",
+            f"def kernel({parameters}):",
+            f"    {GRID_NAME} = tl.program_id(0)",
+            body,
+        ]
+        return "\n".join(lines) + "\n"
+
+    def used(self, body=None):
+        """The names of the kernel's parameters, in order."""
+        import re
+
+        words = set(re.findall(r"\w+", body or self.body_text()))
+        return [n for n in (*self.inputs, *self.outputs, *self.scalars) if n in words]
+
+    def evaluate(self):
+        """Run the model over the grid; the Memory that it leaves."""
+        memory = Memory(self.outputs)
+        for pid in range(self.grid):
+            execute_block(self.body, State(self, pid, memory))
+        return memory
+
+
+# The combining functions that generated programs use.
+COMBINES = """
+
+@triton.jit
+def combine_add(a, b):
+    return a + b
+
+
+@triton.jit
+def combine_max(a, b):
+    return tl.where(a > b, a, b)
+
+
+@triton.jit
+def combine_xor(a, b):
+    return a ^ b
+
+
+@triton.jit
+def combine_sum_max(a, x, b, y):
+    return a + b, tl.maximum(x, y)
+
+
+@triton.jit
+def combine_first(a, i, b, j):
+    keeps = (a < b) | ((a == b) & (i <= j))
+    return tl.where(keeps, a, b), tl.where(keeps, i, j)
+
+
+@triton.jit
+def combine_linear(a, x, b, y):
+    return a * b, x * b + y
+""".splitlines()
