@@ -354,3 +354,39 @@ func.func @shapes(%x: !tile.ptr<f32> {tile.divisibility = 8 : i32}, %n: i32) att
   return
 }
 }
+
+// -----
+
+// A loop gives what its branch gives: the number as well as the tile, in another order.
+// CHECK-LABEL: @number_and_tile
+// CHECK: scf.for
+// CHECK: %[[IF:.*]]:2 = scf.if {{.*}} -> (f32, tensor<256xf32, {{.*}}>)
+// CHECK: scf.yield %[[IF]]#1, %[[IF]]#0 : tensor<256xf32, {{.*}}>, f32
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+func.func @number_and_tile(%x: !tile.ptr<f32> {tile.divisibility = 8 : i32}, %n: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant dense<1.0> : tensor<256xf32>
+  %v:2 = scf.for %i = %c0 to %n step %c1 iter_args(%t = %one, %best = %zero) -> (tensor<256xf32>, f32) : i32 {
+    %some = arith.cmpi slt, %i, %c1 : i32
+    %b:2 = scf.if %some -> (f32, tensor<256xf32>) {
+      %p = tile.addptr %x, %i : !tile.ptr<f32>, i32
+      %l = tile.load %p : !tile.ptr<f32> -> f32
+      %s = tile.splat %l : tensor<256xf32>
+      %u = arith.addf %t, %s : tensor<256xf32>
+      scf.yield %l, %u : f32, tensor<256xf32>
+    } else {
+      scf.yield %best, %t : f32, tensor<256xf32>
+    }
+    scf.yield %b#1, %b#0 : tensor<256xf32>, f32
+  }
+  %more = tile.splat %v#1 : tensor<256xf32>
+  %sum = arith.addf %v#0, %more : tensor<256xf32>
+  %r = tile.arange 0, 256 : tensor<256xi32>
+  %xs = tile.splat %x : tensor<256x!tile.ptr<f32>>
+  %xp = tile.addptr %xs, %r : tensor<256x!tile.ptr<f32>>, tensor<256xi32>
+  tile.store %xp, %sum : tensor<256x!tile.ptr<f32>>, tensor<256xf32>
+  return
+}
+}

@@ -145,12 +145,13 @@ private:
     auto made = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
                                    loop.getUpperBound(), loop.getStep(), inits);
     made->setAttrs(loop->getAttrs());
-    SmallVector<Value> yielded(loop.getYieldedValues());
     made.getRegion().takeBody(loop.getRegion());
     splitArguments(loop, *made.getBody());
     replaceResults(loop, made);
     rewriteBlock(*made.getBody());
-    made.getBody()->getTerminator()->setOperands(versionsFor(loop.getResults(), yielded));
+    // Read only now: results of an inner branch that are no tiles have been replaced.
+    Operation *yield = made.getBody()->getTerminator();
+    yield->setOperands(versionsFor(loop.getResults(), yield->getOperands()));
   }
 
   /// One block argument for each version of a free carried tile, in front of the original.
