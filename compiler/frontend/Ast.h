@@ -192,10 +192,13 @@ struct Param {
   bool positionalOnly = false, keywordOnly = false;
 };
 
+struct FunctionDef;
+/// The function is called "lambda", and its body is one Return.
 struct Lambda : NodeOf<Expr, Expr::Kind::Lambda> {
-  using NodeOf::NodeOf;
-  std::vector<Param> params;
-  ExprPtr body;
+  explicit Lambda(SourceSpan span);
+  ~Lambda() override;
+  std::unique_ptr<FunctionDef> function;
+  const Expr &body() const;
 };
 
 /// One `for target in iter if c0 if c1`.
@@ -216,6 +219,8 @@ struct Comprehension : NodeOf<Expr, Expr::Kind::Comprehension> {
 struct UnsupportedExpr : NodeOf<Expr, Expr::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
+  /// Keys and values of a dictionary: one operation takes a literal one.
+  std::vector<std::pair<ExprPtr, ExprPtr>> items;
 };
 
 //===- Statements -----------------------------------------------------------------------===//

@@ -24,7 +24,7 @@ std::string countText(size_t count, const char *what) {
 }
 
 /// A dictionary means something to one operation only; there it is a tuple of pairs.
-Value argument(Emitter &e, const Value &callee, const ast::Expr &node) {
+Value passedValue(Emitter &e, const Value &callee, const ast::Expr &node) {
   auto *builtin = callee.dynAs<BuiltinValue>();
   auto *braces = llvm::dyn_cast<ast::UnsupportedExpr>(&node);
   if (!builtin || builtin->row->name != "extern_elementwise" || !braces || braces->items.empty())
@@ -45,7 +45,7 @@ Value Emitter::evalCall(const ast::Call &node) {
   bool failed = callee.failed();
   for (const ast::ExprPtr &arg : node.args) {
     auto *starred = llvm::dyn_cast<ast::Starred>(arg.get());
-    Value value = starred ? expr(*starred->value) : argument(*this, callee, *arg);
+    Value value = starred ? expr(*starred->value) : passedValue(*this, callee, *arg);
     failed |= value.failed();
     if (!starred) {
       args.push_back({value, arg->span, {}, {}});
@@ -60,7 +60,7 @@ Value Emitter::evalCall(const ast::Call &node) {
     if (keyword.name.empty())
       return error(keyword.value->span, "`**` in a call is not supported in a kernel",
                    ErrorKind::Unsupported);
-    Value value = argument(*this, callee, *keyword.value);
+    Value value = passedValue(*this, callee, *keyword.value);
     failed |= value.failed();
     args.push_back({value, keyword.value->span, keyword.name, keyword.nameSpan});
   }

@@ -166,7 +166,7 @@ Value pantile::emitMinMax(Emitter &e, const BoundCall &call) {
   auto propagate = e.needBool(call["propagate_nan"], call.at("propagate_nan"), "`propagate_nan`");
   if (!propagate)
     return Failed();
-  return e.minMax(call.row->name == "maximum", call["x"], call["y"], call.span, *propagate);
+  return e.minMax((call.row->name == "maximum" || call.row->name == "max"), call["x"], call["y"], call.span, *propagate);
 }
 
 Value pantile::emitClamp(Emitter &e, const BoundCall &call) {

@@ -115,26 +115,31 @@ ExprPtr Parser::parseBrackets() {
 }
 
 /// `key: value`, `**mapping`, or an element of a set.
-bool Parser::parseDictItem(bool &isDict) {
+bool Parser::parseDictItem(bool &isDict, UnsupportedExpr &braces) {
   if (accept(Tok::StarStar)) {
     isDict = true;
     return parseBinary(1) != nullptr;
   }
-  if (!parseStarExpr(Walrus::Allowed))
+  ExprPtr key = parseStarExpr(Walrus::Allowed);
+  if (!key)
     return false;
   if (!isDict && !at(Tok::Colon))
     return true;
   isDict = true;
-  return expect(Tok::Colon, "after the key of a dictionary") && parseExpr();
+  ExprPtr value = expect(Tok::Colon, "after the key of a dictionary") ? parseExpr() : nullptr;
+  const bool isParsed = value != nullptr;
+  braces.items.emplace_back(std::move(key), std::move(value));
+  return isParsed;
 }
 
 ExprPtr Parser::parseBraces() {
   const size_t start = mark();
   const Token &opener = take();
   bool isDict = at(Tok::RBrace);
+  auto braces = std::make_unique<UnsupportedExpr>(opener.span);
   for (bool first = true; !at(Tok::RBrace); first = false) {
     bool itemIsDict = !first && isDict && !at(Tok::StarStar);
-    if (!parseDictItem(itemIsDict))
+    if (!parseDictItem(itemIsDict, *braces))
       return nullptr;
     isDict |= itemIsDict;
     std::vector<CompFor> clauses;
@@ -148,7 +153,9 @@ ExprPtr Parser::parseBraces() {
   }
   if (!expectCloser(Tok::RBrace, opener))
     return nullptr;
-  return unsupported(start, isDict ? "a dictionary" : "a set");
+  braces->span = spanFrom(start);
+  braces->construct = isDict ? "a dictionary" : "a set";
+  return braces;
 }
 
 bool Parser::atCompFor() const {

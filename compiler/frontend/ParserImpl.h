@@ -93,7 +93,7 @@ private:
   ast::ExprPtr parseParens();
   ast::ExprPtr parseBrackets();
   ast::ExprPtr parseBraces();
-  bool parseDictItem(bool &isDict);
+  bool parseDictItem(bool &isDict, ast::UnsupportedExpr &braces);
   ast::ExprPtr unsupported(size_t start, std::string construct);
   bool atCompFor() const;
   bool parseCompFors(std::vector<ast::CompFor> &clauses);
