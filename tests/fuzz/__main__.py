@@ -41,9 +41,10 @@ def main():
     options.out = options.out or tempfile.mkdtemp(prefix="pantile-fuzz-")
     Path(options.out).mkdir(parents=True, exist_ok=True)
     if options.only is not None:
+        devices = set_up(options)
         program = draw_program(f"{options.seed}.{options.only}")
         print(program.text())
-        failure = check_program(program, options.out, "only", set_up(options), 1, options.only)
+        failure = check_program(program, options.out, "only", devices, 1, options.only)
         print(failure or "passes")
         return 1 if failure else 0
     print(f"seed {options.seed}: {options.programs} programs, device {options.device}", flush=True)

@@ -101,22 +101,51 @@ def run_all(options, indices):
     return failures
 
 
+def checked_apart(program, options, devices):
+    """The failure of a program that may take the process down: checked in a forked one."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def child():
+        there.send(check_program(program, options.out, f"r{os.getpid()}", devices, 1, 0))
+
+    process = context.Process(target=child)
+    process.start()
+    there.close()
+    try:
+        result = here.recv() if here.poll(options.timeout) else Failure("hang", "")
+    except EOFError:
+        process.join()
+        result = Failure("crash", f"the process ended with {process.exitcode}")
+    process.kill()
+    process.join()
+    (Path(options.out) / f"r{process.pid}.py").unlink(missing_ok=True)
+    return result
+
+
 def shorten(options, failures):
     """Reduce one failure of each kind and message, and save it."""
     devices = set_up(options)
     seen = set()
     for index, failure in sorted(failures.items()):
-        key = (failure.kind, "".join(c for c in failure.message[:50] if not c.isdigit()))
-        if failure.kind in ("crash", "hang", "generator") or key in seen:
+        key = (failure.kind, _gist(failure.message))
+        if failure.kind == "generator" or key in seen:
             continue
         seen.add(key)
 
-        def fails(program, kind=failure.kind, message=failure.message):
-            found = check_program(program, options.out, f"r{os.getpid()}", devices, 1, 0)
-            same = found and found.kind == kind
-            return same and ("error" not in kind or found.message[:30] == message[:30])
+        def fails(program, key=key):
+            found = checked_apart(program, options, devices)
+            if found is None or found.kind != key[0]:
+                return False
+            return "error" not in key[0] or _gist(found.message) == key[1]
 
-        small = reduce_program(draw_program(f"{options.seed}.{index}"), fails, budget=150)
-        path = Path(options.out) / f"failure-{index}.py"
+        small = reduce_program(draw_program(f"{options.seed}.{index}"), fails, budget=200)
+        path = Path(options.out) / f"failure-{options.seed}-{index}.py"
         path.write_text(small.text() + f"\n# {failure.kind}: {failure.message[:1000]!r}\n")
         print(f"reduced program {index}: {path}", flush=True)
+
+
+def _gist(message):
+    """A message without places and numbers."""
+    text = message.split("error:", 1)[-1].split("\n")[0]
+    return "".join(c for c in text[:60] if not c.isdigit())

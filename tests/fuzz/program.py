@@ -94,8 +94,15 @@ class Call:
         return [f"{', '.join(self.targets)} = {text}" if self.targets else text]
 
     def execute(self, state):
-        with np.errstate(all="ignore"):
-            result = OPS[self.op].evaluate(state, [state.value(a) for a in self.args], self.params)
+        values = [state.value(arg) for arg in self.args]
+        try:
+            with np.errstate(all="ignore"):
+                result = OPS[self.op].evaluate(state, values, self.params)
+        except (
+            ValueError,
+            IndexError,
+        ) as problem:  # NumPy's word for shapes that do not go together
+            raise Undefined(str(problem)) from problem
         results = result if isinstance(result, tuple) else (result,)
         for target, value in zip(self.targets, results):
             state.env[target] = value
