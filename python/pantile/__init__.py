@@ -4,11 +4,15 @@
 here: the compiler's library is opened at the first launch, torch and NumPy never.
 """
 
-__version__ = "3.6.0+pantile.0.1.0"
+# Libraries compare `__version__` with Triton's; `version` is ours.
+version = "0.1.0"
+__version__ = f"3.6.0+pantile.{version}"
+
+import importlib
 
 from . import knobs, language, runtime
 from .arith import cdiv, next_power_of_2
-from .compiler import CompilationError, CompiledKernel, compile
+from .language.aggregate import aggregate
 from .runtime import (
     Autotuner,
     Config,
@@ -19,9 +23,13 @@ from .runtime import (
     heuristics,
     reinterpret,
 )
+from .runtime._allocation import set_allocator
+from .runtime._async_compile import AsyncCompileMode, FutureKernel
+from .runtime.callables import constexpr_function
 from .runtime.errors import (
     AssemblerError,
     AutotunerError,
+    CompilationError,
     CompileTimeAssertionFailure,
     DriverError,
     InternalError,
@@ -35,8 +43,15 @@ from .runtime.errors import (
 )
 from .runtime.jit import MockTensor, TensorWrapper, jit
 
+
+def must_use_result(fn, is_method=True):
+    """Mark a function whose result means something; the compiler knows such functions itself."""
+    return fn
+
+
 __all__ = [
     "AssemblerError",
+    "AsyncCompileMode",
     "Autotuner",
     "AutotunerError",
     "CompilationError",
@@ -44,6 +59,7 @@ __all__ = [
     "CompiledKernel",
     "Config",
     "DriverError",
+    "FutureKernel",
     "Heuristics",
     "InternalError",
     "InterpreterError",
@@ -57,26 +73,31 @@ __all__ = [
     "TensorWrapper",
     "TritonError",
     "UnsupportedLanguageConstruct",
+    "aggregate",
     "autotune",
     "cdiv",
     "compile",
+    "constexpr_function",
     "heuristics",
     "jit",
     "knobs",
     "language",
+    "must_use_result",
     "next_power_of_2",
     "reinterpret",
     "runtime",
+    "set_allocator",
     "testing",
     "tools",
 ]
 
-_LAZY = {"testing", "tools", "backends"}
+_LAZY_MODULES = {"backends", "compat", "compiler", "testing", "tools"}
+_LAZY_NAMES = {"compile": "compiler", "CompiledKernel": "compiler", "ASTSource": "compiler"}
 
 
 def __getattr__(name):
-    if name in _LAZY:
-        import importlib
-
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    if name in _LAZY_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module `pantile` has no attribute `{name}`")
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -1,6 +1,7 @@
-"""What a kernel is compiled for."""
+"""What a kernel is compiled for, and what a back end answers about its options."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -19,3 +20,69 @@ class GPUTarget:
         if isinstance(self.arch, str):
             return self.arch
         return f"sm_{self.arch}a" if self.arch >= 90 else f"sm_{self.arch}"
+
+
+class Language(Enum):
+    """The language that a kernel is written in."""
+
+    TRITON = 0
+
+
+class BaseBackend:
+    """A target's part of the compiler, as libraries ask for it."""
+
+    supports_native_tensor_specialization = True
+
+    def __init__(self, target):
+        if not self.supports_target(target):
+            raise RuntimeError(f"{type(self).__name__} does not compile for {target}")
+        self.target = target
+
+    @staticmethod
+    def supports_target(target):
+        raise NotImplementedError
+
+    def hash(self):
+        """Return a text that differs where the target's output does."""
+        raise NotImplementedError
+
+    def parse_options(self, options):
+        """Return the options object for launch keywords; those that are no options are left out."""
+        raise NotImplementedError
+
+    def pack_metadata(self, metadata):
+        """Return (warps, CTAs of a cluster, shared bytes): what launchers outside of this package want."""
+        return (metadata.num_warps, metadata.num_ctas, metadata.shared)
+
+    @staticmethod
+    def parse_attr(description):
+        """Return the attributes that a letter of a specialisation stands for."""
+        return [["tt.divisibility", 16]] if "D" in description else []
+
+    @staticmethod
+    def get_int_specialization(argument, **_):
+        """Return "D" for a multiple of 16, "" otherwise."""
+        return "D" if argument % 16 == 0 else ""
+
+    @staticmethod
+    def get_tensor_specialization(argument, **_):
+        """Return "D" for an array whose address is a multiple of 16, "" otherwise."""
+        return "D" if argument.data_ptr() % 16 == 0 else ""
+
+    def get_module_map(self):
+        """Return the modules that names in kernels are looked up in, by Triton's name."""
+        from ..language.extra import libdevice
+
+        return {"triton.language.extra.libdevice": libdevice}
+
+    def get_codegen_implementation(self, options):
+        """Return {}: what a target generates is compiled in."""
+        return {}
+
+    def load_dialects(self, context):
+        """Do nothing: the compiler's dialects are compiled in."""
+
+    def add_stages(self, stages, options, language=None):
+        """Name the stages in order; a stage's text comes from the compiled kernel."""
+        for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"):
+            stages[stage] = None

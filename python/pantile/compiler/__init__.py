@@ -1,17 +1,16 @@
 """Compiling without launching."""
 
-from ..runtime.errors import (
-    CompilationError,
-    CompileTimeAssertionFailure,
-    UnsupportedLanguageConstruct,
-)
-from .compiler import ASTSource, CompiledKernel, compile
+from .compiler import ASTSource, AttrsDescriptor, CompiledKernel, LazyDict, compile, make_backend
+from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 
 __all__ = [
     "ASTSource",
+    "AttrsDescriptor",
     "CompilationError",
     "CompileTimeAssertionFailure",
     "CompiledKernel",
+    "LazyDict",
     "UnsupportedLanguageConstruct",
     "compile",
+    "make_backend",
 ]

@@ -1,105 +1,125 @@
 """Compiled kernels, and compiling ahead of a launch."""
 
 import functools
+import os
+import warnings
 
 from .. import knobs
+from ..backends import backends
 from ..backends.compiler import GPUTarget
-from .options import make_options
+from ..backends.options import check_names, library_options
+from ..runtime.cache import triton_key
+from ..hooks import LaunchMetadata, LazyDict
+from .metadata import metadata_of
+from .source import ASTSource, AttrsDescriptor
+
+__all__ = [
+    "ASTSource",
+    "AttrsDescriptor",
+    "CompiledKernel",
+    "GPUTarget",
+    "LazyDict",
+    "compile",
+    "make_backend",
+    "triton_key",
+]
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
-
-
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
 
 
-class _Assembly(dict):
+def make_backend(target):
+    """Return the back end for a GPUTarget; RuntimeError if there is none."""
+    known = [entry.compiler for entry in backends.values()]
+    for backend in known:
+        if backend.supports_target(target):
+            return backend(target)
+    raise RuntimeError(f"0 compatible backends for target ({target.backend}) (of {len(known)}).")
+
+
+class Assembly(dict):
     """The text of each stage. What was not kept is made again when asked for, and so is "sass"."""
 
-    def __init__(self, kept, remake):
+    def __init__(self, kept, remake, on_gpu):
         super().__init__(kept)
         self._remake = remake
+        names = ("ttir", "ttgir", "llir", "ptx", "cubin") if on_gpu else ("ttir",)
+        self._names = names
 
-    def __missing__(self, stage):
-        stage = _ALIASES.get(stage, stage)
-        if stage == "sass" and "cubin" in self:
-            self[stage] = _disassemble(self["cubin"])
-        elif stage in _STAGES and stage not in self:
+    def __missing__(self, name):
+        stage = _ALIASES.get(name, name)
+        if stage == "sass" and "cubin" in self._names:
+            from ..tools.disasm import get_sass
+
+            self[stage] = get_sass(self["cubin"])
+        elif stage in _STAGES and not dict.__contains__(self, stage):
             self.update(self._remake(stage))
+        if not dict.__contains__(self, stage):
+            raise KeyError(name)
         return dict.__getitem__(self, stage)
 
+    def __contains__(self, name):
+        return name in self._names or dict.__contains__(self, name)
 
-def _disassemble(cubin):
-    import os
-    import shutil
-    import subprocess
-    import tempfile
+    def get(self, name, default=None):
+        return self[name] if name in self else default
 
-    tool = shutil.which("nvdisasm") or "/usr/local/cuda/bin/nvdisasm"
-    if not os.path.exists(tool):
-        raise FileNotFoundError("nvdisasm is not installed")
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        return subprocess.run(
-            [tool, "-c", file.name], check=True, capture_output=True, text=True
-        ).stdout
+    def __iter__(self):
+        return iter(self._names)
 
+    def __len__(self):
+        return len(self._names)
 
-class KernelMetadata:
-    """What a launcher has to know, as attributes."""
+    def keys(self):
+        return list(self._names)
 
-    def __init__(self, kernel):
-        options = kernel.options
-        self.name = kernel.name
-        self.hash = kernel.hash
-        self.shared = kernel.shared
-        self.num_warps = kernel.num_warps or options.num_warps
-        self.num_stages = options.num_stages
-        self.num_ctas = options.num_ctas
-        self.maxnreg = options.maxnreg or None
-        self.enable_fp_fusion = options.enable_fp_fusion
-        self.debug = options.debug
-        self.target = _target_of(options.target)
-        self.global_scratch_size = self.profile_scratch_size = 0
+    def values(self):
+        return [self[name] for name in self._names]
 
-    def _asdict(self):
-        return dict(vars(self))
-
-
-def _target_of(name):
-    if name == "cpu":
-        return GPUTarget("cpu", "cpu", 1)
-    return GPUTarget("cuda", int("".join(c for c in name[3:] if c.isdigit())), 32)
+    def items(self):
+        return [(name, self[name]) for name in self._names]
 
 
 class CompiledKernel:
     """A kernel ready to launch: `kernel[grid](*args)` takes all arguments, constants included."""
 
-    def __init__(self, kernel, function, compile_to):
-        self._kernel = kernel
-        self._compile_to = compile_to
-        self.src = function
+    def __init__(self, src, kernel, target, options, compile_to):
+        self._kernel, self._compile_to = kernel, compile_to
+        self._handles = None
+        self.src, self.target, self.options = src, target, options
         self.name = kernel.name
-        self.hash = kernel.hash
+        self.hash = kernel.hash or src.hash()
 
     @functools.cached_property
     def metadata(self):
-        return KernelMetadata(self._kernel)
+        return metadata_of(self._kernel, self.target, self.options)._replace(hash=self.hash)
+
+    @property
+    def packed_metadata(self):
+        return make_backend(self.target).pack_metadata(self.metadata)
+
+    @property
+    def metadata_group(self):
+        """Files of the kernel by name: none, since one file of the cache holds all."""
+        return {}
 
     @functools.cached_property
     def asm(self):
-        stages = _Assembly(
+        on_gpu = self.target.backend == "cuda"
+        stages = Assembly(
             self._kernel.text,
             lambda stage: self._compile_to(stop_after=stage, use_cache=False).text,
+            on_gpu,
         )
+        dict.__setitem__(stages, "source", self.src.fn.src)
         if self._kernel.cubin:
             stages["cubin"] = self._kernel.cubin
         return stages
 
     @property
     def kernel(self):
-        return self._kernel.cubin
+        return self._kernel.cubin or self._kernel.text.get("tile", "")
 
     @property
     def n_regs(self):
@@ -111,7 +131,38 @@ class CompiledKernel:
 
     @property
     def n_max_threads(self):
-        return 1024
+        return self._handles[4] if self._handles else 1024
+
+    @property
+    def module(self):
+        """The driver's handle of the loaded code; None on the CPU."""
+        self._init_handles()
+        return self._handles[0]
+
+    @property
+    def function(self):
+        """The driver's handle of the kernel (a CUfunction as an int); None on the CPU."""
+        self._init_handles()
+        return self._handles[1]
+
+    def _init_handles(self):
+        """Load the code for callers that launch it themselves; our own launches load theirs."""
+        if self._handles is not None:
+            return
+        if self.target.backend != "cuda":
+            self._handles = (None, None, 0, 0, 1024)
+            return
+        from ..runtime.driver import driver
+
+        hooks, told = knobs.runtime, (self.name, self.metadata_group, self.hash)
+        if hooks.kernel_load_start_hook:
+            hooks.kernel_load_start_hook(None, None, *told)
+        active = driver.active
+        self._handles = active.utils.load_binary(
+            self.name, self._kernel.cubin, self.metadata.shared, active.get_current_device()
+        )
+        if hooks.kernel_load_end_hook:
+            hooks.kernel_load_end_hook(*self._handles[:2], *told)
 
     @property
     def timings(self):
@@ -122,69 +173,161 @@ class CompiledKernel:
     def from_cache(self):
         return self._kernel.from_cache
 
+    def launch_metadata(self, grid, stream, *args):
+        """Return what launch hooks are told; None where no hook is set."""
+        hooks = knobs.runtime
+        if not (hooks.launch_enter_hook or hooks.launch_exit_hook):
+            return None
+        result = LaunchMetadata(
+            self.metadata._asdict(), name=self.name, function=self._told_function, stream=stream
+        )
+        if self.src.fn.launch_metadata is not None:
+            named = dict(zip(self.src.fn.arg_names, args))
+            result.add(self.src.fn.launch_metadata, (grid, self.metadata, named))
+        return result
+
+    @property
+    def _told_function(self):
+        return self._handles[1] if self._handles else None
+
+    def _call(self, args, kwargs):
+        call = self.src.fn.dispatcher.prepare(*args, **kwargs)
+        call.use(self, self._kernel)
+        return call
+
     def __getitem__(self, grid):
-        def launch(*args, **kwargs):
-            call = self.src.dispatcher.prepare(*args, **kwargs)
-            call.use(self, self._kernel)
-            call.launch(grid(call.named()) if callable(grid) else grid)
+        def launch(*args, stream=None, **kwargs):
+            call = self._call(args, kwargs)
+            extents = grid(call.named()) if callable(grid) else grid
+            if knobs.runtime.launch_enter_hook or knobs.runtime.launch_exit_hook:
+                self._launch_with_hooks(call, extents, stream)
+            else:
+                call.launch(extents, stream)
 
         return launch
 
+    def _launch_with_hooks(self, call, grid, stream):
+        metadata = self.launch_metadata(grid, stream, *call.values)
+        knobs.runtime.launch_enter_hook(metadata)
+        call.launch(grid, stream)
+        knobs.runtime.launch_exit_hook(metadata)
 
-class ASTSource:
-    """A jit function with the types of its parameters, to be compiled without arguments.
+    def run(
+        self,
+        grid_0,
+        grid_1,
+        grid_2,
+        stream,
+        function,
+        packed_metadata,
+        launch_metadata,
+        launch_enter_hook,
+        launch_exit_hook,
+        *args,
+    ):
+        """Launch as Triton's generated launchers do, with a stream's handle and explicit hooks.
 
-    `signature` maps parameter names to types such as "*fp16", "i32" or "constexpr"; `constexprs` maps names (or
-    positions) to values; `attrs` maps positions to [["tt.divisibility", 16]].
-    """
+        `args` are all arguments, or those that are not constexpr.
+        """
+        if launch_enter_hook:
+            launch_enter_hook(launch_metadata)
+        call = self._call(self._with_constants(args), {})
+        call.launch((grid_0, grid_1, grid_2), stream)
+        if launch_exit_hook:
+            launch_exit_hook(launch_metadata)
 
-    def __init__(self, fn, signature, constexprs=None, attrs=None):
-        self.fn = fn
-        self.signature = dict(signature)
-        self.constants = {self._position(key): value for key, value in (constexprs or {}).items()}
-        self.attrs = {self._position(key): value for key, value in (attrs or {}).items()}
+    def _with_constants(self, args):
+        fn = self.src.fn
+        if len(args) == len(fn.params):
+            return args
+        rest = iter(args)
+        constants = self.src.constants
+        return [constants[i,] if p.is_constexpr else next(rest) for i, p in enumerate(fn.params)]
 
-    def _position(self, key):
-        if isinstance(key, tuple):
-            (key,) = key
-        return self.fn.arg_names.index(key) if isinstance(key, str) else key
+    def __reduce__(self):
+        place = f"{self.src.fn.module}:{self.src.fn.fn.__qualname__}"
+        parts = (self.src.signature, self.src.constants, self.src.attrs)
+        return (_recompile, (place, *parts, self.target, self.options))
 
-    def specialization(self, to_constant):
-        from .. import _pantile
-
-        result = _pantile.Specialization()
-        for position, name in enumerate(self.fn.arg_names):
-            if position in self.constants:
-                result.append_constant(to_constant(self.constants[position]))
-                continue
-            if name not in self.signature or self.signature[name] == "constexpr":
-                raise ValueError(f"parameter `{name}` has neither a type nor a value")
-            aligned = any(attr[0] == "tt.divisibility" for attr in self.attrs.get(position, ()))
-            result.append(self.signature[name] + (":16" if aligned else ""))
-        return result
+    def __repr__(self):
+        return f"CompiledKernel({self.name}, {self.target})"
 
 
-def compile(src, target=None, options=None):
-    """Compile `src` for `target`, or for the device at hand, and return the CompiledKernel."""
-    from ..runtime.driver import driver
-    from ..runtime.snapshot import Snapshot
+def _recompile(place, signature, constants, attrs, target, options):
+    from ..runtime.preload import find_function
 
-    target = target or driver.active.get_current_target()
-    snapshot = Snapshot(src.fn)
-    specialization = src.specialization(snapshot.constant)
-    return build(
-        snapshot.program(), specialization, make_options(target.name, options or {}), src.fn
+    return compile(
+        ASTSource(find_function(place), signature, constants, attrs), target, options._asdict()
     )
 
 
-def build(program, specialization, options, function):
-    """Run the compiler; warn with what it has to say."""
+def compile(src, target=None, options=None, _env_vars=None):
+    """Compile an ASTSource for `target`, or for the device at hand, and return the CompiledKernel.
+
+    `options` are the keywords of a launch, as a dict or an options object.
+    """
+    from ..runtime.driver import driver
+    from ..runtime.snapshot import Snapshot
+
+    if isinstance(src, (str, os.PathLike)):
+        raise TypeError(
+            f"`compile` takes an ASTSource; `pantilec --emit=... {src}` compiles the text of a stage"
+        )
+    target = target or driver.active.get_current_target()
+    if not isinstance(target, GPUTarget):
+        raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
+    given = options if isinstance(options, (dict, type(None))) else vars(options)
+    known = {k: v for k, v in (given or {}).items() if k != "backend_name"}
+    snapshot = Snapshot(src.fn)
+    specialization = src.specialization(snapshot.constant)
+    return prepare(snapshot.program(), specialization, target.name, known, src, strict=False)()
+
+
+def _target_of(name):
+    if name == "cpu":
+        return GPUTarget("cpu", "cpu", 1)
+    return GPUTarget("cuda", int("".join(c for c in name[3:] if c.isdigit())), 32)
+
+
+def prepare(program, specialization, target, keywords, src, strict=True):
+    """Return a function without arguments that compiles; it may run on any thread.
+
+    `target` is the compiler's name, `keywords` those of the launch: KeyError for an unknown one if
+    `strict`.
+    """
+    if strict:
+        check_names(keywords)
+    gpu_target = _target_of(target)
+    if keywords.get("debug") is None and src.fn.debug is not None:
+        keywords = {**keywords, "debug": src.fn.debug}
+    options = make_backend(gpu_target).parse_options(keywords)
+    library = library_options(target, options)
+    return functools.partial(_build, program, specialization, library, src, gpu_target, options)
+
+
+def _build(program, specialization, library, src, target, options):
+    """Run the compiler; warn with what it has to say; tell the listener."""
     from .. import _pantile
 
-    compile_to = functools.partial(_pantile.compile, program, specialization, options)
-    kernel = compile_to(dump_dir=knobs.compilation.dump_dir)
+    knobs.export()
+    compile_to = functools.partial(_pantile.compile, program, specialization, library)
+    kernel = compile_to(
+        dump_dir=knobs.compilation.dump_path, use_cache=not knobs.compilation.always_compile
+    )
     if kernel.warnings:
-        import warnings
+        warnings.warn(kernel.warnings, RuntimeWarning, stacklevel=5)
+    compiled = CompiledKernel(src, kernel, target, options, compile_to)
+    if knobs.compilation.listener is not None:
+        _tell(knobs.compilation.listener, compiled)
+    return compiled
 
-        warnings.warn(kernel.warnings, RuntimeWarning, stacklevel=4)
-    return CompiledKernel(kernel, function, compile_to)
+
+def _tell(listener, compiled):
+    stages = [(stage, int(ms * 1000)) for stage, ms in compiled.timings.items()]
+    listener(
+        src=compiled.src,
+        metadata=compiled.metadata._asdict(),
+        metadata_group=compiled.metadata_group,
+        times=knobs.CompileTimes(ir_initialization=0, lowering_stages=stages, store_results=0),
+        cache_hit=compiled.from_cache,
+    )

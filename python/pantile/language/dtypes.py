@@ -1,5 +1,7 @@
 """Element types, usable on the host: `tl.float16.primitive_bitwidth`, `str(tl.float16)`."""
 
+import functools
+
 _LONG_NAMES = {
     "int1": "i1",
     "int8": "i8",
@@ -128,6 +130,40 @@ class pointer_type(dtype):
         return True
 
 
+class block_type(dtype):
+    """A tile of `element_ty`."""
+
+    def __init__(self, element_ty, shape):
+        shape = [getattr(extent, "value", extent) for extent in shape]
+        super().__init__(f"<{list(map(int, shape))}, {element_ty.name}>")
+        self.element_ty, self.shape = element_ty, tuple(shape)
+        self.numel = functools.reduce(lambda product, extent: product * extent, shape, 1)
+
+    @property
+    def scalar(self):
+        return self.element_ty
+
+    @property
+    def primitive_bitwidth(self):
+        return self.element_ty.primitive_bitwidth
+
+    @property
+    def nbytes(self):
+        return self.numel * self.primitive_bitwidth // 8
+
+    def get_block_shapes(self):
+        return self.shape
+
+    def is_block(self):
+        return True
+
+    def is_floating(self):
+        return False
+
+    def is_int(self):
+        return False
+
+
 TYPES = {long_name: dtype(short_name) for long_name, short_name in _LONG_NAMES.items()}
 TYPES["pi32_t"] = pointer_type(TYPES["int32"])
 
@@ -135,3 +171,12 @@ TYPES["pi32_t"] = pointer_type(TYPES["int32"])
 def get_int_dtype(bitwidth, signed):
     """Return the integer type of a width."""
     return TYPES[f"{'' if signed else 'u'}int{bitwidth}"]
+
+
+def dtype_of_text(text):
+    """Return the type of a short name: "fp16", "*kfp32"."""
+    if text.startswith("*k"):
+        return pointer_type(dtype_of_text(text[2:]), const=True)
+    if text.startswith("*"):
+        return pointer_type(dtype_of_text(text[1:]))
+    return dtype(text)

@@ -8,8 +8,24 @@ class Builtin:
 
     def __init__(self, name, module="language"):
         self.__name__ = name
+        self.__module__ = "pantile.language"
         self.reference = name if module == "language" else f"{module}.{name}"
         self.__qualname__ = f"tl.{self.reference}"
+
+    @property
+    def __doc__(self):
+        from .reference import summary_of
+
+        return summary_of(self.reference)
+
+    @property
+    def __signature__(self):
+        from .reference import signature_of
+
+        return signature_of(self.reference)
+
+    def __reduce__(self):
+        return (language_object, (self.reference,))
 
     @property
     def _pantile_key(self):
@@ -22,6 +38,18 @@ class Builtin:
 
     def __repr__(self):
         return f"<builtin {self.__qualname__}>"
+
+
+class LanguageClass(type):
+    """The class of classes such as `tl.tensor`: the compiler knows each by `reference`."""
+
+    @property
+    def reference(cls):
+        return cls.__name__
+
+    @property
+    def _pantile_key(cls):
+        return f"builtin:{cls.__name__}"
 
 
 class Enumeration:
@@ -37,7 +65,7 @@ class Enumeration:
 LANGUAGE = """
 program_id num_programs arange full zeros zeros_like to_tensor cast cat
 broadcast broadcast_to expand_dims reshape view ravel permute trans join split interleave item flip gather
-dot dot_scaled load store make_block_ptr advance
+dot dot_scaled load store make_block_ptr advance aggregate_replace
 make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor
 atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas
 where add sub mul minimum maximum clamp cdiv sigmoid softmax swizzle2d
@@ -47,7 +75,6 @@ reduce associative_scan sum max min argmax argmin xor_sum reduce_or cumsum cumpr
 multiple_of max_contiguous max_constancy assume debug_barrier
 static_print static_assert device_print device_assert range static_range condition
 philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_float pair_uniform_to_normal
-tensor tensor_descriptor block_type slice constexpr_type
 """.split()
 
 MATH = """
@@ -88,3 +115,16 @@ def module_names():
         libdevice: "tl.extra.libdevice.",
         cuda_libdevice: "tl.extra.libdevice.",
     }
+
+
+def language_object(reference):
+    """Return the host's object for a name as the compiler knows it: "load", "libdevice.tanh", "tl.math."."""
+    from pantile import language
+
+    if reference.endswith("."):
+        modules = {name: module for module, name in module_names().items()}
+        return modules[reference]
+    found = language
+    for part in reference.split("."):
+        found = getattr(found.extra if part in ("libdevice", "cuda") else found, part)
+    return found

@@ -1,6 +1,8 @@
 """Launching kernels: jit functions, tuning, the driver, errors."""
 
+from ._allocation import set_allocator
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
+from .cache import RedisRemoteCacheBackend, RemoteCacheBackend
 from .driver import driver
 from .errors import InterpreterError, OutOfResources
 from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
@@ -22,10 +24,13 @@ __all__ = [
     "KernelInterface",
     "MockTensor",
     "OutOfResources",
+    "RedisRemoteCacheBackend",
+    "RemoteCacheBackend",
     "TensorWrapper",
     "autotune",
     "driver",
     "heuristics",
     "info",
     "reinterpret",
+    "set_allocator",
 ]

@@ -5,13 +5,15 @@ Where torch is loaded it decides which device and stream are current; a machine 
 
 import functools
 import sys
-from types import SimpleNamespace
 
 from ..backends.compiler import GPUTarget
+from ..backends.driver import DriverBase
+
+_CACHE_BYTES = 256 * 1024 * 1024
 
 
 class _Utilities:
-    """Facts about a device by name, as `driver.active.utils` gives them."""
+    """Facts about a device, and loading machine code, as `driver.active.utils` gives them."""
 
     @staticmethod
     @functools.cache
@@ -20,11 +22,66 @@ class _Utilities:
 
         return _pantile.device_info(device)
 
+    @staticmethod
+    def load_binary(name, cubin, shared, device):
+        """Load a cubin: (module, function, registers, spilled bytes, most threads of a block)."""
+        from ..backends.nvidia.libcuda import Libcuda
 
-class Driver:
+        return Libcuda.of_process().load(name, cubin, shared, device)
+
+    @staticmethod
+    def unload_module(module):
+        from ..backends.nvidia.libcuda import Libcuda
+
+        Libcuda.of_process().unload(module)
+
+    @staticmethod
+    def cuOccupancyMaxActiveClusters(function, shared, cluster_x, cluster_y, cluster_z):
+        """Return how many clusters of 128 threads a CTA run at once."""
+        from ..backends.nvidia.libcuda import Libcuda
+
+        return Libcuda.of_process().active_clusters(
+            function, shared, (cluster_x, cluster_y, cluster_z)
+        )
+
+    @staticmethod
+    def set_printf_fifo_size(size):
+        """Set the bytes of the buffer that `tl.device_print` writes to."""
+        from ..backends.nvidia.libcuda import Libcuda
+
+        Libcuda.of_process().set_printf_size(size)
+
+    @staticmethod
+    def fill_tma_descriptor(*_):
+        raise NotImplementedError(
+            "descriptors are made from `triton.tools.tensor_descriptor.TensorDescriptor`"
+        )
+
+    fill_1d_tma_descriptor = fill_2d_tma_descriptor = fill_tma_descriptor
+
+
+class Launcher:
+    """What `driver.active.launcher_cls(src, metadata)` makes: a caller of a compiled kernel's `run`."""
+
+    def __init__(self, src, metadata):
+        self.src, self.metadata = src, metadata
+
+    def __call__(self, *args):
+        from ..compiler.compiler import compile
+
+        options = {
+            name: value
+            for name, value in self.metadata._asdict().items()
+            if name in ("num_warps", "num_stages", "maxnreg", "enable_fp_fusion", "debug")
+        }
+        compile(self.src, self.metadata.target, options).run(*args)
+
+
+class Driver(DriverBase):
     """The GPU if there is one, else the CPU."""
 
     utils = _Utilities()
+    launcher_cls = Launcher
 
     @functools.cached_property
     def device_count(self):
@@ -46,10 +103,23 @@ class Driver:
 
         return _pantile.current_device() if self.device_count else 0
 
+    def set_current_device(self, device):
+        if self.device_count:
+            import torch
+
+            torch.cuda.set_device(device)
+
     def get_current_stream(self, device=None):
+        if not self.device_count:
+            return 0
         from .. import _pantile
 
         return _pantile.current_stream(self.get_current_device() if device is None else device)
+
+    def get_device_capability(self, device=None):
+        """Return (major, minor) of a GPU; (0, 0) without one."""
+        arch = self.get_current_target().arch
+        return (0, 0) if isinstance(arch, str) else divmod(arch, 10)
 
     def get_active_torch_device(self):
         import torch
@@ -65,16 +135,11 @@ class Driver:
 
         return torch.cuda if self.device_count else torch.cpu
 
-    def get_benchmarker(self):
-        from ..testing import do_bench
-
-        return do_bench
-
     def get_empty_cache_for_benchmark(self):
         import torch
 
         return torch.empty(
-            256 * 1024 * 1024, dtype=torch.int8, device=self.get_active_torch_device()
+            _CACHE_BYTES // 4, dtype=torch.int32, device=self.get_active_torch_device()
         )
 
     def clear_cache(self, cache):
@@ -93,6 +158,46 @@ class Driver:
         _pantile.synchronize(self.get_current_device())
 
 
-driver = SimpleNamespace(active=Driver(), default=None)
-driver.default = driver.active
-active = driver.active
+class CudaDriver(Driver):
+    """The GPU."""
+
+
+class CpuDriver(Driver):
+    """The CPU, also where there is a GPU."""
+
+    device_count = 0
+
+
+class DriverConfig:
+    """`active` is the driver in use, `default` the one of this machine."""
+
+    def __init__(self):
+        self._default = None
+        self._active = None
+
+    @property
+    def default(self):
+        if self._default is None:
+            self._default = Driver()
+        return self._default
+
+    @property
+    def active(self):
+        return self._active or self.default
+
+    def set_active(self, driver):
+        """Have `active` be another driver: it answers questions; launches go by their arguments."""
+        self._active = driver
+
+    def reset_active(self):
+        self._active = None
+
+
+driver = DriverConfig()
+
+
+def __getattr__(name):
+    # `import triton.runtime.driver` gives this module to some callers and the object to others.
+    if name in ("active", "default", "set_active", "reset_active"):
+        return getattr(driver, name)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

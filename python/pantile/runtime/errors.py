@@ -1,8 +1,11 @@
-"""The exceptions, with Triton's names where Triton has one.
+"""The exceptions, with Triton's names and constructor forms where Triton has one.
 
 `message` is one line, `rendered` adds source line, underlined range and notes, and `range` is
 (file, line, column, end_line, end_column), columns from 1, or None where no source is to blame.
+All of them can be pickled, as autotuning in other processes needs.
 """
+
+import re
 
 
 class TritonError(Exception):
@@ -14,22 +17,60 @@ class TritonError(Exception):
         self.range = range
         super().__init__(message)
 
+    @classmethod
+    def of_library(cls, message, rendered, place):
+        """Make one of what the library says; constructors differ."""
+        return _restore(cls, {"message": message, "rendered": rendered, "range": place})
+
     def __str__(self):
         return self.rendered
 
     def __reduce__(self):
-        return (type(self), (self.message, self.rendered, self.range))
+        return (_restore, (type(self), dict(self.__dict__)))
+
+
+def _restore(cls, state):
+    error = cls.__new__(cls, state["message"])
+    error.__dict__.update(state)
+    error.args = (state["message"],)
+    return error
 
 
 PantileError = TritonError
 
 
 class CompilationError(TritonError):
-    """The kernel's source is wrong: syntax, types, shapes."""
+    """The kernel's source is wrong: syntax, types, shapes.
 
-    @property
-    def error_message(self):
-        return self.message
+    `CompilationError(src, node, error_message)` shows the line of `src` that `node` (an `ast.AST`) is at.
+    """
+
+    source_line_count_max_in_message = 12
+
+    def __init__(self, src=None, node=None, error_message=None):
+        self.src, self.node, self.error_message = src, node, error_message
+        message = error_message if error_message is not None else (src or "")
+        super().__init__(message, self._shown(message))
+
+    def _shown(self, message):
+        if self.node is None or self.src is None or not hasattr(self.node, "lineno"):
+            return message
+        lines = self.src.split("\n")[: self.node.lineno]
+        shown = "\n".join(lines[-self.source_line_count_max_in_message :])
+        pointer = " " * self.node.col_offset + "^"
+        return f"at {self.node.lineno}:{self.node.col_offset}:\n{shown}\n{pointer}\n{message}".rstrip()
+
+    def __getattr__(self, name):
+        # Of an error that the library made.
+        if name == "error_message":
+            return self.__dict__.get("message")
+        if name in ("src", "node"):
+            return None
+        raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`")
+
+    def set_source_code(self, source):
+        self.src = source
+        self.rendered = self._shown(self.message)
 
 
 class UnsupportedLanguageConstruct(CompilationError):
@@ -47,13 +88,30 @@ class LaunchError(TritonError):
 class InterpreterError(TritonError):
     """A kernel went wrong while it ran on the CPU: an access out of bounds, a failed assertion."""
 
+    def __init__(self, error_message=None):
+        self.error_message = error_message
+        super().__init__(error_message or "")
+
 
 class OutOfResources(TritonError):
     """The kernel needs more shared memory, registers or threads than the device has."""
 
+    required = limit = name = None
+
+    def __init__(self, required, limit, name):
+        self.required, self.limit, self.name = required, limit, name
+        super().__init__(
+            f"out of resource: {name}, Required: {required}, Hardware limit: {limit}. "
+            "Reducing block sizes or `num_stages` may help."
+        )
+
 
 class PTXASError(TritonError):
     """The assembler refused the PTX."""
+
+    def __init__(self, error_message=None):
+        self.error_message = error_message
+        super().__init__(f"PTXAS error: {error_message or ''}")
 
 
 class DriverError(TritonError):
@@ -62,6 +120,10 @@ class DriverError(TritonError):
 
 class AutotunerError(TritonError):
     """No configuration of a tuned kernel runs."""
+
+    def __init__(self, error_message=None):
+        self.error_message = error_message
+        super().__init__(f"{error_message}")
 
 
 class InternalError(TritonError):
@@ -88,5 +150,10 @@ def from_library(kind, phase, message, rendered, file, line, column, end_line, e
     place = (file, line, column, end_line, end_column) if line else None
     failed_in_source = place is not None and kind not in ("driver", "resources", "internal")
     if phase == "launch" and (failed_in_source or kind == "assertion"):
-        return InterpreterError(message, rendered, place)
-    return _CLASSES[kind](message, rendered, place)
+        return InterpreterError.of_library(message, rendered, place)
+    error = _CLASSES[kind].of_library(message, rendered, place)
+    needs = re.match(r"out of resource: (.*), Required: (\d+), Hardware limit: (\d+)", message)
+    if kind == "resources" and needs:
+        error.name, error.required, error.limit = needs[1], int(needs[2]), int(needs[3])
+        error.rendered = message
+    return error

@@ -6,21 +6,37 @@ runs for a grid that is callable, for hooks, and on a miss, which compiles.
 
 import functools
 import inspect
-import itertools
-import re
+from collections import namedtuple
 
 from .. import knobs
-from ..language.constexpr import constexpr
-from ..language.dtypes import dtype, pointer_type
+from ._async_compile import FutureKernel, active_mode
+from .callables import ConstexprFunction, JITCallable, constexpr_function
+from .parameters import KernelParam, parameters_of
+from .tensors import MockTensor, TensorWrapper, reinterpret
 
-_numbers = itertools.count()
+__all__ = [
+    "ConstexprFunction",
+    "JITCallable",
+    "JITFunction",
+    "JitFunctionInfo",
+    "KernelInterface",
+    "KernelParam",
+    "MockTensor",
+    "TensorWrapper",
+    "constexpr_function",
+    "jit",
+    "reinterpret",
+]
+
+JitFunctionInfo = namedtuple("JitFunctionInfo", ["module", "name", "jit_function"])
+_SpecializationProxy = namedtuple("_SpecializationProxy", ["constants", "signature"])
 
 
 class KernelInterface:
     """Something that `[grid](...)` launches."""
 
     def run(self, *args, grid, warmup, **kwargs):
-        raise NotImplementedError
+        raise NotImplementedError("run not implemented")
 
     def warmup(self, *args, grid, **kwargs):
         """Compile for these arguments and return the kernel; dtypes may stand for arrays."""
@@ -30,72 +46,83 @@ class KernelInterface:
         return functools.partial(self.run, grid=grid, warmup=False)
 
 
-class KernelParam:
-    """One parameter of a jit function."""
+class _DeviceCaches:
+    """The kernels of a jit function by device: `caches[0]` is (kernels, keys, target, back end, binder).
 
-    def __init__(self, position, parameter, do_not_specialize, do_not_specialize_on_alignment):
-        self.num = position
-        self.name = parameter.name
-        self.has_default = parameter.default is not inspect.Parameter.empty
-        self.default = parameter.default if self.has_default else None
-        annotation = parameter.annotation
-        self.annotation = (
-            "" if annotation is inspect.Parameter.empty else _annotation_text(annotation)
-        )
-        self.is_constexpr = self.annotation.rpartition(".")[2] == "constexpr"
-        self.is_const = self.annotation.rpartition(".")[2] == "const" or self.annotation.startswith(
-            "*k"
-        )
-        self.do_not_specialize = do_not_specialize
-        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
+    Kernels of all devices of one kind are kept together, so every device shows the same ones.
+    """
 
-    @property
-    def annotation_type(self):
-        """The type of a scalar that its annotation fixes: "i64"; else ""."""
-        name = self.annotation.rpartition(".")[2]
-        return dtype.by_long_name(name) if self.annotation else ""
+    def __init__(self, function):
+        self._function = function
 
-    def for_dispatcher(self):
-        from .. import _pantile
+    def __getitem__(self, device):
+        return self._function._cache_of_device()
 
-        return _pantile.Parameter(
-            self.name,
-            self.is_constexpr,
-            not self.do_not_specialize,
-            not (self.do_not_specialize or self.do_not_specialize_on_alignment),
-            self.is_const,
-            self.annotation_type,
-            self.has_default,
-            self.default,
-        )
+    def __iter__(self):
+        return iter([0] if self._function.dispatcher.entries() else [])
 
+    def __len__(self):
+        return len(list(iter(self)))
 
-def _annotation_text(annotation):
-    if isinstance(annotation, str):
-        return annotation.strip("\"'")
-    if isinstance(annotation, dtype):
-        return annotation.name
-    return getattr(annotation, "__name__", str(annotation))
+    def __contains__(self, device):
+        return bool(self._function.dispatcher.entries())
+
+    def keys(self):
+        return list(iter(self))
+
+    def values(self):
+        return [self[device] for device in self]
+
+    def items(self):
+        return [(device, self[device]) for device in self]
+
+    def clear(self):
+        """Forget all kernels: the next launch compiles, or finds its kernel on disk."""
+        self._function.dispatcher.clear()
+
+    def pop(self, device, default=None):
+        self.clear()
+        return default
 
 
-def _source_of(fn):
-    """The text from `def` on, its line, and the columns that were cut off each line."""
-    try:
-        lines, first = inspect.getsourcelines(fn)
-    except (OSError, TypeError) as error:
-        raise ValueError("@jit functions should be defined in a Python file") from error
-    start = next(i for i, line in enumerate(lines) if re.match(r"\s*def\s", line))
-    indent = len(lines[start]) - len(lines[start].lstrip())
-    text = "".join(_cut(line, indent) for line in lines[start:])
-    return text, first + start, indent
+class KernelCache:
+    """The kernels in memory by specialisation key."""
+
+    def __init__(self, dispatcher):
+        self._dispatcher = dispatcher
+
+    def _entries(self):
+        return self._dispatcher.entries()
+
+    def __getitem__(self, key):
+        return self._entries()[key]
+
+    def get(self, key, default=None):
+        return self._entries().get(key, default)
+
+    def __len__(self):
+        return len(self._entries())
+
+    def __iter__(self):
+        return iter(self._entries())
+
+    def __contains__(self, key):
+        return key in self._entries()
+
+    def keys(self):
+        return self._entries().keys()
+
+    def values(self):
+        return self._entries().values()
+
+    def items(self):
+        return self._entries().items()
+
+    def clear(self):
+        self._dispatcher.clear()
 
 
-def _cut(line, indent):
-    # A line of a string or a comment may start further left than the function.
-    return line[indent:] if not line[:indent].strip() else line.lstrip()
-
-
-class JITFunction(KernelInterface):
+class JITFunction(JITCallable, KernelInterface):
     """A function of the kernel language. As a kernel it is launched; from other kernels it is called."""
 
     def __init__(
@@ -109,28 +136,18 @@ class JITFunction(KernelInterface):
         repr=None,
         launch_metadata=None,
     ):
-        functools.update_wrapper(self, fn)
-        self.fn, self.version, self.debug, self.noinline = fn, version, debug, noinline
-        self.module = fn.__module__
+        super().__init__(fn)
+        self.version, self.debug, self.noinline = version, debug, noinline
+        self.do_not_specialize = do_not_specialize or []
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment or []
         self.launch_metadata = launch_metadata
         self._repr = repr
-        self.src, self.first_line, self.indent = _source_of(fn)
-        self.file = fn.__code__.co_filename
-        unspecialized, unaligned = do_not_specialize or (), do_not_specialize_on_alignment or ()
         self.signature = inspect.signature(fn)
-        self.params = [
-            KernelParam(
-                i,
-                p,
-                i in unspecialized or p.name in unspecialized,
-                i in unaligned or p.name in unaligned,
-            )
-            for i, p in enumerate(self.signature.parameters.values())
-        ]
+        self.params = parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         self.arg_names = [p.name for p in self.params]
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.pre_run_hooks = []
-        self._pantile_key = f"jit#{next(_numbers)}"
+        self.kernel, self.hash = None, None
         self._uses = []
 
     @functools.cached_property
@@ -140,19 +157,42 @@ class JITFunction(KernelInterface):
         return _pantile.Dispatcher(self.__name__, [p.for_dispatcher() for p in self.params])
 
     @property
-    def cache_key(self):
-        return self._pantile_key
+    def device_caches(self):
+        return _DeviceCaches(self)
+
+    def _cache_of_device(self):
+        return (KernelCache(self.dispatcher), *self.create_binder()[1:])
 
     @property
     def used_global_vals(self):
+        """The constants read when kernels were compiled: {(name, id of namespace): (value, namespace)}."""
         return {(use.name, id(use.namespace)): (use.value, use.namespace) for use in self._uses}
 
     def add_pre_run_hook(self, hook):
         """Have `hook` called with the arguments of every launch, before it."""
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not a {type(hook).__name__}")
         self.pre_run_hooks.append(hook)
 
     def repr(self, specialization=None):
+        """The name of the kernel that is compiled for a specialisation."""
         return self._repr(specialization) if self._repr else self.fn.__qualname__
+
+    def create_binder(self):
+        """Return (kernels, keys, target, back end, binder); the binder maps a call's arguments.
+
+        `binder(*args, **kwargs)` gives (arguments by name, signature types, options).
+        """
+        from ..compiler.compiler import make_backend
+        from .driver import driver
+
+        target = driver.active.get_current_target()
+        return {}, {}, target, make_backend(target), self._bind
+
+    def _bind(self, *args, **kwargs):
+        call = self.dispatcher.prepare(*args, **kwargs)
+        source = self._source_of_call(call)
+        return call.named(), list(source.signature.values()), call.options
 
     def run(self, *args, grid, warmup, **kwargs):
         for hook in self.pre_run_hooks:
@@ -162,39 +202,141 @@ class JITFunction(KernelInterface):
         for use in self._uses:
             use.check()
         if kernel is None:
-            kernel = self._compile(call)
+            kernel = self._compile(call, warmup)
+            if kernel is None or warmup:
+                return kernel
+            if isinstance(kernel, FutureKernel):
+                kernel = kernel.result()
+                call.use(kernel, kernel._kernel)
         if warmup:
             return kernel
         if grid is None:
             raise TypeError(f"kernel `{self.__name__}` has no grid")
         if callable(grid):
             grid = grid({**call.options, **call.named()})
-        if knobs.runtime.launch_enter_hook or knobs.runtime.launch_exit_hook:
+        hooks = knobs.runtime
+        if hooks.launch_enter_hook or hooks.launch_exit_hook:
             self._launch_with_hooks(call, grid, kernel)
         else:
             call.launch(grid)
         return kernel
 
     def _launch_with_hooks(self, call, grid, kernel):
-        metadata = kernel.metadata._asdict()
-        if self.launch_metadata:
-            metadata.update(self.launch_metadata(grid, kernel.metadata, call.named()))
-        knobs.runtime.launch_enter_hook(metadata)
-        call.launch(grid)
-        knobs.runtime.launch_exit_hook(metadata)
+        from .driver import driver
 
-    def _compile(self, call):
-        from ..compiler.compiler import build
-        from ..compiler.options import make_options
+        stream = driver.active.get_current_stream(call.device) if call.target != "cpu" else 0
+        metadata = kernel.launch_metadata(_triple(grid), stream, *call.values)
+        if knobs.runtime.launch_enter_hook:
+            knobs.runtime.launch_enter_hook(metadata)
+        call.launch(grid)
+        if knobs.runtime.launch_exit_hook:
+            knobs.runtime.launch_exit_hook(metadata)
+
+    def _source_of_call(self, call):
+        from ..compiler.compiler import ASTSource
         from .snapshot import Snapshot
 
-        options = make_options(call.target, call.options, self.debug)
+        specialization = call.specialization(Snapshot(self).constant)
+        return ASTSource.of_specialization(self, specialization, call.values)
+
+    def _compile(self, call, warmup):
+        """Compile what a call needs and keep it; None if a hook forbids it."""
+        from ..compiler.compiler import ASTSource, prepare
+        from .snapshot import Snapshot
+
         snapshot = Snapshot(self)
         specialization = call.specialization(snapshot.constant)
-        kernel = build(snapshot.program(), specialization, options, self)
+        source = ASTSource.of_specialization(self, specialization, call.values)
+        hook = knobs.runtime.jit_cache_hook
+        if hook and self._call_hook(hook, source, call, warmup):
+            return None
+        name = self._kernel_name(source)
+        compile_fn = prepare(
+            snapshot.program(name), specialization, call.target, call.options, source
+        )
+
+        def keep(kernel):
+            self._remember(snapshot)
+            call.adopt(kernel, kernel._kernel)
+            if knobs.runtime.jit_post_compile_hook:
+                self._call_hook(knobs.runtime.jit_post_compile_hook, source, call, warmup)
+
+        mode = active_mode.get()
+        if mode is not None:
+            return mode.submit((self._pantile_key, call.key), compile_fn, keep)
+        kernel = compile_fn()
+        keep(kernel)
+        return kernel
+
+    def _kernel_name(self, source):
+        if self._repr is None:
+            return None
+        constants = {
+            self.arg_names[path[0]]: value
+            for path, value in source.constants.items()
+            if len(path) == 1
+        }
+        name = self._repr(_SpecializationProxy(constants, source.signature))
+        return "".join(c if c.isalnum() or c in "_$" else "_" for c in name)
+
+    def _remember(self, snapshot):
         known = {(use.name, id(use.namespace)) for use in self._uses}
         self._uses += [use for use in snapshot.uses if (use.name, id(use.namespace)) not in known]
-        call.adopt(kernel, kernel._kernel)
+
+    def _call_hook(self, hook, source, call, warmup):
+        from .preload import serialize
+
+        described = ", ".join(f"{name}: {kind}" for name, kind in source.signature.items())
+        options = {
+            "num_warps": 4,
+            "num_ctas": 1,
+            "num_stages": 3,
+            "enable_fp_fusion": True,
+            "launch_cooperative_grid": False,
+            "extern_libs": None,
+            **call.options,
+        }
+        return hook(
+            key=call.key,
+            repr=f"{self.__name__}[{', '.join(f'{k}={v}' for k, v in options.items())}]({described})",
+            fn=JitFunctionInfo(self.module, self.__name__, self),
+            compile={
+                "signature": source.signature,
+                "device": call.device,
+                "constants": source.constants,
+                **options,
+                "configs": [source.attrs],
+                "specialization_data": serialize(
+                    self, source, call.options, call.target, call.key
+                ),
+                "is_warmup": warmup,
+                "key": call.key,
+            },
+            is_manual_warmup=warmup,
+            already_compiled=False,
+        )
+
+    def preload(self, specialization_data):
+        """Compile what a `jit_cache_hook` was told as `specialization_data`, and keep it for launches."""
+        from ..compiler.compiler import prepare
+        from .preload import deserialize
+        from .snapshot import Snapshot
+
+        source, options, target, key = deserialize(self, specialization_data)
+        snapshot = Snapshot(self)
+        specialization = source.specialization(snapshot.constant)
+        name = self._kernel_name(source)
+        compile_fn = prepare(snapshot.program(name), specialization, target, options, source)
+
+        def keep(kernel):
+            self._remember(snapshot)
+            self.dispatcher.install(key, kernel, kernel._kernel)
+
+        mode = active_mode.get()
+        if mode is not None:
+            return mode.submit((self._pantile_key, key), compile_fn, keep)
+        kernel = compile_fn()
+        keep(kernel)
         return kernel
 
     def __call__(self, *args, **kwargs):
@@ -202,6 +344,11 @@ class JITFunction(KernelInterface):
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.fn.__qualname__})"
+
+
+def _triple(grid):
+    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    return (*grid, 1, 1)[:3]
 
 
 def jit(
@@ -219,6 +366,10 @@ def jit(
 
     Parameters
     ----------
+    repr : callable, optional
+        Gives the kernel's name from its specialisation (`.constants` and `.signature`, by parameter name).
+    launch_metadata : callable, optional
+        `launch_metadata(grid, metadata, args) -> dict` adds to what launch hooks are told.
     do_not_specialize, do_not_specialize_on_alignment : list of int or str
         Parameters whose values (or whose divisibility by 16) shall not make kernels of their own.
     debug : bool, optional
@@ -228,7 +379,14 @@ def jit(
     """
 
     def decorate(function):
-        return JITFunction(
+        if isinstance(function, JITFunction):
+            function = function.fn
+        if not callable(function):
+            raise TypeError(f"@jit takes a function, not a {type(function).__name__}")
+        made = JITFunction
+        if knobs.runtime.interpret:
+            from .interpreter import InterpretedFunction as made
+        return made(
             function,
             version=version,
             do_not_specialize=do_not_specialize,
@@ -239,57 +397,4 @@ def jit(
             launch_metadata=launch_metadata,
         )
 
-    return decorate if fn is None else decorate(fn.fn if isinstance(fn, JITFunction) else fn)
-
-
-class MockTensor:
-    """A dtype that stands for an array where nothing is launched: aligned, and nowhere."""
-
-    def __init__(self, dtype, shape=None):
-        self.dtype, self.shape = dtype, shape or [1]
-
-    @staticmethod
-    def wrap_dtype(argument):
-        if isinstance(argument, constexpr):
-            return argument
-        if isinstance(argument, pointer_type):
-            return MockTensor(argument.element_ty)
-        is_dtype = isinstance(argument, dtype) or (
-            type(argument).__name__,
-            type(argument).__module__,
-        ) == (
-            "dtype",
-            "torch",
-        )
-        return MockTensor(argument) if is_dtype else argument
-
-    @staticmethod
-    def data_ptr():
-        return 0
-
-
-class TensorWrapper:
-    """The memory of `base` read as another dtype."""
-
-    def __init__(self, base, dtype):
-        self.base, self.dtype = base, dtype
-        self.device = getattr(base, "device", None)
-        self.shape = base.shape
-
-    def data_ptr(self):
-        return self.base.data_ptr()
-
-    def untyped_storage(self):
-        return self.base.untyped_storage()
-
-    def __str__(self):
-        return f"TensorWrapper[{self.dtype}]({self.base})"
-
-
-def reinterpret(tensor, dtype):
-    """Return `tensor` with its memory read as `dtype`."""
-    if isinstance(tensor, TensorWrapper):
-        return reinterpret(tensor.base, dtype)
-    if not hasattr(tensor, "data_ptr"):
-        raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")
-    return tensor if tensor.dtype == dtype else TensorWrapper(tensor, dtype)
+    return decorate if fn is None else decorate(fn)

@@ -6,41 +6,19 @@ Python. A foreign module or class (`shapes.BLOCK`) becomes a named tuple of thos
 function reads. The constants found are remembered, so that a launch can tell that one changed.
 """
 
-import ast
+import functools
 import types
 
 from .. import arith, knobs, language
 from ..language.constexpr import const, constexpr
-from ..language.dtypes import dtype, pointer_type
-from ..language.names import Builtin, module_names
+from ..language.dtypes import dtype, dtype_of_text, pointer_type
+from ..language.names import Builtin, LanguageClass, language_object, module_names
+from .callables import ConstexprFunction
+from .classes import describe_class, is_kernel_class
+from .jit import JITFunction, KernelInterface
+from .scope import MISSING, PLAIN, GlobalUse, Names, Scope
 
-_MISSING = object()
 _HOST_FUNCTIONS = {arith.cdiv: "triton.cdiv", arith.next_power_of_2: "triton.next_power_of_2"}
-_PLAIN = (bool, int, float, str, type(None))
-
-
-class GlobalUse:
-    """A constant that a kernel read, where it was found, and its value then."""
-
-    __slots__ = ("function", "name", "namespace", "value")
-
-    def __init__(self, function, name, namespace, value):
-        self.function, self.name, self.namespace, self.value = function, name, namespace, value
-
-    def check(self):
-        now = self.namespace.get(self.name, _MISSING)
-        if now is self.value or (
-            type(now) is type(self.value) and _plain(now) == _plain(self.value)
-        ):
-            return
-        raise RuntimeError(
-            f"Global variable {self.name} has value {now!r}, but when kernel {self.function} was first compiled it "
-            f"had value {self.value!r}"
-        )
-
-
-def _plain(value):
-    return value.value if isinstance(value, constexpr) else value
 
 
 class _Namespace(tuple):
@@ -54,46 +32,24 @@ class _Namespace(tuple):
         return result
 
 
-class _Names(ast.NodeVisitor):
-    """The names that a function reads, those of its defaults, and the dotted paths rooted at a name."""
-
-    def __init__(self, text):
-        self.read, self.defaults, self.paths = set(), set(), set()
-        function = ast.parse(text).body[0]
-        self.visit(function)
-        for default in [*function.args.defaults, *function.args.kw_defaults]:
-            if default is not None:
-                self.defaults |= {
-                    node.id for node in ast.walk(default) if isinstance(node, ast.Name)
-                }
-
-    def visit_Name(self, node):
-        self.read.add(node.id)
-
-    def visit_Attribute(self, node):
-        path, root = [node.attr], node.value
-        while isinstance(root, ast.Attribute):
-            path.append(root.attr)
-            root = root.value
-        if isinstance(root, ast.Name):
-            self.paths.add((root.id, tuple(reversed(path))))
-        self.generic_visit(node)
-
-
 class Snapshot:
     """The functions that a kernel can reach, the kernel first."""
 
     def __init__(self, kernel):
         self.functions, self.uses = [], []
         self._index, self._described = {}, []
+        self.classes, self._class_index, self._described_classes = [], {}, []
         self._reference(kernel)
         self._describe_all()
 
-    def program(self):
+    def program(self, name=None):
+        """Return the compiler's Program, its kernel under `name` if one is given."""
         from .. import _pantile
 
         self._describe_all()
-        return _pantile.Program(self._described, 0)
+        if name is not None:
+            self._described[0]["name"] = name
+        return _pantile.Program(self._described, 0, self._described_classes)
 
     def constant(self, value):
         """Return `value` in a form that the compiler takes; TypeError if it is no compile-time value."""
@@ -111,10 +67,27 @@ class Snapshot:
         return _pantile.FunctionRef(position)
 
     def _describe_all(self):
-        while len(self._described) < len(self.functions):
-            self._described.append(self._describe(self.functions[len(self._described)]))
+        while True:
+            if len(self._described) < len(self.functions):
+                self._described.append(self._describe(self.functions[len(self._described)]))
+            elif len(self._described_classes) < len(self.classes):
+                cls = self.classes[len(self._described_classes)]
+                convert = functools.partial(self._convert, allow_plain=True)
+                self._described_classes.append(describe_class(cls, convert))
+            else:
+                return
+
+    def _class(self, cls):
+        from .. import _pantile
+
+        position = self._class_index.setdefault(cls, len(self.classes))
+        if position == len(self.classes):
+            self.classes.append(cls)
+        return _pantile.ClassRef(position)
 
     def _describe(self, function):
+        if isinstance(function, ConstexprFunction):
+            return self._describe_host(function)
         return {
             "name": function.fn.__name__,
             "text": function.src,
@@ -125,13 +98,55 @@ class Snapshot:
             "globals": self._globals(function),
         }
 
+    def _describe_host(self, function):
+        """A function that stays Python: what the compiler calls, and all that its result hangs on."""
+        for used in function.used_values().values():
+            if isinstance(used, JITFunction):
+                self._reference(used)  # it may be returned
+        return {
+            "name": function.fn.__name__,
+            "text": function.cache_key,
+            "file": function.file,
+            "first_line": function.first_line,
+            "indent": 0,
+            "noinline": False,
+            "globals": {},
+            "host": functools.partial(self._call_host, function),
+        }
+
+    def _call_host(self, function, args, kwargs):
+        args = [self._restore(argument) for argument in args]
+        kwargs = {name: self._restore(argument) for name, argument in kwargs.items()}
+        count = len(self.functions)
+        result = self.constant(function(*args, **kwargs))
+        if len(self.functions) != count:
+            raise TypeError("the result has a jit function that the kernel did not know before")
+        return result
+
+    def _restore(self, value):
+        """The Python object that a value of the compiler stands for."""
+        from .. import _pantile
+
+        if isinstance(value, _pantile.DTypeName):
+            return dtype_of_text(value.name)
+        if isinstance(value, _pantile.FunctionRef):
+            return self.functions[value.index]
+        if isinstance(value, _pantile.BuiltinRef):
+            return language_object(value.name)
+        if isinstance(value, _pantile.ClassRef):
+            return self.classes[value.index]
+        if isinstance(value, tuple):
+            elements = [self._restore(element) for element in value]
+            return type(value)(*elements) if hasattr(value, "_fields") else tuple(elements)
+        return value
+
     def _globals(self, function):
-        names = _Names(function.src)
-        scope = _Scope(function.fn)
+        names = Names(function.src)
+        scope = Scope(function.fn)
         result = {}
         for name in sorted(names.read):
             value, namespace = scope.find(name)
-            if value is _MISSING:
+            if value is MISSING:
                 continue
             allowed = name in names.defaults or scope.is_annotated_constexpr(name)
             converted = self._convert(
@@ -139,7 +154,7 @@ class Snapshot:
             )
             if converted is None and value is not None:
                 converted = _opaque(name, value)
-            elif isinstance(value, (*_PLAIN, constexpr, tuple)):
+            elif isinstance(value, (*PLAIN, constexpr, tuple)):
                 if value is None and not allowed:
                     converted = _opaque(name, value)
                 self.uses.append(GlobalUse(function.fn.__name__, name, namespace, value))
@@ -156,15 +171,15 @@ class Snapshot:
             for depth, attribute in enumerate(path):
                 if not isinstance(value, (types.ModuleType, type)) or self._convert(value, False):
                     break
-                members, value = vars(value), getattr(value, attribute, _MISSING)
-                converted = None if value is _MISSING else self._convert(value, True)
+                members, value = vars(value), getattr(value, attribute, MISSING)
+                converted = None if value is MISSING else self._convert(value, True)
                 if converted is None and value is not None:
                     continue
                 level = found
                 for name in (root, *path[:depth]):
                     level = level.setdefault(name, {})
                 level[attribute] = converted
-                if isinstance(value, (*_PLAIN, constexpr)) and attribute in members:
+                if isinstance(value, (*PLAIN, constexpr)) and attribute in members:
                     self.uses.append(GlobalUse(function.fn.__name__, attribute, members, value))
                 break
         return found
@@ -172,17 +187,18 @@ class Snapshot:
     def _convert(self, value, allow_plain):
         """The compiler's form of `value`; None for None and for what means nothing in a kernel."""
         from .. import _pantile
-        from .jit import JITFunction, KernelInterface
 
         if isinstance(value, constexpr):
             return self._convert(value.value, True)
         if isinstance(value, dtype):
             return _pantile.DTypeName(value.name)
-        if isinstance(value, JITFunction):
+        if isinstance(value, (JITFunction, ConstexprFunction)):
             return self._reference(value)
         if isinstance(value, KernelInterface):
             return self._convert(value.fn, allow_plain)
-        if isinstance(value, Builtin):
+        if is_kernel_class(value):
+            return self._class(value)
+        if isinstance(value, (Builtin, LanguageClass)):
             return _pantile.BuiltinRef(value.reference)
         if any(value is known for known in (constexpr, dtype, pointer_type, const)):
             return _pantile.BuiltinRef(value.__name__)
@@ -194,7 +210,7 @@ class Snapshot:
             return _pantile.BuiltinRef(reference) if reference else None
         if isinstance(value, (tuple, list)):
             return self._convert_tuple(value, allow_plain)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, PLAIN):
             return value if allow_plain else None
         if allow_plain and hasattr(value, "item") and not hasattr(value, "__len__"):
             return value.item()
@@ -205,35 +221,6 @@ class Snapshot:
         if any(new is None and old is not None for new, old in zip(elements, value)):
             return None
         return type(value)(*elements) if hasattr(value, "_fields") else tuple(elements)
-
-
-class _Scope:
-    """Where a function looks its free names up: its closure, its module, the builtins."""
-
-    def __init__(self, fn):
-        self.globals = fn.__globals__
-        self.captured = {}
-        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
-            try:
-                self.captured[name] = cell.cell_contents
-            except ValueError:  # assigned later in the enclosing function, or never
-                pass
-        self.local = set(fn.__code__.co_varnames)
-
-    def find(self, name):
-        if name in self.captured:
-            return self.captured[name], self.captured
-        if name in self.local:
-            return _MISSING, None
-        if name in self.globals:
-            return self.globals[name], self.globals
-        return _MISSING, None
-
-    def is_annotated_constexpr(self, name):
-        annotation = self.globals.get("__annotations__", {}).get(name)
-        return annotation is constexpr or (
-            isinstance(annotation, str) and annotation.split(".")[-1] == "constexpr"
-        )
 
 
 def _module_reference(module):
@@ -257,6 +244,6 @@ def _description(value):
         return "a Python function without the jit decorator"
     if isinstance(value, type):
         return f"the class `{value.__name__}`"
-    if isinstance(value, (*_PLAIN, tuple, list)):
+    if isinstance(value, (*PLAIN, tuple, list)):
         return f"the plain value {value!r}, not a `tl.constexpr`"
     return f"an object of type `{type(value).__name__}`"

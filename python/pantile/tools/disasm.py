@@ -1,6 +1,44 @@
 """Machine code as text."""
 
+import os
+import re
+import subprocess
+import tempfile
 
-def get_sass(kernel):
-    """Return the SASS of a compiled kernel; needs nvdisasm."""
-    return kernel.asm["sass"]
+
+def extract(file, fun=None):
+    """Return the SASS of a cubin file, or of one function in it; needs nvdisasm or cuobjdump."""
+    from .. import knobs
+
+    if knobs.nvidia.nvdisasm is not None:
+        text = _output(knobs.nvidia.nvdisasm.path, "-c", file)
+    elif knobs.nvidia.cuobjdump is not None:
+        text = _output(knobs.nvidia.cuobjdump.path, "-sass", file)
+    else:
+        raise FileNotFoundError("neither nvdisasm nor cuobjdump is installed")
+    return text if fun is None else _function(text, fun)
+
+
+def _output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _function(text, name):
+    parts = re.split(r"(?m)^(?=.*(?:\.section\s+\.text\.|Function : ))", text)
+    for part in parts:
+        head = part.partition("\n")[0]
+        if re.search(rf"(?:\.text\.|Function : ){re.escape(name)}\b", head):
+            return part
+    raise KeyError(f"there is no function `{name}` in the machine code")
+
+
+def get_sass(kernel, fun=None):
+    """Return the SASS of a compiled kernel, or of a cubin's bytes."""
+    cubin = kernel if isinstance(kernel, (bytes, bytearray)) else kernel.asm["cubin"]
+    handle, path = tempfile.mkstemp(suffix=".cubin")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(cubin)
+        return extract(path, fun)
+    finally:
+        os.remove(path)

@@ -1,0 +1,23 @@
+"""What libraries probe of Triton's extension module; its compiler is not in here."""
+
+import os
+
+from ..knobs import flag
+
+
+def getenv(name, default=None):
+    return os.environ.get(name, default)
+
+
+def getenv_bool(name, default=False):
+    """Return whether an environment variable is set to a true value."""
+    return flag(name, default=default)
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(
+        f"`triton._C.libtriton.{name}` does not exist: Pantile's compiler is another one; "
+        "see `pantile.compiler` and the program pantilec"
+    )

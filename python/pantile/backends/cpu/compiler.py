@@ -1,0 +1,24 @@
+"""The CPU's half of the compiler, as libraries ask for it."""
+
+from ..compiler import BaseBackend
+from ..options import CUDAOptions, parse_options
+
+
+class CPUBackend(BaseBackend):
+    """Kernels on the interpreter."""
+
+    binary_ext = "ttir"
+    instrumentation = None
+
+    @staticmethod
+    def supports_target(target):
+        return target.backend == "cpu"
+
+    def hash(self):
+        return "cpu"
+
+    def parse_options(self, options):
+        return parse_options(options, warp_size=1, backend_name="cpu", arch="cpu")
+
+
+CPUOptions = CUDAOptions

@@ -1,0 +1,49 @@
+"""What every driver answers."""
+
+
+class DriverBase:
+    """The interface of `runtime.driver.active`."""
+
+    @classmethod
+    def is_active(cls):
+        raise NotImplementedError
+
+    def get_current_target(self):
+        raise NotImplementedError
+
+    def get_active_torch_device(self):
+        raise NotImplementedError
+
+    def get_benchmarker(self):
+        """Return the function that measures a launch, as `testing.do_bench`."""
+        from ..testing import do_bench
+
+        return do_bench
+
+    def map_python_to_cpp_type(self, kind):
+        """Return the C type of a kernel argument's type: "*fp32", "i32", "fp32"."""
+        if kind.startswith("*"):
+            return "CUdeviceptr"
+        if kind.startswith("tensordesc"):
+            return "CUtensorMap"
+        return _C_TYPES[kind]
+
+
+_C_TYPES = {
+    "i1": "int8_t",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u1": "uint8_t",
+    "u8": "uint8_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "fp16": "double",
+    "bf16": "double",
+    "fp32": "double",
+    "f32": "double",
+    "fp64": "double",
+    "nvTmaDesc": "CUtensorMap",
+}

@@ -1,0 +1,100 @@
+"""The keywords of a launch that are no kernel parameters, with Triton's names and defaults.
+
+Every keyword that Triton has is accepted. Those that nothing here depends on are kept, so that
+`kernel.metadata` shows them; `num_ctas` is a hint, since one CTA runs a program.
+"""
+
+import hashlib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .. import knobs
+
+
+@dataclass(frozen=True)
+class CUDAOptions:
+    """How a kernel is compiled and launched."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    maxnreg: int = None
+    ptx_version: int = None
+    ptx_options: str = None
+    ir_override: str = None
+    enable_fp_fusion: bool = True
+    enable_reflect_ftz: bool = True
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    supported_fp8_dtypes: tuple = ("fp8e5", "fp8e4b15", "fp8e4nv")
+    deprecated_fp8_dot_operand_dtypes: tuple = ()
+    default_dot_input_precision: str = "tf32"
+    allowed_dot_input_precisions: tuple = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    max_num_imprecise_acc_default: int = None
+    extern_libs: Any = None
+    debug: bool = False
+    backend_name: str = "cuda"
+    sanitize_overflow: bool = False
+    arch: str = None
+    instrumentation_mode: str = ""
+    disabled_passes: Any = None
+
+    def hash(self):
+        """Return a digest of all values."""
+        text = "_".join(f"{name}-{value}" for name, value in sorted(vars(self).items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _asdict(self):
+        return dict(vars(self))
+
+
+OPTION_NAMES = frozenset(field.name for field in fields(CUDAOptions)) - {"backend_name"}
+
+
+def parse_options(keywords, debug=None, **fixed):
+    """Return the CUDAOptions for launch keywords, defaults from the knobs; None leaves a default."""
+    given = {
+        name: value for name, value in keywords.items() if name in OPTION_NAMES and value is not None
+    }
+    defaults = {"enable_fp_fusion": knobs.language.default_fp_fusion}
+    defaults["debug"] = knobs.runtime.debug if debug is None else bool(debug)
+    if knobs.language.fp32_default:
+        defaults["default_dot_input_precision"] = knobs.language.fp32_default
+    return CUDAOptions(**{**defaults, **fixed, **given})
+
+
+def check_names(keywords):
+    """Raise KeyError, with Triton's text, for a keyword that is no option."""
+    for name in keywords:
+        if name not in OPTION_NAMES:
+            raise KeyError(f"Keyword argument {name} was specified but unrecognised")
+
+
+def library_options(target, options):
+    """Return the extension module's Options for CUDAOptions and a target's name ("sm_90a", "cpu")."""
+    from .. import _pantile
+
+    _check_counts(options)
+    result = _pantile.Options()
+    result.target = target
+    result.num_warps, result.num_stages = options.num_warps, options.num_stages
+    result.maxnreg = options.maxnreg or 0
+    result.enable_fp_fusion, result.debug = bool(options.enable_fp_fusion), bool(options.debug)
+    result.line_info = not knobs.compilation.disable_line_info
+    result.input_precision = options.default_dot_input_precision
+    passes = options.disabled_passes
+    if passes is not None:
+        result.disabled_passes = set(passes.split(",") if isinstance(passes, str) else passes)
+    return result
+
+
+def _check_counts(options):
+    warps = options.num_warps
+    if not 1 <= warps <= 32 or warps & (warps - 1):
+        raise ValueError(f"num_warps must be a power of two from 1 to 32, not {warps}")
+    if options.num_stages < 0:
+        raise ValueError(f"num_stages must not be negative, but is {options.num_stages}")
+    ctas = options.num_ctas
+    if not 1 <= ctas <= 16 or ctas & (ctas - 1):
+        raise ValueError(f"num_ctas must be a power of two from 1 to 16, not {ctas}")

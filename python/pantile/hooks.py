@@ -1,0 +1,44 @@
+"""Chains of functions that are called around launches, and what they are told."""
+
+
+class HookChain:
+    """Functions that are all called in the order in which they were added, or in the reverse."""
+
+    def __init__(self, reversed=False):
+        self.calls, self.reversed = [], reversed
+
+    def add(self, function):
+        if function not in self.calls:
+            self.calls.append(function)
+
+    def remove(self, function):
+        if function in self.calls:
+            self.calls.remove(function)
+
+    def __bool__(self):
+        return bool(self.calls)
+
+    def __call__(self, *args, **kwargs):
+        for function in self.calls if not self.reversed else self.calls[::-1]:
+            function(*args, **kwargs)
+
+
+class LaunchMetadata(dict):
+    """What a launch hook is told: the kernel's metadata, its name and stream, and what the kernel adds.
+
+    Hooks written for Triton ask for all of it with `get()`; it is also a dict.
+    """
+
+    def get(self, *key):
+        """Return the whole dict without arguments; else as `dict.get`."""
+        return super().get(*key) if key else self
+
+    def add(self, function, args):
+        self.update(function(*args))
+
+    @property
+    def data(self):
+        return self
+
+
+LazyDict = LaunchMetadata

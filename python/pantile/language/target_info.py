@@ -1,0 +1,30 @@
+"""What a kernel is compiled for, asked at compile time: on the host, the device at hand."""
+
+from .names import Builtin
+
+_NAMES = """
+current_target is_cuda is_hip is_hip_cdna1 is_hip_cdna2 is_hip_cdna3 is_hip_cdna4 is_hip_rdna3 is_hip_rdna4
+is_hip_gfx1250 cuda_capability_geq
+""".split()
+
+
+class TargetQuestion(Builtin):
+    """A question about the target: answered for the device at hand when the host asks."""
+
+    def __call__(self, *args, _semantic=None):
+        from ..runtime.driver import driver
+
+        target = driver.active.get_current_target()
+        if self.__name__ == "current_target":
+            return target
+        if self.__name__ == "is_cuda":
+            return target.backend == "cuda"
+        if self.__name__ == "cuda_capability_geq":
+            major, minor = (*args, 0)[:2]
+            return target.backend == "cuda" and target.arch >= major * 10 + minor
+        return False
+
+
+globals().update({name: TargetQuestion(name, "target_info") for name in _NAMES})
+
+__all__ = [*_NAMES]

@@ -1,0 +1,59 @@
+"""Compiling many kernels side by side: inside an AsyncCompileMode a first launch of each waits for its own."""
+
+from concurrent.futures import as_completed
+from contextvars import ContextVar
+
+active_mode = ContextVar("pantile_async_compile_mode", default=None)
+
+
+class FutureKernel:
+    """A kernel that is being compiled."""
+
+    def __init__(self, finalize_compile, future):
+        self.finalize_compile, self.future, self.kernel = finalize_compile, future, None
+
+    def result(self, ignore_errors=False):
+        """Wait for the kernel and return it; None if it failed and errors are ignored."""
+        if self.kernel is None:
+            try:
+                kernel = self.future.result()
+            except Exception:
+                if ignore_errors:
+                    return None
+                raise
+            self.finalize_compile(kernel)
+            self.kernel = kernel
+        return self.kernel
+
+
+class AsyncCompileMode:
+    """While it is entered, `warmup` hands compilations to `executor` and returns FutureKernels.
+
+    Leaving it waits for all of them; with `ignore_errors` those that failed are left out.
+    """
+
+    def __init__(self, executor, *, ignore_errors=False):
+        self.executor, self.ignore_errors = executor, ignore_errors
+        self.raw_futures, self.future_kernels = [], {}
+
+    def submit(self, key, compile_fn, finalize_fn):
+        known = self.future_kernels.get(key)
+        if known is not None:
+            return known
+        future = self.executor.submit(compile_fn)
+        kernel = FutureKernel(finalize_fn, future)
+        future._pantile_key = key
+        self.raw_futures.append(future)
+        self.future_kernels[key] = kernel
+        return kernel
+
+    def __enter__(self):
+        if active_mode.get() is not None:
+            raise RuntimeError("Another AsyncCompileMode is already active")
+        active_mode.set(self)
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        active_mode.set(None)
+        for future in as_completed(self.raw_futures):
+            self.future_kernels[future._pantile_key].result(self.ignore_errors)

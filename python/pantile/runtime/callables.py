@@ -1,0 +1,193 @@
+"""Functions whose text matters: what jit functions and constexpr functions share.
+
+`cache_key` is a hash of the text, its place and, through the names that it reads, of every other
+such function and constant that it can reach: it changes exactly when the function may mean
+something else.
+"""
+
+import functools
+import hashlib
+import inspect
+import itertools
+import re
+
+from ..language.constexpr import constexpr
+from ..language.dtypes import dtype
+from .scope import MISSING, PLAIN, Names, Scope
+
+_numbers = itertools.count()
+
+
+def source_of(fn):
+    """The text from `def` on, its line, and the columns that were cut off each line."""
+    try:
+        lines, first = inspect.getsourcelines(fn)
+    except (OSError, TypeError) as error:
+        raise ValueError("@jit functions should be defined in a Python file") from error
+    start = next((i for i, line in enumerate(lines) if re.match(r"\s*def\s", line)), None)
+    if start is None:
+        raise ValueError("@jit takes a function that `def` defines")
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    text = "".join(_cut(line, indent) for line in lines[start:])
+    return text, first + start, indent
+
+
+def _cut(line, indent):
+    # A line of a string or a comment may start further left than the function.
+    return line[indent:] if not line[:indent].strip() else line.lstrip()
+
+
+class JITCallable:
+    """A Python function together with its text."""
+
+    def __init__(self, fn):
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.module = fn.__module__
+        self._src, self.first_line, self.indent = source_of(fn)
+        self.file = fn.__code__.co_filename
+        self._number = next(_numbers)
+        self._pantile_key = f"jit#{self._number}"
+        self._hash = None
+
+    @property
+    def src(self):
+        """The text from `def` on; set it through `_unsafe_update_src`."""
+        return self._src
+
+    @src.setter
+    def src(self, _):
+        raise AttributeError(
+            "Cannot set attribute 'src' directly. Use '_unsafe_update_src()' and manually clear the cache if necessary"
+        )
+
+    @property
+    def raw_src(self):
+        return inspect.getsourcelines(self.fn)[0]
+
+    @property
+    def starting_line_number(self):
+        return self.first_line
+
+    def _unsafe_update_src(self, new_src):
+        """Replace the text; kernels that were compiled from the old one stay in `device_caches`."""
+        self._src = new_src
+        self._hash = None
+        self._number = next(_numbers)
+        self._pantile_key = f"jit#{self._number}"
+
+    def parse(self):
+        """Return the `ast.Module` of the text."""
+        import ast
+
+        return ast.parse(self._src)
+
+    @property
+    def cache_key(self):
+        if self._hash is None:
+            self._hash = _content_hash(self)
+        return self._hash
+
+    def used_values(self):
+        """What the names of the text stand for, by name, in order; locals are left out."""
+        scope = Scope(self.fn)
+        found = {}
+        names = Names(self._src)
+        for name in sorted(names.read):
+            value, _ = scope.find(name)
+            if value is not MISSING:
+                found[name] = value
+        for root, path in sorted(names.paths):
+            value, _ = scope.find(root)
+            if not inspect.ismodule(value) or value.__name__.partition(".")[0] == "pantile":
+                continue
+            for attribute in path:
+                value = getattr(value, attribute, MISSING)
+            if value is not MISSING:
+                found[".".join((root, *path))] = value
+        return found
+
+    def get_capture_scope(self):
+        """Return the names that the function sees: its module's, then those it captured."""
+        scope = Scope(self.fn)
+        return {**scope.globals, **scope.captured}
+
+
+def _constant_text(value):
+    """What a constant adds to the hash of a function that reads it; None for what is no constant."""
+    if isinstance(value, constexpr):
+        return f"constexpr {_constant_text(value.value) or type(value.value).__name__}"
+    if isinstance(value, PLAIN):
+        return repr(value)
+    if isinstance(value, (tuple, list)):
+        return f"({','.join(_constant_text(element) or '?' for element in value)})"
+    if isinstance(value, dtype):
+        return str(value)
+    return None
+
+
+def _content_hash(root):
+    digest = hashlib.sha256()
+    order, position = [root], 0
+    while position < len(order):
+        function = order[position]
+        position += 1
+        values = function.used_values()
+        digest.update(f"{function.__name__}\n{function.first_line}\n{function.src}\n".encode())
+        for name, value in values.items():
+            value = getattr(value, "base_fn", value)
+            text = _constant_text(value)
+            if isinstance(value, JITCallable):
+                if value not in order:
+                    order.append(value)
+                text = f"function {order.index(value)}"
+            elif inspect.isfunction(value) and not isinstance(root, _jit_types()):
+                text = _plain_function_text(value)
+            if text is not None:
+                digest.update(f"{name} = {text}\n".encode())
+    return digest.hexdigest()
+
+
+def _jit_types():
+    from .jit import JITFunction
+
+    return (JITFunction,)
+
+
+def _plain_function_text(fn):
+    """The text of a Python function that a constexpr function calls."""
+    try:
+        return inspect.getsource(fn)
+    except (OSError, TypeError):
+        return fn.__qualname__
+
+
+class ConstexprFunction(JITCallable):
+    """A Python function that kernels may call: it runs while they compile, on compile-time values."""
+
+    def __init__(self, fn):
+        super().__init__(fn)
+        self.noinline = False
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, _semantic=None, **kwargs):
+        plain = [_plain(argument) for argument in args]
+        return self.fn(*plain, **{name: _plain(argument) for name, argument in kwargs.items()})
+
+    def __repr__(self):
+        return f"ConstexprFunction({self.module}:{self.fn.__qualname__})"
+
+
+def _plain(value):
+    return value.value if isinstance(value, constexpr) else value
+
+
+def constexpr_function(fn):
+    """Make a Python function callable from kernels; its arguments and its result are compile-time values.
+
+    The result may be None, a number, a string, a dtype, a function of the language or a jit
+    function that the function refers to, or a tuple of such. On the host it is the function it was.
+    """
+    return ConstexprFunction(fn)

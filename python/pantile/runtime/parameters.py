@@ -1,0 +1,76 @@
+"""The parameters of jit functions, and what their annotations say."""
+
+import functools
+import inspect
+
+from ..language.dtypes import dtype
+
+
+class KernelParam:
+    """One parameter of a jit function."""
+
+    def __init__(self, position, parameter, do_not_specialize, do_not_specialize_on_alignment):
+        self.num, self._param = position, parameter
+        self.name = parameter.name
+        self.has_default = parameter.default is not inspect.Parameter.empty
+        self.default = parameter.default if self.has_default else None
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
+
+    @functools.cached_property
+    def annotation(self):
+        annotation = self._param.annotation
+        return "" if annotation is inspect.Parameter.empty else _annotation_text(annotation)
+
+    @property
+    def _last_name(self):
+        return self.annotation.rpartition(".")[2]
+
+    @property
+    def is_constexpr(self):
+        return self._last_name == "constexpr"
+
+    @property
+    def is_const(self):
+        return self._last_name == "const" or self.annotation.startswith("*k")
+
+    @property
+    def annotation_type(self):
+        """The type of a scalar that its annotation fixes: "i64"; else ""."""
+        return dtype.by_long_name(self._last_name) if self.annotation else ""
+
+    def for_dispatcher(self):
+        from .. import _pantile
+
+        return _pantile.Parameter(
+            self.name,
+            self.is_constexpr,
+            not self.do_not_specialize,
+            not (self.do_not_specialize or self.do_not_specialize_on_alignment),
+            self.is_const,
+            self.annotation_type,
+            self.has_default,
+            self.default,
+        )
+
+
+def _annotation_text(annotation):
+    if isinstance(annotation, str):
+        return annotation.strip("\"'")
+    if isinstance(annotation, dtype):
+        return annotation.name
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment):
+    """Return the KernelParams of a function; the lists name parameters, or count them from 0."""
+    unspecialized, unaligned = do_not_specialize or (), do_not_specialize_on_alignment or ()
+    return [
+        KernelParam(
+            i,
+            parameter,
+            i in unspecialized or parameter.name in unspecialized,
+            i in unaligned or parameter.name in unaligned,
+        )
+        for i, parameter in enumerate(inspect.signature(fn).parameters.values())
+    ]
