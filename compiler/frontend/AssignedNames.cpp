@@ -41,6 +41,8 @@ void AssignedNames::visit(const ast::Stmt &stmt, Names &names) {
     visit(branch->orelse, names);
   } else if (auto *with = dyn_cast<ast::With>(&stmt)) {
     visit(with->body, names);
+  } else if (auto *function = dyn_cast<ast::FunctionDef>(&stmt)) {
+    names.insert(function->name);
   } else if (auto *loop = dyn_cast<ast::For>(&stmt)) {
     Names inner;
     visit(loop->body, inner);

@@ -66,8 +66,8 @@ void forEachChild(const Expr &expr, Visit visit) {
         each(e->orelse, visit);
       })
       .Case([&](const Lambda *e) {
-        each(e->params, visit);
-        each(e->body, visit);
+        each(e->function->params, visit);
+        visit(e->body());
       })
       .Case([&](const Comprehension *e) {
         each(e->element, visit);
@@ -78,6 +78,15 @@ void forEachChild(const Expr &expr, Visit visit) {
         }
       })
       .Default([](const Expr *) {});
+}
+
+Lambda::Lambda(SourceSpan span) : NodeOf(span), function(std::make_unique<FunctionDef>(span)) {
+  function->name = "lambda";
+  function->nameSpan = span;
+}
+Lambda::~Lambda() = default;
+const Expr &Lambda::body() const {
+  return *llvm::cast<Return>(function->body.front().get())->value;
 }
 
 void forEachExpr(const Stmt &stmt, Visit visit) {

@@ -162,8 +162,8 @@ void Printer::children(const Expr &node) {
         expr("else", e->orelse);
       })
       .Case([&](const Lambda *e) {
-        params(e->params);
-        expr("body", e->body);
+        params(e->function->params);
+        expression("body", e->body());
       })
       .Case([&](const Comprehension *e) {
         expr("element", e->element);

@@ -4,8 +4,9 @@
 // How:   both branches are emitted into a provisional scf.if, each from the same variables.
 //        What they left is merged: equal values stay, run-time values of one type become
 //        results, and a variable without one type is marked, so that only reading it is an
-//        error. A path that has returned brings zeros, which nobody looks at. The final
-//        scf.if takes over the bodies.
+//        error. A path that has returned brings zeros, which nobody looks at; one that leaves
+//        a loop's body by `break` or `continue` brings its variables. The final scf.if takes
+//        over the bodies.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -33,11 +34,11 @@ struct Emitter::Merge {
   }
   /// The merged value where only `side` matters.
   Value planOne(const Value &value, int side) {
-    if (value.isTuple()) {
+    if (value.isStruct()) {
       std::vector<Value> elements;
       for (const Value &element : value.elements())
         elements.push_back(planOne(element, side));
-      return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+      return value.withElements(std::move(elements));
     }
     auto *runtime = value.dynAs<Runtime>();
     if (!runtime || !isInside(runtime->ir, side))
@@ -61,9 +62,7 @@ struct Emitter::Merge {
       return e.number(value, literal, e.here());
     return e.number(value, typed->type.element, e.here());
   }
-  std::optional<Value> planTuple(const Value &a, const Value &b) {
-    if (a.elements().size() != b.elements().size())
-      return std::nullopt;
+  std::optional<Value> planStruct(const Value &a, const Value &b) {
     std::vector<Value> elements;
     for (size_t i = 0; i < a.elements().size(); ++i) {
       std::optional<Value> element = plan(a.elements()[i], b.elements()[i]);
@@ -71,15 +70,15 @@ struct Emitter::Merge {
         return std::nullopt;
       elements.push_back(*element);
     }
-    return Value::tuple(std::move(elements), a.as<TupleRef>()->fields);
+    return a.withElements(std::move(elements));
   }
   std::optional<Value> plan(const Value &a, const Value &b) {
     if (a.failed() || b.failed())
       return Value(Failed());
     if (constantsEqual(a, b))
       return a;
-    if (a.isTuple() && b.isTuple())
-      return planTuple(a, b);
+    if (sameStructure(a, b))
+      return planStruct(a, b);
     auto mergeable = [](const Value &v) { return v.isRuntime() || v.isNumber(); };
     if (!mergeable(a) || !mergeable(b))
       return std::nullopt;
@@ -91,11 +90,11 @@ struct Emitter::Merge {
     return hole(x->ir, y->ir, type);
   }
   Value fill(const Value &value, mlir::ResultRange results, size_t &next) {
-    if (value.isTuple()) {
+    if (value.isStruct()) {
       std::vector<Value> elements;
       for (const Value &element : value.elements())
         elements.push_back(fill(element, results, next));
-      return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+      return value.withElements(std::move(elements));
     }
     auto *runtime = value.dynAs<Runtime>();
     return runtime && !runtime->ir ? Value(Runtime{results[next++], runtime->type}) : value;
@@ -153,26 +152,66 @@ Value halfDefined(StringRef name, const Variable &variable) {
   return std::make_shared<const DefectValue>(std::move(defect));
 }
 
-/// How one variable comes out of the two branches; null where it does not exist.
-struct MergeSide {
-  const Variable *variable = nullptr;
-  bool continues = true;
-};
 } // namespace
 
-/// The merged value of `name`, with holes.
-static Value planVariable(Emitter::Merge &merge, StringRef name, MergeSide a, MergeSide b) {
-  if (!a.continues || !b.continues) {
-    const MergeSide &only = a.continues ? a : b;
-    return merge.planOne(only.variable->value, a.continues ? 0 : 1);
+/// How one variable comes out of a branch.
+struct Emitter::MergeSide {
+  const Variable *variable = nullptr; ///< null where it does not exist
+  bool keeps = true;                  ///< a path out of the branch needs it
+  bool continues = true;              ///< such a path leads to the next statement
+};
+
+/// Why `a` and `c` have no common value; none where they may have one.
+static std::optional<Value> defectOf(StringRef name, const Emitter::MergeSide &a,
+                                     const Emitter::MergeSide &c) {
+  if (!a.variable || !c.variable)
+    return halfDefined(name, a.variable ? *a.variable : *c.variable);
+  for (const Emitter::MergeSide *side : {&a, &c})
+    if (side->variable->value.is<Defect>())
+      return side->variable->value;
+  return std::nullopt;
+}
+
+/// The merged value of `name`, with holes. Where one branch leaves a loop's body, the other one's
+/// value goes on, and that the paths differ is kept for the end of the body.
+Value Emitter::planVariable(Merge &merge, StringRef name, const MergeSide &a, const MergeSide &c) {
+  if (!a.keeps || !c.keeps)
+    return merge.planOne((a.keeps ? a : c).variable->value, a.keeps ? 0 : 1);
+  std::optional<Value> defect = defectOf(name, a, c);
+  if (!defect) {
+    if (std::optional<Value> merged = merge.plan(a.variable->value, c.variable->value))
+      return *merged;
+    defect = mixedTypes(name, *a.variable, *c.variable);
   }
-  if (!a.variable || !b.variable)
-    return halfDefined(name, a.variable ? *a.variable : *b.variable);
-  for (const Variable *variable : {a.variable, b.variable})
-    if (variable->value.is<Defect>())
-      return variable->value;
-  std::optional<Value> merged = merge.plan(a.variable->value, b.variable->value);
-  return merged ? *merged : mixedTypes(name, *a.variable, *b.variable);
+  const MergeSide &only = a.continues ? a : c;
+  if (a.continues == c.continues || !only.variable || only.variable->value.is<Defect>())
+    return *defect;
+  frame->loop->defects[name] = {*defect, only.variable->assigned, nextVersion++};
+  return merge.planOne(only.variable->value, a.continues ? 0 : 1);
+}
+
+void FlowState::rejoin(Exit exit) {
+  bool leftSo = may(exit);
+  by(exit) = false;
+  if (leftSo)
+    flow = mayLeave() ? Flow::Maybe : Flow::Falls;
+}
+
+Runtime Emitter::isSet(const Value &flag) {
+  return flag.isRuntime() ? flag.as<Runtime>() : constant(Scalar::I1, BigInt(flag.as<bool>()));
+}
+
+Runtime Emitter::hasLeft(const FlowState &flow) {
+  std::optional<Runtime> result;
+  for (Exit exit : allExits) {
+    if (!flow.may(exit))
+      continue;
+    Runtime flag = isSet(flow.by(exit));
+    result =
+        result ? Runtime{b.createOrFold<mlir::arith::OrIOp>(loc(), result->ir, flag.ir), flag.type}
+               : flag;
+  }
+  return result ? *result : isSet(false);
 }
 
 /// The flow after the `if`, with holes.
@@ -180,44 +219,48 @@ FlowState Emitter::planFlow(Merge &merge, const FlowState &a, const FlowState &c
   if (a.flow == Flow::Falls && c.flow == Flow::Falls)
     return {};
   FlowState result;
-  result.returned = a.flow == Flow::Falls ? c.returned : a.returned;
-  result.flow = a.flow == Flow::Returns && c.flow == Flow::Returns ? Flow::Returns : Flow::Maybe;
-  if (a.flow == Flow::Falls || c.flow == Flow::Falls) {
-    result.value = a.flow == Flow::Falls ? merge.planOne(c.value, 1) : merge.planOne(a.value, 0);
-    return result;
+  result.flow = a.flow == Flow::Leaves && c.flow == Flow::Leaves ? Flow::Leaves : Flow::Maybe;
+  bool returns = a.may(Exit::Return), alsoReturns = c.may(Exit::Return);
+  result.returned = returns ? a.returned : c.returned;
+  if (returns && alsoReturns) {
+    std::optional<Value> merged = merge.plan(a.value, c.value);
+    result.value = merged ? *merged
+                          : error(c.returned,
+                                  "this `return` gives " + kindText(c.value) +
+                                      ", another one of the function " + kindText(a.value),
+                                  ErrorKind::Type, {{a.returned, "the other `return` is here"}});
+  } else if (returns || alsoReturns) {
+    result.value = returns ? merge.planOne(a.value, 0) : merge.planOne(c.value, 1);
   }
-  if (std::optional<Value> merged = merge.plan(a.value, c.value)) {
-    result.value = *merged;
-    return result;
+  for (Exit exit : allExits) {
+    const Value &x = a.by(exit), &y = c.by(exit);
+    result.by(exit) =
+        constantsEqual(x, y) ? x : merge.hole(isSet(x).ir, isSet(y).ir, Type{Scalar::I1, {}});
   }
-  result.value = error(c.returned,
-                       "this `return` gives " + kindText(c.value) +
-                           ", another one of the function " + kindText(a.value),
-                       ErrorKind::Type, {{a.returned, "the other `return` is here"}});
   return result;
 }
 
 void Emitter::mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c) {
   Merge merge{*this, {a.block, c.block}, {}, {}};
-  bool aContinues = a.flow.flow != Flow::Returns, cContinues = c.flow.flow != Flow::Returns;
+  bool aKeeps = a.flow.keepsVariables(), cKeeps = c.flow.keepsVariables();
   Variables merged;
   auto add = [&](StringRef name, const Variable *x, const Variable *y) {
     if (x && y && x->version == y->version) {
       merged[name] = *x;
       return;
     }
-    const Variable *only = aContinues ? x : y;
-    if ((!aContinues || !cContinues) && !only)
+    if ((!aKeeps && !y) || (!cKeeps && !x))
       return;
     SourceSpan assigned = (x ? x : y)->assigned;
-    Value value = planVariable(merge, name, {x, aContinues}, {y, cContinues});
+    Value value = planVariable(merge, name, {x, aKeeps, a.flow.flow != Flow::Leaves},
+                               {y, cKeeps, c.flow.flow != Flow::Leaves});
     merged[name] = {value, assigned, nextVersion++};
   };
   auto find = [](const Variables &variables, StringRef name) {
     auto found = variables.find(name);
     return found == variables.end() ? nullptr : &found->second;
   };
-  if (aContinues || cContinues) {
+  if (aKeeps || cKeeps) {
     for (const auto &[name, variable] : a.variables)
       add(name, &variable, find(c.variables, name));
     for (const auto &[name, variable] : c.variables)
@@ -225,22 +268,14 @@ void Emitter::mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c) 
         add(name, nullptr, &variable);
   }
   FlowState flow = planFlow(merge, a.flow, c.flow);
-  Type flagType{Scalar::I1, {}};
-  auto flagOf = [&](const FlowState &side) {
-    return side.flow == Flow::Maybe ? side.flag
-                                    : constant(Scalar::I1, BigInt(side.flow == Flow::Returns)).ir;
-  };
-  Value flag = None();
-  if (flow.flow == Flow::Maybe)
-    flag = merge.hole(flagOf(a.flow), flagOf(c.flow), flagType);
   scf::IfOp result = merge.finish(mlir::cast<scf::IfOp>(provisional));
   size_t next = 0;
   for (auto &[name, variable] : merged)
     variable.value = merge.fill(variable.value, result.getResults(), next);
   flow.value = merge.fill(flow.value, result.getResults(), next);
-  if (flow.flow == Flow::Maybe)
-    flow.flag = merge.fill(flag, result.getResults(), next).as<Runtime>().ir;
-  if (aContinues || cContinues)
+  for (Value &flag : flow.left)
+    flag = merge.fill(flag, result.getResults(), next);
+  if (aKeeps || cKeeps)
     frame->variables = std::move(merged);
   frame->flow = flow;
 }
@@ -270,37 +305,51 @@ bool Emitter::ifStmt(const ast::If &node, Stmts rest) {
   return flag && runtimeIf(node, *flag, rest);
 }
 
-/// Where a branch has returned on all its paths, the rest of the block goes on in the other one.
+/// Where a branch leaves on all its paths, the rest of the block goes on in the other one.
 bool Emitter::runtimeIf(const ast::If &node, const Runtime &flag, Stmts rest) {
   auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), flag.ir, true, true);
   Branch taken = branch(provisional.thenBlock(), [&] { block(node.body); });
-  bool takenReturns = taken.flow.flow == Flow::Returns;
+  bool takenLeaves = taken.flow.flow == Flow::Leaves;
   Branch other = branch(provisional.elseBlock(), [&] {
     llvm::SmallVector<const ast::Stmt *> stmts;
     for (const ast::StmtPtr &stmt : node.orelse)
       stmts.push_back(stmt.get());
-    if (takenReturns)
+    if (takenLeaves)
       stmts.append(rest.begin(), rest.end());
     sequence(stmts);
   });
-  bool goesOn = !takenReturns && other.flow.flow == Flow::Returns && !rest.empty();
+  bool goesOn = !takenLeaves && other.flow.flow == Flow::Leaves && !rest.empty();
   if (goesOn)
     continueBranch(taken,
                    [&] { frame->flow.flow == Flow::Maybe ? guardedRest(rest) : sequence(rest); });
   mergeBranches(provisional, taken, other);
-  return takenReturns || goesOn;
+  return takenLeaves || goesOn;
+}
+
+void Emitter::emitIf(const Runtime &condition, llvm::function_ref<void()> body) {
+  auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), condition.ir, true, true);
+  Branch taken = branch(provisional.thenBlock(), body);
+  Branch other{provisional.elseBlock(), frame->variables, {}};
+  mergeBranches(provisional, taken, other);
+}
+
+void Emitter::guarded(llvm::function_ref<void()> body) {
+  FlowState before = frame->flow;
+  Value goesOn = unary(ast::UnaryOp::Not, hasLeft(before), here());
+  auto provisional =
+      scf::IfOp::create(b, loc(), mlir::TypeRange(), goesOn.as<Runtime>().ir, true, true);
+  Branch taken = branch(provisional.thenBlock(), body);
+  Branch other{provisional.elseBlock(), frame->variables, before};
+  other.flow.flow = Flow::Leaves;
+  if (llvm::count_if(allExits, [&](Exit exit) { return before.may(exit); }) == 1)
+    for (Exit exit : allExits)
+      other.flow.by(exit) = before.may(exit);
+  mergeBranches(provisional, taken, other);
 }
 
 void Emitter::guardedRest(Stmts rest) {
-  FlowState before = frame->flow;
   Place at(*this, rest.front()->span.to(rest.back()->span));
-  Value goesOn = unary(ast::UnaryOp::Not, Runtime{before.flag, {Scalar::I1, {}}}, here());
-  auto provisional =
-      scf::IfOp::create(b, loc(), mlir::TypeRange(), goesOn.as<Runtime>().ir, true, true);
-  Branch taken = branch(provisional.thenBlock(), [&] { sequence(rest); });
-  Branch other{provisional.elseBlock(), frame->variables, before};
-  other.flow.flow = Flow::Returns;
-  mergeBranches(provisional, taken, other);
+  guarded([&] { sequence(rest); });
 }
 
 Value Emitter::ternary(const ast::IfExp &node) {

@@ -51,12 +51,12 @@ Value Emitter::expr(const Expr &node) {
   case Expr::Kind::Starred:
     return error(node.span, "`*` is supported in call arguments only", ErrorKind::Unsupported);
   case Expr::Kind::Lambda:
-    return error(node.span, "`lambda` is not supported in a kernel", ErrorKind::Unsupported);
-  case Expr::Kind::Unsupported:
-    return error(node.span,
-                 llvm::cast<ast::UnsupportedExpr>(&node)->construct +
-                     " is not supported in a kernel",
+    return closure(*llvm::cast<ast::Lambda>(&node)->function);
+  case Expr::Kind::Unsupported: {
+    const std::string &construct = llvm::cast<ast::UnsupportedExpr>(&node)->construct;
+    return error(node.span, construct + " is not supported in a kernel" + insteadOf(construct),
                  ErrorKind::Unsupported);
+  }
   }
   llvm_unreachable("every kind of expression is above");
 }

@@ -5,12 +5,15 @@
 // How:   the body is emitted once, from block arguments of the initial types. A variable that
 //        has another type after the body is an error. What only the body defines does not
 //        live on. `range` with a negative constant step counts up and mirrors the index.
+//        A loop that `break` or `return` leaves is made like any other; only then, when it is
+//        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace pantile;
 namespace scf = mlir::scf;
+namespace arith = mlir::arith;
 using llvm::StringRef;
 
 /// The variables that a loop carries, and their run-time parts.
@@ -40,19 +43,19 @@ struct Emitter::Carried {
   static void flatten(const Value &value, llvm::SmallVectorImpl<mlir::Value> &parts) {
     if (auto *runtime = value.dynAs<Runtime>())
       parts.push_back(runtime->ir);
-    else if (value.isTuple())
+    else if (value.isStruct())
       for (const Value &element : value.elements())
         flatten(element, parts);
   }
   template <typename Range> static Value rebuild(const Value &value, Range &&parts, size_t &next) {
     if (auto *runtime = value.dynAs<Runtime>())
       return Runtime{parts[next++], runtime->type};
-    if (!value.isTuple())
+    if (!value.isStruct())
       return value;
     std::vector<Value> elements;
     for (const Value &element : value.elements())
       elements.push_back(rebuild(element, parts, next));
-    return Value::tuple(std::move(elements), value.as<TupleRef>()->fields);
+    return value.withElements(std::move(elements));
   }
   /// Binds the carried variables to `parts`.
   template <typename Range> void bind(Range &&parts) {
@@ -76,9 +79,9 @@ struct Emitter::Carried {
       parts.push_back(runtime->ir);
       return true;
     }
-    if (!before.isTuple())
+    if (!before.isStruct())
       return constantsEqual(before, after);
-    if (!after.isTuple() || after.elements().size() != before.elements().size())
+    if (!sameStructure(before, after))
       return false;
     for (size_t i = 0; i < before.elements().size(); ++i)
       if (!match(before.elements()[i], after.elements()[i], parts))
@@ -88,7 +91,7 @@ struct Emitter::Carried {
   void report(const Entry &entry, const Variable &after) {
     std::string was = kindText(entry.before.value), is = kindText(after.value);
     std::string name = "`" + entry.name.str() + "`";
-    if (was == is && !entry.before.value.isTuple())
+    if (was == is && !entry.before.value.isStruct())
       e.error(after.assigned, name + " is a " + was + ", which cannot change in a loop",
               ErrorKind::Type, {{entry.before.assigned, "it is assigned before the loop here"}});
     else
@@ -130,12 +133,36 @@ struct Emitter::Carried {
   }
 };
 
-void Emitter::forStmt(const ast::For &node) {
-  if (!node.orelse.empty()) {
-    error(node.orelse.front()->span, "`else` after a loop is not supported in a kernel",
-          ErrorKind::Unsupported);
+/// Emits the body of a loop once and lets `continue` end there; gives how else control leaves it.
+FlowState Emitter::loopBody(const ast::Block &body) {
+  LoopBody inner, *outer = frame->loop;
+  frame->loop = &inner;
+  frame->flow = {};
+  block(body);
+  FlowState flow = std::exchange(frame->flow, {});
+  flow.rejoin(Exit::Continue);
+  for (auto &[name, variable] : inner.defects)
+    frame->variables[name] = variable;
+  frame->loop = outer;
+  return flow;
+}
+
+void Emitter::loopElse(const ast::Block &orelse, const Value &broke) {
+  if (orelse.empty())
     return;
-  }
+  auto body = [&] {
+    if (!broke.isRuntime())
+      return broke.as<bool>() ? void() : block(orelse);
+    Value whole = unary(ast::UnaryOp::Not, broke, here());
+    emitIf(whole.as<Runtime>(), [&] { block(orelse); });
+  };
+  if (frame->flow.flow == Flow::Falls)
+    body();
+  else if (frame->flow.flow == Flow::Maybe)
+    guarded(body);
+}
+
+void Emitter::forStmt(const ast::For &node) {
   Value iter = expr(*node.iter);
   if (iter.failed())
     return;
@@ -144,20 +171,36 @@ void Emitter::forStmt(const ast::For &node) {
   auto *range = iter.dynAs<RangeValue>();
   if (!range) {
     error(node.iter->span,
-          "a `for` runs over `range`, `tl.range` or `tl.static_range`, got a " + kindText(iter),
+          "a `for` runs over `range`, `tl.range`, `tl.static_range` or a tuple, got a " +
+              kindText(iter),
           ErrorKind::Unsupported);
     return;
   }
   range->isStatic ? staticLoop(node, *range) : runtimeLoop(node, *range);
 }
 
+/// After an iteration that may have left the loop, the next one goes under the flags that say it
+/// did not.
 void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
-  ++frame->loopDepth;
-  for (const Value &item : items) {
+  LoopBody all, *outer = std::exchange(frame->loop, &all);
+  auto iteration = [&](const Value &item) {
     assign(*node.target, item);
-    block(node.body);
+    frame->flow = loopBody(node.body);
+  };
+  for (const Value &item : items) {
+    if (frame->flow.flow == Flow::Leaves)
+      break;
+    if (frame->flow.flow == Flow::Falls)
+      iteration(item);
+    else
+      guarded([&] { iteration(item); });
   }
-  --frame->loopDepth;
+  frame->loop = outer;
+  for (auto &[name, variable] : all.defects)
+    frame->variables[name] = variable;
+  Value broke = frame->flow.by(Exit::Break);
+  frame->flow.rejoin(Exit::Break);
+  loopElse(node.orelse, broke);
 }
 
 void Emitter::staticLoop(const ast::For &node, const RangeValue &range) {
@@ -217,6 +260,194 @@ std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &rang
   return bounds;
 }
 
+namespace {
+/// A loop that control may leave: an scf.while that carries, besides the variables, whether it
+/// left and what it returns.
+struct EarlyExit {
+  Emitter &e;
+  FlowState flow; ///< at the end of the body
+  mlir::Region *body;
+  llvm::SmallVector<mlir::Value> inits, finals; ///< of what is carried in addition
+
+  void carry(mlir::Value init, mlir::Value final) {
+    inits.push_back(init);
+    finals.push_back(final);
+  }
+  bool isInside(mlir::Value ir) const { return body->isAncestor(ir.getParentRegion()); }
+  /// `value` with holes for what only the body knows.
+  Value plan(const Value &value) {
+    if (value.isStruct()) {
+      std::vector<Value> elements;
+      for (const Value &element : value.elements())
+        elements.push_back(plan(element));
+      return value.withElements(std::move(elements));
+    }
+    auto *runtime = value.dynAs<Runtime>();
+    if (!runtime || !isInside(runtime->ir))
+      return value;
+    mlir::OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPoint(body->getParentOp());
+    carry(e.zero(runtime->type).ir, runtime->ir);
+    return Runtime{{}, runtime->type};
+  }
+  static Value fill(const Value &value, mlir::ValueRange results, size_t &next) {
+    if (value.isStruct()) {
+      std::vector<Value> elements;
+      for (const Value &element : value.elements())
+        elements.push_back(fill(element, results, next));
+      return value.withElements(std::move(elements));
+    }
+    auto *runtime = value.dynAs<Runtime>();
+    return runtime && !runtime->ir ? Value(Runtime{results[next++], runtime->type}) : value;
+  }
+  void planFlow() {
+    flow.value = plan(flow.value);
+    for (Value &flag : flow.left) {
+      if (!flag.isRuntime() && !flag.as<bool>())
+        continue;
+      carry(e.isSet(false).ir, e.isSet(flag).ir);
+      flag = Runtime{{}, {Scalar::I1, {}}};
+    }
+  }
+  /// The flow with the results of the loop, or with its arguments.
+  FlowState fillFlow(mlir::ValueRange results) const {
+    FlowState filled = flow;
+    size_t next = 0;
+    filled.value = fill(flow.value, results, next);
+    for (Value &flag : filled.left)
+      flag = fill(flag, results, next);
+    return filled;
+  }
+};
+
+/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments; gives
+/// the operands of its terminator, which goes.
+llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values) {
+  for (auto [argument, value] : llvm::zip(from.getArguments(), values))
+    argument.replaceAllUsesWith(value);
+  to.getOperations().splice(to.end(), from.getOperations());
+  mlir::Operation *terminator = &to.back();
+  llvm::SmallVector<mlir::Value> operands(terminator->getOperands());
+  terminator->erase();
+  return operands;
+}
+
+mlir::Value integer(Emitter &e, mlir::Type type, int64_t value) {
+  return arith::ConstantOp::create(e.b, e.loc(), e.b.getIntegerAttr(type, value));
+}
+
+/// How often a loop from `low` below `high` runs: in unsigned arithmetic the distance always fits.
+mlir::Value countIterations(Emitter &e, scf::ForOp loop) {
+  mlir::Value low = loop.getLowerBound(), high = loop.getUpperBound(), step = loop.getStep();
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::Type type = low.getType();
+  mlir::Value one = integer(e, type, 1), none = integer(e, type, 0);
+  mlir::Value distance = b.createOrFold<arith::SubIOp>(at, high, low);
+  mlir::Value last = b.createOrFold<arith::SubIOp>(at, distance, one);
+  mlir::Value steps = b.createOrFold<arith::DivUIOp>(at, last, step);
+  mlir::Value count = b.createOrFold<arith::AddIOp>(at, steps, one);
+  auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  mlir::Value runs = b.createOrFold<arith::CmpIOp>(at, order, low, high);
+  return b.createOrFold<arith::SelectOp>(at, runs, count, none);
+}
+
+/// `loop` as an scf.while that ends where `exit` says; its first results are those of `loop`.
+scf::WhileOp leaveEarly(scf::ForOp loop, EarlyExit &exit) {
+  Emitter &e = exit.e;
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  mlir::Type type = loop.getInductionVar().getType();
+  llvm::SmallVector<mlir::Value> inits(loop.getInitArgs());
+  inits.append(exit.inits);
+  inits.append({loop.getLowerBound(), countIterations(e, loop)});
+  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
+  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
+  auto result = scf::WhileOp::create(b, at, types, inits);
+  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
+  mlir::Value none = integer(e, type, 0), one = integer(e, type, 1);
+  mlir::Value remaining = test->getArguments().back();
+  mlir::Value more = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::ne, remaining, none);
+  size_t variables = loop.getNumRegionIterArgs();
+  auto extra = test->getArguments().slice(variables, exit.inits.size());
+  Value stays = e.unary(ast::UnaryOp::Not, e.hasLeft(exit.fillFlow(extra)), e.here());
+  more = b.createOrFold<arith::AndIOp>(at, more, stays.as<Runtime>().ir);
+  scf::ConditionOp::create(b, at, more, test->getArguments());
+  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
+  mlir::Value index = body->getArgument(inits.size() - 2), left = body->getArguments().back();
+  llvm::SmallVector<mlir::Value> values{index};
+  llvm::append_range(values, body->getArguments().take_front(variables));
+  llvm::SmallVector<mlir::Value> finals = splice(*loop.getBody(), *body, values);
+  b.setInsertionPointToEnd(body);
+  finals.append(exit.finals);
+  finals.push_back(b.createOrFold<arith::AddIOp>(at, index, loop.getStep()));
+  finals.push_back(b.createOrFold<arith::SubIOp>(at, left, one));
+  scf::YieldOp::create(b, at, finals);
+  loop.erase();
+  return result;
+}
+
+/// The same of a loop with a test, which is left out once control has left.
+scf::WhileOp leaveEarly(scf::WhileOp loop, EarlyExit &exit) {
+  Emitter &e = exit.e;
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  llvm::SmallVector<mlir::Value> inits(loop.getInits());
+  size_t variables = inits.size();
+  inits.append(exit.inits);
+  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
+  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
+  auto result = scf::WhileOp::create(b, at, types, inits);
+  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
+  Runtime left = e.hasLeft(exit.fillFlow(test->getArguments().drop_front(variables)));
+  auto choice = scf::IfOp::create(b, at, mlir::TypeRange(b.getI1Type()), left.ir, true, true);
+  scf::ConditionOp::create(b, at, choice.getResult(0), test->getArguments());
+  b.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(b, at, e.isSet(false).ir);
+  mlir::Value goesOn =
+      splice(*loop.getBeforeBody(), *choice.elseBlock(), test->getArguments()).front();
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, at, goesOn);
+  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
+  llvm::SmallVector<mlir::Value> finals = splice(*loop.getAfterBody(), *body, body->getArguments());
+  b.setInsertionPointToEnd(body);
+  finals.append(exit.finals);
+  scf::YieldOp::create(b, at, finals);
+  loop.erase();
+  return result;
+}
+} // namespace
+
+/// Ends a loop whose body control leaves as `exit` says.
+template <typename Loop>
+void Emitter::endLoop(Loop loop, FlowState flow, Carried &carried, const Variables &before,
+                      const ast::Block &orelse, bool isEndless) {
+  if (!flow.mayLeave()) {
+    carried.leave(before, loop.getResults());
+    return isEndless ? void() : loopElse(orelse, false);
+  }
+  EarlyExit exit{*this, std::move(flow), &loop->getRegions().back(), {}, {}};
+  exit.planFlow();
+  scf::WhileOp whole = leaveEarly(loop, exit);
+  carried.leave(before, whole.getResults());
+  FlowState after =
+      exit.fillFlow(whole.getResults().slice(carried.inits.size(), exit.inits.size()));
+  Value broke = after.by(Exit::Break);
+  isEndless &= !after.may(Exit::Break);
+  after.by(Exit::Break) = false;
+  after.flow = after.may(Exit::Return) ? Flow::Maybe : Flow::Falls;
+  if (isEndless && after.may(Exit::Return)) {
+    after.flow = Flow::Leaves;
+    after.by(Exit::Return) = true;
+  }
+  frame->flow = std::move(after);
+  loopElse(orelse, broke);
+}
+
 void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
   auto *target = llvm::dyn_cast<ast::Name>(node.target.get());
   if (!target) {
@@ -237,6 +468,7 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
   for (const auto &[name, value] : range.hints)
     loop->setAttr("tile." + name, b.getI32IntegerAttr(int32_t(value)));
   Variables before = frame->variables;
+  FlowState flow;
   {
     mlir::OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
@@ -247,21 +479,15 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     }
     carried.bind(loop.getRegionIterArgs());
     assignName(target->id, index, target->span);
-    ++frame->loopDepth;
-    block(node.body);
-    --frame->loopDepth;
+    flow = loopBody(node.body);
     scf::YieldOp::create(b, loc(), carried.finals());
   }
   before.erase(target->id);
-  carried.leave(before, loop.getResults());
+  endLoop(loop, std::move(flow), carried, before, node.orelse, false);
 }
 
 void Emitter::whileStmt(const ast::While &node) {
-  if (!node.orelse.empty()) {
-    error(node.orelse.front()->span, "`else` after a loop is not supported in a kernel",
-          ErrorKind::Unsupported);
-    return;
-  }
+  Variables before = frame->variables;
   Carried carried{*this, {}, {}};
   carried.collect(frame->function->assigned.of(node), node.test->span);
   llvm::SmallVector<mlir::Type> types;
@@ -270,21 +496,27 @@ void Emitter::whileStmt(const ast::While &node) {
   Place at(*this, node.test->span);
   auto loop = scf::WhileOp::create(b, loc(), types, carried.inits);
   llvm::SmallVector<mlir::Location> locs(types.size(), loc());
-  Variables before = frame->variables;
+  FlowState flow;
+  std::optional<bool> truth;
   {
     mlir::OpBuilder::InsertionGuard guard(b);
     mlir::Block *test = b.createBlock(&loop.getBefore(), {}, types, locs);
     carried.bind(test->getArguments());
     Value value = expr(*node.test);
-    std::optional<Runtime> flag = condition(value, node.test->span);
-    scf::ConditionOp::create(b, loc(), flag ? flag->ir : constant(Scalar::I1, BigInt(0)).ir,
-                             test->getArguments());
-    mlir::Block *body = b.createBlock(&loop.getAfter(), {}, types, locs);
-    carried.bind(body->getArguments());
-    ++frame->loopDepth;
-    block(node.body);
-    --frame->loopDepth;
-    scf::YieldOp::create(b, loc(), carried.finals());
+    truth = knownTruth(value);
+    if (truth != false) {
+      std::optional<Runtime> flag = condition(value, node.test->span);
+      scf::ConditionOp::create(b, loc(), flag ? flag->ir : isSet(false).ir, test->getArguments());
+      mlir::Block *body = b.createBlock(&loop.getAfter(), {}, types, locs);
+      carried.bind(body->getArguments());
+      flow = loopBody(node.body);
+      scf::YieldOp::create(b, loc(), carried.finals());
+    }
   }
-  carried.leave(before, loop.getResults());
+  if (truth == false) {
+    loop.erase();
+    frame->variables = std::move(before);
+    return loopElse(node.orelse, false);
+  }
+  endLoop(loop, std::move(flow), carried, before, node.orelse, truth == true);
 }

@@ -82,10 +82,10 @@ Value packed(const Value &input, std::vector<Value> results) {
 }
 
 bool needFunction(Emitter &e, const BoundCall &call) {
-  if (call["combine_fn"].is<FunctionValue>())
+  if (call["combine_fn"].isFunction())
     return true;
   e.error(call.at("combine_fn"),
-          "`combine_fn` must be a jit function, got a " + kindText(call["combine_fn"]));
+          "`combine_fn` must be a function, got a " + kindText(call["combine_fn"]));
   return false;
 }
 } // namespace

@@ -5,6 +5,7 @@
 //        literal type, unless the assignment is annotated constexpr.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
 using ast::Stmt;
@@ -32,6 +33,25 @@ void Emitter::sequence(Stmts stmts) {
     if (frame->flow.flow == Flow::Maybe && !rest.empty())
       return guardedRest(rest);
   }
+}
+
+std::string pantile::insteadOf(StringRef construct) {
+  return llvm::StringSwitch<std::string>(construct)
+      .Case("`try`", "; a kernel has no exceptions: test with `if`, or with `tl.device_assert`")
+      .Case("`raise`", "; `tl.static_assert` and `tl.device_assert` stop with a message")
+      .Case("`import`", "; import at the top of the file")
+      .Cases({"`global`", "`nonlocal`"}, "; return the new value instead")
+      .Case("`del`", "; a variable needs no end")
+      .Case("`class`", "; define it outside with `triton.aggregate`, or use a NamedTuple")
+      .Case("`match`", "; use `if` and `elif`")
+      .Case("`type`", "; annotate with the type itself")
+      .Cases({"`async`", "`await`"}, "; loads are made asynchronous by the compiler")
+      .Case("`yield`", "; return a tuple")
+      .Case("`:=`", "; assign in a statement of its own")
+      .Cases({"a dictionary", "a dictionary comprehension"}, "; use a tuple or a NamedTuple")
+      .Cases({"a set", "a set comprehension"}, "; use a tuple")
+      .Case("a bytes string", "; use a string")
+      .Default("");
 }
 
 void Emitter::stmt(const Stmt &node) {

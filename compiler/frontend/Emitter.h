@@ -233,6 +233,10 @@ public:
     FlowState flow;
   };
   struct Merge;
+  struct MergeSide;
+  /// A flag of a FlowState as a scalar.
+  Runtime isSet(const Value &flag);
+  Runtime hasLeft(const FlowState &flow);
   Value ternary(const ast::IfExp &ifExp);
   /// What a variable holds after `value` was assigned to it: numbers become run-time scalars.
   Value stored(const Value &value, SourceSpan span);
@@ -259,11 +263,8 @@ private:
   /// Emits `body` for the paths that have not left.
   void guarded(llvm::function_ref<void()> body);
   void emitIf(const Runtime &condition, llvm::function_ref<void()> body);
-  Runtime isSet(const Value &flag);
-  Runtime hasLeft(const FlowState &flow);
   Branch branch(mlir::Block *block, llvm::function_ref<void()> body);
   void continueBranch(Branch &branch, llvm::function_ref<void()> body);
-  struct MergeSide;
   Value planVariable(Merge &merge, llvm::StringRef name, const MergeSide &a, const MergeSide &c);
   FlowState planFlow(Merge &merge, const FlowState &a, const FlowState &c);
   void mergeBranches(mlir::Operation *provisional, Branch &a, Branch &c);
@@ -277,6 +278,9 @@ private:
   void loopElse(const ast::Block &orelse, const Value &broke);
   std::optional<std::array<Runtime, 3>> loopBounds(const RangeValue &range, SourceSpan span);
   struct Carried;
+  template <typename Loop>
+  void endLoop(Loop loop, FlowState flow, Carried &carried, const Variables &before,
+               const ast::Block &orelse, bool isEndless);
 
   Value evalCall(const ast::Call &call);
   Value evalName(const ast::Name &name);

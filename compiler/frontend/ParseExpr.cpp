@@ -138,13 +138,18 @@ ExprPtr Parser::parseLambda() {
   const size_t start = mark();
   take();
   auto lambda = std::make_unique<Lambda>(spanFrom(start));
-  if (!parseParams(lambda->params, Tok::Colon, /*annotated=*/false) ||
+  FunctionDef &function = *lambda->function;
+  if (!parseParams(function.params, Tok::Colon, /*annotated=*/false) ||
       !expect(Tok::Colon, "after the parameters of `lambda`"))
     return nullptr;
-  lambda->body = parseExpr();
-  if (!lambda->body)
+  const size_t bodyStart = mark();
+  ExprPtr body = parseExpr();
+  if (!body)
     return nullptr;
-  lambda->span = spanFrom(start);
+  auto result = std::make_unique<Return>(spanFrom(bodyStart));
+  result->value = std::move(body);
+  function.body.push_back(std::move(result));
+  lambda->span = function.span = spanFrom(start);
   return finish(std::move(lambda));
 }
 

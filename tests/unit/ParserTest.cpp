@@ -68,7 +68,7 @@ std::string shape(const ast::Expr &expr) {
       .Case([](const ast::IfExp *e) {
         return "(if " + shape(*e->test) + " " + shape(*e->body) + " " + shape(*e->orelse) + ")";
       })
-      .Case([](const ast::Lambda *e) { return "(lambda " + shape(*e->body) + ")"; })
+      .Case([](const ast::Lambda *e) { return "(lambda " + shape(e->body()) + ")"; })
       .Case([](const ast::Comprehension *e) { return "(for " + shape(*e->element) + ")"; })
       .Case([](const ast::UnsupportedExpr *e) { return "<" + e->construct + ">"; })
       .Default([](const ast::Expr *) { return "?"; });
