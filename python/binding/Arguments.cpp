@@ -29,6 +29,9 @@ enum class Protocol {
   CudaArray,
   DLPack,
   HostArray,
+  Tuple,
+  Aggregate,
+  Descriptor,
   Constant
 };
 
@@ -47,7 +50,15 @@ bool derivesFrom(PyTypeObject *type, std::string_view module, std::string_view n
   return false;
 }
 
-Protocol protocolOfType(PyTypeObject *type) {
+/// A host descriptor is known by its attributes, which only an object has.
+bool isDescriptor(py::handle object) {
+  for (const char *name : {"base", "shape", "strides", "block_shape"})
+    if (!typeHas(object, name))
+      return false;
+  return true;
+}
+
+Protocol protocolOfType(PyTypeObject *type, py::handle object) {
   const py::handle handle(reinterpret_cast<PyObject *>(type));
   if (derivesFrom(type, "numpy", "generic"))
     return Protocol::NumpyScalar;
@@ -61,7 +72,9 @@ Protocol protocolOfType(PyTypeObject *type) {
     return Protocol::DLPack;
   if (typeHas(handle, "__array_interface__"))
     return Protocol::HostArray;
-  return Protocol::Constant;
+  if (typeHas(handle, "__triton_aggregate__"))
+    return Protocol::Aggregate;
+  return isDescriptor(object) ? Protocol::Descriptor : Protocol::Constant;
 }
 
 Protocol protocolOf(py::handle object) {
@@ -74,7 +87,9 @@ Protocol protocolOf(py::handle object) {
     return Protocol::Bool;
   if (object.is_none())
     return Protocol::None;
-  if (type == &PyUnicode_Type || PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
+  if (PyTuple_Check(object.ptr()))
+    return Protocol::Tuple;
+  if (type == &PyUnicode_Type || PyList_Check(object.ptr()))
     return Protocol::Constant;
   if (PyLong_Check(object.ptr()))
     return Protocol::Int;
@@ -84,7 +99,7 @@ Protocol protocolOf(py::handle object) {
   static auto *known = new std::unordered_map<PyTypeObject *, Protocol>();
   if (auto found = known->find(type); found != known->end())
     return found->second;
-  const Protocol protocol = protocolOfType(type);
+  const Protocol protocol = protocolOfType(type, object);
   Py_INCREF(type);
   known->emplace(type, protocol);
   return protocol;
@@ -110,6 +125,81 @@ Argument integer(py::handle object) {
       value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   argument.dtype = fits32 ? "i32" : "i64";
   argument.launch = LaunchArg::i(value);
+  return argument;
+}
+
+void addElement(Structure &structure, py::object value) {
+  structure.elements.push_back(classify(value));
+  structure.values.push_back(std::move(value));
+}
+
+Argument structured(Argument::Kind kind, Structure parts) {
+  Argument argument;
+  argument.kind = kind;
+  argument.structure = std::make_shared<const Structure>(std::move(parts));
+  return argument;
+}
+
+Argument tuple(py::handle object) {
+  Structure parts;
+  for (py::handle element : py::reinterpret_borrow<py::tuple>(object))
+    addElement(parts, py::reinterpret_borrow<py::object>(element));
+  if (py::hasattr(object, "_fields")) {
+    parts.fields = object.attr("_fields").cast<std::vector<std::string>>();
+    parts.cls = py::type::of(object);
+  }
+  return structured(Argument::Kind::Tuple, std::move(parts));
+}
+
+/// A field that is annotated constexpr stays what it is; the rest is classified like arguments.
+Argument aggregate(py::handle object) {
+  Structure parts;
+  parts.cls = py::type::of(object);
+  for (py::handle item : parts.cls.attr("__triton_aggregate__")) {
+    const auto field = py::reinterpret_borrow<py::tuple>(item);
+    parts.fields.push_back(field[0].cast<std::string>());
+    addElement(parts, object.attr(field[0]));
+    if (field[1].cast<bool>()) {
+      parts.elements.back() = Argument();
+      parts.elements.back().kind = Argument::Kind::Constant;
+    }
+  }
+  return structured(Argument::Kind::Tuple, std::move(parts));
+}
+
+/// An int, or what Python takes for one.
+int64_t extentOf(py::handle value) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index)
+    throw py::error_already_set();
+  return index.cast<int64_t>();
+}
+
+int64_t extentOf(py::handle value) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index)
+    throw py::error_already_set();
+  return index.cast<int64_t>();
+}
+
+Argument descriptor(py::handle object) {
+  Structure parts;
+  addElement(parts, object.attr("base"));
+  if (parts.elements[0].kind != Argument::Kind::Pointer)
+    throw py::type_error("the base of a tensor descriptor must be an array");
+  for (const char *name : {"shape", "strides"})
+    for (py::handle extent : object.attr(name))
+      parts.extents.push_back(LaunchArg::i(extentOf(extent)));
+  for (py::handle extent : object.attr("block_shape"))
+    parts.blockShape.push_back(extentOf(extent));
+  if (parts.blockShape.empty() || parts.extents.size() != 2 * parts.blockShape.size())
+    throw py::value_error("shape, strides and block shape of a tensor descriptor differ in length");
+  if (parts.extents.back().integer != 1)
+    throw py::value_error("the last stride of a tensor descriptor must be 1");
+  if (typeHas(object, "padding"))
+    parts.padsWithNan = py::str(object.attr("padding")).cast<std::string>() == "nan";
+  Argument argument = structured(Argument::Kind::Descriptor, std::move(parts));
+  argument.dtype = argument.structure->elements[0].dtype;
   return argument;
 }
 
@@ -171,6 +261,12 @@ Argument classify(py::handle object) {
     return readDLPack(object);
   case Protocol::HostArray:
     return readHostArray(object);
+  case Protocol::Tuple:
+    return tuple(object);
+  case Protocol::Aggregate:
+    return aggregate(object);
+  case Protocol::Descriptor:
+    return descriptor(object);
   case Protocol::Constant:
     break;
   }

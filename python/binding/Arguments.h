@@ -6,13 +6,17 @@
 #pragma once
 #include "pantile/Runtime.h"
 #include <pybind11/pybind11.h>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace pantile::python {
 
+struct Structure;
+
 /// One classified argument.
 struct Argument {
-  enum class Kind { None, Bool, Int, Float, Pointer, Constant };
+  enum class Kind { None, Bool, Int, Float, Pointer, Constant, Tuple, Descriptor };
   /// Where the memory of a pointer is. Unknown: the object does not tell.
   enum class Place { Unknown, Host, Device };
   Kind kind = Kind::None;
@@ -21,9 +25,30 @@ struct Argument {
   const char *dtype =
       ""; ///< element type of a pointer, or the narrowest type of an integer; lives for ever
   LaunchArg launch;
+  std::shared_ptr<const Structure> structure; ///< of a tuple or a descriptor
+};
+
+/// What an argument with parts consists of.
+struct Structure {
+  std::vector<Argument> elements;       ///< of a tuple; the base of a descriptor
+  std::vector<pybind11::object> values; ///< the elements as given
+  std::vector<std::string> fields;      ///< names, of a named tuple or an aggregate
+  pybind11::object cls;                 ///< its class; null of a plain tuple
+  std::vector<int64_t> blockShape;      ///< of a descriptor
+  bool padsWithNan = false;
+  std::vector<LaunchArg> extents; ///< of a descriptor: the sizes, then the strides
 };
 
 Argument classify(pybind11::handle object);
+
+/// Calls `visit(argument, object)` for `argument` or, where it has some, for all its parts.
+template <typename Visit>
+void forEachLeaf(const Argument &argument, pybind11::handle object, const Visit &visit) {
+  if (!argument.structure)
+    return visit(argument, object);
+  for (size_t i = 0; i < argument.structure->elements.size(); ++i)
+    forEachLeaf(argument.structure->elements[i], argument.structure->values[i], visit);
+}
 
 /// The short name ("fp16") of a dtype's name in torch, NumPy or the language; nullptr if there is
 /// none.

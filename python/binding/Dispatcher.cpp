@@ -83,7 +83,35 @@ template <typename Work> auto naming(const Parameter &parameter, Work work) {
 }
 
 ArgSpec specOf(const Argument &argument, const Parameter &parameter, py::handle value,
+               const py::function &toConstant);
+
+ArgSpec specOfStructure(const Argument &argument, const Parameter &parameter,
+                        const py::function &toConstant) {
+  const Structure &parts = *argument.structure;
+  ArgSpec spec;
+  if (argument.kind == Argument::Kind::Descriptor) {
+    spec.kind = ArgSpec::Kind::Descriptor;
+    spec.dtype = argument.dtype;
+    spec.blockShape = parts.blockShape;
+    spec.padsWithNan = parts.padsWithNan;
+    return spec;
+  }
+  spec.kind = ArgSpec::Kind::Tuple;
+  spec.fields = parts.fields;
+  for (size_t i = 0; i < parts.elements.size(); ++i)
+    spec.elements.push_back(specOf(parts.elements[i], parameter, parts.values[i], toConstant));
+  if (parts.cls) {
+    const ConstValue cls = toConstValue(toConstant(parts.cls));
+    if (const auto *reference = std::get_if<ClassRef>(&cls))
+      spec.classIndex = reference->index;
+  }
+  return spec;
+}
+
+ArgSpec specOf(const Argument &argument, const Parameter &parameter, py::handle value,
                const py::function &toConstant) {
+  if (argument.structure && !parameter.isConstexpr)
+    return specOfStructure(argument, parameter, toConstant);
   ArgSpec spec;
   if (isConstantOne(argument, parameter) && !parameter.isConstexpr) {
     spec.value = int64_t{1};
@@ -179,52 +207,92 @@ void Dispatcher::classifyAll(Call &call) const {
   }
 }
 
+/// Calls `visit(argument, object, parameter index)` for every array of a call.
+template <typename Visit> static void forEachPointer(const Call &call, const Visit &visit) {
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    forEachLeaf(call.arguments[i], call.values[i], [&](const Argument &leaf, py::handle value) {
+      if (leaf.kind == Argument::Kind::Pointer)
+        visit(leaf, value, i);
+    });
+}
+
 void Dispatcher::chooseTarget(Call &call) const {
-  int host = -1, device = -1;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Argument &argument = call.arguments[i];
-    if (argument.kind != Argument::Kind::Pointer)
-      continue;
-    if (argument.place == Argument::Place::Host)
-      host = static_cast<int>(i);
+  // The array that settles the device, its object and its parameter.
+  const Argument *device = nullptr;
+  py::handle deviceValue;
+  size_t deviceParameter = 0;
+  bool host = false;
+  forEachPointer(call, [&](const Argument &argument, py::handle value, size_t i) {
+    host |= argument.place == Argument::Place::Host;
     if (argument.place != Argument::Place::Device)
-      continue;
-    if (device >= 0 && call.arguments[device].device != argument.device)
-      throw py::value_error("kernel " + quoted(name) +
-                            " got arrays of two devices: " + quoted(parameters[device].name) +
-                            " on device " + std::to_string(call.arguments[device].device) + ", " +
-                            quoted(parameters[i].name) + " on device " +
-                            std::to_string(argument.device));
-    device = static_cast<int>(i);
-  }
-  if (host >= 0 && device >= 0)
-    for (size_t i = 0; i < parameters.size(); ++i)
-      if (call.arguments[i].kind == Argument::Kind::Pointer &&
-          call.arguments[i].place == Argument::Place::Host && !isPinned(call.values[i]))
+      return;
+    if (device && device->device != argument.device)
+      throw py::value_error("kernel " + quoted(name) + " got arrays of two devices: " +
+                            quoted(parameters[deviceParameter].name) + " on device " +
+                            std::to_string(device->device) + ", " + quoted(parameters[i].name) +
+                            " on device " + std::to_string(argument.device));
+    device = &argument, deviceValue = value, deviceParameter = i;
+  });
+  if (host && device)
+    forEachPointer(call, [&](const Argument &argument, py::handle value, size_t i) {
+      if (argument.place == Argument::Place::Host && !isPinned(value))
         throw py::value_error("kernel " + quoted(name) + " got " +
-                              describe(call.values[i], parameters[i], "host") + " and " +
-                              describe(call.values[device], parameters[device], "device") +
+                              describe(value, parameters[i], "host") + " and " +
+                              describe(deviceValue, parameters[deviceParameter], "device") +
                               ": move one of them to the other's side");
-  const bool onCpu = device < 0 && (host >= 0 || deviceCount() == 0);
-  call.device = onCpu ? 0 : device >= 0 ? call.arguments[device].device : currentDevice();
+    });
+  const bool onCpu = !device && (host || deviceCount() == 0);
+  call.device = onCpu ? 0 : device ? device->device : currentDevice();
   call.target = onCpu ? "cpu" : targetOfDevice(call.device);
+}
+
+static void appendKey(std::string &key, const Argument &argument, const Parameter &parameter,
+                      py::handle value);
+
+static void appendStructureKey(std::string &key, const Argument &argument,
+                               const Parameter &parameter) {
+  const Structure &parts = *argument.structure;
+  if (argument.kind == Argument::Kind::Descriptor) {
+    key += std::string(parts.padsWithNan ? "nan<" : "desc<") + argument.dtype;
+    for (int64_t extent : parts.blockShape)
+      key += ',' + std::to_string(extent);
+    key += '>';
+    return;
+  }
+  key += '(';
+  for (size_t i = 0; i < parts.elements.size(); ++i) {
+    appendKey(key, parts.elements[i], parameter, parts.values[i]);
+    key += ',';
+  }
+  key += ')';
+  for (const std::string &field : parts.fields)
+    key += field + ',';
+  if (parts.cls)
+    key += py::str(parts.cls.attr("__module__")).cast<std::string>() + '.' +
+           py::str(parts.cls.attr("__qualname__")).cast<std::string>();
+}
+
+static void appendKey(std::string &key, const Argument &argument, const Parameter &parameter,
+                      py::handle value) {
+  if (argument.structure && !parameter.isConstexpr) {
+    appendStructureKey(key, argument, parameter);
+  } else if (isConstantOne(argument, parameter) && !parameter.isConstexpr) {
+    key += "one";
+  } else if (isConstant(argument, parameter)) {
+    naming(parameter, [&] { appendConstantKey(key, value); });
+  } else {
+    key += argument.kind == Argument::Kind::Pointer ? "*" : "";
+    key += argument.dtype;
+    key += isMultipleOf16(argument, parameter) ? "D" : "";
+  }
 }
 
 void Dispatcher::formKey(Call &call) const {
   std::string &key = call.key;
   key = call.target;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const Argument &argument = call.arguments[i];
     key += '|';
-    if (isConstantOne(argument, parameters[i]) && !parameters[i].isConstexpr) {
-      key += "one";
-    } else if (isConstant(argument, parameters[i])) {
-      naming(parameters[i], [&] { appendConstantKey(key, call.values[i]); });
-    } else {
-      key += argument.kind == Argument::Kind::Pointer ? "*" : "";
-      key += argument.dtype;
-      key += isMultipleOf16(argument, parameters[i]) ? "D" : "";
-    }
+    appendKey(key, call.arguments[i], parameters[i], call.values[i]);
   }
   if (call.options.empty())
     return;
@@ -280,24 +348,57 @@ void Call::use(py::object compiledKernel, Kernel other) {
   kernel = std::move(other);
 }
 
+static void appendLaunchArguments(const ArgSpec &spec, const Argument &argument,
+                                  std::vector<LaunchArg> &result) {
+  if (spec.kind == ArgSpec::Kind::Constant)
+    return;
+  if (!argument.structure)
+    return result.push_back(argument.launch);
+  const Structure &parts = *argument.structure;
+  for (size_t i = 0; i < parts.elements.size(); ++i)
+    if (spec.kind == ArgSpec::Kind::Descriptor)
+      result.push_back(parts.elements[i].launch);
+    else if (i < spec.elements.size())
+      appendLaunchArguments(spec.elements[i], parts.elements[i], result);
+  result.insert(result.end(), parts.extents.begin(), parts.extents.end());
+}
+
 std::vector<LaunchArg> Call::launchArguments() const {
   std::vector<LaunchArg> result;
   // The kernel's own list, not this call's: a kernel that was compiled elsewhere may take as an
   // argument what this call would have compiled in.
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (kernel->args[i].kind != ArgSpec::Kind::Constant)
-      result.push_back(arguments[i].launch);
+    appendLaunchArguments(kernel->args[i], arguments[i], result);
   return result;
 }
 
-void Call::launch(py::handle grid) const {
+void Dispatcher::install(const std::string &key, py::object compiled, Kernel kernel) {
+  kernels[key] = {std::move(kernel), std::move(compiled)};
+}
+
+py::dict Dispatcher::entries() const {
+  py::dict result;
+  for (const auto &[key, entry] : kernels)
+    result[py::str(key)] = entry.compiled;
+  return result;
+}
+
+/// The handle of a stream: of torch, of CuPy, or an int.
+static uint64_t handleOfStream(py::handle stream) {
+  for (const char *name : {"cuda_stream", "ptr"})
+    if (py::hasattr(stream, name))
+      return stream.attr(name).cast<uint64_t>();
+  return stream.cast<uint64_t>();
+}
+
+void Call::launch(py::handle grid, py::handle stream) const {
   const Grid extents = toGrid(grid);
   const std::vector<LaunchArg> args = launchArguments();
   LaunchOptions options;
   const bool onCpu = target == "cpu";
   if (!onCpu) {
     options.device = device;
-    options.stream = currentStream(device);
+    options.stream = stream.is_none() ? currentStream(device) : handleOfStream(stream);
   }
   const Result<void> done = [&] {
     py::gil_scoped_release release;
@@ -310,16 +411,15 @@ void Call::launch(py::handle grid) const {
 
 /// Whether a launch with these arguments would run on the CPU.
 static bool runsOnCpu(const std::vector<py::object> &values) {
-  bool host = false;
+  bool host = false, device = false;
   for (const py::object &value : values) {
-    const Argument argument = classify(value);
-    if (argument.kind != Argument::Kind::Pointer || argument.place == Argument::Place::Unknown)
-      continue;
-    if (argument.place == Argument::Place::Device)
-      return false;
-    host = true;
+    forEachLeaf(classify(value), value, [&](const Argument &leaf, py::handle) {
+      const bool isPointer = leaf.kind == Argument::Kind::Pointer;
+      host |= isPointer && leaf.place == Argument::Place::Host;
+      device |= isPointer && leaf.place == Argument::Place::Device;
+    });
   }
-  return host || deviceCount() == 0;
+  return !device && (host || deviceCount() == 0);
 }
 
 void bindDispatcher(py::module_ &module) {
@@ -346,11 +446,13 @@ void bindDispatcher(py::module_ &module) {
       .def("specialization", &Call::specialization)
       .def("adopt", &Call::adopt)
       .def("use", &Call::use)
-      .def("launch", &Call::launch);
+      .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
   module.def("runs_on_cpu", &runsOnCpu);
   py::class_<Dispatcher, std::shared_ptr<Dispatcher>>(module, "Dispatcher")
       .def(py::init<std::string, std::vector<Parameter>>())
       .def("prepare", &Dispatcher::prepare)
+      .def("install", &Dispatcher::install)
+      .def("entries", &Dispatcher::entries)
       .def("clear", &Dispatcher::clear);
 }
 

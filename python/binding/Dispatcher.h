@@ -43,7 +43,8 @@ struct Call {
   void adopt(pybind11::object compiledKernel, Kernel found);
   /// Launches `other`, compiled elsewhere, without keeping it for later calls.
   void use(pybind11::object compiledKernel, Kernel other);
-  void launch(pybind11::handle grid) const;
+  /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
+  void launch(pybind11::handle grid, pybind11::handle stream) const;
 
 private:
   std::vector<LaunchArg> launchArguments() const;
@@ -54,6 +55,9 @@ public:
   Dispatcher(std::string name, std::vector<Parameter> parameters);
   Call prepare(const pybind11::args &args, const pybind11::kwargs &kwargs);
   void clear() { kernels.clear(); }
+  /// Keeps a kernel for the calls whose key is `key`.
+  void install(const std::string &key, pybind11::object compiled, Kernel kernel);
+  pybind11::dict entries() const;
 
   const std::string name;
   const std::vector<Parameter> parameters;

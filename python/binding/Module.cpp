@@ -3,6 +3,7 @@
 //        values have files of their own.
 // How: compilation releases the GIL; everything it needs was converted before.
 //===-----------------------------------------------------------------------------------===//
+#include "ArgTypes.h"
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "Values.h"
@@ -56,6 +57,13 @@ void bindOptions(py::module_ &module) {
       .def("append",
            [](Specialization &self, const std::string &text) {
              self.args.push_back(unwrap(parseArgSpec(text)));
+           })
+      .def("types",
+           [](const Specialization &self) {
+             py::list types;
+             for (const ArgSpec &spec : self.args)
+               types.append(typeOf(spec));
+             return types;
            })
       .def("append_constant", [](Specialization &self, py::handle value) {
         ArgSpec spec;

@@ -54,6 +54,8 @@ ConstValue toConstValue(py::handle object) {
     return object.cast<BuiltinRef>();
   if (py::isinstance<OpaqueRef>(object))
     return object.cast<OpaqueRef>();
+  if (py::isinstance<ClassRef>(object))
+    return object.cast<ClassRef>();
   throw py::type_error("a value of type `" + std::string(Py_TYPE(object.ptr())->tp_name) +
                        "` is no compile-time constant");
 }
@@ -130,6 +132,25 @@ static FunctionSource toFunctionSource(const py::dict &description) {
   return source;
 }
 
+/// `fields` has tuples (name, is constexpr) with the default as a third element if there is one.
+static ClassSource toClassSource(const py::dict &description) {
+  ClassSource source;
+  source.name = description["name"].cast<std::string>();
+  source.isAggregate = description["is_aggregate"].cast<bool>();
+  for (py::handle item : description["fields"]) {
+    const auto parts = py::reinterpret_borrow<py::tuple>(item);
+    ClassSource::Field field{parts[0].cast<std::string>(), parts[1].cast<bool>(), std::nullopt};
+    if (parts.size() > 2)
+      field.value = toConstValue(parts[2]);
+    source.fields.push_back(std::move(field));
+  }
+  for (auto [name, value] : description["members"].cast<py::dict>())
+    source.members.emplace(name.cast<std::string>(), toConstValue(value));
+  source.staticMembers = description["static_members"].cast<std::vector<std::string>>();
+  source.properties = description["properties"].cast<std::vector<std::string>>();
+  return source;
+}
+
 void bindValues(py::module_ &module) {
   py::class_<DTypeName>(module, "DTypeName")
       .def(py::init<std::string>())
@@ -143,15 +164,22 @@ void bindValues(py::module_ &module) {
   py::class_<OpaqueRef>(module, "OpaqueRef")
       .def(py::init<std::string>())
       .def_readonly("description", &OpaqueRef::description);
+  py::class_<ClassRef>(module, "ClassRef")
+      .def(py::init<size_t>())
+      .def_readonly("index", &ClassRef::index);
   py::class_<Program, std::shared_ptr<Program>>(module, "Program")
-      .def(py::init([](const std::vector<py::dict> &functions, size_t kernel) {
+      .def(py::init([](const std::vector<py::dict> &functions, size_t kernel,
+                       const std::vector<py::dict> &classes) {
              auto program = std::make_shared<Program>();
              for (const py::dict &function : functions)
                program->functions.push_back(toFunctionSource(function));
+             for (const py::dict &description : classes)
+               program->classes.push_back(toClassSource(description));
              program->kernel = kernel;
              return program;
            }),
-           py::arg("functions"), py::arg("kernel") = 0);
+           py::arg("functions"), py::arg("kernel") = 0,
+           py::arg("classes") = std::vector<py::dict>());
 }
 
 } // namespace pantile::python

@@ -1,0 +1,13 @@
+//===- ArgTypes.h - specialised parameters as Triton writes their types --------------------===//
+// Gives: "*fp16:16", "*kfp32", "i32", "constexpr", "tensordesc<fp16[64, 32]>"; a tuple of these
+//        for a tuple. A multiple of 16 is marked by ":16".
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Program.h"
+#include <pybind11/pybind11.h>
+
+namespace pantile::python {
+
+pybind11::object typeOf(const ArgSpec &spec);
+
+} // namespace pantile::python
