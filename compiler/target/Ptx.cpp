@@ -14,13 +14,15 @@ namespace {
 
 /// The number right in front of `unit` in `text`, 0 if there is none.
 int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
-  size_t at = text.find(unit);
-  if (at == text.npos)
-    return 0;
-  llvm::StringRef digits = text.take_front(at).rtrim();
-  digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
-  int value = 0;
-  return digits.getAsInteger(10, value) ? 0 : value;
+  // Remarks about wgmma speak of registers as well, without a number in front.
+  for (size_t at = text.find(unit); at != text.npos; at = text.find(unit, at + 1)) {
+    llvm::StringRef digits = text.take_front(at).rtrim();
+    digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
+    int value = 0;
+    if (!digits.getAsInteger(10, value))
+      return value;
+  }
+  return 0;
 }
 
 Result<std::unique_ptr<Assembler>> choose() {
