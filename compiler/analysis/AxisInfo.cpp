@@ -92,7 +92,7 @@ private:
       operands.push_back(&info);
     for (OpResult result : op->getResults()) {
       AxisInfo info = inferAxisInfo(op, result.getResultNumber(), operands);
-      applyAxisHints(op, info);
+      applyAxisHints(result, info);
       at(result) = std::move(info);
     }
   }

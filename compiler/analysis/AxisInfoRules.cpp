@@ -7,6 +7,7 @@
 //===--------------------------------------------------------------------------===//
 #include "analysis/AxisInfoRules.h"
 
+#include "ir/Hints.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -347,19 +348,23 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
       });
 }
 
-void applyAxisHints(Operation *op, AxisInfo &info) {
-  auto raise = [&](StringRef name, AxisInfo::PerDim &values) {
-    Attribute hint = op->getDiscardableAttr(name);
-    if (auto one = dyn_cast_or_null<IntegerAttr>(hint))
-      for (int64_t &value : values)
-        value = std::max(value, powerOfTwoIn(one.getInt()));
-    if (auto many = dyn_cast_or_null<DenseI32ArrayAttr>(hint))
-      for (auto [value, promised] : llvm::zip(values, many.asArrayRef()))
-        value = std::max(value, powerOfTwoIn(promised));
+void applyAxisHints(OpResult result, AxisInfo &info) {
+  const SmallVector<int64_t, 4> shape = axisShape(result.getType());
+  auto raise = [&](StringRef name, AxisInfo::PerDim &values, bool isRun) {
+    Attribute hint = result.getOwner()->getDiscardableAttr(hintName(name, result));
+    for (size_t d = 0; d < values.size(); ++d) {
+      int64_t promised = 1;
+      if (auto one = dyn_cast_or_null<IntegerAttr>(hint))
+        promised = powerOfTwoIn(one.getInt());
+      if (auto many = dyn_cast_or_null<DenseI32ArrayAttr>(hint); many && d < size_t(many.size()))
+        promised = powerOfTwoIn(many[d]);
+      // A run ends with the tile, whatever was promised beyond.
+      values[d] = std::max(values[d], isRun ? std::min(promised, shape[d]) : promised);
+    }
   };
-  raise(names::divisibility, info.divisibility);
-  raise(names::contiguity, info.contiguity);
-  raise(names::constancy, info.constancy);
+  raise(names::divisibility, info.divisibility, false);
+  raise(names::contiguity, info.contiguity, true);
+  raise(names::constancy, info.constancy, true);
 }
 
 } // namespace pantile

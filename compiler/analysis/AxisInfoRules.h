@@ -20,7 +20,7 @@ inline int64_t powerOfTwoIn(int64_t promised) { return promised & -promised; }
 AxisInfo inferAxisInfo(mlir::Operation *op, unsigned index,
                        llvm::ArrayRef<const AxisInfo *> operands);
 /// Raises `info` to what the hint attributes of `op` promise.
-void applyAxisHints(mlir::Operation *op, AxisInfo &info);
+void applyAxisHints(mlir::OpResult result, AxisInfo &info);
 
 } // namespace pantile
 

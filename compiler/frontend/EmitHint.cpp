@@ -3,8 +3,10 @@
 //        the ranges that loops run over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "ir/Hints.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <cstdio>
+#include <numeric>
 
 using namespace pantile;
 using llvm::StringRef;
@@ -31,10 +33,15 @@ Value pantile::emitHint(Emitter &e, const BoundCall &call) {
   llvm::SmallVector<int32_t> ints(values->begin(), values->end());
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(input->ir)) {
     auto func = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-    if (func && name == names::divisibility)
-      func.setArgAttr(argument.getArgNumber(), name, e.b.getI32IntegerAttr(ints[0]));
+    if (func && name == names::divisibility) {
+      unsigned number = argument.getArgNumber();
+      auto known = func.getArgAttrOfType<mlir::IntegerAttr>(number, name);
+      int64_t divisor = known ? std::lcm<int64_t>(known.getInt(), ints[0]) : ints[0];
+      func.setArgAttr(number, name, e.b.getI32IntegerAttr(int32_t(divisor)));
+    }
   } else if (!input->ir.getDefiningOp<mlir::arith::ConstantOp>()) {
-    input->ir.getDefiningOp()->setAttr(name, e.b.getDenseI32ArrayAttr(ints));
+    auto result = mlir::cast<mlir::OpResult>(input->ir);
+    result.getOwner()->setAttr(hintName(name, result), e.b.getDenseI32ArrayAttr(ints));
   }
   return *input;
 }
@@ -42,6 +49,15 @@ Value pantile::emitHint(Emitter &e, const BoundCall &call) {
 Value pantile::emitAssume(Emitter &e, const BoundCall &call) {
   if (e.knownTruth(call["cond"]) == false)
     e.warning(call.at("cond"), "this assumption is false");
+  if (call["cond"].isNumber())
+    return None();
+  auto condition = e.toBool(call["cond"], call.at("cond"));
+  if (!condition)
+    return Failed();
+  if (condition->type.isTile())
+    return e.error(call.at("cond"),
+                   "`assume` takes a scalar condition, got `" + condition->type.name() + "`");
+  AssumeOp::create(e.b, e.loc(), condition->ir);
   return None();
 }
 

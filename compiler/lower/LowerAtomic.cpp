@@ -2,7 +2,8 @@
 // Needs: pointers, values and mask in one layout.
 // Gives: one atom or red instruction a register, done by one thread among replicas.
 // How:   predicated inline assembly. Where replicas need the old value, the thread that did the
-//        operation leaves it in scratch and all read it after a barrier.
+//        operation leaves it in scratch and all read it after a barrier. A scalar atomic that
+//        releases comes after a barrier, so that it speaks for all threads, as a lock needs.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 
@@ -20,7 +21,7 @@ std::string suffixOf(Lowering &l, RmwKind kind, Type element) {
     if (element.isF16())
       return ".add.noftz.f16";
     if (element.isBF16())
-      return l.target.hasBf16Arithmetic() ? ".add.noftz.bf16" : "";
+      return ".add.noftz.bf16";
     return ".add.f" + width;
   case RmwKind::Add:
     return bits >= 32 ? ".add.u" + width : "";
@@ -114,10 +115,19 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
   return success();
 }
 
-/// `operandsOf` gives the value operands of a register.
-LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask,
-                          const std::string &name, unsigned bits, bool givesOld,
-                          llvm::function_ref<Values(int)> operandsOf) {
+/// Makes one access; gives the old value, or null where nothing asks for it.
+using Access = llvm::function_ref<llvm::Value *(llvm::Value *ptr, int reg, llvm::Value *mask)>;
+
+/// One thread alone releases what all threads of the program did before it.
+void meetBeforeRelease(Lowering &l, Value ptr, MemSemantic sem) {
+  const bool releases = sem == MemSemantic::Release || sem == MemSemantic::AcqRel;
+  if (releases && !isa<RankedTensorType>(ptr.getType()))
+    l.barrier();
+}
+
+/// `access` on every register that is no replica.
+LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, bool givesOld,
+                          Access access) {
   ValueList ptrs = l.get(ptr);
   ValueList masks = mask ? l.get(mask) : ValueList();
   llvm::Value *chosen = l.firstReplica(ptr.getType());
@@ -132,14 +142,53 @@ LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask,
     llvm::Value *predicate = masks.empty() ? chosen
                              : chosen      ? l.b.CreateAnd(masks[i], chosen)
                                            : masks[i];
-    olds.push_back(emitAtomic(l, name, bits, ptrs[i], operandsOf(i), predicate, givesOld));
+    olds.push_back(access(ptrs[i], i, predicate));
   }
   return givesOld && !op->getResult(0).use_empty() ? setOldValues(l, op, olds, chosen, replicas)
                                                    : success();
 }
 
+/// A sum of 16-bit floats where there is no such instruction: exchange with what was seen plus
+/// `value` until nobody came between.
+llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr,
+                           llvm::Value *value, llvm::Value *mask) {
+  auto &b = l.b;
+  auto block = [&](const char *name) {
+    return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
+  };
+  llvm::BasicBlock *before = b.GetInsertBlock(), *start = block("load"), *loop = block("exchange"),
+                   *done = block("done");
+  b.CreateCondBr(mask ? mask : b.getTrue(), start, done);
+  b.SetInsertPoint(start);
+  llvm::Value *first = b.CreateAlignedLoad(b.getInt16Ty(), ptr, llvm::Align(2), /*isVolatile=*/true);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode *seen = b.CreatePHI(b.getInt16Ty(), 2);
+  seen->addIncoming(first, start);
+  llvm::Value *wide = b.CreateFPExt(b.CreateBitCast(seen, value->getType()), b.getFloatTy());
+  llvm::Value *sum = b.CreateFAdd(wide, b.CreateFPExt(value, b.getFloatTy()));
+  llvm::Value *next = b.CreateBitCast(b.CreateFPTrunc(sum, value->getType()), b.getInt16Ty());
+  llvm::Value *old = emitAtomic(l, cas, 16, ptr, {seen, next}, nullptr, true);
+  seen->addIncoming(old, loop);
+  b.CreateCondBr(b.CreateICmpEQ(old, seen), done, loop);
+  b.SetInsertPoint(done);
+  llvm::PHINode *result = b.CreatePHI(b.getInt16Ty(), 2);
+  result->addIncoming(b.getInt16(0), before);
+  result->addIncoming(old, loop);
+  return result;
+}
+
 LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   Type element = elementTypeOf(op.getValue().getType());
+  ValueList values = l.get(op.getValue());
+  meetBeforeRelease(l, op.getPtr(), op.getSem());
+  if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
+    const std::string cas = "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b16";
+    return lowerAtomic(l, op, op.getPtr(), op.getMask(), true,
+                       [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                         return addByExchange(l, cas, ptr, values[reg], mask);
+                       });
+  }
   const std::string suffix = suffixOf(l, op.getKind(), element);
   if (suffix.empty())
     return op.emitError("no atomic `")
@@ -149,8 +198,11 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
                        (op.getSem() == MemSemantic::Relaxed || op.getSem() == MemSemantic::Release);
   const std::string name =
       (reduces ? "red" : "atom") + orderOf(op.getSem(), op.getScope()) + suffix;
-  return lowerAtomic(l, op, op.getPtr(), op.getMask(), name, storageBits(element), !reduces,
-                     [&](int i) -> Values { return {l.get(op.getValue())[i]}; });
+  return lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
+                     [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                       return emitAtomic(l, name, storageBits(element), ptr, {values[reg]}, mask,
+                                         !reduces);
+                     });
 }
 
 LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
@@ -160,9 +212,13 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
     return op.emitError("no atomic compare-and-swap of ") << element;
   const std::string name =
       "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b" + std::to_string(bits);
-  return lowerAtomic(l, op, op.getPtr(), Value(), name, bits, true, [&](int i) -> Values {
-    return {l.get(op.getCmp())[i], l.get(op.getValue())[i]};
-  });
+  ValueList expected = l.get(op.getCmp()), values = l.get(op.getValue());
+  meetBeforeRelease(l, op.getPtr(), op.getSem());
+  return lowerAtomic(l, op, op.getPtr(), Value(), true,
+                     [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                       return emitAtomic(l, name, bits, ptr, {expected[reg], values[reg]}, mask,
+                                         true);
+                     });
 }
 } // namespace
 

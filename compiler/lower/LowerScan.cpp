@@ -4,8 +4,8 @@
 //        block below it, which the last element of that block holds (Sklansky's scan). For a
 //        register bit that is arithmetic, for a lane bit one shuffle of the total; neighbouring
 //        warp bits are done at once, through scratch, and leave every block's total in every
-//        thread, so that heavier register bits are arithmetic again. A reversed scan exchanges
-//        set and clear.
+//        thread of it; heavier bits keep these totals up, so that lanes shuffle them and registers
+//        take them as they are. A reversed scan exchanges set and clear.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -30,14 +30,11 @@ public:
       rows.push_back(row);
     }
     for (size_t i = 0; i < axis.bits.size(); ++i) {
-      const AxisBits::Bit &bit = axis.bits[i];
-      const bool afterWarps = axis.maskBelow(AxisBits::Warp, i) != 0;
-      const bool inRun = i > 0 && axis.bits[i - 1].where == AxisBits::Warp;
-      if (afterWarps && bit.where != AxisBits::Reg && !(bit.where == AxisBits::Warp && inRun))
-        return op.emitError("a scan along lanes that are spread over warps cannot be lowered");
-      if (failed(bit.where == AxisBits::Reg    ? stepRegisters(i)
-                 : bit.where == AxisBits::Lane ? stepLanes(i)
-                                               : stepWarps(i)))
+      const AxisBits::Where where = axis.bits[i].where;
+      if (failed(where == AxisBits::Reg       ? stepRegisters(i)
+                 : where == AxisBits::Warp    ? stepWarps(i)
+                 : followsWarps(i)            ? stepLanesAfterWarps(i)
+                                              : stepLanes(i)))
         return failure();
     }
     for (auto [i, result] : llvm::enumerate(op.getResults())) {
@@ -54,10 +51,14 @@ private:
   /// total.
   int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
 
+  /// Whether `totals` hold.
+  bool followsWarps(size_t position) const {
+    return axis.maskBelow(AxisBits::Warp, position) != 0;
+  }
+
   LogicalResult stepRegisters(size_t position) {
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
-    const bool afterWarps = axis.maskBelow(AxisBits::Warp, position) != 0;
-    std::map<int, Values> blocks = afterWarps ? totals : std::map<int, Values>();
+    std::map<int, Values> blocks = followsWarps(position) ? totals : std::map<int, Values>();
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
       if (((reg & bit) != 0) == reverse)
         continue;
@@ -114,6 +115,32 @@ private:
     return success();
   }
 
+  /// Every lane has its block's total, so that the neighbour's is one shuffle away.
+  LogicalResult stepLanesAfterWarps(size_t position) {
+    const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
+    llvm::Value *isSet =
+        l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit)), l.b.getInt32(0));
+    llvm::Value *takes = reverse ? l.b.CreateNot(isSet) : isSet;
+    std::map<int, Values> neighbours;
+    for (auto &[last, total] : totals) {
+      Values first, second;
+      for (llvm::Value *own : total) {
+        llvm::Value *other = l.shuffleXor(own, bit);
+        neighbours[last].push_back(other);
+        first.push_back(l.b.CreateSelect(takes, other, own));
+        second.push_back(l.b.CreateSelect(takes, own, other));
+      }
+      auto both = combine(first, second);
+      if (failed(both))
+        return failure();
+      total = *both;
+    }
+    for (int reg = 0; reg < layout.numRegs(); ++reg)
+      if (failed(take(reg, neighbours[lastOfBlock(reg, lighter)], takes)))
+        return failure();
+    return success();
+  }
+
   /// rows[reg] = total before rows[reg], where `takes` (or everywhere).
   LogicalResult take(int reg, const Values &total, llvm::Value *takes) {
     auto combined = combine(total, rows[reg]);
@@ -148,7 +175,8 @@ private:
       used += scanScratchBytes(layout, axis, position, bits);
       Values mine;
       for (int reg : groups)
-        mine.push_back(laneTotal(rows[reg], position, 0)[i]);
+        mine.push_back(followsWarps(position) ? totals[reg][i]
+                                              : laneTotal(rows[reg], position, 0)[i]);
       l.storeShared(mine, bits, slots(starts.back(), bits, groups.size(), ~0, 0), bits / 8);
     }
     l.barrier();
