@@ -231,6 +231,7 @@ const char *shortDtypeName(std::string_view name) {
                                                                     {"float8_e5m2", "fp8e5"},
                                                                     {"int1", "i1"},
                                                                     {"float8e4nv", "fp8e4nv"},
+                                                                    {"float8e4b15", "fp8e4b15"},
                                                                     {"float8e5", "fp8e5"}};
   for (auto [longName, shortName] : names)
     if (name == longName || name == shortName)
