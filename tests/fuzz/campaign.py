@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .generator import draw_program
 from .reducing import reduce_program
-from .running import Failure, check_program, devices_named
+from .running import Failure, check_program, devices_named, signature
 
 
 def set_up(options):
@@ -141,7 +141,8 @@ def shorten(options, failures):
 
         small = reduce_program(draw_program(f"{options.seed}.{index}"), fails, budget=200)
         path = Path(options.out) / f"failure-{options.seed}-{index}.py"
-        path.write_text(small.text() + f"\n# {failure.kind}: {failure.message[:1000]!r}\n")
+        note = f"# {signature(small)}\n# {failure.kind}: {failure.message[:1000]!r}\n"
+        path.write_text(small.text() + "\n" + note)
         print(f"reduced program {index}: {path}", flush=True)
 
 
