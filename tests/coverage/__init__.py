@@ -1,0 +1,1 @@
+"""Which test exercises which name of the language."""

@@ -1,0 +1,12 @@
+"""Writes tests/coverage/README.md; status 1 if a name has no test."""
+
+import sys
+
+from .names import ROOT
+from .table import collect, markdown, missing
+
+tests = collect()
+(ROOT / "tests/coverage/README.md").write_text(markdown(tests))
+none, no_gpu = missing(tests)
+print(f"{len(tests)} tests; without a test: {none}; only on the CPU: {no_gpu}")
+sys.exit(1 if none else 0)
