@@ -8,6 +8,7 @@
 #include "frontend/ModuleConstants.h"
 #include "frontend/Parser.h"
 #include "pantile/Compiler.h"
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 
 using namespace pantile;
@@ -62,6 +63,58 @@ std::optional<ConstValue> parseLiteral(StringRef text) {
                   text.back() == text.front();
   return isQuoted ? std::optional(ConstValue(text.drop_front().drop_back().str())) : std::nullopt;
 }
+
+/// "(i32, *fp16:16, (8,))": the types of the elements.
+Result<ArgSpec> parseTupleSpec(StringRef text, StringRef inner) {
+  ArgSpec spec;
+  spec.kind = ArgSpec::Kind::Tuple;
+  int depth = 0;
+  size_t start = 0;
+  for (size_t i = 0; i <= inner.size(); ++i) {
+    bool isEnd = i == inner.size();
+    depth += !isEnd && StringRef("([<").contains(inner[i]);
+    depth -= !isEnd && StringRef(")]>").contains(inner[i]);
+    if (!isEnd && (inner[i] != ',' || depth != 0))
+      continue;
+    StringRef part = inner.slice(start, i).trim();
+    start = i + 1;
+    if (part.empty() && isEnd)
+      break;
+    Result<ArgSpec> element = parseArgSpec(std::string_view(part.data(), part.size()));
+    if (!element)
+      return element;
+    spec.elements.push_back(*element);
+  }
+  if (depth != 0)
+    return badSpec(std::string_view(text.data(), text.size()), "its brackets do not match");
+  return spec;
+}
+
+/// "tensordesc<fp16[64, 32]>", or "tensordesc<fp16[64, 32], nan>".
+Result<ArgSpec> parseDescriptorSpec(StringRef text, StringRef inner) {
+  auto fail = [&] {
+    return badSpec(std::string_view(text.data(), text.size()),
+                   "a descriptor is written `tensordesc<fp16[64, 32]>`");
+  };
+  auto [name, rest] = inner.split('[');
+  auto [sizes, padding] = rest.split(']');
+  std::optional<DType> dtype = parseDType(std::string_view(name.trim().data(), name.trim().size()));
+  padding = padding.trim();
+  bool padsWithNan = padding.consume_front(",") && padding.trim() == "nan";
+  if (!dtype || !dtype->isNumber() || (!padding.empty() && !padsWithNan))
+    return fail();
+  ArgSpec spec;
+  spec.kind = ArgSpec::Kind::Descriptor;
+  spec.dtype = dtype->shortName();
+  spec.padsWithNan = padsWithNan;
+  for (StringRef size : llvm::split(sizes, ',')) {
+    int64_t extent;
+    if (size.trim().getAsInteger(10, extent) || extent < 1)
+      return fail();
+    spec.blockShape.push_back(extent);
+  }
+  return spec;
+}
 } // namespace
 
 bool pantile::isConstexprAnnotation(const ast::Expr *annotation) {
@@ -96,6 +149,12 @@ Result<ArgSpec> pantile::parseArgSpec(std::string_view text) {
   StringRef trimmed = StringRef(text.data(), text.size()).trim();
   if (std::optional<ConstValue> literal = parseLiteral(trimmed))
     return constantSpec(*literal);
+  StringRef inner = trimmed;
+  if (inner.consume_front("(") && inner.consume_back(")"))
+    return parseTupleSpec(trimmed, inner);
+  inner = trimmed;
+  if (inner.consume_front("tensordesc<") && inner.consume_back(">"))
+    return parseDescriptorSpec(trimmed, inner);
   auto [name, factor] = trimmed.split(':');
   std::optional<DType> dtype = parseDType(std::string_view(name.data(), name.size()));
   if (!dtype || dtype->isVoid())

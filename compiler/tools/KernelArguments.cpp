@@ -19,10 +19,22 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
+/// The first comma outside of brackets, or the end.
+size_t nextComma(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '[' || text[i] == '<';
+    depth -= text[i] == ')' || text[i] == ']' || text[i] == '>';
+    if (text[i] == ',' && depth <= 0)
+      return i;
+  }
+  return text.size();
+}
+
 std::vector<std::string_view> splitAtCommas(std::string_view text) {
   std::vector<std::string_view> parts;
   while (!trim(text).empty()) {
-    size_t comma = std::min(text.find(','), text.size());
+    size_t comma = nextComma(text);
     parts.push_back(trim(text.substr(0, comma)));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -52,11 +64,22 @@ std::optional<int64_t> parseInteger(std::string_view text) {
 
 /// `tl.float16` and the short form `fp16`, as the signature writes it.
 std::optional<DTypeName> parseDType(std::string_view text) {
-  static const std::map<std::string_view, const char *> names = {
-      {"int1", "i1"},      {"int8", "i8"},        {"int16", "i16"},         {"int32", "i32"},
-      {"int64", "i64"},    {"uint8", "u8"},       {"uint16", "u16"},        {"uint32", "u32"},
-      {"uint64", "u64"},   {"float16", "fp16"},   {"bfloat16", "bf16"},     {"float32", "fp32"},
-      {"float64", "fp64"}, {"float8e5", "fp8e5"}, {"float8e4nv", "fp8e4nv"}};
+  static const std::map<std::string_view, const char *> names = {{"int1", "i1"},
+                                                                 {"int8", "i8"},
+                                                                 {"int16", "i16"},
+                                                                 {"int32", "i32"},
+                                                                 {"int64", "i64"},
+                                                                 {"uint8", "u8"},
+                                                                 {"uint16", "u16"},
+                                                                 {"uint32", "u32"},
+                                                                 {"uint64", "u64"},
+                                                                 {"float16", "fp16"},
+                                                                 {"bfloat16", "bf16"},
+                                                                 {"float32", "fp32"},
+                                                                 {"float64", "fp64"},
+                                                                 {"float8e5", "fp8e5"},
+                                                                 {"float8e4nv", "fp8e4nv"},
+                                                                 {"float8e4b15", "fp8e4b15"}};
   if (!text.starts_with("tl."))
     return std::nullopt;
   auto it = names.find(text.substr(3));

@@ -175,13 +175,6 @@ int64_t extentOf(py::handle value) {
   return index.cast<int64_t>();
 }
 
-int64_t extentOf(py::handle value) {
-  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
-  if (!index)
-    throw py::error_already_set();
-  return index.cast<int64_t>();
-}
-
 Argument descriptor(py::handle object) {
   Structure parts;
   addElement(parts, object.attr("base"));

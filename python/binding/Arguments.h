@@ -5,8 +5,8 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
-#include <pybind11/pybind11.h>
 #include <memory>
+#include <pybind11/pybind11.h>
 #include <string>
 #include <vector>
 

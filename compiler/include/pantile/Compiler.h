@@ -51,7 +51,8 @@ struct ParameterInfo {
 PANTILE_API Result<std::vector<ParameterInfo>> kernelParameters(const Program &program);
 
 /// Parses one type of a signature: "*fp16:16" (pointer, 16-byte aligned), "*kfp32", "i32:16",
-/// "fp32", "i32:1" (constant 1), or a literal constant such as "128" or "true".
+/// "fp32", "i32:1" (constant 1), a literal constant such as "128" or "true", a tuple of these
+/// "(i32, *fp16)", or a tensor descriptor with its block "tensordesc<fp16[64, 32]>".
 PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
 
 /// What launches have made of a kernel so far: the driver's handles, by device. Opaque here.
