@@ -5,67 +5,26 @@ unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and 
 """
 
 import functools
+import inspect
 import sys
 import time
+import warnings
 
 from .. import knobs
+from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
 from .jit import KernelInterface
 
-
-class Config:
-    """One configuration: values of meta-parameters, and launch options.
-
-    `pre_hook` is called with all arguments, by name, before each launch with this configuration.
-    """
-
-    def __init__(
-        self,
-        kwargs,
-        num_warps=4,
-        num_stages=3,
-        num_ctas=1,
-        maxnreg=None,
-        pre_hook=None,
-        ir_override=None,
-    ):
-        self.kwargs = kwargs
-        self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
-        self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
-
-    def all_kwargs(self):
-        """Return everything that a launch with this configuration passes."""
-        options = {
-            "num_warps": self.num_warps,
-            "num_ctas": self.num_ctas,
-            "num_stages": self.num_stages,
-            "maxnreg": self.maxnreg,
-            "ir_override": self.ir_override,
-        }
-        return {
-            **self.kwargs,
-            **{name: value for name, value in options.items() if value is not None},
-        }
-
-    def __str__(self):
-        parts = [f"{name}: {value}" for name, value in self.kwargs.items()]
-        parts += [
-            f"num_warps: {self.num_warps}",
-            f"num_ctas: {self.num_ctas}",
-            f"num_stages: {self.num_stages}",
-        ]
-        return ", ".join([*parts, f"maxnreg: {self.maxnreg}"])
-
-    __repr__ = __str__
-
-    def _identity(self):
-        return (*sorted(self.all_kwargs().items(), key=lambda item: item[0]), self.pre_hook)
-
-    def __hash__(self):
-        return hash(self._identity())
-
-    def __eq__(self, other):
-        return isinstance(other, Config) and self._identity() == other._identity()
+__all__ = [
+    "Autotuner",
+    "AutotunerError",
+    "Config",
+    "Heuristics",
+    "OutOfResources",
+    "PTXASError",
+    "autotune",
+    "heuristics",
+]
 
 
 def _named(function, args, kwargs):
@@ -86,35 +45,58 @@ class Autotuner(KernelInterface):
         pre_hook=None,
         post_hook=None,
         prune_configs_by=None,
+        warmup=None,
+        rep=None,
+        use_cuda_graph=False,
         do_bench=None,
-        bench_options=None,
+        cache_results=False,
     ):
-        self._do_bench, self._bench_options = do_bench, bench_options or {}
-        self.fn, self.arg_names, self.keys = fn, arg_names, list(key)
+        self.fn, self.arg_names = fn, arg_names
+        self.keys = [key] if isinstance(key, str) else list(key)
         self.configs = list(configs) or [Config({})]
-        self.reset_to_zero, self.restore_value = (
-            list(reset_to_zero or ()),
-            list(restore_value or ()),
-        )
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
+        self.user_defined_pre_hook, self.user_defined_post_hook = bool(pre_hook), bool(post_hook)
         self._pre_hook, self._post_hook = pre_hook, post_hook
         prune = prune_configs_by or {}
-        self.perf_model, self.top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
+        self.perf_model, self.configs_top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
         self.early_config_prune = prune.get("early_config_prune")
+        self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
+        self._do_bench = do_bench
+        self.cache_results = cache_results
         self.cache, self.nargs = {}, None
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
+        self._said_untuned = False
+        if (warmup, rep) != (None, None) or use_cuda_graph:
+            warnings.warn(
+                "warmup, rep and use_cuda_graph of `autotune` are deprecated: pass `do_bench`",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        # These stay at the end: they are what callers of `functools.wraps` look for.
         self.base_fn = fn
-        while hasattr(self.base_fn, "fn") and isinstance(self.base_fn, KernelInterface):
+        while not inspect.isfunction(self.base_fn) and hasattr(self.base_fn, "fn"):
             self.base_fn = self.base_fn.fn
         self.__name__ = self.base_fn.__name__
-        self._said_untuned = False
+        self.__doc__ = self.base_fn.__doc__
+
+    @property
+    def do_bench(self):
+        """The function that measures: `do_bench(call, quantiles=...)`."""
+        return self._do_bench_on(cpu=False)
 
     def _do_bench_on(self, cpu):
         """The caller's measuring function, or ours for the processor that the kernel runs on."""
         if self._do_bench is not None:
             return self._do_bench
-        from ..testing import do_bench
+        from ..testing import do_bench, do_bench_cudagraph
 
-        return functools.partial(do_bench, on_host=cpu, **self._bench_options)
+        given = {"warmup": self.num_warmups, "rep": self.num_reps}
+        options = {name: value for name, value in given.items() if value is not None}
+        if self.use_cuda_graph and not cpu:
+            options.pop("warmup", None)
+            return functools.partial(do_bench_cudagraph, **options)
+        return functools.partial(do_bench, on_host=cpu, **options)
 
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
@@ -128,6 +110,7 @@ class Autotuner(KernelInterface):
             self.nargs = None
 
     def warmup(self, *args, **kwargs):
+        """Compile every configuration left after pruning; return the kernels."""
         self.nargs = dict(zip(self.arg_names, args))
         try:
             return [
@@ -145,14 +128,16 @@ class Autotuner(KernelInterface):
             for name, value in named.items()
             if name in self.arg_names and hasattr(value, "dtype")
         ]
-        key = (self._runs_on_cpu(named), *key)
-        if key not in self.cache:
+        cpu = self._runs_on_cpu(named)
+        key = tuple(key)
+        if (cpu, *key) not in self.cache:
             configs = self.prune_configs(kwargs)
-            unmeasured = key[0] and not knobs.autotuning.tune_cpu
-            self.cache[key] = (
-                self._first(configs) if unmeasured else self._measure(configs, args, kwargs, key)
+            unmeasured = cpu and not knobs.autotuning.tune_cpu
+            chosen = (
+                self._first(configs) if unmeasured else self._best(configs, args, kwargs, key, cpu)
             )
-        return self.cache[key]
+            self.cache[cpu, *key] = chosen
+        return self.cache[cpu, *key]
 
     def _runs_on_cpu(self, named):
         from .. import _pantile
@@ -169,24 +154,37 @@ class Autotuner(KernelInterface):
             )
         return configs[0]
 
-    def _measure(self, configs, args, kwargs, key):
+    def _best(self, configs, args, kwargs, key, cpu):
+        """The fastest of `configs`: as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
-        start = time.perf_counter()
-        timings = {config: self._bench(config, args, kwargs, key[0]) for config in configs}
-        self.bench_time = time.perf_counter() - start
+        timings, path = None, None
+        if (self.cache_results or knobs.autotuning.cache) and not any(c.pre_hook for c in configs):
+            from .tuning_cache import load, path_of, store
+
+            path = path_of(self, configs, key)
+            timings = load(path, configs)
+        from_disk = timings is not None
+        if not from_disk:
+            start = time.perf_counter()
+            timings = {config: self._bench(config, args, kwargs, cpu) for config in configs}
+            self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
         best = min(timings, key=lambda config: timings[config][0])
         if timings[best][0] == float("inf"):
             raise AutotunerError(
                 f"none of the {len(configs)} configurations of `{self.__name__}` runs"
             )
+        if not from_disk:
+            if path is not None:
+                store(path, key, timings)
+            self._reset(args, kwargs)
         if knobs.autotuning.print:
+            took = "read from the cache" if from_disk else f"finished after {self.bench_time:.2f}s"
             print(
-                f"Triton autotuning for function {self.__name__},\nwith key as {key[1:]},\nfinished after "
-                f"{self.bench_time:.2f}s,\nbest config selected: {best};"
+                f"Triton autotuning for function {self.__name__},\nwith key as {key},\n{took},\n"
+                f"best config selected: {best};"
             )
-        self._reset(args, kwargs)
         return best
 
     def _reset(self, args, kwargs):
@@ -237,7 +235,13 @@ class Autotuner(KernelInterface):
                 raise AutotunerError(f"no configuration of `{self.__name__}` is left after pruning")
         if not self.perf_model:
             return configs
-        count = int(len(self.configs) * self.top_k) if isinstance(self.top_k, float) else self.top_k
+        count = self.configs_top_k
+        if isinstance(count, float) and count <= 1.0:
+            count = int(len(self.configs) * count)
+        elif not isinstance(count, int):
+            raise TypeError(
+                "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"
+            )
         if len(configs) <= count:
             return configs
         estimate = {
@@ -293,9 +297,11 @@ def autotune(
         Arrays that the kernel changes: zeroed before, or restored after, each measured run.
     do_bench : callable, optional
         Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
+    pre_hook, post_hook : callable, optional
+        Called around each measured run: `pre_hook(args)`, `post_hook(args, exception=None)`.
+    cache_results : bool
+        Keep the times on disk, so that another process does not measure again.
     """
-    given = {"warmup": warmup, "rep": rep}
-    bench_options = {name: value for name, value in given.items() if value is not None}
 
     def decorate(fn):
         return Autotuner(
@@ -308,8 +314,11 @@ def autotune(
             pre_hook=pre_hook,
             post_hook=post_hook,
             prune_configs_by=prune_configs_by,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
             do_bench=do_bench,
-            bench_options=bench_options,
+            cache_results=cache_results,
         )
 
     return decorate
@@ -320,7 +329,7 @@ class Heuristics(KernelInterface):
 
     def __init__(self, fn, arg_names, values):
         self.fn, self.arg_names, self.values = fn, arg_names, values
-        self.__name__ = fn.__name__
+        self.__name__, self.__doc__ = fn.__name__, fn.__doc__
 
     def run(self, *args, **kwargs):
         for name, heuristic in self.values.items():

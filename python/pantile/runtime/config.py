@@ -1,0 +1,76 @@
+"""One configuration of a kernel that is tuned."""
+
+# Of Triton versions that never were released in full: how a producer of their warp specialisation is set up.
+_FORMER_HINTS = frozenset(
+    "num_buffers_warp_spec num_consumer_groups reg_dec_producer reg_inc_consumer num_ldmatrixes "
+    "enable_warp_specialization enable_persistent".split()
+)
+
+
+class Config:
+    """One configuration: values of meta-parameters, and launch options.
+
+    `pre_hook` is called with all arguments, by name, before each launch with this configuration.
+    The oldest form `Config(meta={...})` is understood.
+    """
+
+    def __init__(
+        self,
+        kwargs=None,
+        num_warps=4,
+        num_stages=3,
+        num_ctas=1,
+        maxnreg=None,
+        pre_hook=None,
+        ir_override=None,
+        **former,
+    ):
+        if kwargs is None:
+            kwargs = former.pop("meta", None)
+        unknown = sorted(set(former) - _FORMER_HINTS)
+        if unknown or kwargs is None:
+            raise TypeError(
+                f"Config has no parameter `{unknown[0]}`"
+                if unknown
+                else "Config takes a dict of meta-parameters"
+            )
+        self.kwargs = kwargs
+        self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
+        self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
+
+    def __setstate__(self, state):
+        self.__dict__.update({"maxnreg": None, "ir_override": None, "pre_hook": None, **state})
+
+    def all_kwargs(self):
+        """Return everything that a launch with this configuration passes."""
+        options = {
+            "num_warps": self.num_warps,
+            "num_ctas": self.num_ctas,
+            "num_stages": self.num_stages,
+            "maxnreg": self.maxnreg,
+            "ir_override": self.ir_override,
+        }
+        return {
+            **self.kwargs,
+            **{name: value for name, value in options.items() if value is not None},
+        }
+
+    def __str__(self):
+        parts = [f"{name}: {value}" for name, value in self.kwargs.items()]
+        parts += [
+            f"num_warps: {self.num_warps}",
+            f"num_ctas: {self.num_ctas}",
+            f"num_stages: {self.num_stages}",
+        ]
+        return ", ".join([*parts, f"maxnreg: {self.maxnreg}"])
+
+    __repr__ = __str__
+
+    def _identity(self):
+        return (*sorted(self.all_kwargs().items(), key=lambda item: item[0]), self.pre_hook)
+
+    def __hash__(self):
+        return hash(self._identity())
+
+    def __eq__(self, other):
+        return isinstance(other, Config) and self._identity() == other._identity()
