@@ -207,6 +207,7 @@ class Collector:
         scope = scope_of(function)
         for part in _codes(code):
             texts |= strings_of(part.co_consts)
+            test.names |= _host_types(part, scope)
         for name in {n for part in _codes(code) for n in part.co_names} | set(code.co_freevars):
             value = scope.get(name)
             inner = unwrapped(value) if value is not None else None
@@ -232,6 +233,17 @@ class Collector:
                     test.names |= {n for n in part.co_names if hasattr(value, n)}
                 elif is_jit(unwrapped(value)):
                     test.names |= self.reach.names(unwrapped(value), texts, set())
+
+
+def _host_types(code, scope):
+    """Types of the language that Python code names."""
+    modules = [scope.get(n) for n in code.co_names if is_language_module(scope.get(n))]
+    found = {n for n in code.co_names for module in modules if hasattr(module, n)}
+    return {n for n in found if any(_is_type(getattr(module, n, None)) for module in modules)}
+
+
+def _is_type(value):
+    return isinstance(value, type) or type(value).__name__ == "dtype"
 
 
 def _codes(code):

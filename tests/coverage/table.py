@@ -10,6 +10,8 @@ import io
 
 import pytest
 
+from tests.fuzz.dtypes import LONG
+
 from .names import BEYOND, LANGUAGE, ROOT, libdevice_names
 from .scan import Collector
 
@@ -32,8 +34,10 @@ def collect():
 
 
 def users(tests, name):
-    """The tests that exercise a name, also as a method."""
-    return [t for t in tests if name in t.names or (f".{name}" in t.names and "." not in name)]
+    """The tests that exercise a name, also as a method, or as the type of their arrays."""
+    spelled = {name} if "." in name else {name, f".{name}"}
+    dtype = {long: short for short, long in LONG.items()}.get(name)
+    return [t for t in tests if spelled & t.names or dtype in t.dtypes]
 
 
 def wanted():
