@@ -4,10 +4,6 @@
 here: the compiler's library is opened at the first launch, torch and NumPy never.
 """
 
-# Libraries compare `__version__` with Triton's; `version` is ours.
-version = "0.1.0"
-__version__ = f"3.6.0+pantile.{version}"
-
 import importlib
 
 from . import knobs, language, runtime
@@ -42,6 +38,10 @@ from .runtime.errors import (
     UnsupportedLanguageConstruct,
 )
 from .runtime.jit import MockTensor, TensorWrapper, jit
+
+# Libraries compare `__version__` with Triton's; `version` is ours.
+version = "0.1.0"
+__version__ = f"3.6.0+pantile.{version}"
 
 
 def must_use_result(fn, is_method=True):

@@ -200,7 +200,9 @@ def _triton_folder(name):
 
 
 def _kernel_folder(_):
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pantile")
+    return os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pantile"
+    )
 
 
 class Cache(Group):
@@ -250,7 +252,9 @@ class NvidiaTool:
     def from_path(path):
         """Return the tool at `path`, or None if it does not say its version."""
         try:
-            text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+            text = subprocess.run(
+                [path, "--version"], capture_output=True, text=True, check=True
+            ).stdout
         except (OSError, subprocess.CalledProcessError):
             return None
         version = text.rpartition("release ")[2].partition(",")[0]
@@ -358,5 +362,16 @@ def export():
 
 def refresh_knobs():
     """Drop all overrides, so that every setting is read from the environment again."""
-    for group in (build, redis, cache, compilation, autotuning, runtime, language, nvidia, amd, proton):
+    for group in (
+        build,
+        redis,
+        cache,
+        compilation,
+        autotuning,
+        runtime,
+        language,
+        nvidia,
+        amd,
+        proton,
+    ):
         group.reset()

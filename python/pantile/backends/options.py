@@ -55,7 +55,9 @@ OPTION_NAMES = frozenset(field.name for field in fields(CUDAOptions)) - {"backen
 def parse_options(keywords, debug=None, **fixed):
     """Return the CUDAOptions for launch keywords, defaults from the knobs; None leaves a default."""
     given = {
-        name: value for name, value in keywords.items() if name in OPTION_NAMES and value is not None
+        name: value
+        for name, value in keywords.items()
+        if name in OPTION_NAMES and value is not None
     }
     defaults = {"enable_fp_fusion": knobs.language.default_fp_fusion}
     defaults["debug"] = knobs.runtime.debug if debug is None else bool(debug)
@@ -83,6 +85,9 @@ def library_options(target, options):
     result.enable_fp_fusion, result.debug = bool(options.enable_fp_fusion), bool(options.debug)
     result.line_info = not knobs.compilation.disable_line_info
     result.input_precision = options.default_dot_input_precision
+    result.extern_libs = {
+        str(name): str(path) for name, path in dict(options.extern_libs or {}).items()
+    }
     passes = options.disabled_passes
     if passes is not None:
         result.disabled_passes = set(passes.split(",") if isinstance(passes, str) else passes)

@@ -8,8 +8,8 @@ from .. import knobs
 from ..backends import backends
 from ..backends.compiler import GPUTarget
 from ..backends.options import check_names, library_options
-from ..runtime.cache import triton_key
 from ..hooks import LaunchMetadata, LazyDict
+from ..runtime.cache import triton_key
 from .metadata import metadata_of
 from .source import ASTSource, AttrsDescriptor
 

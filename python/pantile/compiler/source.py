@@ -39,7 +39,7 @@ class ASTSource:
                 attrs[path] = [["tt.divisibility", int(divisor)]]
             return name
 
-        for i, (name, kind) in enumerate(zip(fn.arg_names, _types_of(specialization, fn))):
+        for i, (name, kind) in enumerate(zip(fn.arg_names, specialization.types())):
             signature[name] = walk(kind, values[i], (i,))
         return cls(fn, signature, constants, attrs)
 
@@ -106,8 +106,3 @@ class AttrsDescriptor:
 
     def __init__(self, divisible_by_16=(), equal_to_1=()):
         self.divisible_by_16, self.equal_to_1 = tuple(divisible_by_16), tuple(equal_to_1)
-
-
-def _types_of(specialization, fn):
-    types = getattr(specialization, "types", None)
-    return types() if types else ["constexpr"] * len(fn.arg_names)

@@ -39,9 +39,7 @@ def aggregate(cls):
 def _set_fields(self, *args, **kwargs):
     names = [name for name, _ in self.__triton_aggregate__]
     if len(args) > len(names):
-        raise TypeError(
-            f"`{type(self).__name__}` has {len(names)} fields, got {len(args)} values"
-        )
+        raise TypeError(f"`{type(self).__name__}` has {len(names)} fields, got {len(args)} values")
     given = dict(zip(names, args))
     for name, value in kwargs.items():
         if name not in names or name in given:

@@ -130,14 +130,15 @@ class Autotuner(KernelInterface):
         ]
         cpu = self._runs_on_cpu(named)
         key = tuple(key)
-        if (cpu, *key) not in self.cache:
+        place = (cpu, *key)
+        if place not in self.cache:
             configs = self.prune_configs(kwargs)
             unmeasured = cpu and not knobs.autotuning.tune_cpu
             chosen = (
                 self._first(configs) if unmeasured else self._best(configs, args, kwargs, key, cpu)
             )
-            self.cache[cpu, *key] = chosen
-        return self.cache[cpu, *key]
+            self.cache[place] = chosen
+        return self.cache[place]
 
     def _runs_on_cpu(self, named):
         from .. import _pantile

@@ -13,6 +13,7 @@ def platform_key():
 
 
 def compile_module_from_src(src, name, **_):
+    """Raise RuntimeError: there is nothing to build."""
     raise RuntimeError(
         f"cannot build `{name}`: launches need no C compiler here, and none is called "
         f"(this Python: {sysconfig.get_config_var('EXT_SUFFIX')})"

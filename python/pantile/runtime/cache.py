@@ -121,7 +121,9 @@ class RemoteCacheManager(CacheManager):
 
     def __init__(self, key, override=False, dump=False):
         self._local = FileCacheManager(key, override=override, dump=dump)
-        self._remote = None if override or dump else _class_of(knobs.cache.remote_manager_class)(key)
+        self._remote = (
+            None if override or dump else _class_of(knobs.cache.remote_manager_class)(key)
+        )
 
     def get_file(self, filename):
         if self._remote is None:
@@ -174,10 +176,12 @@ def default_cache_dir():
 
 
 def default_override_dir():
+    """Return the folder of files that stand in for compiled ones."""
     return knobs.cache.get_triton_dir("override")
 
 
 def default_dump_dir():
+    """Return the folder of dumps."""
     return knobs.cache.get_triton_dir("dump")
 
 

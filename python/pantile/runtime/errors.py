@@ -58,7 +58,9 @@ class CompilationError(TritonError):
         lines = self.src.split("\n")[: self.node.lineno]
         shown = "\n".join(lines[-self.source_line_count_max_in_message :])
         pointer = " " * self.node.col_offset + "^"
-        return f"at {self.node.lineno}:{self.node.col_offset}:\n{shown}\n{pointer}\n{message}".rstrip()
+        return (
+            f"at {self.node.lineno}:{self.node.col_offset}:\n{shown}\n{pointer}\n{message}".rstrip()
+        )
 
     def __getattr__(self, name):
         # Of an error that the library made.

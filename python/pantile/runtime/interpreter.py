@@ -23,9 +23,7 @@ class _HostCopies:
         import torch
 
         storage = value.untyped_storage()
-        _, host = self._storages.setdefault(
-            storage.data_ptr(), (storage, storage.cpu())
-        )
+        _, host = self._storages.setdefault(storage.data_ptr(), (storage, storage.cpu()))
         empty = torch.empty(0, dtype=value.dtype)
         return empty.set_(host, value.storage_offset(), value.size(), value.stride())
 

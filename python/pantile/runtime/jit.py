@@ -306,9 +306,7 @@ class JITFunction(JITCallable, KernelInterface):
                 "constants": source.constants,
                 **options,
                 "configs": [source.attrs],
-                "specialization_data": serialize(
-                    self, source, call.options, call.target, call.key
-                ),
+                "specialization_data": serialize(self, source, call.options, call.target, call.key),
                 "is_warmup": warmup,
                 "key": call.key,
             },

@@ -32,6 +32,7 @@ def _decode(value):
 
 
 def find_function(place):
+    """Return the object at "module:qualified.name"."""
     import importlib
 
     module, _, name = place.partition(":")
@@ -68,7 +69,9 @@ def deserialize(function, text):
     data = json.loads(text)
     name = f"{function.module}:{function.fn.__qualname__}"
     if data["name"] != name:
-        raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {name}")
+        raise RuntimeError(
+            f"Specialization data is for {data['name']} but trying to preload for {name}"
+        )
     if data["source_hash"] != function.cache_key:
         raise RuntimeError(f"Specialization data is for another version of {name}")
     constants = {tuple(path): _decode(value) for path, value in data["constants"]}

@@ -5,7 +5,13 @@ import functools
 from ..compiler import BaseBackend
 from ..options import CUDAOptions, parse_options
 
-__all__ = ["CUDABackend", "CUDAOptions", "get_ptx_version_from_options", "get_ptxas", "sm_arch_from_capability"]
+__all__ = [
+    "CUDABackend",
+    "CUDAOptions",
+    "get_ptx_version_from_options",
+    "get_ptxas",
+    "sm_arch_from_capability",
+]
 
 
 def sm_arch_from_capability(capability):
@@ -36,6 +42,13 @@ def min_dot_size(target):
     return smallest
 
 
+@functools.cache
+def _library_version():
+    from ... import _pantile
+
+    return _pantile.version_text()
+
+
 class CUDABackend(BaseBackend):
     """Kernels as cubins."""
 
@@ -54,21 +67,18 @@ class CUDABackend(BaseBackend):
 
     def parse_options(self, options):
         arch = options.get("arch") or f"sm{self.target.arch}"
-        fixed = {"arch": arch, "max_num_imprecise_acc_default": 2**30 if self.target.arch == 90 else 0}
+        fixed = {
+            "arch": arch,
+            "max_num_imprecise_acc_default": 2**30 if self.target.arch == 90 else 0,
+        }
         if self.target.arch < 89:
             fixed["supported_fp8_dtypes"] = ("fp8e5", "fp8e4b15")
         if self.target.arch >= 90:
             fixed["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
         return parse_options(options, **fixed)
 
-    @functools.cache
-    def _assembler(self):
-        from ... import _pantile
-
-        return _pantile.version_text()
-
     def hash(self):
-        return f"{self._assembler()}-{self.target.arch}"
+        return f"{_library_version()}-{self.target.arch}"
 
     def get_codegen_implementation(self, options):
         return {"min_dot_size": min_dot_size(self.target)}

@@ -1,0 +1,214 @@
+"""`do_bench`: how long a call takes.
+
+Times are taken by CUDA events, each run with a cold L2, through torch or without it through the driver; on a machine
+without a GPU by the clock.
+"""
+
+import sys
+import time
+
+_CACHE_BYTES = 256 * 1024 * 1024
+_NOT_GIVEN = object()
+
+
+def _torch_with_gpu():
+    """Return torch if it is loaded and has a GPU, else None: a caller without torch tensors need not have torch."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and torch.cuda.is_available() else None
+
+
+class _EventTimer:
+    """Times by CUDA events, each run with a cold L2."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.flush = torch.empty(_CACHE_BYTES // 4, dtype=torch.int32, device="cuda")
+
+    def synchronize(self):
+        self.torch.cuda.synchronize()
+
+    def clear_cache(self):
+        self.flush.zero_()
+
+    def times(self, run, count, prepare):
+        """Milliseconds of each of `count` runs."""
+        events = [
+            [self.torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)
+        ]
+        for start, end in events:
+            prepare()
+            self.clear_cache()
+            start.record()
+            run()
+            end.record()
+        self.synchronize()
+        return [start.elapsed_time(end) for start, end in events]
+
+
+class _DriverTimer:
+    """Times by CUDA events, each run with a cold L2, without torch."""
+
+    def __init__(self):
+        from ..backends.nvidia.libcuda import Libcuda
+        from ..runtime.driver import driver
+
+        self.cuda, self.active = Libcuda.of_process(), driver.active
+        self.device = self.active.get_current_device()
+        self.cuda.use(self.device)
+        self.flush = self.cuda.allocate(_CACHE_BYTES)
+
+    def __del__(self):
+        if hasattr(self, "flush"):
+            self.cuda.free(self.flush)
+
+    def synchronize(self):
+        self.active.synchronize()
+
+    def times(self, run, count, prepare):
+        """Milliseconds of each of `count` runs."""
+        stream = self.active.get_current_stream()
+        events = [(self.cuda.event(), self.cuda.event()) for _ in range(count)]
+        for start, end in events:
+            prepare()
+            self.cuda.clear(self.flush, _CACHE_BYTES, stream)
+            self.cuda.record(start, stream)
+            run()
+            self.cuda.record(end, stream)
+        result = [self.cuda.elapsed(start, end) for start, end in events]
+        for pair in events:
+            for event in pair:
+                self.cuda.destroy(event)
+        return result
+
+
+class _ClockTimer:
+    """Times by the clock, around work that has ended."""
+
+    def synchronize(self):
+        from ..runtime.driver import driver
+
+        driver.active.synchronize()
+
+    def times(self, run, count, prepare):
+        result = []
+        for _ in range(count):
+            prepare()
+            self.synchronize()
+            start = time.perf_counter()
+            run()
+            self.synchronize()
+            result.append((time.perf_counter() - start) * 1e3)
+        return result
+
+
+def _quantile(ordered, q):
+    """The `q`-quantile of sorted values, linear between neighbours."""
+    place = q * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _timer(on_host):
+    """The best timer for where the work runs."""
+    if on_host:
+        return _ClockTimer()
+    torch = _torch_with_gpu()
+    if torch is not None:
+        return _EventTimer(torch)
+    from ..runtime.driver import driver
+
+    return _DriverTimer() if driver.active.is_active() else _ClockTimer()
+
+
+_SUMMARIES = {
+    "min": min,
+    "max": max,
+    "mean": lambda times: sum(times) / len(times),
+    "median": lambda times: _quantile(sorted(times), 0.5),
+    "all": list,
+}
+
+
+def _summarize(times, quantiles, return_mode):
+    if quantiles is None:
+        return _SUMMARIES[return_mode](times)
+    ordered = sorted(times)
+    values = [_quantile(ordered, q) for q in quantiles]
+    return values[0] if len(values) == 1 else values
+
+
+def do_bench(
+    fn,
+    warmup=25,
+    rep=100,
+    grad_to_none=None,
+    quantiles=None,
+    return_mode="mean",
+    *,
+    on_host=False,
+    percentiles=_NOT_GIVEN,
+    fast_flush=True,
+    record_clocks=False,
+):
+    """Measure `fn()` and return milliseconds.
+
+    Parameters
+    ----------
+    warmup, rep : int
+        Milliseconds to spend on warming up and on measuring; at least one run of each.
+    grad_to_none : sequence of tensors, optional
+        Their gradients are dropped before each run.
+    quantiles : sequence of float, optional
+        Return these quantiles instead of `return_mode`.
+    return_mode : {"mean", "median", "min", "max", "all"}
+    on_host : bool
+        Measure by the clock, also where torch drives a GPU: events would not see work of the CPU.
+    percentiles, fast_flush, record_clocks
+        Of older versions. `percentiles` is what `quantiles` is now.
+    """
+    if percentiles is not _NOT_GIVEN:
+        quantiles = quantiles if quantiles is not None else percentiles
+    if return_mode not in _SUMMARIES:
+        raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
+    timer = _timer(on_host)
+
+    def prepare():
+        for tensor in grad_to_none or ():
+            tensor.grad = None
+
+    fn()
+    timer.synchronize()
+    start = time.perf_counter()
+    fn()
+    timer.synchronize()
+    once = (time.perf_counter() - start) * 1e3
+    # A run that is long by itself needs no better estimate.
+    estimate = once if once > 10 else sum(timer.times(fn, 5, prepare)) / 5
+    estimate = max(estimate, 1e-4)
+    for _ in range(min(max(1, int(warmup / estimate)), 10000) if once <= warmup else 0):
+        fn()
+    times = timer.times(fn, min(max(1, int(rep / estimate)), 10000), prepare)
+    return _summarize(times, quantiles, return_mode)
+
+
+def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+    """Measure `fn()` inside a CUDA graph, free of launch overhead, and return milliseconds; needs torch."""
+    import torch
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        fn()
+        torch.cuda.synchronize()
+        estimate = max(do_bench(fn, warmup=1, rep=5, grad_to_none=grad_to_none), 1e-4)
+        repeats = max(1, int(rep / estimate))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(repeats):
+                for tensor in grad_to_none or ():
+                    tensor.grad = None
+                fn()
+        torch.cuda.synchronize()
+        times = [
+            time / repeats for time in _EventTimer(torch).times(graph.replay, 10, lambda: None)
+        ]
+    return _summarize(times, quantiles, return_mode)

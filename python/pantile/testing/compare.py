@@ -1,0 +1,56 @@
+"""Comparing arrays of NumPy, torch and anything that becomes a NumPy array."""
+
+
+def _to_numpy(values):
+    import numpy as np
+
+    if hasattr(values, "detach"):  # torch; NumPy has no bfloat16 and no fp8 of its own
+        values = values.detach()
+        if values.is_floating_point():
+            values = values.double()
+        return values.cpu().numpy()
+    return np.asarray(values)
+
+
+def _compared(x, y):
+    import numpy as np
+
+    x, y = _to_numpy(x), _to_numpy(y)
+    if x.size > 1 or y.size > 1:
+        assert x.shape == y.shape, f"shapes differ: {x.shape} and {y.shape}"
+    return x.astype(np.float64), y.astype(np.float64)
+
+
+def assert_close(x, y, atol=None, rtol=None, err_msg=""):
+    """Raise AssertionError unless |x - y| <= atol + rtol * |y| everywhere; NaN equals NaN."""
+    import numpy as np
+
+    x, y = _compared(x, y)
+    np.testing.assert_allclose(
+        x,
+        y,
+        atol=1e-2 if atol is None else atol,
+        rtol=0.0 if rtol is None else rtol,
+        equal_nan=True,
+        err_msg=err_msg,
+    )
+
+
+def assert_allclose(x, y, tol=1e-2):
+    """`assert_close` under the name that it had before Triton 2.1."""
+    assert_close(x, y, atol=tol, rtol=0.0)
+
+
+def assert_almost_equal(x, y, decimal=2, err_msg=""):
+    """Raise AssertionError unless |x - y| < 1.5 * 10**-decimal everywhere, as before Triton 2.1."""
+    assert_close(x, y, atol=1.5 * 10.0**-decimal, rtol=0.0, err_msg=err_msg)
+
+
+def allclose(x, y, atol=1e-2, rtol=0.0, tol=None):
+    """Return whether |x - y| <= atol + rtol * |y| everywhere; dtypes must agree. `tol` is an older name of `atol`."""
+    atol = atol if tol is None else tol
+    import numpy as np
+
+    if str(x.dtype) != str(y.dtype):
+        raise RuntimeError(f"dtypes differ: {x.dtype} and {y.dtype}")
+    return bool(np.allclose(*_compared(x, y), atol=atol, rtol=rtol))

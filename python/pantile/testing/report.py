@@ -1,0 +1,174 @@
+"""`perf_report`: tables, plots and files of measurements. matplotlib and pandas are imported when one is made."""
+
+import functools
+import os
+import sys
+
+
+class Benchmark:
+    """What `perf_report` measures: a plot of one value over `x_vals`, with a line for each of `line_vals`.
+
+    Parameters
+    ----------
+    x_names, x_vals : the arguments that vary along the plot, and their values (a scalar serves all names)
+    line_arg, line_vals, line_names, styles : the argument that chooses the line, its values, labels and styles
+    plot_name : title, and name of the files that are saved
+    args : further arguments, by name
+    """
+
+    def __init__(
+        self,
+        x_names,
+        x_vals,
+        line_arg,
+        line_vals,
+        line_names,
+        plot_name,
+        args,
+        xlabel="",
+        ylabel="",
+        x_log=False,
+        y_log=False,
+        styles=None,
+    ):
+        self.x_names, self.x_vals, self.x_log, self.xlabel = (
+            list(x_names),
+            list(x_vals),
+            x_log,
+            xlabel,
+        )
+        self.line_arg, self.line_vals, self.line_names, self.styles = (
+            line_arg,
+            line_vals,
+            line_names,
+            styles,
+        )
+        self.y_log, self.ylabel = y_log, ylabel
+        self.plot_name, self.args = plot_name, args
+
+
+class Mark:
+    """A benchmark function with its Benchmarks; `run` measures, prints and saves."""
+
+    def __init__(self, fn, benchmarks):
+        self.fn, self.benchmarks = fn, benchmarks
+
+    def run(self, show_plots=False, print_data=False, save_path="", return_df=False, **kwargs):
+        """Measure all; print tables, return data frames.
+
+        Under `save_path` go `<plot_name>.png` and `.csv` of each, and `results.html` with all pictures.
+        """
+        single = isinstance(self.benchmarks, Benchmark)
+        frames, pictures = [], []
+        for bench in [self.benchmarks] if single else self.benchmarks:
+            rows = [self._row(bench, x, kwargs) for x in bench.x_vals]
+            if print_data:
+                _print_table(bench, rows)
+            if save_path:
+                _save_csv(bench, rows, save_path)
+                pictures.append(f"{bench.plot_name}.png")
+            if show_plots or save_path:
+                _plot(bench, rows, show_plots, save_path)
+            if return_df:
+                frames.append(_frame(bench, rows))
+        if save_path:
+            _save_page(pictures, save_path)
+        if return_df:
+            return frames[0] if single else frames
+        return None
+
+    def _row(self, bench, x, kwargs):
+        """The values of x, then (value, low, high) of each line."""
+        values = list(x) if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
+        if len(values) != len(bench.x_names):
+            raise ValueError(f"{x} does not give a value to each of {bench.x_names}")
+        named = dict(zip(bench.x_names, values))
+        lines = []
+        for line in bench.line_vals:
+            result = self.fn(**named, **{bench.line_arg: line}, **bench.args, **kwargs)
+            lines.append(
+                tuple(result) if isinstance(result, (tuple, list)) else (result, None, None)
+            )
+        return values, lines
+
+
+def _header(bench):
+    unit = f" ({bench.ylabel})" if bench.ylabel else ""
+    return [*bench.x_names, *(name + unit for name in bench.line_names)]
+
+
+def _cells(row):
+    values, lines = row
+    return [*values, *(line[0] for line in lines)]
+
+
+def _print_table(bench, rows):
+    cells = [_header(bench)]
+    cells += [
+        [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)]
+        for row in rows
+    ]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    print(f"{bench.plot_name}:")
+    for line in cells:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+
+
+def _frame(bench, rows):
+    import pandas
+
+    return pandas.DataFrame([_cells(row) for row in rows], columns=_header(bench))
+
+
+def _save_csv(bench, rows, folder):
+    import csv
+
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, f"{bench.plot_name}.csv"), "w", newline="") as file:
+        csv.writer(file).writerows([_header(bench), *map(_cells, rows)])
+
+
+def _save_page(pictures, folder):
+    images = "\n".join(f'<img src="{picture}"/>' for picture in pictures)
+    with open(os.path.join(folder, "results.html"), "w") as file:
+        file.write(f"<html><body>\n{images}\n</body></html>\n")
+
+
+def _plot(bench, rows, show, folder):
+    try:
+        import matplotlib
+
+        if not show:
+            matplotlib.use("Agg", force=False)
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("pantile: matplotlib is not installed: no plot is drawn", file=sys.stderr)
+        return
+    figure, axes = plt.subplots()
+    xs = [values[0] for values, _ in rows]
+    for i, name in enumerate(bench.line_names):
+        colour, style = bench.styles[i] if bench.styles else (None, None)
+        axes.plot(xs, [lines[i][0] for _, lines in rows], label=name, color=colour, linestyle=style)
+        low, high = [lines[i][1] for _, lines in rows], [lines[i][2] for _, lines in rows]
+        if None not in low and None not in high:
+            axes.fill_between(xs, low, high, alpha=0.15, color=colour)
+    axes.set_xlabel(bench.xlabel or bench.x_names[0])
+    axes.set_ylabel(bench.ylabel)
+    axes.set_title(bench.plot_name)
+    axes.set_xscale("log" if bench.x_log else "linear")
+    axes.set_yscale("log" if bench.y_log else "linear")
+    axes.legend()
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+        figure.savefig(os.path.join(folder, f"{bench.plot_name}.png"))
+    if show:
+        plt.show()
+    plt.close(figure)
+
+
+def perf_report(benchmarks):
+    """Mark a function as a benchmark: called with the arguments of one point, it returns its value.
+
+    It may return (value, low, high), which are drawn as a band.
+    """
+    return functools.partial(Mark, benchmarks=benchmarks)
