@@ -42,14 +42,14 @@ def pytest_configure(config):
 
 
 def _compile_for(function, call, target):
-    from pantile.compiler.compiler import build
-    from pantile.compiler.options import make_options
+    from pantile.compiler.compiler import ASTSource, prepare
     from pantile.runtime.snapshot import Snapshot
 
-    options = make_options(target, call.options, function.debug)
     snapshot = Snapshot(function)
     specialization = call.specialization(snapshot.constant)
-    kernel = build(snapshot.program(), specialization, options, function)
+    source = ASTSource.of_specialization(function, specialization, call.values)
+    program = snapshot.program(function.__name__)
+    kernel = prepare(program, specialization, target, call.options, source)()
     assert kernel.asm["cubin"], f"no machine code of `{function.__name__}` for {target}"
     found = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
     _compiled[function.__name__, target, kernel.metadata.num_warps, kernel.hash] = found
