@@ -21,7 +21,7 @@ struct Architecture {
 
 constexpr Architecture table[] = {
     {80, 74, 163, false, false}, {86, 74, 99, false, false}, {87, 74, 163, false, false},
-    {88, 90, 99, false, false},  {89, 84, 99, false, false}, {90, 80, 227, true, false},
+    {88, 90, 99, false, false},  {89, 84, 99, false, false}, {90, 84, 227, true, false},
     {100, 86, 227, true, true},  {103, 88, 227, true, true}, {110, 90, 227, true, true},
     {120, 87, 99, true, true},   {121, 88, 99, true, true},
 };

@@ -55,7 +55,7 @@ TEST(Target, CapabilitiesGrow) {
 
 TEST(Target, FeaturesAreThoseThatTheBackEndTakes) {
   EXPECT_EQ(Target::parse("sm_80")->ptxFeature(), "+ptx74");
-  EXPECT_EQ(Target::parse("sm_90a")->ptxFeature(), "+ptx80");
+  EXPECT_EQ(Target::parse("sm_90a")->ptxFeature(), "+ptx84");
   EXPECT_EQ(Target::parse("sm_100a")->ptxFeature(), "+ptx86");
   EXPECT_EQ(Target::parse("sm_100f")->ptxFeature(), "+ptx88");
 }
