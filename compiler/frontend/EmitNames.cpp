@@ -26,6 +26,8 @@ const char *const languageModules[] = {"tl.math.",
                                        "pantile.language.",
                                        "tl."};
 
+constexpr int64_t maxTileElements = 1 << 20;
+
 /// "tl.math.exp" -> "exp"; nothing for a name outside the language's modules.
 std::optional<StringRef> languageLeaf(StringRef name) {
   for (const char *module : languageModules)
@@ -51,6 +53,8 @@ std::optional<Value> hostConstant(StringRef name) {
       .Case("math.tau", Value(2 * M_PI))
       .Case("math.inf", Value(std::numeric_limits<double>::infinity()))
       .Case("math.nan", Value(std::numeric_limits<double>::quiet_NaN()))
+      .Cases({"tl.TRITON_MAX_TENSOR_NUMEL", "tl.core.TRITON_MAX_TENSOR_NUMEL"},
+             Value(BigInt(maxTileElements)))
       .Default(std::nullopt);
 }
 
@@ -62,6 +66,8 @@ bool isClassName(StringRef name) {
 }
 
 std::optional<DType> dtypeOfLanguage(StringRef name) {
+  if (name == "pi32_t")
+    return DType(Scalar::I32).pointerTo();
   bool looksRight = name.starts_with("int") || name.starts_with("uint") ||
                     name.starts_with("float") || name == "bfloat16" || name == "void";
   return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
@@ -280,6 +286,8 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
   } else if (name == "value") {
     return value;
   }
+  if (isSequenceMethod(value, name) && result.failed())
+    return MethodValue{std::make_shared<Value>(value), name.str()};
   if (result.failed() && !quiet && value.isRuntime() && isKnownLater(name))
     return error(span, "`" + name.str() + "` is not supported yet", ErrorKind::Unsupported);
   if (result.failed() && !quiet)
