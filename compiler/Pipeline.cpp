@@ -8,6 +8,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 
 namespace pantile {
@@ -49,18 +51,23 @@ void addSimplification(Passes &passes) {
   passes.add(createCSEPass());
 }
 
-/// Instructions first, since they fix the layouts of what they read and write.
+/// Instructions first, since they fix the layouts of what they read and write; and before them, one
+/// dot for each instruction that a product takes.
 void addLayoutPasses(Passes &passes) {
+  passes.add(createDecomposeDots());
   passes.add(createSelectMma());
   passes.add(createAssignLayouts());
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
 
-/// Buffers come before the schedule, which decides about what passes through them; the expansion
-/// leaves the pointers of the plain loop behind, carried for nobody.
-void addPipelinePasses(Passes &passes) {
+/// Buffers come before the schedule, which decides about what passes through them and was not
+/// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried for nobody.
+void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createStageOperands());
+  if (options.maxRegisters == 0 && // a limit for one role would bind the other
+      std::getenv("PANTILE_SPECIALISE"))
+    passes.add(createSpecialiseWarps());
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
   passes.add(createDropDeadArgs());
@@ -87,7 +94,7 @@ LogicalResult runGpuPasses(ModuleOp module, const Options &options, Stage stopAf
   Passes passes(module, options, observe);
   addLayoutPasses(passes);
   if (stopAfter >= Stage::Pipeline)
-    addPipelinePasses(passes);
+    addPipelinePasses(passes, options);
   if (stopAfter >= Stage::Mma)
     addMemoryPasses(passes);
   return passes.run();

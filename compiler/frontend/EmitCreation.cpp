@@ -82,6 +82,11 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
   auto value = e.runtime(input, call.at("input"), direct ? dtype : std::nullopt);
   if (!value)
     return Failed();
+  DType from = value->type.element;
+  if (!rounding.isNone() && !(from.isFloat() && dtype->isFloat() && from.bits() > dtype->bits()))
+    return e.error(call.at("fp_downcast_rounding"),
+                   "`fp_downcast_rounding` goes with a cast to a smaller float, not from `" +
+                       from.name() + "` to `" + dtype->name() + "`");
   auto result =
       *bitcast ? e.bitcast(*value, *dtype, call.span) : e.cast(*value, *dtype, call.span, toZero);
   return result ? Value(*result) : Value(Failed());
@@ -90,6 +95,23 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
 Value pantile::emitToTensor(Emitter &e, const BoundCall &call) {
   auto value = e.runtime(call["x"], call.at("x"));
   return value ? Value(*value) : Value(Failed());
+}
+
+Value pantile::emitBlockType(Emitter &e, const BoundCall &call) {
+  auto element = e.needDType(call["element_ty"], call.at("element_ty"), "`element_ty`");
+  auto shape = e.needShape(call["shape"], call.at("shape"), "`shape`");
+  return element && shape ? Value(TypeValue{{*element, *shape}}) : Value(Failed());
+}
+
+Value pantile::emitGetIntDType(Emitter &e, const BoundCall &call) {
+  auto bits = e.needInt(call["bitwidth"], call.at("bitwidth"), "`bitwidth`");
+  auto isSigned = e.needBool(call["signed"], call.at("signed"), "`signed`");
+  if (!bits || !isSigned)
+    return Failed();
+  auto dtype = parseDType((*isSigned || *bits == 1 ? "i" : "u") + std::to_string(int64_t(*bits)));
+  return dtype ? Value(*dtype)
+               : e.error(call.at("bitwidth"),
+                         "there is no integer of " + constantText(call["bitwidth"]) + " bits");
 }
 
 Value pantile::emitPointerType(Emitter &e, const BoundCall &call) {

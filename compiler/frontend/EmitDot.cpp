@@ -1,20 +1,24 @@
 //===- EmitDot.cpp - matrix products ----------------------------------------------------===//
-// Needs: two tiles of rank 2, or of rank 3 with equal leading dimensions.
+// Needs: two matrices, or two batches of them with equal leading dimensions.
 // Gives: tile.dot onto `acc`, or onto zeros.
 // How:   the result's type follows the operands': int8 gives int32, bf16 and fp32 give fp32,
 //        fp64 itself, fp16 and fp8 what `out_dtype` says.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
-#include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
 
 namespace {
 bool checkTypes(Emitter &e, const BoundCall &call, DType lhs, DType rhs) {
-  auto isOperand = [](DType dtype) { return dtype.isFloat() || dtype == DType(Scalar::I8); };
+  auto isOperand = [](DType dtype) {
+    return (dtype.isFloat() && !dtype.isForeignFp8()) || dtype == DType(Scalar::I8);
+  };
   for (auto [dtype, name] : {std::pair{lhs, "input"}, {rhs, "other"}})
     if (!isOperand(dtype)) {
-      e.error(call.at(name), "`dot` takes int8 or floats, got `" + dtype.name() + "`");
+      std::string message = "`dot` takes int8 or floats, got `" + dtype.name() + "`";
+      if (dtype == DType(Scalar::U8))
+        message += "; of the integers only int8 is supported";
+      e.error(call.at(name), message);
       return false;
     }
   if (lhs == rhs || (lhs.isFp8() && rhs.isFp8()))
@@ -33,8 +37,8 @@ std::string byText(const Type &type) {
 
 bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type &rhs) {
   size_t rank = lhs.rank();
-  if (rank != rhs.rank() || rank < 2 || rank > 3) {
-    e.error(call.span, "`dot` takes two tiles of rank 2 or two of rank 3, got `" + lhs.name() +
+  if (rank != rhs.rank() || rank < 2) {
+    e.error(call.span, "`dot` takes two matrices or two batches of them, got `" + lhs.name() +
                            "` and `" + rhs.name() + "`");
     return false;
   }
@@ -44,23 +48,34 @@ bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type 
             {{call.at("other"), "expected " + std::to_string(lhs.shape[rank - 1]) + " rows"}});
     return false;
   }
-  if (rank == 3 && lhs.shape[0] != rhs.shape[0]) {
+  if (!std::equal(lhs.shape.begin(), lhs.shape.end() - 2, rhs.shape.begin())) {
     e.error(call.span, "the batches of `" + lhs.name() + "` and `" + rhs.name() + "` differ");
+    return false;
+  }
+  const int64_t least = lhs.element.bits() == 8 ? 32 : 16, k = lhs.shape[rank - 1];
+  if (k < least) {
+    e.error(call.span, "`dot` of `" + lhs.element.name() + "` needs M >= 1, N >= 1 and K >= " +
+                           std::to_string(least) + ", got K = " + std::to_string(k));
     return false;
   }
   return true;
 }
 
 std::optional<DType> resultType(Emitter &e, const BoundCall &call, DType operand) {
+  std::optional<DType> wanted = DType(Scalar::F32);
+  if (!call["out_dtype"].isNone())
+    wanted = e.needDType(call["out_dtype"], call.at("out_dtype"), "`out_dtype`");
+  if (wanted == DType(Scalar::BF16)) {
+    e.error(call.at("out_dtype"),
+            "`out_dtype` cannot be bf16; take fp32 and cast the product with `.to(...)`");
+    return std::nullopt;
+  }
   if (operand.isInt())
     return DType(Scalar::I32);
   if (operand == DType(Scalar::BF16) || operand == DType(Scalar::F32))
     return DType(Scalar::F32);
   if (operand == DType(Scalar::F64))
     return operand;
-  if (call["out_dtype"].isNone())
-    return DType(Scalar::F32);
-  auto wanted = e.needDType(call["out_dtype"], call.at("out_dtype"), "`out_dtype`");
   if (wanted && *wanted != DType(Scalar::F32) && *wanted != DType(Scalar::F16)) {
     e.error(call.at("out_dtype"), "`out_dtype` must be fp32 or fp16, got `" + wanted->name() + "`");
     return std::nullopt;
@@ -72,6 +87,10 @@ std::optional<Precision> precisionOf(Emitter &e, const BoundCall &call) {
   std::string name = e.options.inputPrecision;
   SourceSpan at = call.at("input_precision");
   if (!call["allow_tf32"].isNone()) {
+    if (!call["input_precision"].isNone()) {
+      e.error(call.at("allow_tf32"), "only one of `input_precision` and `allow_tf32` can be given");
+      return std::nullopt;
+    }
     auto allowed = e.needBool(call["allow_tf32"], call.at("allow_tf32"), "`allow_tf32`");
     if (!allowed)
       return std::nullopt;
@@ -83,14 +102,31 @@ std::optional<Precision> precisionOf(Emitter &e, const BoundCall &call) {
       return std::nullopt;
     name = *given;
   }
-  auto precision = llvm::StringSwitch<std::optional<Precision>>(name)
-                       .Case("tf32", Precision::Tf32)
-                       .Cases({"ieee", "bf16x6"}, Precision::Ieee)
-                       .Cases({"tf32x3", "bf16x3"}, Precision::Tf32x3)
-                       .Default(std::nullopt);
+  auto precision = symbolizePrecision(name);
   if (!precision)
-    e.error(at, "unknown input precision \"" + name + "\"");
+    e.error(at, "unknown input precision \"" + name +
+                    "\"; it is \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\" or \"bf16x6\"");
   return precision;
+}
+
+/// 0 where any number of products may be summed up imprecisely.
+std::optional<int32_t> maxImprecise(Emitter &e, const BoundCall &call, const Type &lhs) {
+  const Value &given = call["max_num_imprecise_acc"];
+  if (given.isNone())
+    return 0;
+  SourceSpan at = call.at("max_num_imprecise_acc");
+  auto most = e.needInt(given, at, "`max_num_imprecise_acc`");
+  if (!most)
+    return std::nullopt;
+  if (!lhs.element.isFp8())
+    return 0;
+  const int64_t k = lhs.shape.back();
+  if (*most < 0 || *most > k) {
+    e.error(at, "`max_num_imprecise_acc` must be from 0 to K = " + std::to_string(k) + ", got " +
+                    constantText(given));
+    return std::nullopt;
+  }
+  return std::max<int32_t>(static_cast<int32_t>(*most), 1);
 }
 
 std::optional<Runtime> accumulator(Emitter &e, const BoundCall &call, const Type &type) {
@@ -108,17 +144,34 @@ std::optional<Runtime> accumulator(Emitter &e, const BoundCall &call, const Type
   }
   return value;
 }
+/// All dimensions before the last two as one.
+Runtime asBatch(Emitter &e, const Runtime &tile) {
+  const Shape &shape = tile.type.shape;
+  if (shape.size() <= 3)
+    return tile;
+  int64_t batch = 1;
+  for (int64_t size : llvm::ArrayRef<int64_t>(shape).drop_back(2))
+    batch *= size;
+  Type type{tile.type.element, {batch, shape[shape.size() - 2], shape.back()}};
+  return {ReshapeOp::create(e.b, e.loc(), e.irType(type), tile.ir, false), type};
+}
+
+/// Formats that no instruction multiplies enter as fp16.
+std::optional<Runtime> operand(Emitter &e, const BoundCall &call, llvm::StringRef name) {
+  auto tile = e.needTile(call[name], call.at(name), ("`" + name + "`").str());
+  return tile && tile->type.element.isSoftFp8() ? e.cast(*tile, Scalar::F16, call.at(name)) : tile;
+}
 } // namespace
 
 Value pantile::emitDot(Emitter &e, const BoundCall &call) {
-  auto lhs = e.needTile(call["input"], call.at("input"), "`input`");
-  auto rhs = e.needTile(call["other"], call.at("other"), "`other`");
+  auto lhs = operand(e, call, "input"), rhs = operand(e, call, "other");
   auto precision = precisionOf(e, call);
   if (!lhs || !rhs || !precision || !checkTypes(e, call, lhs->type.element, rhs->type.element) ||
       !checkShapes(e, call, lhs->type, rhs->type))
     return Failed();
   auto element = resultType(e, call, lhs->type.element);
-  if (!element)
+  auto imprecise = maxImprecise(e, call, lhs->type);
+  if (!element || !imprecise)
     return Failed();
   Type type{*element, lhs->type.shape};
   type.shape.back() = rhs->type.shape.back();
@@ -126,7 +179,11 @@ Value pantile::emitDot(Emitter &e, const BoundCall &call) {
   if (!acc)
     return Failed();
   bool isFp32 = lhs->type.element == DType(Scalar::F32);
-  return Runtime{DotOp::create(e.b, e.loc(), acc->ir.getType(), lhs->ir, rhs->ir, acc->ir,
-                               isFp32 ? *precision : Precision::Tf32, 0, MmaAttr()),
-                 type};
+  mlir::Value sum = asBatch(e, *acc).ir;
+  mlir::Value product =
+      DotOp::create(e.b, e.loc(), sum.getType(), asBatch(e, *lhs).ir, asBatch(e, *rhs).ir, sum,
+                    isFp32 ? *precision : Precision::Tf32, *imprecise, MmaAttr());
+  if (type.rank() > 3)
+    product = ReshapeOp::create(e.b, e.loc(), e.irType(type), product, false);
+  return Runtime{product, type};
 }

@@ -13,7 +13,7 @@ struct ScalarRow {
   const char *name, *shortName;
   unsigned bits;
 };
-constexpr std::array<ScalarRow, 16> scalars = {{
+constexpr std::array<ScalarRow, 19> scalars = {{
     {Scalar::Void, "void", "void", 0},
     {Scalar::I1, "int1", "i1", 1},
     {Scalar::I8, "int8", "i8", 8},
@@ -26,6 +26,9 @@ constexpr std::array<ScalarRow, 16> scalars = {{
     {Scalar::U64, "uint64", "u64", 64},
     {Scalar::F8E5, "fp8e5", "fp8e5", 8},
     {Scalar::F8E4, "fp8e4nv", "fp8e4nv", 8},
+    {Scalar::F8E4B15, "fp8e4b15", "fp8e4b15", 8},
+    {Scalar::F8E4B8, "fp8e4b8", "fp8e4b8", 8},
+    {Scalar::F8E5B16, "fp8e5b16", "fp8e5b16", 8},
     {Scalar::F16, "fp16", "fp16", 16},
     {Scalar::BF16, "bf16", "bf16", 16},
     {Scalar::F32, "fp32", "fp32", 32},
@@ -36,14 +39,17 @@ struct Alias {
   const char *name;
   Scalar scalar;
 };
-constexpr std::array<Alias, 8> aliases = {{{"u1", Scalar::I1},
-                                           {"bool", Scalar::I1},
-                                           {"float8e5", Scalar::F8E5},
-                                           {"float8e4nv", Scalar::F8E4},
-                                           {"float16", Scalar::F16},
-                                           {"bfloat16", Scalar::BF16},
-                                           {"float32", Scalar::F32},
-                                           {"float64", Scalar::F64}}};
+constexpr std::array<Alias, 11> aliases = {{{"u1", Scalar::I1},
+                                            {"bool", Scalar::I1},
+                                            {"float8e5", Scalar::F8E5},
+                                            {"float8e4nv", Scalar::F8E4},
+                                            {"float8e4b15", Scalar::F8E4B15},
+                                            {"float8e4b8", Scalar::F8E4B8},
+                                            {"float8e5b16", Scalar::F8E5B16},
+                                            {"float16", Scalar::F16},
+                                            {"bfloat16", Scalar::BF16},
+                                            {"float32", Scalar::F32},
+                                            {"float64", Scalar::F64}}};
 
 const ScalarRow &row(Scalar scalar) { return scalars[static_cast<size_t>(scalar)]; }
 
@@ -59,7 +65,7 @@ DType promoteFloats(DType a, DType b, bool division) {
     return division ? Scalar::F32 : Scalar::BF16;
   if (either(Scalar::BF16))
     return Scalar::F32;
-  return a == b ? a : DType(Scalar::F16);
+  return a == b && !a.isSoftFp8() ? a : DType(Scalar::F16);
 }
 
 DType widenForDivision(DType type, bool division) {

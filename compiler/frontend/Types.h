@@ -31,6 +31,9 @@ enum class Scalar : uint8_t {
   U64,
   F8E5,
   F8E4,
+  F8E4B15,
+  F8E4B8,
+  F8E5B16,
   F16,
   BF16,
   F32,
@@ -54,7 +57,13 @@ struct DType {
   bool isBool() const { return !isPointer() && scalar == Scalar::I1; }
   bool isInt() const { return !isPointer() && scalar >= Scalar::I1 && scalar <= Scalar::U64; }
   bool isFloat() const { return !isPointer() && scalar >= Scalar::F8E5; }
-  bool isFp8() const { return !isPointer() && (scalar == Scalar::F8E5 || scalar == Scalar::F8E4); }
+  bool isFp8() const { return !isPointer() && scalar >= Scalar::F8E5 && scalar <= Scalar::F8E5B16; }
+  /// A format that is 8 plain bits to tile IR: integer arithmetic converts it.
+  bool isSoftFp8() const { return !isPointer() && scalar == Scalar::F8E4B15; }
+  /// Formats of other makers: their names are known, their numbers are not.
+  bool isForeignFp8() const {
+    return !isPointer() && (scalar == Scalar::F8E4B8 || scalar == Scalar::F8E5B16);
+  }
   bool isSigned() const { return !isPointer() && scalar >= Scalar::I8 && scalar <= Scalar::I64; }
   bool isNumber() const { return isInt() || isFloat(); }
   NumberKind kind() const {

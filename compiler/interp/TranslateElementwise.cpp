@@ -242,6 +242,8 @@ std::optional<LogicalResult> Translator::visitElementwise(Operation *op) {
   StringRef name = op->getName().getStringRef();
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return visitConstant(constant, constant.getValue());
+  if (auto call = dyn_cast<ExternCallOp>(op))
+    return visitExternCall(call);
   if (op->getNumOperands() == 0 || op->getNumResults() == 0)
     return std::nullopt;
   Elem elem = *elemOf(op->getResult(0).getType());
@@ -259,8 +261,13 @@ std::optional<LogicalResult> Translator::visitElementwise(Operation *op) {
   }
   if (const UnaryOp *kind = find(unaryOps(), name))
     return emitMap(op, kernels().unary(*kind, elem));
-  if (const ConvertOp *kind = find(convertOps(), name))
-    return emitMap(op, kernels().convert(*kind, *from, elem));
+  if (const ConvertOp *kind = find(convertOps(), name)) {
+    auto truncation = dyn_cast<arith::TruncFOp>(op);
+    const bool towardZero =
+        truncation && truncation.getRoundingmode() == arith::RoundingMode::toward_zero;
+    return emitMap(
+        op, kernels().convert(towardZero ? ConvertOp::FloatTowardZero : *kind, *from, elem));
+  }
   if (const TestOp *kind = find(testOps(), name))
     return emitMap(op, kernels().test(*kind, *from));
   if (auto compare = dyn_cast<arith::CmpIOp>(op))

@@ -128,13 +128,25 @@ LogicalResult Translator::visitSplit(SplitOp op) {
   return success();
 }
 
+Reg Translator::widened(Reg tile, Type type) {
+  const uint32_t count = countOf(type);
+  Reg wide = builder.newReg(uint64_t(count) * sizeOf(Elem::F32));
+  builder.emit(kernels().convert(ConvertOp::Float, *elemOf(type), Elem::F32), {wide, tile}, count,
+               0, 0);
+  return wide;
+}
+
 LogicalResult Translator::visitDot(DotOp op) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType()),
        rhs = cast<RankedTensorType>(op.getRhs().getType());
   auto acc = cast<RankedTensorType>(op.getType());
-  if (elemOf(lhs) != elemOf(rhs))
-    return unsupported(op, "on operands of two types");
   Elem elem = *elemOf(lhs);
+  Reg left = reg(op.getLhs()), right = reg(op.getRhs());
+  if (elem != *elemOf(rhs)) { // two formats of 8 bits
+    left = widened(left, lhs);
+    right = widened(right, rhs);
+    elem = Elem::F32;
+  }
   Handler run = kernels().dot(elem, *elemOf(acc));
   if (!run)
     return unsupported(op, "on such elements");
@@ -144,10 +156,10 @@ LogicalResult Translator::visitDot(DotOp op) {
   shape.m = static_cast<uint32_t>(acc.getDimSize(rank - 2));
   shape.n = static_cast<uint32_t>(acc.getDimSize(rank - 1));
   shape.k = static_cast<uint32_t>(lhs.getDimSize(rank - 1));
-  shape.tf32 = elem == Elem::F32 && op.getPrecision() == Precision::Tf32;
+  shape.tf32 = elemOf(lhs) == Elem::F32 && op.getPrecision() == Precision::Tf32;
   Reg scratch = builder.newReg(kernels().dotScratchBytes(shape, elem));
   shape.scratch = scratch.id;
-  Operands operands{{}, reg(op.getLhs()), reg(op.getRhs()), reg(op.getAcc())};
+  Operands operands{{}, left, right, reg(op.getAcc())};
   operands.dst = define(op);
   builder.code().dots.push_back(shape);
   builder.emit(run, operands, 1, static_cast<uint32_t>(builder.code().dots.size() - 1), 0,

@@ -69,6 +69,9 @@ private:
   LogicalResult visitExtended(mlir::Operation *op);
   LogicalResult visitIntPower(mlir::Operation *op);
 
+  // TranslateExtern.cpp.
+  LogicalResult visitExternCall(ExternCallOp op);
+
   // TranslateShape.cpp.
   std::optional<LogicalResult> visitShape(mlir::Operation *op);
   LogicalResult visitArange(ArangeOp op);
@@ -78,6 +81,8 @@ private:
   LogicalResult visitJoin(JoinOp op);
   LogicalResult visitSplit(SplitOp op);
   LogicalResult visitDot(DotOp op);
+  /// A tile of narrow floats as fp32.
+  Reg widened(Reg tile, mlir::Type type);
   void emitStrided(Reg dst, Reg src, Elem elem, StridedCopy copy);
   Reg emitPermute(Reg src, Elem elem, uint32_t table, uint32_t count);
 

@@ -60,6 +60,21 @@ LogicalResult WgmmaOp::verify() {
   return success();
 }
 
+LogicalResult FmaOp::verify() {
+  auto lhs = getLhs().getType().getShape(), rhs = getRhs().getType().getShape(),
+       acc = getAcc().getType().getShape();
+  const size_t rank = acc.size();
+  if (rank < 2 || rank > 3 || lhs.size() != rank || rhs.size() != rank ||
+      lhs[rank - 1] != rhs[rank - 2] || lhs[rank - 2] != acc[rank - 2] ||
+      rhs[rank - 1] != acc[rank - 1] || (rank == 3 && (lhs[0] != acc[0] || rhs[0] != acc[0])))
+    return emitOpError("fma_c1: shapes do not match");
+  const Type element = getAcc().getType().getElementType();
+  if (getLhs().getType().getElementType() != element ||
+      getRhs().getType().getElementType() != element)
+    return emitOpError("fma_c1: element types differ");
+  return success();
+}
+
 LogicalResult WgmmaWaitOp::verify() {
   if (getValues().getTypes() != getResults().getTypes())
     return emitOpError("result types differ from operand types");

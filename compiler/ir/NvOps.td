@@ -115,11 +115,72 @@ def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
   let assemblyFormat = "$lhs `,` $rhs `,` $acc `mma` `` $mma attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
   let hasVerifier = 1;
 }
+def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "product of two buffers by scalar FMA, added to a register tile";
+  let description = [{
+    - fma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN (rank 3: with an equal leading batch dimension), of one element type.
+  }];
+  let arguments = (ins Nv_BufferType:$lhs, Nv_BufferType:$rhs, AnyRankedTensor:$acc);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
+  let hasVerifier = 1;
+}
 def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wgmma.wait_group: at most `pending` products are under way; gives the accumulators back (tied)";
   let arguments = (ins Variadic<AnyRankedTensor>:$values, I32Attr:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = "$pending `,` $values attr-dict `:` functional-type($values, $results)";
   let hasVerifier = 1;
+}
+
+//===- tensor maps and warps with roles ------------------------------------------------===//
+
+def Nv_TensorMapType : TypeDef<Nv_Dialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "a tensor map (CUtensorMap) that the host encodes at launch and passes by value";
+}
+def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
+  let summary = "how the host makes one tensor map of the kernel's arguments";
+  let description = [{
+    The symbols of the maps are the kernel's arguments in order. `offset` is added to argument `base`, in bytes; `extents`
+    has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
+    instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are.
+  }];
+  let arguments = (ins I32Attr:$base, AffineMapAttr:$offset, AffineMapAttr:$extents, AffineMapAttr:$strides,
+                       DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative);
+  let results = (outs Nv_TensorMapType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
+  let summary = "make the barriers of a ring: for each slot one of one arrival (full) and one of `consumers` (empty)";
+  let arguments = (ins Nv_BufferType:$barriers, I32Attr:$consumers);
+  let assemblyFormat = "$barriers `,` $consumers attr-dict `:` type($barriers)";
+}
+def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what one thread of an extra warp does while the other warps go on; that warp ends behind it";
+  let description = "All threads meet before it, so that barriers made above are seen. It stands at the kernel's start.";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$body attr-dict";
+}
+def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
+  let summary = "arrive at the full barrier of a slot, which completes when `bytes` have been copied";
+  let arguments = (ins Nv_BufferType:$barrier, I32Attr:$bytes);
+  let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
+}
+def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
+  let description = "Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.";
+  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
+  let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
+}
+def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until the phase of this parity of a slot's full or empty barrier is over";
+  let arguments = (ins Nv_BufferType:$barrier, BoolAttr:$empty, I32:$parity);
+  let assemblyFormat = "$barrier `,` $empty `,` $parity attr-dict `:` type($barrier)";
+}
+def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
+  let summary = "each warp arrives once at the empty barrier of a slot: it has read it; nothing where `enable` is false";
+  let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
+  let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
 }
 #endif

@@ -1,7 +1,8 @@
 //===- LowerCasts.cpp - conversions between element types ------------------------------------===//
 // How:   8-bit floats are integers to LLVM. Hardware converts them in pairs of neighbouring
 //        registers; where it cannot, a few integer operations do, with the same results:
-//        round to nearest even, saturate to the largest finite number, keep NaN.
+//        round to nearest even, saturate to the largest finite number, keep NaN. Rounding toward
+//        zero corrects rounding to nearest, so that all formats do it alike.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -117,21 +118,65 @@ LogicalResult lowerExtF(Lowering &l, arith::ExtFOp op) {
   return success();
 }
 
-LogicalResult lowerTruncF(Lowering &l, arith::TruncFOp op) {
-  Type to = elementTypeOf(op.getType());
-  llvm::Type *f32 = l.b.getFloatTy();
-  if (!isFloat8(to))
-    return mapElements(l, op, [&](ValueList v) { return l.b.CreateFPTrunc(v[0], l.type(to)); });
+llvm::Value *magnitude(Lowering &l, llvm::Value *value) {
+  return l.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+}
+
+/// The fp32 that rounds to any narrower format as the fp64 itself does: cut off, with the last bit
+/// telling that something was.
+llvm::Value *roundToOdd(Lowering &l, llvm::Value *value) {
+  auto &b = l.b;
+  llvm::Value *rounded = b.CreateFPTrunc(value, b.getFloatTy());
+  llvm::Value *back = magnitude(l, b.CreateFPExt(rounded, b.getDoubleTy()));
+  llvm::Value *exact = magnitude(l, value);
+  llvm::Value *bits = b.CreateBitCast(rounded, b.getInt32Ty());
+  llvm::Value *isBeyond = b.CreateZExt(b.CreateFCmpOGT(back, exact), b.getInt32Ty());
+  llvm::Value *odd = b.CreateOr(b.CreateSub(bits, isBeyond), 1);
+  llvm::Value *isInexact = b.CreateFCmpONE(back, exact);
+  return b.CreateBitCast(b.CreateSelect(isInexact, odd, bits), b.getFloatTy());
+}
+
+/// Rounded to nearest even.
+Values narrowFloats(Lowering &l, ValueList values, Type to) {
+  auto &b = l.b;
+  const bool fromDouble = values[0]->getType()->isDoubleTy();
+  Values result;
+  if (!isFloat8(to)) {
+    for (llvm::Value *value : values)
+      result.push_back(
+          b.CreateFPTrunc(fromDouble && to.isBF16() ? roundToOdd(l, value) : value, l.type(to)));
+    return result;
+  }
   Values floats;
-  for (llvm::Value *value : l.get(op.getIn()))
-    floats.push_back(l.b.CreateFPCast(value, f32));
-  Values bytes;
+  for (llvm::Value *value : values)
+    floats.push_back(fromDouble ? roundToOdd(l, value) : b.CreateFPCast(value, b.getFloatTy()));
   if (l.target.hasFp8Convert())
-    bytes = hardwareToFloat8(l, floats, isE4M3(to));
-  else
-    for (llvm::Value *value : floats)
-      bytes.push_back(floatToFloat8(l, value, isE4M3(to)));
-  l.set(op, bytes);
+    return hardwareToFloat8(l, floats, isE4M3(to));
+  for (llvm::Value *value : floats)
+    result.push_back(floatToFloat8(l, value, isE4M3(to)));
+  return result;
+}
+
+/// `rounded` is `value` rounded to nearest; where that went beyond it, one code back.
+llvm::Value *towardZero(Lowering &l, llvm::Value *value, llvm::Value *rounded, Type to) {
+  auto &b = l.b;
+  llvm::Type *wide = value->getType(), *integer = b.getIntNTy(storageBits(to));
+  llvm::Value *back =
+      isFloat8(to) ? widenFloat8(l, rounded, to, wide) : b.CreateFPExt(rounded, wide);
+  llvm::Value *isBeyond = b.CreateFCmpOGT(magnitude(l, back), magnitude(l, value));
+  llvm::Value *code =
+      b.CreateSub(b.CreateBitCast(rounded, integer), b.CreateZExt(isBeyond, integer));
+  return b.CreateBitCast(code, rounded->getType());
+}
+
+LogicalResult lowerTruncF(Lowering &l, arith::TruncFOp op) {
+  const Type to = elementTypeOf(op.getType());
+  const ValueList values = l.get(op.getIn());
+  Values result = narrowFloats(l, values, to);
+  if (op.getRoundingmode() == arith::RoundingMode::toward_zero)
+    for (auto [value, rounded] : llvm::zip_equal(values, result))
+      rounded = towardZero(l, value, rounded, to);
+  l.set(op, result);
   return success();
 }
 

@@ -1,10 +1,12 @@
-//===- LowerDot.cpp - products of register tiles: scalar FMA and mma.sync ---------------------===//
-// Needs: operands in layouts that give each thread (FMA) or warp (mma.sync) what it needs.
+//===- LowerDot.cpp - products of register tiles: mma.sync ------------------------------------===//
+// Needs: operands in the fragments of the instruction.
 // Gives: the accumulator's registers.
 // How:   the registers of an element are looked up by coordinate, so any order of repetition
-//        works. The fragments of one mma.sync are neighbouring registers (LinearLayout.h).
+//        works. The fragments of one mma.sync are neighbouring registers (LinearLayout.h). Of a
+//        tile with less rows or columns than the instruction, the fragments lack registers: zeros
+//        stand for them, and what comes out in their place is dropped.
 //===-----------------------------------------------------------------------------------===//
-#include "lower/Elementwise.h"
+#include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -21,64 +23,6 @@ Coord operandCoord(const Coord &result, int row, int column) {
   coord.push_back(column);
   return coord;
 }
-
-//===- scalar FMA ----------------------------------------------------------------------===//
-
-/// Lanes and warps must move operand and accumulator alike along the dimension they share, and
-/// hold all of K.
-bool feeds(const LinearLayout &operand, const LinearLayout &acc, int shared) {
-  auto same = [&](const LinearLayout::Bases &have, const LinearLayout::Bases &want) {
-    return llvm::all_of(llvm::zip_equal(have, want), [&](auto pair) {
-      Coord wanted = std::get<1>(pair);
-      wanted[acc.rank() - 1 + acc.rank() - 2 - shared] = 0;
-      return std::get<0>(pair) == wanted;
-    });
-  };
-  return same(operand.lane(), acc.lane()) && same(operand.warp(), acc.warp());
-}
-
-llvm::Value *widen(Lowering &l, llvm::Value *value, Type element, llvm::Type *type) {
-  if (isFloat8(element))
-    return widenFloat8(l, value, element, type);
-  if (value->getType() == type)
-    return value;
-  return type->isIntegerTy() ? l.b.CreateSExt(value, type) : l.b.CreateFPExt(value, type);
-}
-
-llvm::Value *multiplyAdd(Lowering &l, llvm::Value *x, llvm::Value *y, llvm::Value *sum) {
-  if (sum->getType()->isIntegerTy())
-    return l.b.CreateAdd(l.b.CreateMul(x, y), sum);
-  return l.b.CreateIntrinsic(sum->getType(), llvm::Intrinsic::fma, {x, y, sum});
-}
-
-LogicalResult lowerFma(Lowering &l, DotOp op) {
-  const LinearLayout &lhs = l.layout(op.getLhs().getType()), &rhs = l.layout(op.getRhs().getType()),
-                     &acc = l.layout(op.getType());
-  const int rank = acc.rank(), k = lhs.shape()[rank - 1];
-  if (!feeds(lhs, acc, rank - 2) || !feeds(rhs, acc, rank - 1))
-    return op.emitError("operands of a scalar dot are in layouts that do not feed its result");
-  llvm::Type *type = l.type(elementTypeOf(op.getType()));
-  auto operand = [&](const LinearLayout &layout, Value value, const Coord &coord) {
-    return widen(l, l.get(value)[*layout.registerOf(coord, 0, 0)], elementTypeOf(value.getType()),
-                 type);
-  };
-  std::map<std::vector<int>, llvm::Value *> lhsOf, rhsOf; // each is converted once
-  Values result(l.get(op.getAcc()));
-  for (int i = 0; i < k; ++i)
-    for (int reg = 0; reg < acc.numRegs(); ++reg) {
-      const Coord at = acc.apply(reg, 0, 0);
-      const Coord a = operandCoord(at, at[rank - 2], i), c = operandCoord(at, i, at[rank - 1]);
-      llvm::Value *&x = lhsOf[std::vector<int>(a.begin(), a.end())];
-      llvm::Value *&y = rhsOf[std::vector<int>(c.begin(), c.end())];
-      x = x ? x : operand(lhs, op.getLhs(), a);
-      y = y ? y : operand(rhs, op.getRhs(), c);
-      result[reg] = multiplyAdd(l, x, y, result[reg]);
-    }
-  l.set(op, result);
-  return success();
-}
-
-//===- mma.sync ------------------------------------------------------------------------===//
 
 /// "f16" for the assembler; empty when no tensor core multiplies it.
 StringRef mmaTypeName(Type type) {
@@ -98,15 +42,15 @@ StringRef mmaTypeName(Type type) {
 /// One mma.sync on words; `acc` is four accumulators.
 class MmaSync {
 public:
-  MmaSync(Lowering &l, Type operand, Type acc, int m, int n, int k) : l(l) {
+  MmaSync(Lowering &l, Type lhs, Type rhs, Type acc, int m, int n, int k) : l(l) {
     accType = l.type(acc);
     packed = accType->isHalfTy();
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
     const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
     const int accWords = packed ? 2 : 4, aWords = 4, bWords = 2;
     text = "mma.sync.aligned.m" + std::to_string(m) + "n" + std::to_string(n) + "k" +
-           std::to_string(k) + ".row.col" + "." + accName + "." + mmaTypeName(operand).str() + "." +
-           mmaTypeName(operand).str() + "." + accName + " ";
+           std::to_string(k) + ".row.col" + "." + accName + "." + mmaTypeName(lhs).str() + "." +
+           mmaTypeName(rhs).str() + "." + accName + " ";
     int next = 0;
     auto list = [&](int count) {
       text += "{";
@@ -148,50 +92,102 @@ private:
   std::string text, constraints;
 };
 
-/// The words of an operand's fragment that starts at `coord`; fp32 is rounded to tf32.
-Values fragment(Lowering &l, Value value, const LinearLayout &layout, const Coord &coord, int words,
-                unsigned bits, std::map<int, Values> &known) {
-  const int first = *layout.registerOf(coord, 0, 0);
-  auto [it, isNew] = known.try_emplace(first);
-  if (!isNew)
-    return it->second;
-  Values elements(l.get(value).slice(first, words * 32 / bits));
-  if (elements[0]->getType()->isFloatTy())
-    for (llvm::Value *&element : elements)
-      element = l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_f2tf32_rna, {element});
-  return it->second = l.pack(elements, bits);
-}
+/// Which registers of a fragment there are: those of the second half of its rows, and those of odd
+/// columns, only if the tile has such.
+struct Fragment {
+  bool hasLowerRows, hasOddColumns;
+
+  Fragment(const LinearLayout &acc)
+      : hasLowerRows(acc.shape()[acc.rank() - 2] >= 16),
+        hasOddColumns(acc.shape()[acc.rank() - 1] >= 2) {}
+  int registers() const { return (hasLowerRows ? 2 : 1) * (hasOddColumns ? 2 : 1); }
+
+  /// The register that accumulator `i` of the instruction is, counted from the fragment's first.
+  std::optional<int> registerOf(int i) const {
+    const int odd = i & 1, lower = i >> 1;
+    if ((odd && !hasOddColumns) || (lower && !hasLowerRows))
+      return std::nullopt;
+    return odd + lower * (hasOddColumns ? 2 : 1);
+  }
+  Values complete(ValueList own) const {
+    Values all;
+    for (int i = 0; i < 4; ++i) {
+      const std::optional<int> reg = registerOf(i);
+      all.push_back(reg ? own[*reg] : llvm::Constant::getNullValue(own[0]->getType()));
+    }
+    return all;
+  }
+  void keep(ValueList all, llvm::MutableArrayRef<llvm::Value *> own) const {
+    for (int i = 0; i < 4; ++i)
+      if (const std::optional<int> reg = registerOf(i))
+        own[*reg] = all[i];
+  }
+};
+
+/// An operand's fragments, each packed into words once; fp32 is rounded to tf32.
+class OperandWords {
+public:
+  OperandWords(Lowering &l, Value value)
+      : l(l), layout(l.layout(value.getType())), elements(l.get(value)),
+        bits(storageBits(elementTypeOf(value.getType()))) {}
+
+  Values at(const Coord &coord, int words) {
+    const int first = *layout.registerOf(coord, 0, 0);
+    auto [it, isNew] = known.try_emplace(first);
+    if (!isNew)
+      return it->second;
+    Values own(elements.slice(first, words * 32 / bits));
+    if (own[0]->getType()->isFloatTy())
+      for (llvm::Value *&element : own)
+        element =
+            l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_f2tf32_rna, {element});
+    Values packed;
+    for (size_t i = 0; i < own.size(); i += 32 / bits)
+      packed.append(l.pack(ValueList(own).slice(i, 32 / bits), bits));
+    return it->second = packed;
+  }
+
+private:
+  Lowering &l;
+  const LinearLayout &layout;
+  ValueList elements;
+  const unsigned bits;
+  std::map<int, Values> known;
+};
 
 LogicalResult lowerMmaSync(Lowering &l, DotOp op) {
-  const LinearLayout &lhs = l.layout(op.getLhs().getType()), &rhs = l.layout(op.getRhs().getType()),
-                     &acc = l.layout(op.getType());
+  const LinearLayout &acc = l.layout(op.getType());
   const MmaAttr mma = *op.getMma();
-  Type element = elementTypeOf(op.getLhs().getType());
-  const unsigned bits = storageBits(element);
-  const int rank = acc.rank(), k = lhs.shape()[rank - 1], step = mma.getK();
-  if (mmaTypeName(element).empty())
-    return op.emitError("tensor cores do not multiply ") << element;
-  MmaSync instruction(l, element, elementTypeOf(op.getType()), mma.getM(), mma.getN(), step);
-  std::map<int, Values> lhsWords, rhsWords;
+  const Type left = elementTypeOf(op.getLhs().getType()),
+             right = elementTypeOf(op.getRhs().getType());
+  for (Type element : {left, right})
+    if (mmaTypeName(element).empty())
+      return op.emitError("tensor cores do not multiply ") << element;
+  const int rank = acc.rank(), step = mma.getK(),
+            k = l.layout(op.getLhs().getType()).shape()[rank - 1];
+  MmaSync instruction(l, left, right, elementTypeOf(op.getType()), mma.getM(), mma.getN(), step);
+  const Fragment fragment(acc);
+  OperandWords lhs(l, op.getLhs()), rhs(l, op.getRhs());
+  llvm::Value *none = l.b.getInt32(0);
   Values result(l.get(op.getAcc()));
   for (int i = 0; i < k; i += step)
-    for (int reg = 0; reg < acc.numRegs(); reg += 4) {
+    for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
       const Coord at = acc.apply(reg, 0, 0);
-      Values a =
-          fragment(l, op.getLhs(), lhs, operandCoord(at, at[rank - 2], i), 4, bits, lhsWords);
-      Values c =
-          fragment(l, op.getRhs(), rhs, operandCoord(at, i, at[rank - 1]), 2, bits, rhsWords);
-      llvm::copy(instruction(a, c, ValueList(result).slice(reg, 4)), result.begin() + reg);
+      Values a = lhs.at(operandCoord(at, at[rank - 2], i), fragment.hasLowerRows ? 4 : 2);
+      if (!fragment.hasLowerRows)
+        a = {a[0], none, a[1], none};
+      Values c = rhs.at(operandCoord(at, i, at[rank - 1]), 2);
+      llvm::MutableArrayRef<llvm::Value *> own(result.begin() + reg, fragment.registers());
+      fragment.keep(instruction(a, c, fragment.complete(own)), own);
     }
   l.set(op, result);
   return success();
 }
 
 LogicalResult lowerDot(Lowering &l, DotOp op) {
-  const MmaKind kind = op.getMma() ? op.getMma()->getKind() : MmaKind::Fma;
-  if (kind == MmaKind::Wgmma)
-    return op.emitError("the operands of a wgmma are registers: `nv-stage-operands` has not run");
-  return kind == MmaKind::MmaSync ? lowerMmaSync(l, op) : lowerFma(l, op);
+  if (!op.getMma() || op.getMma()->getKind() != MmaKind::MmaSync)
+    return op.emitError("the operands of this dot are registers: `nv-stage-operands` has not run");
+  return lowerMmaSync(l, op);
 }
 } // namespace
 

@@ -1,7 +1,9 @@
 //===- LowerWgmma.cpp - wgmma.mma_async and its wait ------------------------------------------===//
 // Needs: accumulators in LinearLayout::wgmmaAccumulator; operands in swizzled shared memory, or
 //        the left one in registers in LinearLayout::mmaOperandA.
-// Gives: fence, a text of wgmmas over all of K for each 64 rows and instrN columns, commit.
+// Gives: fence, a text of wgmmas over all of K for each 64 rows and instrN columns, commit. Where
+//        fp8 must not be summed imprecisely for long, a text covers less of K, and its sum is added
+//        to the accumulator by fp32 additions.
 // How:   a matrix descriptor is the start address and two strides in units of 16 bytes. Moving
 //        the start inside a swizzle atom is right because the hardware swizzles the final
 //        address. Where the fast dimension is K, the stride offset is 8 rows and the leading one
@@ -84,15 +86,16 @@ std::string operandList(int first, int count) {
 /// scale of the old sum.
 class Instructions {
 public:
-  Instructions(Lowering &l, Type element, Type acc, int n, int k, int steps, bool lhsInRegisters,
-               bool lhsTransposed, bool rhsTransposed)
+  Instructions(Lowering &l, Type left, Type right, Type acc, int n, int k, int steps,
+               bool lhsInRegisters, bool lhsTransposed, bool rhsTransposed)
       : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
     words = n / (packed ? 4 : 2);
     const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords * steps;
-    const std::string scale = std::to_string(rhs + steps), name = operandName(element).str();
+    const std::string scale = std::to_string(rhs + steps),
+                      names = operandName(left).str() + "." + operandName(right).str();
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
     std::string flags = accType->isIntegerTy() ? "" : ", 1, 1";
-    if (storageBits(element) == 16)
+    if (storageBits(left) == 16)
       flags += std::string(lhsInRegisters  ? ""
                            : lhsTransposed ? ", 1"
                                            : ", 0") +
@@ -101,7 +104,7 @@ public:
     for (int step = 0; step < steps; ++step) {
       const int own = a + aWords * step;
       text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
-              "." + accName + "." + name + "." + name + " " + operandList(0, words) + ", " +
+              "." + accName + "." + names + " " + operandList(0, words) + ", " +
               (lhsInRegisters ? operandList(own, 4) : "$" + std::to_string(own)) + ", $" +
               std::to_string(rhs + step) + (step ? ", q" : ", p") + flags + "; ";
     }
@@ -146,71 +149,27 @@ private:
   std::string text, constraints;
 };
 
-LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
-  const LinearLayout &acc = l.layout(op.getResult().getType());
-  auto rhsType = op.getRhs().getType();
-  Type element = rhsType.getElementType();
-  const unsigned bits = storageBits(element);
-  const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0],
-            perPiece = n / 2;
-  if (n == 0 || acc.numRegs() % perPiece)
-    return op.emitError("the accumulator is not made of instructions of ") << n << " columns";
-  auto lhsTile = dyn_cast<RankedTensorType>(op.getLhs().getType());
-  std::optional<Descriptors> lhs;
-  Descriptors rhs(l, op.getRhs(), 1, acc);
-  if (!lhsTile)
-    lhs.emplace(l, op.getLhs(), 0, acc);
-  if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
-    return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
-  Instructions instructions(l, element, elementTypeOf(op.getResult().getType()), n, k, depth / k,
-                            lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
-  auto lhsAt = [&](int row, int i) -> Values {
-    if (lhs)
-      return {lhs->at(row, i)};
-    const int first = *l.layout(lhsTile).registerOf({row, i}, 0, 0);
-    return l.pack(l.get(op.getLhs()).slice(first, 128 / bits), bits);
-  };
-
+void fence(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_fence_sync_aligned, {});
-  Values result;
-  for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
-    const Coord at = acc.apply(reg, 0, 0);
-    Values lhsPieces, rhsPieces;
-    for (int i = 0; i < depth; i += k) {
-      lhsPieces.append(lhsAt(at[0], i));
-      rhsPieces.push_back(rhs.at(at[1], i));
-    }
-    Values words = instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece));
-    words = instructions(words, lhsPieces, rhsPieces, !op.getInitZero());
-    result.append(instructions.toElements(words));
-  }
+}
+void commit(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {});
-  l.set(op.getResult(), result);
-  return success();
 }
 
-/// The accumulators go through the wait as tied operands, so no use of them can move above it. What
-/// may still be under way has no use but the next product or wait, which keep their order.
-LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
-  const std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
-  if (op.getPending() > 0) {
-    l.assembly(l.b.getVoidTy(), text, "", {});
-    for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
-      l.set(result, Values(l.get(value)));
-    return success();
-  }
-  Values operands;
+Values zerosLike(ValueList values) {
+  return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
+    return llvm::Constant::getNullValue(value->getType());
+  });
+}
+
+/// Waits for every product; the registers go through the wait.
+Values waitForAll(Lowering &l, ValueList words) {
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;
-  for (Value value : op.getValues()) {
-    const bool half = elementTypeOf(value.getType()).isF16();
-    const bool integer = elementTypeOf(value.getType()).isInteger();
-    for (llvm::Value *word : half ? l.pack(l.get(value), 16) : Values(l.get(value))) {
-      outputs += half || integer ? "=r," : "=f,";
-      ties += std::to_string(operands.size()) + ",";
-      types.push_back(word->getType());
-      operands.push_back(word);
-    }
+  for (llvm::Value *word : words) {
+    outputs += word->getType()->isIntegerTy() ? "=r," : "=f,";
+    ties += std::to_string(types.size()) + ",";
+    types.push_back(word->getType());
   }
   std::string constraints = outputs + ties;
   if (!constraints.empty())
@@ -218,10 +177,95 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   llvm::Type *type = types.empty()       ? l.b.getVoidTy()
                      : types.size() == 1 ? types[0]
                                          : llvm::StructType::get(l.module.getContext(), types);
-  llvm::Value *call = l.assembly(type, text, constraints, operands);
-  if (operands.empty())
+  llvm::Value *call = l.assembly(type, "wgmma.wait_group.sync.aligned 0;", constraints, words);
+  return words.empty() ? Values() : l.results(call, words.size());
+}
+
+/// K that one text covers: all of it, or what may be summed up imprecisely.
+int depthOfText(nv::WgmmaOp op, int depth, int k) {
+  auto most = op->getAttrOfType<IntegerAttr>(names::maxImprecise);
+  if (!most)
+    return depth;
+  int text = k;
+  while (2 * text <= std::min<int64_t>(most.getInt(), depth))
+    text *= 2;
+  return text;
+}
+
+LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
+  const LinearLayout &acc = l.layout(op.getResult().getType());
+  auto rhsType = op.getRhs().getType();
+  const Type right = rhsType.getElementType();
+  const unsigned bits = storageBits(right);
+  const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0],
+            perPiece = n / 2;
+  if (n == 0 || acc.numRegs() % perPiece)
+    return op.emitError("the accumulator is not made of instructions of ") << n << " columns";
+  auto lhsTile = dyn_cast<RankedTensorType>(op.getLhs().getType());
+  const Type left = lhsTile ? lhsTile.getElementType()
+                            : cast<nv::BufferType>(op.getLhs().getType()).getElementType();
+  std::optional<Descriptors> lhs;
+  Descriptors rhs(l, op.getRhs(), 1, acc);
+  if (!lhsTile)
+    lhs.emplace(l, op.getLhs(), 0, acc);
+  if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
+    return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
+  const int most = depthOfText(op, depth, k);
+  Instructions instructions(l, left, right, elementTypeOf(op.getResult().getType()), n, k, most / k,
+                            lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
+  auto lhsAt = [&](int row, int i) -> Values {
+    if (lhs)
+      return {lhs->at(row, i)};
+    const int first = *l.layout(lhsTile).registerOf({row, i}, 0, 0);
+    return l.pack(l.get(op.getLhs()).slice(first, 128 / bits), bits);
+  };
+  auto issue = [&](int reg, int start, ValueList sum, bool keepsSum) {
+    const Coord at = acc.apply(reg, 0, 0);
+    Values lhsPieces, rhsPieces;
+    for (int i = start; i < start + most; i += k) {
+      lhsPieces.append(lhsAt(at[0], i));
+      rhsPieces.push_back(rhs.at(at[1], i));
+    }
+    return instructions(sum, lhsPieces, rhsPieces, keepsSum);
+  };
+
+  fence(l);
+  Values result;
+  for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
+    Values words = instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece));
+    if (op->hasAttr(names::maxImprecise))
+      for (int start = 0; start < depth; start += most) {
+        Values part = issue(reg, start, zerosLike(words), false);
+        commit(l);
+        part = waitForAll(l, part);
+        fence(l);
+        for (auto [sum, product] : llvm::zip_equal(words, part))
+          sum = l.b.CreateFAdd(sum, product);
+      }
+    else
+      words = issue(reg, 0, words, !op.getInitZero());
+    result.append(instructions.toElements(words));
+  }
+  commit(l);
+  l.set(op.getResult(), result);
+  return success();
+}
+
+/// The accumulators go through the wait as tied operands, so no use of them can move above it. What
+/// may still be under way has no use but the next product or wait, which keep their order.
+LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
+  if (op.getPending() > 0) {
+    l.assembly(l.b.getVoidTy(),
+               "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";", "", {});
+    for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
+      l.set(result, Values(l.get(value)));
     return success();
-  Values waited = l.results(call, operands.size());
+  }
+  Values operands;
+  for (Value value : op.getValues())
+    operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(l.get(value), 16)
+                                                           : Values(l.get(value)));
+  Values waited = waitForAll(l, operands);
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));

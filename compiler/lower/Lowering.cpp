@@ -13,8 +13,8 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts, addMath, addShape, addMemory, addAtomics, addControl,
-                     addConvert, addReduce, addScan, addGather, addMap, addDot, addShared, addWgmma,
+    for (auto add : {addElementwise, addCasts, addMath, addExtern, addShape, addMemory, addAtomics, addControl,
+                     addConvert, addReduce, addScan, addGather, addMap, addDot, addFma, addShared, addTma, addWgmma,
                      addDebug})
       add(h);
     return h;
@@ -26,7 +26,8 @@ Lowering::Lowering(ModuleOp source, llvm::Module &module, const Target &target,
                    DebugLocations &locations)
     : b(module.getContext()), module(module), target(target), source(source), locations(locations),
       facts(std::make_unique<AxisInfoAnalysis>(source)),
-      warps(moduleInt(source, names::numWarps, 4)) {
+      warps(moduleInt(source, names::numWarps, 4)),
+      producers(moduleInt(source, names::producerWarps, 0)) {
   // The size is set at launch; an alignment of 1024 is what swizzled operands need.
   if ((shared = module.getNamedGlobal("shared")))
     return;
@@ -44,6 +45,8 @@ llvm::Type *Lowering::type(Type element) const {
     return llvm::PointerType::get(c, 1);
   if (isa<nv::BufferType>(element))
     return llvm::Type::getInt32Ty(c);
+  if (isa<nv::TensorMapType>(element))
+    return llvm::PointerType::get(c, 0);
   if (isa<IndexType>(element))
     return llvm::Type::getInt64Ty(c);
   if (element.isF16())
@@ -123,16 +126,31 @@ FailureOr<Values> Lowering::inlineRegion(Region &region, ValueList arguments) {
 
 //===- kernels -------------------------------------------------------------------------===//
 
+/// The last parameters: by value, read where they lie.
+void Lowering::passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps) {
+  llvm::LLVMContext &c = module.getContext();
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const unsigned index = function->arg_size() - maps.size() + i;
+    function->addParamAttr(
+        index, llvm::Attribute::getWithByValType(c, llvm::ArrayType::get(b.getInt8Ty(), 128)));
+    function->addParamAttr(index, llvm::Attribute::getWithAlignment(c, llvm::Align(64)));
+    function->addParamAttr(index, llvm::Attribute::get(c, "nvvm.grid_constant"));
+    set(nv::TensorMapOp(maps[i]).getResult(), {function->getArg(index)});
+  }
+}
+
 void Lowering::startKernel(Operation *op) {
   auto fn = cast<func::FuncOp>(op);
   llvm::SmallVector<llvm::Type *> types;
   for (Type type : fn.getArgumentTypes())
     types.push_back(type.isInteger(1) ? b.getInt8Ty() : this->type(type));
   types.append(2, b.getPtrTy(1));
+  llvm::SmallVector<nv::TensorMapOp> maps(fn.getOps<nv::TensorMapOp>());
+  types.append(maps.size(), b.getPtrTy());
   function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  function->addFnAttr("nvvm.reqntid", std::to_string(numThreads()) + ",1,1");
+  function->addFnAttr("nvvm.reqntid", std::to_string(32 * (numWarps() + producerWarps())) + ",1,1");
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)
     if (auto divisor = fn.getArgAttrOfType<IntegerAttr>(i, names::divisibility);
@@ -142,6 +160,7 @@ void Lowering::startKernel(Operation *op) {
           i, llvm::Attribute::getWithAlignment(module.getContext(), llvm::Align(alignment)));
     }
 
+  passTensorMaps(maps);
   auto *entry = llvm::BasicBlock::Create(module.getContext(), "entry", function);
   auto *body = llvm::BasicBlock::Create(module.getContext(), "body", function);
   b.SetInsertPoint(entry);

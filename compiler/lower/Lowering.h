@@ -84,6 +84,8 @@ public:
   llvm::Value *uniformWarp();
   int numWarps() const { return warps; }
   int numThreads() const { return 32 * warps; }
+  /// Warps beside those, which hold no tiles.
+  int producerWarps() const { return producers; }
   /// XOR of `ofLane[i]`, `ofWarp[j]` over the set bits i of the lane and j of the warp: any linear
   /// map over F2, in the entry block, kept for the next who asks.
   llvm::Value *linear(llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp,
@@ -96,6 +98,7 @@ public:
   /// True in one thread among those that hold the same elements; null when all threads differ.
   llvm::Value *firstReplica(mlir::Type type);
   llvm::Value *isFirstThread();
+  /// All threads that hold tiles meet.
   void barrier();
 
   // Shared memory.
@@ -140,6 +143,7 @@ public:
 
 private:
   void startKernel(mlir::Operation *op);
+  void passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps);
   llvm::Value *shuffle(llvm::Value *value, llvm::Intrinsic::ID kind, llvm::Value *operand);
   /// Runs `make` with the builder at the end of the entry block.
   llvm::Value *inEntry(llvm::function_ref<llvm::Value *()> make);
@@ -147,7 +151,7 @@ private:
   mlir::ModuleOp source;
   DebugLocations &locations;
   std::unique_ptr<AxisInfoAnalysis> facts;
-  int warps;
+  int warps, producers;
   llvm::GlobalVariable *shared = nullptr;
   llvm::Instruction *entryEnd = nullptr;
   llvm::Value *threadId = nullptr, *laneId = nullptr, *warpId = nullptr, *uniformWarpId = nullptr,
@@ -168,6 +172,7 @@ Values pick(ValueList values, llvm::ArrayRef<int> registers);
 void addElementwise(Handlers &);
 void addCasts(Handlers &);
 void addMath(Handlers &);
+void addExtern(Handlers &);
 void addShape(Handlers &);
 void addMemory(Handlers &);
 void addAtomics(Handlers &);
@@ -176,7 +181,9 @@ void addConvert(Handlers &);
 void addReduce(Handlers &);
 void addScan(Handlers &);
 void addDot(Handlers &);
+void addFma(Handlers &);
 void addShared(Handlers &);
+void addTma(Handlers &);
 void addWgmma(Handlers &);
 void addDebug(Handlers &);
 void addGather(Handlers &);

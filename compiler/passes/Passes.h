@@ -5,6 +5,12 @@
 
 namespace mlir {
 class ModuleOp;
+namespace arith {
+class ArithDialect;
+}
+namespace math {
+class MathDialect;
+}
 namespace scf {
 class SCFDialect;
 }

@@ -5,11 +5,20 @@
 #define PANTILE_PASSES
 include "mlir/Pass/PassBase.td"
 
+def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
+  let summary = "write dots that no single instruction makes as sums of dots that one does";
+  let description = [{
+    fp32 operands of precision tf32x3, bf16x3 and bf16x6 are split; fp8 operands become fp16 where the target, or the
+    accumulator, has no instruction for them.
+  }];
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
 def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
   let summary = "choose the instruction of each dot";
   let description = [{
     Sets `mma` on every `tile.dot`: wgmma where the target and the shape allow it, else mma.sync, else fma.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "give every tile a layout";
@@ -21,10 +30,19 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
 def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   let summary = "put the operands of tensor-core dots into shared memory";
   let description = [{
-    A wgmma dot becomes `nv.wgmma` on buffers. In loops, the operand of an mma.sync dot goes through a buffer too, so that
+    A wgmma dot becomes `nv.wgmma` and a scalar one `nv.fma`, on buffers. In loops, the operand of an mma.sync dot goes through a buffer too, so that
     its load can be made asynchronous.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
+  let summary = "give the loads of load-dot loops to an extra warp that copies by TMA";
+  let description = [{
+    Where every staged load of a loop has an affine access that a tensor map can describe, one thread of an extra warp runs
+    ahead through a ring of slots; full and empty barriers connect it with the warps that multiply. Sets
+    `nv.producer_warps`. A loop that stays as it is gets a remark that says why.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
   let summary = "decide which staged loads of a loop are prefetched, how far, and through how many slots";

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <pybind11/stl.h>
 #include <unordered_map>
 #include <utility>
 

@@ -2,7 +2,8 @@
 //-----------------------------------------===//
 // Needs: Narrow.h; compiled once for each instruction set.
 // Gives: handlers of ConvertOp.
-// How:   one rounding, to nearest even: fp64 reaches the narrow formats by way of an fp32 that is
+// How:   one rounding, to nearest even or toward zero: fp64 reaches the narrow formats by way of an
+// fp32 that is
 //        rounded to odd.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Floats.h"
@@ -104,6 +105,21 @@ template <typename From, typename To> void floatToFloat(Frame &frame, const Inst
   }
 }
 
+/// Rounded to nearest and, where that went beyond the value, back by one code.
+template <typename From, typename To> void floatTowardZero(Frame &frame, const Instr &instr) {
+  using Bits = std::conditional_t<sizeof(To) == 1, uint8_t,
+                                  std::conditional_t<sizeof(To) == 2, uint16_t, uint32_t>>;
+  To *dst = frame.at<To>(instr.dst);
+  const From *src = frame.at<From>(instr.a);
+  for (uint32_t i = 0; i < instr.count; ++i) {
+    auto value = getFloat(src[i]);
+    To rounded = putFloat<To>(value);
+    auto back = static_cast<decltype(value)>(getFloat(rounded));
+    bool isBeyond = (back < 0 ? -back : back) > (value < 0 ? -value : value);
+    dst[i] = std::bit_cast<To>(static_cast<Bits>(std::bit_cast<Bits>(rounded) - isBeyond));
+  }
+}
+
 template <typename Make> Handler forInt(Elem elem, Make make) {
   switch (elem) {
   case Elem::I1:
@@ -160,6 +176,15 @@ Handler convert(ConvertOp op, Elem from, Elem to) {
   case ConvertOp::Float:
     return forFloat(from, [&](auto f) {
       return forFloat(to, [](auto t) -> Handler { return floatToFloat<decltype(f), decltype(t)>; });
+    });
+  case ConvertOp::FloatTowardZero:
+    return forFloat(from, [&](auto f) {
+      return forFloat(to, [](auto t) -> Handler {
+        if constexpr (sizeof(t) < sizeof(f))
+          return floatTowardZero<decltype(f), decltype(t)>;
+        else
+          return nullptr;
+      });
     });
   }
   return nullptr;

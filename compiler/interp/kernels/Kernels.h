@@ -100,7 +100,8 @@ enum class ConvertOp : uint8_t {
   UnsignedToFloat,
   FloatToSigned,
   FloatToUnsigned,
-  Float
+  Float,
+  FloatTowardZero
 };
 
 /// A copy between two strided boxes, in elements. Innermost dimension last.

@@ -95,6 +95,9 @@ Effects effectsOf(Operation *op) {
     addBuffer(effects, wgmma.getRhs(), false);
     if (isa<nv::BufferType>(wgmma.getLhs().getType()))
       addBuffer(effects, wgmma.getLhs(), false);
+  } else if (auto fma = dyn_cast<nv::FmaOp>(op)) {
+    addBuffer(effects, fma.getLhs(), false);
+    addBuffer(effects, fma.getRhs(), false);
   }
   return effects;
 }

@@ -9,6 +9,7 @@
 //===--------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "support/Target.h"
@@ -48,7 +49,17 @@ struct DotShape {
     isMatrix = rank == 2;
   }
 
-  bool isHalf() const { return operand.isF16() || operand.isBF16(); }
+  bool isFp8() const { return isa<FloatType>(operand) && storageBits(operand) == 8; }
+  /// Whether tensor cores multiply these operands into this accumulator.
+  bool isNative() const {
+    if (operand.isF16())
+      return accumulator.isF32() || accumulator.isF16();
+    if (operand.isInteger(8))
+      return accumulator.isInteger(32);
+    return (operand.isBF16() || operand.isF32() || isFp8()) && accumulator.isF32();
+  }
+  /// K of one instruction on operands of this width; wgmma's, and mma.sync's.
+  int64_t depth() const { return 256 / storageBits(operand); }
 };
 
 struct Warps {
@@ -91,16 +102,17 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "the target has no wgmma";
   if (numWarps % 4 != 0)
     return "a warp group needs 4 warps";
-  if (!s.isMatrix || !s.isHalf() || !s.accumulator.isF32())
-    return "wgmma multiplies fp16 or bf16 matrices into fp32 here";
-  if (s.m % 64 != 0 || s.k % 16 != 0)
-    return "wgmma needs M in multiples of 64 and K in multiples of 16";
+  if (!s.isMatrix || !s.isNative() || s.operand.isF32())
+    return "wgmma multiplies matrices of fp16, bf16, fp8 or int8 here";
+  if (s.m % 64 != 0 || s.k % s.depth() != 0)
+    return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
   const int64_t groups = numWarps / 4, groupsM = std::min(groups, s.m / 64);
   const int64_t groupsN = groups / groupsM;
   if (s.n % (16 * groupsN) != 0)
     return "each warp group needs columns in multiples of 16";
   const int64_t instrN = std::min<int64_t>(s.n / groupsN, 256);
-  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, 16, groupsM * 4, groupsN);
+  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4,
+                      groupsN);
 }
 
 /// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
@@ -124,33 +136,41 @@ Warps rowWarps(const DotShape &s, int64_t numWarps, int64_t minM) {
   return {m, numWarps / m};
 }
 
-/// K of one mma.sync for the operands' type, or 0.
-int64_t mmaSyncDepth(DotOp dot, const DotShape &s, const Target &target) {
-  const bool toF32 = s.accumulator.isF32();
-  if (s.operand.isF16() && toF32)
-    return 16;
-  if (s.operand.isBF16() && toF32 && target.hasBf16Mma())
-    return 16;
-  if (s.operand.isF32() && toF32 && target.hasTf32Mma() && dot.getPrecision() == Precision::Tf32)
-    return 8;
-  if (s.operand.isInteger(8) && s.accumulator.isInteger(32))
-    return 32;
-  return 0;
+bool hasMmaSync(DotOp dot, const DotShape &s, const Target &target) {
+  if (s.operand.isBF16() && !target.hasBf16Mma())
+    return false;
+  if (s.operand.isF32() && (!target.hasTf32Mma() || dot.getPrecision() != Precision::Tf32))
+    return false;
+  return s.isNative() && (!s.isFp8() || target.hasFp8Mma());
 }
 
+/// M and N may be smaller than the instruction: its fragments are then partly empty.
 Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps,
                   bool chained) {
   if (!target.hasMmaSync())
     return "the target has no mma.sync";
-  if (!s.isMatrix)
-    return "tensor cores multiply matrices, not batches of them";
-  const int64_t k = mmaSyncDepth(dot, s, target);
-  if (k == 0)
+  if (!hasMmaSync(dot, s, target))
     return "no tensor-core instruction for these element types and this precision";
-  if (s.m < 16 || s.n < 8 || s.k < k)
-    return "a tensor-core instruction is larger than the tiles";
+  if (s.k % s.depth() != 0)
+    return "a tensor-core instruction is deeper than the tiles";
   const Warps warps = chained ? rowWarps(s, numWarps, 16) : squareWarps(s, numWarps, 16, 8);
-  return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, 16, 8, k, warps.m, warps.n);
+  return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, 16, 8, s.depth(), warps.m, warps.n);
+}
+
+/// Scalar FMA multiplies in the type of the accumulator.
+void widenOperands(DotOp dot) {
+  OpBuilder b(dot);
+  const Type element = dot.getType().getElementType();
+  for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
+    Value value = operand->get();
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getElementType() == element)
+      continue;
+    operand->set(
+        isa<FloatType>(element)
+            ? arith::ExtFOp::create(b, dot.getLoc(), type.clone(element), value).getResult()
+            : arith::ExtSIOp::create(b, dot.getLoc(), type.clone(element), value));
+  }
 }
 
 MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
@@ -167,6 +187,7 @@ void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) 
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
     dot.emitRemark("this dot runs on scalar FMA: ") << *reason;
+    widenOperands(dot);
     choice = scalarFma(dot, shape, numWarps);
   }
   dot.setMmaAttr(std::get<MmaAttr>(choice));

@@ -1,11 +1,14 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
 // Needs: layouts; every dot carries `mma`.
-// Gives: a wgmma dot is `nv.wgmma` on buffers, waited for at once. Inside a loop, the operand of
-//        an mma.sync dot that comes from a load passes through a buffer, so that the load can
-//        become an asynchronous copy.
+// Gives: a wgmma dot is `nv.wgmma` on buffers, waited for at once; a scalar one is `nv.fma` on
+//        buffers. Inside a loop, the operand of an mma.sync dot that comes from a load passes
+//        through a buffer, so that the load can become an asynchronous copy.
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
-//        and the transposes are done on the view of the buffer.
+//        and the transposes are done on the view of the buffer. Where the reader needs another
+//        fastest dimension, the elements are transposed on their way into the buffer: wgmma reads
+//        8-bit operands along K alone, scalar FMA a row of K on the left and a row of N on the
+//        right.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -41,15 +44,31 @@ OperandSource sourceOf(Value operand) {
   }
 }
 
-nv::BufferType bufferTypeFor(RankedTensorType tile) {
-  int fastest = layoutOf(tile).fastestDim();
-  int order[2] = {fastest, 1 - fastest};
+/// How a buffer is read: the dimension that must be its fastest (-1: any), and its widest swizzle.
+struct Reading {
+  int fastest = -1;
+  int span = 128;
+};
+
+nv::BufferType bufferTypeFor(RankedTensorType tile, int fastest, int mostSpan) {
+  SmallVector<int> order{fastest};
+  for (int d = tile.getRank() - 1; d >= 0; --d)
+    if (d != fastest)
+      order.push_back(d);
   SharedLayout shared =
       SharedLayout::forOperand(tile.getShape(), storageBits(tile.getElementType()), order);
-  auto swizzle = nv::SwizzleAttr::get(
-      tile.getContext(), SmallVector<int32_t>(shared.order().begin(), shared.order().end()),
-      shared.swizzle());
+  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), SmallVector<int32_t>(order),
+                                      std::min(shared.swizzle(), mostSpan));
   return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
+}
+
+/// The buffer of `source` that is read as `reading`, which counts the dimensions of the operand.
+nv::BufferType bufferTypeFor(OperandSource source, Reading reading) {
+  auto tile = cast<RankedTensorType>(source.value.getType());
+  if (reading.fastest < 0)
+    return bufferTypeFor(tile, layoutOf(tile).fastestDim(), reading.span);
+  const int fastest = source.transposed ? 1 - reading.fastest : reading.fastest;
+  return bufferTypeFor(tile, fastest, reading.span);
 }
 
 nv::BufferType transposedType(nv::BufferType type) {
@@ -79,14 +98,13 @@ Operation *outermostUser(Operation *dot, Value value) {
   return user;
 }
 
-Staged stage(DotOp dot, OperandSource source) {
+Staged stage(DotOp dot, OperandSource source, Reading reading = {}) {
   Operation *user = outermostUser(dot, source.value);
   OpBuilder builder(user);
   Location loc = dot.getLoc();
-  auto tile = cast<RankedTensorType>(source.value.getType());
-  auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile), IntegerAttr());
+  auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(source, reading), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, source.value, alloc);
-  if (user != dot)
+  if (user != dot && dot.getMma()->getKind() == MmaKind::Wgmma)
     nv::FenceAsyncOp::create(builder, loc);
   builder.setInsertionPoint(dot);
   Value view = alloc;
@@ -103,15 +121,34 @@ void endBuffer(Staged staged) {
 
 void stageWgmma(DotOp dot) {
   Location loc = dot.getLoc();
-  Staged lhs = stage(dot, sourceOf(dot.getLhs())), rhs = stage(dot, sourceOf(dot.getRhs()));
+  const bool alongK = storageBits(dot.getLhs().getType().getElementType()) != 16;
+  Staged lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1}),
+         rhs = stage(dot, sourceOf(dot.getRhs()), {alongK ? 0 : -1});
   endBuffer(rhs);
   endBuffer(lhs);
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
   auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(),
                                      *dot.getMma(), UnitAttr());
+  if (int most = dot.getMaxImprecise())
+    product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
   auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(), 0);
   dot.replaceAllUsesWith(wait.getResult(0));
+  dot.erase();
+}
+
+/// 8 steps of K fill a row of the smallest swizzle, or two: the lowering goes on from there by
+/// adding (LowerFma.cpp).
+void stageFma(DotOp dot) {
+  const int rank = dot.getType().getRank();
+  Staged lhs = stage(dot, sourceOf(dot.getLhs()), {rank - 1, 32}),
+         rhs = stage(dot, sourceOf(dot.getRhs()), {rank - 1});
+  endBuffer(rhs);
+  endBuffer(lhs);
+  OpBuilder builder(dot);
+  auto product =
+      nv::FmaOp::create(builder, dot.getLoc(), dot.getType(), lhs.view, rhs.view, dot.getAcc());
+  dot.replaceAllUsesWith(product.getResult());
   dot.erase();
 }
 
@@ -149,6 +186,8 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
         stageWgmma(dot);
       else if (dot.getMma()->getKind() == MmaKind::MmaSync)
         stageMmaSync(dot);
+      else
+        stageFma(dot);
     }
     eraseUnusedViews();
   }

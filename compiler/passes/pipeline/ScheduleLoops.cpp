@@ -47,7 +47,7 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
 }
 
 /// True when the loop's only product is added up from iteration to iteration and not looked at in
-/// between.
+/// between: neither to move the sum elsewhere, nor to unpack fp16 from registers of 32 bits.
 bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });

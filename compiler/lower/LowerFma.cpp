@@ -1,0 +1,166 @@
+//===- LowerFma.cpp - products of buffers by scalar FMA ---------------------------------------===//
+// Needs: the left buffer with K fastest, the right one with N fastest, in swizzles whose pattern
+//        repeats after 8 steps of K.
+// Gives: the accumulator's registers.
+// How:   a loop over K, 8 steps a turn. A turn reads the rows of the left buffer that the thread's
+//        part of the result lies in, in vectors along K, and the columns of the right one, in
+//        vectors along N. From turn to turn all addresses move by one distance each, so a thread
+//        holds 8 rows and columns at a time, however deep the product is.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Lowering.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+using Coord = LinearLayout::Coord;
+
+constexpr int stepsOfTurn = 8;
+
+/// One operand: how a thread reads the elements that belong to its registers of the result.
+class OperandReader {
+public:
+  /// `shared`: the dimension that operand and result have in common; the other one is K.
+  OperandReader(Lowering &l, Value buffer, const LinearLayout &acc, int common, int k)
+      : l(l), layout(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), acc(acc), k(k),
+        type(l.type(cast<nv::BufferType>(buffer.getType()).getElementType())),
+        start(l.scalar(buffer)) {
+    auto offsets = [&](const LinearLayout::Bases &bases) {
+      return llvm::map_to_vector(bases,
+                                 [&](const Coord &basis) { return layout.offset(at(basis, 0)); });
+    };
+    ofLane = offsets(acc.lane());
+    ofWarp = offsets(acc.warp());
+    const int fastest = layout.order()[0];
+    const int run = fastest == k ? stepsOfTurn : acc.contiguousRegs(common);
+    const int64_t extent = layout.shape()[fastest];
+    width = std::min<int64_t>({run, extent, 128 / layout.elementBits()});
+  }
+
+  /// The coordinate in the buffer that goes with element `coord` of the result.
+  Coord at(Coord coord, int step) const {
+    coord[k] = step;
+    return coord;
+  }
+  llvm::Value *firstOffset() const { return start; }
+  int64_t bytesOfTurn() const { return layout.offset(at(Coord(acc.rank(), 0), stepsOfTurn)); }
+
+  /// Elements of steps [0, count) of K from the offset `base` on, by coordinate.
+  std::map<std::vector<int>, llvm::Value *> read(llvm::Value *base, int count) const {
+    std::vector<std::vector<int>> coords;
+    std::map<std::vector<int>, llvm::Value *> elements;
+    auto add = [&](int reg, int step) {
+      const Coord coord = at(acc.apply(reg, 0, 0), step);
+      std::vector<int> key(coord.begin(), coord.end());
+      if (elements.try_emplace(key, nullptr).second)
+        coords.push_back(key);
+    };
+    if (layout.order()[0] == k) {
+      for (int reg = 0; reg < acc.numRegs(); ++reg)
+        for (int step = 0; step < count; ++step)
+          add(reg, step);
+    } else {
+      for (int step = 0; step < count; ++step)
+        for (int reg = 0; reg < acc.numRegs(); ++reg)
+          add(reg, step);
+    }
+    SmallVector<int64_t> ofElement;
+    for (const auto &coord : coords)
+      ofElement.push_back(layout.offset(ArrayRef<int32_t>(coord)));
+    const int vector = std::min<int>(width, layout.order()[0] == k ? count : width);
+    Values loaded =
+        l.loadShared(type, layout.elementBits(), l.sharedOffsets(base, ofLane, ofWarp, ofElement),
+                     vector * layout.elementBits() / 8);
+    for (auto [coord, value] : llvm::zip_equal(coords, loaded))
+      elements[coord] = value;
+    return elements;
+  }
+
+private:
+  Lowering &l;
+  const SharedLayout layout;
+  const LinearLayout &acc;
+  const int k;
+  llvm::Type *type;
+  llvm::Value *start;
+  SmallVector<int64_t> ofLane, ofWarp;
+  int64_t width;
+};
+
+class FmaProduct {
+public:
+  FmaProduct(Lowering &l, nv::FmaOp op)
+      : l(l), acc(l.layout(op.getType())), rank(acc.rank()),
+        depth(static_cast<int>(op.getLhs().getType().getShape()[rank - 1])),
+        lhs(l, op.getLhs(), acc, rank - 2, rank - 1), rhs(l, op.getRhs(), acc, rank - 1, rank - 2) {
+  }
+
+  Values run(ValueList sums) {
+    if (depth <= stepsOfTurn)
+      return turn(lhs.firstOffset(), rhs.firstOffset(), sums, depth);
+    auto &b = l.b;
+    llvm::BasicBlock *before = b.GetInsertBlock();
+    auto *body = llvm::BasicBlock::Create(l.module.getContext(), "product", l.function),
+         *exit = llvm::BasicBlock::Create(l.module.getContext(), "product.end", l.function);
+    b.CreateBr(body);
+    b.SetInsertPoint(body);
+    auto phi = [&](llvm::Value *init) {
+      llvm::PHINode *node = b.CreatePHI(init->getType(), 2);
+      node->addIncoming(init, before);
+      return node;
+    };
+    llvm::PHINode *left = phi(lhs.firstOffset()), *right = phi(rhs.firstOffset()),
+                  *step = phi(b.getInt32(0));
+    llvm::SmallVector<llvm::PHINode *> carried = llvm::map_to_vector(sums, phi);
+    Values next = turn(left, right, Values(carried.begin(), carried.end()), stepsOfTurn);
+    llvm::BasicBlock *latch = b.GetInsertBlock();
+    auto advance = [&](llvm::PHINode *node, int64_t by) {
+      llvm::Value *moved = b.CreateAdd(node, b.getInt32(by), "", true, true);
+      node->addIncoming(moved, latch);
+      return moved;
+    };
+    advance(left, lhs.bytesOfTurn());
+    advance(right, rhs.bytesOfTurn());
+    llvm::Value *done = advance(step, stepsOfTurn);
+    for (auto [node, value] : llvm::zip_equal(carried, next))
+      node->addIncoming(value, latch);
+    b.CreateCondBr(b.CreateICmpULT(done, b.getInt32(depth)), body, exit);
+    b.SetInsertPoint(exit);
+    return next;
+  }
+
+private:
+  Values turn(llvm::Value *left, llvm::Value *right, ValueList sums, int count) {
+    auto rows = lhs.read(left, count), columns = rhs.read(right, count);
+    Values result(sums);
+    for (int step = 0; step < count; ++step)
+      for (int reg = 0; reg < acc.numRegs(); ++reg) {
+        const Coord at = acc.apply(reg, 0, 0), row = lhs.at(at, step), column = rhs.at(at, step);
+        llvm::Value *x = rows.at({row.begin(), row.end()}),
+                    *y = columns.at({column.begin(), column.end()});
+        result[reg] =
+            x->getType()->isIntegerTy()
+                ? l.b.CreateAdd(l.b.CreateMul(x, y), result[reg])
+                : l.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::fma, {x, y, result[reg]});
+      }
+    return result;
+  }
+
+  Lowering &l;
+  const LinearLayout &acc;
+  const int rank, depth;
+  OperandReader lhs, rhs;
+};
+
+LogicalResult lowerFma(Lowering &l, nv::FmaOp op) {
+  const int rank = op.getType().getRank();
+  if (sharedLayoutOf(op.getLhs().getType()).order()[0] != rank - 1 ||
+      sharedLayoutOf(op.getRhs().getType()).order()[0] != rank - 1)
+    return op.emitError("scalar products read rows of K on the left and rows of N on the right");
+  l.set(op.getResult(), FmaProduct(l, op).run(l.get(op.getAcc())));
+  return success();
+}
+} // namespace
+
+void lower::addFma(Handlers &h) { h.add<nv::FmaOp>(lowerFma); }
