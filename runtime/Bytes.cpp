@@ -80,6 +80,11 @@ void ByteWriter::options(const Options &options) {
   for (bool value : {options.enableFpFusion, options.debug, options.lineInfo})
     u8(value);
   text(options.inputPrecision);
+  u64(options.externLibs.size());
+  for (const auto &[name, path] : options.externLibs) {
+    text(name);
+    text(path);
+  }
   u64(options.disabledPasses.size());
   for (const std::string &pass : options.disabledPasses)
     text(pass);
@@ -191,6 +196,10 @@ Options ByteReader::options() {
   for (bool *value : {&options.enableFpFusion, &options.debug, &options.lineInfo})
     *value = u8() != 0;
   options.inputPrecision = text();
+  for (size_t i = 0, n = count(); i < n; ++i) {
+    std::string name = text();
+    options.externLibs[std::move(name)] = text();
+  }
   for (size_t i = 0, n = count(); i < n; ++i)
     options.disabledPasses.insert(text());
   return options;

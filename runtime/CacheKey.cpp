@@ -9,6 +9,7 @@
 #include "runtime/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
 #include <elf.h>
 #include <fmt/format.h>
@@ -31,6 +32,28 @@ bool mentions(std::string_view text, std::string_view name) {
       return true;
   }
   return false;
+}
+
+/// The contents of the file at `path` as a hash; "" where there is none.
+std::string fileDigest(const std::string &path) {
+  if (path.empty())
+    return {};
+  auto file = llvm::MemoryBuffer::getFile(path);
+  return file ? hexDigest((*file)->getBuffer()) : std::string();
+}
+
+/// The next string literal of `text` that names a bitcode file, or "" at the end; moves `text` on.
+std::string nextBitcodePath(std::string_view &text) {
+  for (size_t end = text.find(".bc"); end != text.npos; end = text.find(".bc", end + 3)) {
+    const size_t stop = end + 3, start = text.find_last_of("\"'", end);
+    if (start == text.npos || stop >= text.size() || text[stop] != text[start])
+      continue;
+    std::string path(text.substr(start + 1, stop - start - 1));
+    text.remove_prefix(stop);
+    return path;
+  }
+  text = {};
+  return {};
 }
 
 /// Writes a specialisation and the part of its program that it reaches, functions renumbered in the
@@ -106,6 +129,8 @@ private:
   void function(const FunctionSource &source) {
     out.text(source.name);
     out.text(source.text);
+    for (std::string_view rest = source.text; !rest.empty();)
+      out.text(fileDigest(nextBitcodePath(rest)));
     out.u8(source.noinline_);
     out.text(withPlaces ? source.file : "");
     out.u64(withPlaces ? static_cast<uint64_t>(source.firstLine) : 0);
@@ -131,6 +156,8 @@ private:
       optionalClass((*tuple)->classIndex);
       return;
     }
+    if (auto *path = std::get_if<std::string>(&value); path && path->ends_with(".bc"))
+      out.text(fileDigest(*path));
     auto *cls = std::get_if<ClassRef>(&value);
     if (cls && cls->index < program.classes.size())
       return out.constant(ClassRef{numberOfClass(cls->index)});
@@ -196,6 +223,8 @@ std::string cacheKey(const CacheInputs &inputs) {
   out.text(inputs.build);
   out.text(inputs.assembler);
   out.options(inputs.options);
+  for (const auto &[name, path] : inputs.options.externLibs)
+    out.text(fileDigest(path));
   ProgramWriter(inputs.program, inputs.options.lineInfo || inputs.options.debug, out)
       .write(inputs.specialization);
   return hexDigest(out.bytes());

@@ -1,15 +1,19 @@
-//===- Libdevice.cpp - NVIDIA's mathematical functions as bitcode -----------------------------===//
+//===- Libdevice.cpp - functions that come as bitcode -----------------------------------------===//
 // How:   the bitcode is loaded lazily, so that only the bodies that are called are read. They are
-//        made internal and inlined where they are called.
+//        made internal and inlined where they are called. Users' libraries come first, since their
+//        functions may call libdevice's. Pointers of a kernel lie in the global address space;
+//        functions written in C take generic ones, so calls are adapted.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
 #include "target/AssemblerSearch.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cstdlib>
+#include <set>
 #include <vector>
 
 using namespace pantile;
@@ -27,11 +31,116 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
-const llvm::Function *firstCall(const llvm::Module &module) {
+bool isWanted(const llvm::Function &fn) {
+  return fn.isDeclaration() &&
+         (fn.getName().starts_with("__nv_") || fn.hasFnAttribute(externLibraryAttribute));
+}
+const llvm::Function *firstWanted(const llvm::Module &module) {
   for (const llvm::Function &fn : module)
-    if (fn.isDeclaration() && fn.getName().starts_with("__nv_"))
+    if (isWanted(fn))
       return &fn;
   return nullptr;
+}
+
+/// The files that calls and options name, but not libdevice.
+std::set<std::string> namedLibraries(const llvm::Module &module, const Options &options) {
+  std::set<std::string> paths;
+  for (const auto &[name, path] : options.externLibs)
+    if (name != "libdevice")
+      paths.insert(path);
+  for (const llvm::Function &fn : module)
+    if (isWanted(fn))
+      if (std::string path = fn.getFnAttribute(externLibraryAttribute).getValueAsString().str();
+          !path.empty())
+        paths.insert(path);
+  return paths;
+}
+
+Result<void> linkFile(llvm::Module &module, const std::string &path) {
+  llvm::SMDiagnostic diagnostic;
+  auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
+  if (!library)
+    return makeError(ErrorKind::Assembler,
+                     "cannot read `" + path + "`: " + diagnostic.getMessage().str());
+  library->setTargetTriple(module.getTargetTriple());
+  library->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
+    return makeError(ErrorKind::Internal, "cannot link `" + path + "`");
+  return {};
+}
+
+/// `value` as `type`, where only the address space of a pointer differs; else null.
+llvm::Value *adapted(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Type *type) {
+  if (value->getType() == type)
+    return value;
+  const bool arePointers = value->getType()->isPointerTy() && type->isPointerTy();
+  return arePointers ? b.CreateAddrSpaceCast(value, type) : nullptr;
+}
+
+std::string typeText(const llvm::Type *type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  type->print(os);
+  return text;
+}
+
+/// Calls `fn` as it is defined, where a call was made after another type.
+Result<void> adaptCall(llvm::CallInst *call, llvm::Function *fn) {
+  llvm::FunctionType *wanted = fn->getFunctionType();
+  const auto mismatch = [&] {
+    return makeError(ErrorKind::Type, "`" + fn->getName().str() + "` is `" + typeText(wanted) +
+                                          "`, and is called as `" +
+                                          typeText(call->getFunctionType()) + "`");
+  };
+  if (wanted == call->getFunctionType())
+    return {};
+  if (wanted->getNumParams() != call->arg_size())
+    return mismatch();
+  llvm::IRBuilder<> b(call);
+  std::vector<llvm::Value *> operands;
+  for (unsigned i = 0; i < call->arg_size(); ++i)
+    operands.push_back(adapted(b, call->getArgOperand(i), wanted->getParamType(i)));
+  if (llvm::is_contained(operands, nullptr))
+    return mismatch();
+  llvm::CallInst *made = b.CreateCall(fn, operands);
+  made->setAttributes(call->getAttributes());
+  llvm::Value *result = adapted(b, made, call->getType());
+  if (!result)
+    return mismatch();
+  call->replaceAllUsesWith(result);
+  call->eraseFromParent();
+  return {};
+}
+
+Result<void> adaptCalls(llvm::Module &module) {
+  for (llvm::Function &fn : module) {
+    std::vector<llvm::CallInst *> calls;
+    for (llvm::User *user : fn.users())
+      if (auto *call = llvm::dyn_cast<llvm::CallInst>(user);
+          call && call->getCalledOperand() == &fn)
+        calls.push_back(call);
+    for (llvm::CallInst *call : calls)
+      if (auto done = adaptCall(call, &fn); !done)
+        return done;
+  }
+  return {};
+}
+
+Result<void> linkLibdevice(llvm::Module &module, const Options &options,
+                           const llvm::Function &needed) {
+  const auto given = options.externLibs.find("libdevice");
+  const std::string path = given != options.externLibs.end() ? given->second : findLibdevice();
+  if (path.empty())
+    return makeError(ErrorKind::Assembler,
+                     "`" + needed.getName().str() +
+                         "` needs NVIDIA's libdevice.10.bc, which was not found; set "
+                         "`PANTILE_LIBDEVICE_PATH`");
+  if (auto linked = linkFile(module, path); !linked)
+    return linked;
+  if (const llvm::Function *missing = firstWanted(module))
+    return makeError(ErrorKind::Unsupported,
+                     "`" + missing->getName().str() + "` is not in `" + path + "`");
+  return {};
 }
 } // namespace
 
@@ -42,30 +151,22 @@ std::string pantile::findLibdevice() {
   return {};
 }
 
-Result<void> pantile::linkLibdevice(llvm::Module &module) {
-  const llvm::Function *needed = firstCall(module);
-  if (!needed)
+Result<void> pantile::linkLibraries(llvm::Module &module, const Options &options) {
+  if (!firstWanted(module))
     return {};
-  const std::string path = findLibdevice();
-  if (path.empty())
-    return makeError(ErrorKind::Assembler,
-                     "`" + needed->getName().str() +
-                         "` needs NVIDIA's libdevice.10.bc, which was not found; set "
-                         "`PANTILE_LIBDEVICE_PATH`");
-  llvm::SMDiagnostic diagnostic;
-  auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
-  if (!library)
-    return makeError(ErrorKind::Assembler,
-                     "cannot read `" + path + "`: " + diagnostic.getMessage().str());
-  library->setTargetTriple(module.getTargetTriple());
-  library->setDataLayout(module.getDataLayout());
-  if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
-    return makeError(ErrorKind::Internal, "cannot link `" + path + "`");
-  if (const llvm::Function *missing = firstCall(module))
-    return makeError(ErrorKind::Unsupported,
-                     "`" + missing->getName().str() + "` is not in `" + path + "`");
+  for (const std::string &path : namedLibraries(module, options))
+    if (auto linked = linkFile(module, path); !linked)
+      return linked;
+  if (const llvm::Function *needed = firstWanted(module))
+    if (auto linked = linkLibdevice(module, options, *needed); !linked)
+      return linked;
+  if (auto adapted = adaptCalls(module); !adapted)
+    return adapted;
   for (llvm::Function &fn : module)
-    if (!fn.isDeclaration() && fn.getName().starts_with("__"))
+    if (!fn.isDeclaration() && fn.getCallingConv() != llvm::CallingConv::PTX_Kernel)
       fn.setLinkage(llvm::GlobalValue::InternalLinkage);
+  // libdevice's fp32 functions flush denormals to zero, as the hardware's own approximations do.
+  if (!module.getModuleFlag("nvvm-reflect-ftz"))
+    module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 1);
   return {};
 }

@@ -168,7 +168,7 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   llvm::raw_string_ostream errorStream(errors);
   if (llvm::verifyModule(module, &errorStream))
     return makeError(ErrorKind::Internal, "generated LLVM IR is wrong: " + errors);
-  if (auto linked = linkLibdevice(module); !linked)
+  if (auto linked = linkLibraries(module, options); !linked)
     return linked.error();
   if (!options.lineInfo)
     llvm::StripDebugInfo(module);

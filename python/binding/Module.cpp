@@ -51,6 +51,7 @@ void bindOptions(py::module_ &module) {
       .def_readwrite("debug", &Options::debug)
       .def_readwrite("line_info", &Options::lineInfo)
       .def_readwrite("input_precision", &Options::inputPrecision)
+      .def_readwrite("extern_libs", &Options::externLibs)
       .def_readwrite("disabled_passes", &Options::disabledPasses);
   py::class_<Specialization>(module, "Specialization")
       .def(py::init<>())

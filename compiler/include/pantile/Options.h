@@ -1,5 +1,6 @@
 //===- Options.h - how a kernel is compiled ---------------------------------------------===//
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 
@@ -10,16 +11,17 @@ enum class Stage { Ast, Tile, Layout, Pipeline, Mma, Llvm, Ptx, Cubin };
 
 /// Everything but the source and the specialisation that changes the output. Part of the cache key.
 struct Options {
-  std::string target = "cpu";           ///< "cpu", "sm_80", "sm_90a", ...
-  int numWarps = 4;                     ///< a power of two, 1 to 32
-  int numStages = 3;                    ///< shared-memory buffers of a pipelined loop
-  int numCtas = 1;                      ///< only 1 so far
-  int maxRegisters = 0;                 ///< limit of registers a thread; 0: none
-  bool enableFpFusion = true;           ///< contract a*b+c to fma
-  bool debug = false;                   ///< compile device_assert in
-  bool lineInfo = true;                 ///< `.loc` lines in PTX
-  std::string inputPrecision = "tf32";  ///< default of fp32 dots: "tf32" or "ieee"
-  std::set<std::string> disabledPasses; ///< pass names, e.g. "nv-expand-pipeline"
+  std::string target = "cpu";                    ///< "cpu", "sm_80", "sm_90a", ...
+  int numWarps = 4;                              ///< a power of two, 1 to 32
+  int numStages = 3;                             ///< shared-memory buffers of a pipelined loop
+  int numCtas = 1;                               ///< only 1 so far
+  int maxRegisters = 0;                          ///< limit of registers a thread; 0: none
+  bool enableFpFusion = true;                    ///< contract a*b+c to fma
+  bool debug = false;                            ///< compile device_assert in
+  bool lineInfo = true;                          ///< `.loc` lines in PTX
+  std::string inputPrecision = "tf32";           ///< default of fp32 dots: "tf32" or "ieee"
+  std::map<std::string, std::string> externLibs; ///< bitcode files to link: name, path
+  std::set<std::string> disabledPasses;          ///< pass names, e.g. "nv-expand-pipeline"
 };
 
 /// What to observe while compiling; changes no output and is not part of the key.

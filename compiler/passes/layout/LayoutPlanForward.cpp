@@ -18,8 +18,8 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp>(
-             op);
+         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp,
+             ExternCallOp>(op);
 }
 
 /// `layout` if neighbouring registers hold runs of `length` elements, else one in which they do.
@@ -221,8 +221,8 @@ void LayoutPlan::anchorGather(Operation *op) {
   const bool sameShape =
       gather.getSrc().getType().getShape() == gather.getIndex().getType().getShape();
   auto isInWarp = [&](const Anchor &anchor) {
-    return anchor.layout && AxisBits::of(anchor.layout.getLinear(), gather.getAxis())
-                                    .mask(AxisBits::Warp) == 0;
+    return anchor.layout &&
+           AxisBits::of(anchor.layout.getLinear(), gather.getAxis()).mask(AxisBits::Warp) == 0;
   };
   Anchor own = index;
   if (sameShape && (!own.layout || (!isInWarp(own) && isInWarp(src))))

@@ -1,0 +1,50 @@
+//===- LowerExtern.cpp - calls of functions of bitcode libraries ------------------------------===//
+// How:   a declaration of the symbol, marked with the library that defines it, and one call a
+//        register. The library is linked after lowering. A call that is not pure runs once for
+//        every register, also where threads hold the same elements.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Elementwise.h"
+#include "target/Libdevice.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+llvm::FunctionCallee declare(Lowering &l, ExternCallOp op) {
+  llvm::SmallVector<llvm::Type *> operands;
+  for (Type type : op.getArgs().getTypes())
+    operands.push_back(l.type(elementTypeOf(type)));
+  llvm::Type *result = l.type(elementTypeOf(op.getType()));
+  auto callee = l.module.getOrInsertFunction(op.getSymbol(),
+                                             llvm::FunctionType::get(result, operands, false));
+  if (auto *fn = dyn_cast<llvm::Function>(callee.getCallee()))
+    fn->addFnAttr(externLibraryAttribute, op.getLibrary());
+  return callee;
+}
+
+LogicalResult lowerExternCall(Lowering &l, ExternCallOp op) {
+  const llvm::FunctionCallee callee = declare(l, op);
+  auto call = [&](ValueList operands) -> llvm::Value * {
+    llvm::CallInst *made = l.b.CreateCall(callee, operands);
+    if (op.getPure()) {
+      made->setDoesNotAccessMemory();
+      made->setDoesNotThrow();
+    }
+    return made;
+  };
+  if (op.getPure())
+    return mapElements(l, op, call);
+  Values results;
+  for (int reg = 0, count = l.count(op.getType()); reg < count; ++reg) {
+    Values operands;
+    for (Value arg : op.getArgs())
+      operands.push_back(l.get(arg)[reg]);
+    results.push_back(call(operands));
+  }
+  l.set(op.getResult(), results);
+  return success();
+}
+} // namespace
+
+void lower::addExtern(Handlers &h) { h.add<ExternCallOp>(lowerExternCall); }
