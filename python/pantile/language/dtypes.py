@@ -174,9 +174,9 @@ def get_int_dtype(bitwidth, signed):
 
 
 def dtype_of_text(text):
-    """Return the type of a short name: "fp16", "*kfp32"."""
+    """Return the type of a name: "fp16", "int32", "*kfp32"."""
     if text.startswith("*k"):
         return pointer_type(dtype_of_text(text[2:]), const=True)
     if text.startswith("*"):
         return pointer_type(dtype_of_text(text[1:]))
-    return dtype(text)
+    return dtype(dtype.by_long_name(text) or text)

@@ -141,17 +141,11 @@ def _content_hash(root):
                 if value not in order:
                     order.append(value)
                 text = f"function {order.index(value)}"
-            elif inspect.isfunction(value) and not isinstance(root, _jit_types()):
+            elif inspect.isfunction(value) and isinstance(function, ConstexprFunction):
                 text = _plain_function_text(value)
             if text is not None:
                 digest.update(f"{name} = {text}\n".encode())
     return digest.hexdigest()
-
-
-def _jit_types():
-    from .jit import JITFunction
-
-    return (JITFunction,)
 
 
 def _plain_function_text(fn):

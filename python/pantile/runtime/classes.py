@@ -15,6 +15,16 @@ def is_kernel_class(value):
     return is_named_tuple or "__triton_aggregate__" in vars(value)
 
 
+def make_object(cls, names, values):
+    """Return an object of a class of `is_kernel_class` with these fields, without its constructor."""
+    if issubclass(cls, tuple):
+        return cls(*values)
+    result = object.__new__(cls)
+    for name, value in zip(names, values):
+        object.__setattr__(result, name, value)
+    return result
+
+
 def describe_class(cls, convert):
     """Return the description of a class that `_pantile.Program` takes.
 

@@ -42,6 +42,11 @@ class KernelParam:
     def for_dispatcher(self):
         from .. import _pantile
 
+        if self._param.kind is inspect.Parameter.VAR_KEYWORD:
+            raise TypeError(
+                f"a kernel cannot take `**{self.name}`, as in Triton 1: give each meta-parameter a name of its own, "
+                "`BLOCK: tl.constexpr`"
+            )
         return _pantile.Parameter(
             self.name,
             self.is_constexpr,

@@ -14,7 +14,7 @@ from ..language.constexpr import const, constexpr
 from ..language.dtypes import dtype, dtype_of_text, pointer_type
 from ..language.names import Builtin, LanguageClass, language_object, module_names
 from .callables import ConstexprFunction
-from .classes import describe_class, is_kernel_class
+from .classes import describe_class, is_kernel_class, make_object
 from .jit import JITFunction, KernelInterface
 from .scope import MISSING, PLAIN, GlobalUse, Names, Scope
 
@@ -137,6 +137,9 @@ class Snapshot:
             return self.classes[value.index]
         if isinstance(value, tuple):
             elements = [self._restore(element) for element in value]
+            if hasattr(value, "_pantile_class"):
+                cls = self.classes[value._pantile_class]
+                return make_object(cls, value._pantile_fields, elements)
             return type(value)(*elements) if hasattr(value, "_fields") else tuple(elements)
         return value
 
