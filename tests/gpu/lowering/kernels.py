@@ -3,6 +3,7 @@
 from case import NUMPY, SCRATCH, Case, Kernel, float8_values, random_input, tile
 from layouts import accumulator, blocked
 from products import dot_fma, dot_fma_fp8, dot_mma_sync, local_load, wgmma
+from selection import selection_cases
 
 
 def convert(name, element, source, target, warps):
@@ -306,6 +307,7 @@ def cases():
     yield reduce("reduce_f16", "f16", m64, 1, 4, "max")
     yield scan("scan_long", "f32", long, 0, 4)
     yield scan("scan_long_reverse", "i32", long, 0, 4, True)
+    yield from selection_cases(scan)
     yield dot_fma("dot_fma_f32", "f32", 32, 64, 16)
     yield dot_fma("dot_fma_f64", "f64", 32, 32, 16)
     yield dot_fma_fp8("dot_fma_e5m2", "f8E5M2")
