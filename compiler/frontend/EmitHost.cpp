@@ -9,22 +9,35 @@
 using namespace pantile;
 
 namespace {
-std::optional<ConstValue> toSnapshot(const Value &value);
+/// Converts compile-time values into those of a snapshot.
+struct SnapshotWriter {
+  Emitter &e;
+  const std::vector<ClassSource> &classes;
 
-std::optional<ConstValue> tupleToSnapshot(const TupleValue &tuple) {
+  std::optional<ConstValue> convert(const Value &value) const;
+  std::optional<ConstValue> convertParts(const TupleValue &parts) const;
+};
+
+/// An aggregate may have run-time fields: its methods see that they are there, no more.
+std::optional<ConstValue> SnapshotWriter::convertParts(const TupleValue &parts) const {
   auto result = std::make_shared<ConstTuple>();
-  for (const Value &element : tuple.elements) {
-    std::optional<ConstValue> converted = toSnapshot(element);
+  for (const Value &element : parts.elements) {
+    std::optional<Value> known = e.knownValue(element);
+    std::optional<ConstValue> converted = known ? convert(*known) : std::nullopt;
+    if (!converted && parts.kind == StructKind::Aggregate)
+      converted = OpaqueRef{"a run-time value"};
     if (!converted)
       return std::nullopt;
     result->elements.push_back(std::move(*converted));
   }
-  result->fields = tuple.fields;
+  result->fields = parts.fields;
+  if (parts.cls)
+    result->classIndex = size_t(parts.cls - classes.data());
   return std::shared_ptr<const ConstTuple>(std::move(result));
 }
 
 /// The snapshot's form of a compile-time value; none of what only a kernel has.
-std::optional<ConstValue> toSnapshot(const Value &value) {
+std::optional<ConstValue> SnapshotWriter::convert(const Value &value) const {
   if (value.isNone())
     return ConstValue(std::monostate{});
   if (auto *flag = value.dynAs<bool>())
@@ -38,9 +51,9 @@ std::optional<ConstValue> toSnapshot(const Value &value) {
   if (auto *text = value.dynAs<std::string>())
     return ConstValue(*text);
   if (auto *dtype = value.dynAs<DType>())
-    return ConstValue(DTypeName{dtype->name()});
-  if (value.isTuple())
-    return tupleToSnapshot(*value.as<TupleRef>());
+    return ConstValue(DTypeName{dtype->shortName()});
+  if (value.isTuple() || value.isStruct(StructKind::Aggregate))
+    return convertParts(*value.as<TupleRef>());
   if (auto *function = value.dynAs<FunctionValue>())
     return function->inLibrary ? std::nullopt
                                : std::optional<ConstValue>(FunctionRef{function->index});
@@ -49,7 +62,8 @@ std::optional<ConstValue> toSnapshot(const Value &value) {
   if (auto *module = value.dynAs<ModuleValue>())
     return ConstValue(BuiltinRef{module->prefix});
   if (auto *type = value.dynAs<ClassValue>())
-    return ConstValue(BuiltinRef{type->name});
+    return type->source ? ConstValue(ClassRef{size_t(type->source - classes.data())})
+                        : ConstValue(BuiltinRef{type->name});
   return std::nullopt;
 }
 } // namespace
@@ -59,9 +73,10 @@ Value Emitter::callHost(const FunctionValue &function, llvm::ArrayRef<CallArg> a
   const FunctionSource &source = program.functions[function.index];
   std::vector<ConstValue> values;
   std::vector<std::string> names;
+  const SnapshotWriter writer{*this, program.classes};
   for (const CallArg &arg : args) {
     std::optional<Value> known = knownValue(arg.value);
-    std::optional<ConstValue> value = known ? toSnapshot(*known) : std::nullopt;
+    std::optional<ConstValue> value = known ? writer.convert(*known) : std::nullopt;
     if (!value)
       return error(arg.span, "`" + source.name +
                                  "` runs while compiling and takes compile-time values, got " +
@@ -73,5 +88,5 @@ Value Emitter::callHost(const FunctionValue &function, llvm::ArrayRef<CallArg> a
   Result<ConstValue> result = source.host(values, names);
   if (!result)
     return error(span, result.error().message, result.error().kind);
-  return resolveSnapshot(fromSnapshot(*result), span);
+  return resolveSnapshot(fromProgram(*result), span);
 }

@@ -86,3 +86,10 @@ class BaseBackend:
         """Name the stages in order; a stage's text comes from the compiled kernel."""
         for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"):
             stages[stage] = None
+
+
+class AttrsDescriptor:
+    """What older code passes for `attrs`: the parameters that 16 divides, and those equal to 1."""
+
+    def __init__(self, divisible_by_16=(), equal_to_1=()):
+        self.divisible_by_16, self.equal_to_1 = tuple(divisible_by_16), tuple(equal_to_1)

@@ -2,6 +2,10 @@
 
 import hashlib
 
+from ..backends.compiler import AttrsDescriptor
+
+__all__ = ["ASTSource", "AttrsDescriptor"]
+
 
 class ASTSource:
     """A jit function with the types of its parameters.
@@ -99,10 +103,3 @@ def _attributes(attrs):
         return attrs
     divisible = getattr(attrs, "divisible_by_16", None) or getattr(attrs, "divisibility_16", ())
     return {position: [["tt.divisibility", 16]] for position in divisible}
-
-
-class AttrsDescriptor:
-    """What older code passes for `attrs`: the parameters that 16 divides, and those equal to 1."""
-
-    def __init__(self, divisible_by_16=(), equal_to_1=()):
-        self.divisible_by_16, self.equal_to_1 = tuple(divisible_by_16), tuple(equal_to_1)

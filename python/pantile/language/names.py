@@ -72,6 +72,7 @@ where add sub mul minimum maximum clamp cdiv sigmoid softmax swizzle2d
 umulhi exp exp2 log log2 cos sin sqrt sqrt_rn rsqrt erf floor ceil abs fdiv div_rn fma
 inline_asm_elementwise extern_elementwise map_elementwise
 reduce associative_scan sum max min argmax argmin xor_sum reduce_or cumsum cumprod sort topk bitonic_merge histogram
+_log2 logical_and logical_or
 multiple_of max_contiguous max_constancy assume debug_barrier
 static_print static_assert device_print device_assert range static_range condition
 philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_float pair_uniform_to_normal
@@ -107,7 +108,7 @@ CUDA = "globaltimer smid num_threads num_warps gdc_wait gdc_launch_dependents".s
 def module_names():
     """Return the compiler's names of the language's modules, by module."""
     from pantile import language
-    from pantile.language import core, extra, math, random, standard
+    from pantile.language import core, extra, math, random, standard, target_info
     from pantile.language.extra import cuda, libdevice
     from pantile.language.extra.cuda import libdevice as cuda_libdevice
 
@@ -117,6 +118,7 @@ def module_names():
         standard: "tl.",
         random: "tl.",
         math: "tl.math.",
+        target_info: "tl.target_info.",
         extra: "tl.extra.",
         cuda: "tl.extra.cuda.",
         libdevice: "tl.extra.libdevice.",
