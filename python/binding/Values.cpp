@@ -64,7 +64,15 @@ static py::object tupleToPython(const ConstTuple &tuple) {
   py::tuple result(tuple.elements.size());
   for (size_t i = 0; i < tuple.elements.size(); ++i)
     result[i] = toPython(tuple.elements[i]);
-  return result;
+  if (tuple.fields.empty())
+    return result;
+  const py::object namedTuple = py::module_::import("collections").attr("namedtuple");
+  py::object type = namedTuple("Parts", tuple.fields, py::arg("rename") = true);
+  if (tuple.classIndex) {
+    type.attr("_pantile_class") = *tuple.classIndex;
+    type.attr("_pantile_fields") = tuple.fields;
+  }
+  return type(*result);
 }
 
 py::object toPython(const ConstValue &value) {

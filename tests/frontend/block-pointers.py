@@ -11,7 +11,7 @@ import pantile.language as tl
 def sum_rows(x_ptr, y_ptr, m, n, stride):
     p = tl.make_block_ptr(x_ptr, (m, n), (stride, 1), (tl.program_id(0) * 8, 0), (8, 64), (1, 0))
     total = tl.zeros((8,), tl.float32)
-    # ROWS: scf.for {{.*}} iter_args(%{{[^,]*}} = %{{[^,]*}}, %[[AT:[^,]*]] = %{{[^,]*}}) -> (i32, tensor<8xf32>)
+    # ROWS: scf.for {{.*}} iter_args(%{{[^,]*}} = %{{[^,]*}}, %{{[^,]*}} = %{{[^,]*}}) -> (tensor<8xf32>, i32)
     for _ in range(0, n, 64):
         # ROWS: tile.load %{{.*}} mask %{{.*}} : tensor<8x64xi1> : tensor<8x64x!tile.ptr<f16>> -> tensor<8x64xf16>
         total += tl.sum(tl.load(p, boundary_check=(0, 1)).to(tl.float32), axis=1)

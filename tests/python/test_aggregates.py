@@ -37,6 +37,15 @@ class Tile:
     def count(rows, columns):
         return rows * columns
 
+    @triton.constexpr_function
+    def numel(self):
+        return self.rows * self.columns
+
+    @property
+    @triton.jit
+    def end(self):
+        return self.ptr + self.rows * self.stride
+
 
 @triton.jit
 def tile_kernel(x_ptr, y_ptr, stride, steps):
@@ -44,11 +53,12 @@ def tile_kernel(x_ptr, y_ptr, stride, steps):
     out = Tile(y_ptr, 16, rows=8)
     tl.static_assert(tile.columns == 16)
     tl.static_assert(Tile.count(3, 4) == 12)
+    tl.static_assert(tile.numel() == 128)
     tl.static_assert(isinstance(tile, Tile))
     total = tl.zeros((8, 16), tl.float32)
     for _ in range(steps):
         total += tile.load()
-        tile = tile.moved(8)
+        tile = Tile(tile.end, stride, rows=8)
     tl.store(out.pointers(), total)
 
 
