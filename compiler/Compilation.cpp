@@ -8,6 +8,7 @@
 #include "Compilation.h"
 #include "Pipeline.h"
 #include "Reproducer.h"
+#include "TensorMaps.h"
 #include "frontend/AstPrinter.h"
 #include "frontend/Emit.h"
 #include "frontend/Parser.h"
@@ -205,7 +206,9 @@ Result<void> Compilation::optimizeTiles(const Target &target) {
     return irDiagnostics.takeError("mma");
   if (!clock.failure)
     return clock.failure;
-  data->numWarps = moduleInt(*module, names::numWarps, options.numWarps);
+  data->numWarps = moduleInt(*module, names::numWarps, options.numWarps) +
+                   moduleInt(*module, names::producerWarps, 0);
+  data->tensorMaps = tensorMapRecipes(*module);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (data->sharedBytes <= target.maxSharedBytes())
     return {};

@@ -70,6 +70,16 @@ Error cacheMismatch(const Kernel::Data &fresh) {
                                fresh.name, fresh.hash));
 }
 
+/// Compiles the same kernel without tensor maps, for launches that they cannot describe.
+std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
+                                              Options options) {
+  options.disabledPasses.insert("nv-specialise-warps");
+  return [program = std::move(program), specialization = std::move(specialization),
+          options = std::move(options)] {
+    return Compiler().compile(program, specialization, options);
+  };
+}
+
 } // namespace
 
 /// What compilations share: only what never changes.
@@ -83,15 +93,17 @@ struct Compiler::Impl {
     return Compilation(dialects, program, specialization, options, observe).run();
   }
 
-  Result<Kernel> compileCached(const Program &program, const Specialization &specialization,
-                               const Options &options, const Observe &observe) const;
+  Result<std::shared_ptr<Kernel::Data>> compileCached(const Program &program,
+                                                      const Specialization &specialization,
+                                                      const Options &options,
+                                                      const Observe &observe) const;
 
   mlir::DialectRegistry dialects;
 };
 
-Result<Kernel> Compiler::Impl::compileCached(const Program &program,
-                                             const Specialization &specialization,
-                                             const Options &options, const Observe &observe) const {
+Result<std::shared_ptr<Kernel::Data>>
+Compiler::Impl::compileCached(const Program &program, const Specialization &specialization,
+                              const Options &options, const Observe &observe) const {
   Timing timing;
   auto lookup = std::make_optional<Timing::Scope>(timing, "cache");
   const auto &assembler = processAssembler();
@@ -108,7 +120,7 @@ Result<Kernel> Compiler::Impl::compileCached(const Program &program,
   if (stored && !isSet("PANTILE_CACHE_CHECK")) {
     stored->fromCache = true;
     stored->timings = timing.stages();
-    return Kernel(std::make_shared<Kernel::Data>(std::move(*stored)));
+    return std::make_shared<Kernel::Data>(std::move(*stored));
   }
   auto fresh = compileFresh(program, specialization, options, observe);
   if (!fresh)
@@ -121,7 +133,7 @@ Result<Kernel> Compiler::Impl::compileCached(const Program &program,
   cache.store(key, serializeArtifact(data));
   if (std::string problem = cache.takeProblem(); !problem.empty())
     data.warnings += "warning: " + problem + "\n";
-  return Kernel(*fresh);
+  return *fresh;
 }
 
 Compiler::Compiler() : impl(std::make_unique<Impl>()) { enableDebugTopics(); }
@@ -133,8 +145,12 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
     return checked.error();
   if (Result<void> checked = checkProgram(program); !checked)
     return checked.error();
-  if (cacheServes(options, observe))
-    return impl->compileCached(program, specialization, options, observe);
+  if (cacheServes(options, observe)) {
+    auto data = impl->compileCached(program, specialization, options, observe);
+    if (data && !(*data)->tensorMaps.empty())
+      (*data)->compilePlain = plainCompiler(program, specialization, options);
+    return data ? Result<Kernel>(Kernel(*data)) : data.error();
+  }
   auto data = impl->compileFresh(program, specialization, options, observe);
   if (!data)
     return data.error();

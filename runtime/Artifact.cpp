@@ -9,7 +9,67 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 1;
+constexpr uint64_t format = 2;
+
+void write(ByteWriter &out, const std::vector<int> &numbers) {
+  out.u64(numbers.size());
+  for (int number : numbers)
+    out.u64(static_cast<uint64_t>(number));
+}
+
+void read(ByteReader &in, std::vector<int> &numbers) {
+  for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
+    numbers.push_back(static_cast<int>(in.u64()));
+}
+
+void write(ByteWriter &out, const std::vector<HostPolynomial> &polynomials) {
+  out.u64(polynomials.size());
+  for (const HostPolynomial &polynomial : polynomials) {
+    out.u64(polynomial.terms.size());
+    for (const HostPolynomial::Term &term : polynomial.terms) {
+      out.u64(static_cast<uint64_t>(term.coefficient));
+      write(out, term.args);
+    }
+  }
+}
+
+void read(ByteReader &in, std::vector<HostPolynomial> &polynomials) {
+  for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {
+    HostPolynomial &polynomial = polynomials.emplace_back();
+    for (size_t j = 0, terms = in.count(); j < terms && in.ok(); ++j) {
+      HostPolynomial::Term &term = polynomial.terms.emplace_back();
+      term.coefficient = static_cast<int64_t>(in.u64());
+      read(in, term.args);
+    }
+  }
+}
+
+void write(ByteWriter &out, const TensorMapRecipe &recipe) {
+  out.u64(static_cast<uint64_t>(recipe.base));
+  write(out, {recipe.offset});
+  out.text(recipe.element);
+  write(out, recipe.extents);
+  write(out, recipe.strides);
+  write(out, recipe.box);
+  out.u64(static_cast<uint64_t>(recipe.swizzle));
+  write(out, recipe.nonNegative);
+}
+
+TensorMapRecipe readRecipe(ByteReader &in) {
+  TensorMapRecipe recipe;
+  recipe.base = static_cast<int>(in.u64());
+  std::vector<HostPolynomial> offset;
+  read(in, offset);
+  if (!offset.empty())
+    recipe.offset = offset[0];
+  recipe.element = in.text();
+  read(in, recipe.extents);
+  read(in, recipe.strides);
+  read(in, recipe.box);
+  recipe.swizzle = static_cast<int>(in.u64());
+  read(in, recipe.nonNegative);
+  return recipe;
+}
 
 } // namespace
 
@@ -24,6 +84,9 @@ std::string serializeArtifact(const Kernel::Data &data) {
     out.argument(spec);
   for (int value : {data.sharedBytes, data.numWarps, data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
+  out.u64(data.tensorMaps.size());
+  for (const TensorMapRecipe &recipe : data.tensorMaps)
+    write(out, recipe);
   out.text(data.cubin);
   out.text(data.warnings);
   out.u64(data.text.size());
@@ -46,6 +109,8 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
     data.args.push_back(in.argument());
   for (int *value : {&data.sharedBytes, &data.numWarps, &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
+  for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
+    data.tensorMaps.push_back(readRecipe(in));
   data.cubin = in.text();
   data.warnings = in.text();
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {

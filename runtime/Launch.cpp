@@ -47,7 +47,11 @@ Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg
   const auto &driver = Driver::shared();
   if (!driver)
     return driver.error();
-  return launchOnGpu(**driver, kernel, grid, slots, options);
+  std::optional<EncodedTensorMaps> maps = encodeTensorMaps(**driver, kernel->tensorMaps, args);
+  if (maps)
+    return launchOnGpu(**driver, kernel, grid, slots, *maps, options);
+  Result<Kernel> plain = plainVariant(kernel);
+  return plain ? launch(*plain, grid, args, options) : Result<void>(plain.error());
 }
 
 std::string takeWarnings() { return takeRunWarnings(); }

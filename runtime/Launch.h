@@ -5,11 +5,13 @@
 #pragma once
 #include "pantile/Runtime.h"
 #include "runtime/Driver.h"
+#include "runtime/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace pantile {
 
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options);
+                         llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
+                         const LaunchOptions &options);
 
 } // namespace pantile

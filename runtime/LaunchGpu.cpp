@@ -13,7 +13,8 @@
 namespace pantile {
 
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
-                         llvm::ArrayRef<uint64_t> slots, const LaunchOptions &options) {
+                         llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
+                         const LaunchOptions &options) {
   auto scope = ContextScope::enter(driver, options.device);
   if (!scope)
     return scope.error();
@@ -23,6 +24,8 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   llvm::SmallVector<void *, 32> params;
   for (const uint64_t &slot : slots)
     params.push_back(const_cast<uint64_t *>(&slot));
+  for (const EncodedTensorMap &map : maps)
+    params.push_back(const_cast<EncodedTensorMap *>(&map));
   CUlaunchConfig config = {unsigned(grid[0]),
                            unsigned(grid[1]),
                            unsigned(grid[2]),

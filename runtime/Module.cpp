@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: argPlan, loadedFunction, newLaunchState.
+// Gives: argPlan, plainVariant, loadedFunction, newLaunchState.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.
@@ -71,6 +71,22 @@ Result<const ArgPlan *> argPlan(const Kernel &kernel) {
     }
   }
   return &state.plan;
+}
+
+Result<Kernel> plainVariant(const Kernel &kernel) {
+  LaunchState &state = *kernel->launchState;
+  std::lock_guard lock(state.compilingPlain);
+  if (state.plain)
+    return state.plain;
+  if (!kernel->compilePlain)
+    return makeError(ErrorKind::Launch,
+                     fmt::format("kernel `{}` cannot take these arguments: its tensor maps cannot "
+                                 "describe them, and it has no variant without",
+                                 kernel->name));
+  Result<Kernel> plain = kernel->compilePlain();
+  if (plain)
+    state.plain = *plain;
+  return plain;
 }
 
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device) {

@@ -20,10 +20,15 @@ struct LaunchState {
   std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
   ArgPlan plan;                                                ///< valid once `planned`
   std::atomic<bool> planned = false;
+  std::mutex compilingPlain;
+  Kernel plain; ///< compiled without tensor maps, once a launch needed it
 };
 
 /// The kernel's argument plan, made at its first launch.
 Result<const ArgPlan *> argPlan(const Kernel &kernel);
+
+/// The same kernel without tensor maps, compiled when first asked for.
+Result<Kernel> plainVariant(const Kernel &kernel);
 
 /// The handle of `kernel` on `device`, whose context is current.
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);

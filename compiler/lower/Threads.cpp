@@ -118,6 +118,11 @@ llvm::Value *Lowering::firstReplica(Type type) {
 }
 
 void Lowering::barrier() {
+  if (producers > 0) {
+    b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_count,
+                      {b.getInt32(0), b.getInt32(numThreads())});
+    return;
+  }
   b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
                     {b.getInt32(0)});
 }

@@ -8,8 +8,7 @@ include "mlir/Pass/PassBase.td"
 def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
   let summary = "write dots that no single instruction makes as sums of dots that one does";
   let description = [{
-    fp32 operands of precision tf32x3, bf16x3 and bf16x6 are split; fp8 operands become fp16 where the target, or the
-    accumulator, has no instruction for them.
+    fp32 operands of precision bf16x3 and bf16x6 are split into bf16.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

@@ -177,7 +177,7 @@ TEST_P(LaunchThroughRecorder, PassesTheShapeAndTwoScratchPointers) {
   Kernel kernel = recordedKernel();
   LaunchOptions options;
   options.stream = 0x77;
-  ASSERT_TRUE(launchOnGpu(driver, kernel, {5, 6, 7}, {0x1000, 9, 0, 0}, options));
+  ASSERT_TRUE(launchOnGpu(driver, kernel, {5, 6, 7}, {0x1000, 9, 0, 0}, {}, options));
   EXPECT_EQ(Recorder::config.gridX, 5u);
   EXPECT_EQ(Recorder::config.gridY, 6u);
   EXPECT_EQ(Recorder::config.gridZ, 7u);
@@ -197,19 +197,19 @@ TEST_P(LaunchThroughRecorder, ThreadsLoadAKernelOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back(
-        [&] { EXPECT_TRUE(launchOnGpu(driver, kernel, {1, 1, 1}, {0, 0, 0, 0}, {})); });
+        [&] { EXPECT_TRUE(launchOnGpu(driver, kernel, {1, 1, 1}, {0, 0, 0, 0}, {}, {})); });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(Recorder::loads, 1);
   Kernel other = recordedKernel();
-  EXPECT_TRUE(launchOnGpu(driver, other, {1, 1, 1}, {0, 0, 0, 0}, {}));
+  EXPECT_TRUE(launchOnGpu(driver, other, {1, 1, 1}, {0, 0, 0, 0}, {}, {}));
   EXPECT_EQ(Recorder::loads, 2);
 }
 
 TEST_P(LaunchThroughRecorder, TheDriversErrorSaysWhatWasBeingDone) {
   Driver driver = Recorder::driver(GetParam());
   Recorder::launchResult = 700;
-  Result<void> result = launchOnGpu(driver, recordedKernel(), {2, 1, 1}, {0, 0, 0, 0}, {});
+  Result<void> result = launchOnGpu(driver, recordedKernel(), {2, 1, 1}, {0, 0, 0, 0}, {}, {});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::Driver);
   EXPECT_EQ(result.error().message,

@@ -6,6 +6,8 @@
 #include "pantile/Error.h"
 #include "pantile/Options.h"
 #include "pantile/Program.h"
+#include "pantile/TensorMap.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -72,6 +74,8 @@ public:
     int sharedBytes = 0;           ///< dynamic shared memory
     int numWarps = 0;              ///< warps launched
     int registers = 0, spills = 0; ///< a thread; spills in bytes; as the assembler told
+    std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
+    std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
     std::string hash;              ///< content key, in hexadecimal
     bool fromCache = false;
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/DeadArgs.h"
 
 using namespace mlir;
 
@@ -91,13 +92,15 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
 }
 
 struct DropDeadArgsPass : impl::DropDeadArgsBase<DropDeadArgsPass> {
-  void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops)
-      if (auto live = liveArgs(loop); !live.all())
-        eraseArgs(loop, live);
-  }
+  void runOnOperation() override { dropDeadArgs(*getOperation().getBody()); }
 };
 } // namespace
+
+void dropDeadArgs(Block &body) {
+  SmallVector<scf::ForOp> loops;
+  body.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  for (scf::ForOp loop : loops)
+    if (auto live = liveArgs(loop); !live.all())
+      eraseArgs(loop, live);
+}
 } // namespace pantile

@@ -1,0 +1,68 @@
+//===- TensorMaps.cpp - the recipes of a module's tensor maps -----------------------------===//
+// Needs: `nv.tensor_map`s whose expressions are sums of products of symbols and constants.
+// Gives: tensorMapRecipes.
+// How:   an expression is multiplied out; symbol i is launch argument i.
+//===------------------------------------------------------------------------------------===//
+#include "TensorMaps.h"
+#include "ir/Tile.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+HostPolynomial multipliedOut(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() ? HostPolynomial{{{constant.getValue(), {}}}} : HostPolynomial();
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return {{{1, {static_cast<int>(symbol.getPosition())}}}};
+  auto both = cast<AffineBinaryOpExpr>(expr);
+  HostPolynomial lhs = multipliedOut(both.getLHS()), rhs = multipliedOut(both.getRHS()), result;
+  if (both.getKind() == AffineExprKind::Add) {
+    result = lhs;
+    result.terms.insert(result.terms.end(), rhs.terms.begin(), rhs.terms.end());
+    return result;
+  }
+  for (const auto &a : lhs.terms)
+    for (const auto &b : rhs.terms) {
+      HostPolynomial::Term term{a.coefficient * b.coefficient, a.args};
+      term.args.insert(term.args.end(), b.args.begin(), b.args.end());
+      result.terms.push_back(std::move(term));
+    }
+  return result;
+}
+
+std::vector<HostPolynomial> polynomials(AffineMap map) {
+  std::vector<HostPolynomial> result;
+  for (AffineExpr expr : map.getResults())
+    result.push_back(multipliedOut(expr));
+  return result;
+}
+
+std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  type.print(os);
+  return text;
+}
+} // namespace
+
+std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
+  std::vector<TensorMapRecipe> recipes;
+  module.walk([&](nv::TensorMapOp op) {
+    TensorMapRecipe recipe;
+    recipe.base = static_cast<int>(op.getBase());
+    recipe.offset = polynomials(op.getOffset())[0];
+    recipe.element = textOf(op.getElement());
+    recipe.extents = polynomials(op.getExtents());
+    recipe.strides = polynomials(op.getStrides());
+    recipe.box.assign(op.getBox().begin(), op.getBox().end());
+    recipe.swizzle = static_cast<int>(op.getSpan());
+    recipe.nonNegative.assign(op.getNonNegative().begin(), op.getNonNegative().end());
+    recipes.push_back(std::move(recipe));
+  });
+  return recipes;
+}
+
+} // namespace pantile

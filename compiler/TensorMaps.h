@@ -1,0 +1,9 @@
+//===- TensorMaps.h - the recipes of a module's tensor maps -------------------------------===//
+#pragma once
+#include "mlir/IR/BuiltinOps.h"
+#include "pantile/TensorMap.h"
+
+namespace pantile {
+/// In the order of the kernel's parameters.
+std::vector<TensorMapRecipe> tensorMapRecipes(mlir::ModuleOp module);
+} // namespace pantile

@@ -1,0 +1,35 @@
+//===- TensorMap.h - how a launch describes tensors to the copy engine ------------------===//
+// A kernel whose loads were raised to TMA takes tensor maps as its last parameters. The artifact
+// carries the recipe of each; the launch computes it from the kernel's arguments and encodes it.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pantile {
+
+/// A sum of products of launch arguments.
+struct HostPolynomial {
+  struct Term {
+    int64_t coefficient = 0;
+    std::vector<int> args; ///< indices among the launch arguments; empty: the constant
+    bool operator==(const Term &) const = default;
+  };
+  std::vector<Term> terms;
+  bool operator==(const HostPolynomial &) const = default;
+};
+
+struct TensorMapRecipe {
+  int base = 0;                        ///< index of a pointer among the launch arguments
+  HostPolynomial offset;               ///< bytes from there
+  std::string element;                 ///< "f16", "bf16", "f32", "i8", ...
+  std::vector<HostPolynomial> extents; ///< elements, fastest dimension first
+  std::vector<HostPolynomial> strides; ///< bytes, of every dimension but the first
+  std::vector<int> box;                ///< elements that one copy moves
+  int swizzle = 0;                     ///< span in bytes: 0, 32, 64 or 128
+  std::vector<int> nonNegative;        ///< arguments without which the map would be wrong
+  bool operator==(const TensorMapRecipe &) const = default;
+};
+
+} // namespace pantile

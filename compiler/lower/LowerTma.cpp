@@ -1,0 +1,125 @@
+//===- LowerTma.cpp - the copy engine, its barriers and the warp that drives it ---------------===//
+// Needs: buffers with offsets; tensor maps are parameters already (Lowering.cpp).
+// Gives: cp.async.bulk.tensor and mbarrier instructions; the producer as a branch that ends its
+//        warp.
+// How:   a slot of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
+//        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
+//        with its own loop, so nothing moves across it.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Lowering.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+constexpr int emptyOffset = 8;
+
+llvm::Value *barrierAddress(Lowering &l, Value slot, bool empty) {
+  llvm::Value *offset = l.scalar(slot);
+  return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
+}
+
+LogicalResult lowerTensorMap(Lowering &, nv::TensorMapOp) { return success(); }
+
+LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
+  // Every thread makes the same branch; the maker's writes are seen behind the barrier that all
+  // threads pass before the producer starts.
+  llvm::Value *base = l.scalar(op.getBarriers());
+  const nv::BufferType type = op.getBarriers().getType();
+  for (unsigned slot = 0; slot < type.getSlots(); ++slot)
+    for (bool empty : {false, true}) {
+      llvm::Value *offset =
+          l.b.CreateAdd(base, l.b.getInt32(slot * type.getSlotBytes() + (empty ? emptyOffset : 0)));
+      l.assembly(l.b.getVoidTy(), "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b",
+                 {l.sharedAddress(offset), l.b.getInt32(empty ? op.getConsumers() : 1),
+                  l.isFirstThread()});
+    }
+  return success();
+}
+
+LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_mbarrier_init_release_cluster,
+                      {});
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
+                      {l.b.getInt32(0)});
+  llvm::LLVMContext &c = l.module.getContext();
+  auto *extra = llvm::BasicBlock::Create(c, "extra", l.function);
+  auto *produce = llvm::BasicBlock::Create(c, "produce", l.function);
+  auto *done = llvm::BasicBlock::Create(c, "produced", l.function);
+  auto *rest = llvm::BasicBlock::Create(c, "consume", l.function);
+  llvm::Value *first = l.b.getInt32(l.numThreads());
+  l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
+  l.b.SetInsertPoint(extra);
+  l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
+  l.b.SetInsertPoint(produce);
+  if (failed(l.lowerBlock(op.getBody().front())))
+    return failure();
+  l.b.CreateBr(done);
+  l.b.SetInsertPoint(done);
+  l.b.CreateRetVoid();
+  l.b.SetInsertPoint(rest);
+  return success();
+}
+
+LogicalResult lowerExpect(Lowering &l, nv::ExpectOp op) {
+  l.assembly(l.b.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+             "r,r,~{memory}",
+             {barrierAddress(l, op.getBarrier(), false), l.b.getInt32(op.getBytes())});
+  return success();
+}
+
+LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
+  const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
+  const int64_t perPanel = shared.rowBytes() * 8 / shared.elementBits();
+  std::string coords, constraints = "r,l,r";
+  for (size_t i = 0; i < op.getCoords().size(); ++i) {
+    coords += (i ? ", $" : "$") + std::to_string(3 + i);
+    constraints += ",r";
+  }
+  const std::string text =
+      "cp.async.bulk.tensor." + std::to_string(op.getCoords().size()) +
+      "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + coords +
+      "}], [$2];";
+  llvm::Value *barrier = barrierAddress(l, op.getBarrier(), false);
+  for (int64_t panel = 0; panel < shared.panels(); ++panel) {
+    llvm::Value *offset =
+        l.b.CreateAdd(l.scalar(op.getBuffer()), l.b.getInt32(panel * shared.panelBytes()));
+    Values operands{l.sharedAddress(offset), l.scalar(op.getMap()), barrier};
+    for (Value coord : op.getCoords())
+      operands.push_back(l.scalar(coord));
+    operands[3] = l.b.CreateAdd(operands[3], l.b.getInt32(panel * perPanel));
+    l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
+  }
+  return success();
+}
+
+LogicalResult lowerMbarrierWait(Lowering &l, nv::MbarrierWaitOp op) {
+  l.assembly(l.b.getVoidTy(),
+             "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; "
+             "@p bra over; bra again; over: }",
+             "r,r,~{memory}",
+             {barrierAddress(l, op.getBarrier(), op.getEmpty()), l.scalar(op.getParity())});
+  return success();
+}
+
+LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
+  llvm::Value *arrives = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
+  if (op.getEnable())
+    arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
+  l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
+             {barrierAddress(l, op.getBarrier(), true), arrives});
+  return success();
+}
+} // namespace
+
+void lower::addTma(Handlers &h) {
+  h.add<nv::TensorMapOp>(lowerTensorMap);
+  h.add<nv::MbarrierInitOp>(lowerInit);
+  h.add<nv::ProducerOp>(lowerProducer);
+  h.add<nv::ExpectOp>(lowerExpect);
+  h.add<nv::TmaLoadOp>(lowerTmaLoad);
+  h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);
+  h.add<nv::ReleaseOp>(lowerRelease);
+}

@@ -1,0 +1,291 @@
+//===- TmaAccess.cpp - the rules of raising a load to a tensor map ------------------------===//
+// Needs: see TmaAccess.h.
+// Gives: tmaAccess.
+// How:   1. The address is argument + sum of index * stride with strides that the host knows, one
+//        of them 1, the others multiples of 16 bytes. 2. What is left of the offset belongs to the
+//        dimension with its stride, to the base (arguments alone), or to a further dimension.
+//        3. An extent comes from the mask; a dimension without a bound gets one that clips
+//        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
+//        only lanes that a store masks off. 5. Nothing that the kernel did before can have written
+//        there: the caller checks that. A coordinate is never negative, where memory before the
+//        tensor would be read by the plain load; a remainder's dividend is taken to be (README).
+//===------------------------------------------------------------------------------------===//
+#include "passes/memory/TmaAccess.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
+constexpr size_t maxRank = 5;
+
+/// A number that divides `polynomial` whatever the arguments, which have their own divisibility.
+int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
+  int64_t common = 0;
+  for (const auto &[product, coefficient] : polynomial.products()) {
+    int64_t term = coefficient;
+    for (unsigned leaf : product) {
+      auto arg = cast<BlockArgument>(affine.leaf(leaf));
+      auto function = cast<func::FuncOp>(arg.getOwner()->getParentOp());
+      if (auto known =
+              function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility))
+        term *= known.getInt();
+    }
+    common = std::gcd(common, term);
+  }
+  return common == 0 ? 1 << 30 : common;
+}
+
+class AccessBuilder {
+public:
+  AccessBuilder(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product, int operand,
+                std::string &reason)
+      : affine(affine), staged(staged), product(product), operand(operand), reason(reason),
+        elementBytes(storageBits(elementTypeOf(staged.load.getType())) / 8) {}
+
+  std::optional<TmaAccess> build() {
+    LoadOp load = staged.load;
+    if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv)
+      return refuse("it is volatile");
+    if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
+        !matchPattern(load.getOther(), m_AnyZeroFloat()))
+      return refuse("`other` is not zero");
+    auto form = affine.tile(load.getPtr());
+    if (!form)
+      return refuse("its addresses are no sum of index times stride");
+    if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) ||
+        !placeBounds(*form) || !checkStarts(*form))
+      return std::nullopt;
+    return access;
+  }
+
+private:
+  std::nullopt_t refuse(const llvm::Twine &why) {
+    reason = why.str();
+    return std::nullopt;
+  }
+  bool refused(const llvm::Twine &why) { return refuse(why), false; }
+
+  bool placeBase(const AffineTile &form) {
+    auto arg = dyn_cast<BlockArgument>(form.base);
+    auto function = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
+    if (!function)
+      return refused("its base is no argument of the kernel");
+    auto known = function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility);
+    if (!known || known.getInt() % 16 != 0)
+      return refused("its base is not known to be aligned to 16 bytes");
+    access.base = arg;
+    return true;
+  }
+
+  /// The tile's own dimensions in the order of the buffer, fastest first.
+  bool placeDims(const AffineTile &form) {
+    auto type = cast<RankedTensorType>(staged.load.getType());
+    for (int32_t d : staged.alloc.getType().getSwizzle().getOrder()) {
+      TmaAccess::Dim dim;
+      dim.stride = form.coefficients[d];
+      dim.size = type.getDimSize(d);
+      if (access.dims.empty() ? dim.stride.constant() != 1
+                              : dim.stride.products().size() != 1 || !isStride(dim.stride))
+        return refused(access.dims.empty() ? "neighbours in shared memory are none in memory"
+                                           : "a stride is no multiple of 16 bytes that the host "
+                                             "knows");
+      access.dims.push_back(dim);
+    }
+    return true;
+  }
+
+  bool isStride(const Polynomial &stride) {
+    return affine.isHostValue(stride) && divisor(affine, stride) * elementBytes % 16 == 0;
+  }
+
+  bool placeOffset(const Polynomial &offset) {
+    Polynomial left = offset;
+    // The fastest dimension last: every product is a multiple of its stride 1.
+    for (TmaAccess::Dim &dim : llvm::drop_begin(access.dims)) {
+      Polynomial rest;
+      dim.start = left.dividedBy(dim.stride, rest);
+      left = rest;
+    }
+    for (const auto &[product, coefficient] : left.products())
+      placeProduct(product, coefficient);
+    if (access.dims.size() > maxRank)
+      return refused("its address has more than five dimensions");
+    if (divisor(affine, access.offset) * elementBytes % 16 != 0)
+      return refused("its base is not known to be aligned to 16 bytes");
+    return true;
+  }
+
+  void placeProduct(const Polynomial::Product &product, int64_t coefficient) {
+    Polynomial host(coefficient), device(1);
+    for (unsigned leaf : product) {
+      Polynomial factor = Polynomial::of(leaf);
+      (affine.isHostValue(factor) ? host : device) =
+          (affine.isHostValue(factor) ? host : device) * factor;
+    }
+    if (device.constant() == 1) {
+      access.offset = access.offset + host;
+    } else if (host.constant() || !isStride(host)) {
+      access.dims[0].start = access.dims[0].start + host * device;
+    } else {
+      addFurther(host, device);
+    }
+  }
+
+  void addFurther(const Polynomial &stride, const Polynomial &start) {
+    for (TmaAccess::Dim &dim : llvm::drop_begin(access.dims, 2))
+      if (dim.stride == stride) {
+        dim.start = dim.start + start;
+        return;
+      }
+    access.dims.push_back({unbounded, stride, start, 1});
+  }
+
+  TmaAccess::Dim &dimOf(size_t tileDim) {
+    auto order = staged.alloc.getType().getSwizzle().getOrder();
+    return access.dims[llvm::find(order, static_cast<int32_t>(tileDim)) - order.begin()];
+  }
+
+  bool placeBounds(const AffineTile &form) {
+    size_t rank = form.coefficients.size();
+    for (size_t d = 0; d < rank; ++d)
+      dimOf(d).extent = unbounded;
+    if (form.wrappedDim >= 0) {
+      if (!affine.isHostValue(form.modulus) || !(dimOf(form.wrappedDim).start == form.dividend) ||
+          !wrapsOnlyMasked(form))
+        return refused("a remainder in its address changes rows that are used");
+      dimOf(form.wrappedDim).extent = form.modulus;
+    }
+    if (!staged.load.getMask())
+      return true;
+    auto bounds = affine.bounds(staged.load.getMask());
+    if (!bounds)
+      return refused("its mask is no conjunction of bounds");
+    for (const AffineBound &bound : *bounds)
+      if (!placeBound(bound))
+        return refused("its mask bounds something else than one dimension");
+    return true;
+  }
+
+  /// `start + index < start - offset`, with what is left in the base taken off on both sides.
+  bool placeBound(const AffineBound &bound) {
+    int dim = -1;
+    for (auto [d, coefficient] : llvm::enumerate(bound.coefficients)) {
+      if (coefficient.isZero())
+        continue;
+      if (dim >= 0 || coefficient.constant() != 1)
+        return false;
+      dim = static_cast<int>(d);
+    }
+    if (dim < 0)
+      return false;
+    Polynomial extent = dimOf(dim).start - bound.offset;
+    Polynomial &slot = dimOf(dim).extent;
+    if (!extent.isValid() || !affine.isHostValue(extent) ||
+        (slot.constant() != unbounded && !(slot == extent)))
+      return false;
+    slot = extent;
+    return true;
+  }
+
+  bool checkStarts(const AffineTile &form) {
+    for (auto [i, dim] : llvm::enumerate(access.dims)) {
+      bool wrapped = form.wrappedDim >= 0 && &dim == &dimOf(form.wrappedDim);
+      if (!wrapped && !affine.isNonNegative(dim.start, access.nonNegative))
+        return refused("a coordinate may be negative");
+    }
+    return true;
+  }
+
+  //===- remainders ----------------------------------------------------------------------===//
+
+  /// True if the elements of the product that depend on a wrapped row reach only stores that mask
+  /// them off.
+  bool wrapsOnlyMasked(const AffineTile &form) {
+    bool swapped = staged.alloc.getType().getSwizzle() !=
+                   cast<nv::BufferType>(product->getOperand(operand).getType()).getSwizzle();
+    int operandDim = swapped ? 1 - form.wrappedDim : form.wrappedDim;
+    if (operandDim != operand) // along K every element of the product depends on it
+      return false;
+    AffineBound wanted;
+    wanted.offset = dimOf(form.wrappedDim).start - form.modulus;
+    return onlyMasked(product.getResult(), operand, wanted.offset);
+  }
+
+  bool onlyMasked(Value start, int dim, const Polynomial &bound) {
+    SmallVector<Value> work{start};
+    llvm::DenseSet<Value> seen{start};
+    auto follow = [&](Value value) {
+      if (seen.insert(value).second)
+        work.push_back(value);
+    };
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      for (OpOperand &use : value.getUses())
+        if (!followUse(use, dim, bound, follow))
+          return false;
+    }
+    return true;
+  }
+
+  bool followUse(OpOperand &use, int dim, const Polynomial &bound,
+                 llvm::function_ref<void(Value)> follow) {
+    Operation *user = use.getOwner();
+    unsigned index = use.getOperandNumber();
+    if (auto store = dyn_cast<StoreOp>(user))
+      return use.get() == store.getValue() && store.getMask() && masks(store.getMask(), dim, bound);
+    if (isa<scf::YieldOp>(user)) {
+      auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+      if (!loop)
+        return false;
+      follow(loop.getResult(index));
+      follow(loop.getRegionIterArg(index));
+      return true;
+    }
+    if (auto wgmma = dyn_cast<nv::WgmmaOp>(user); wgmma && use.get() == wgmma.getAcc()) {
+      follow(wgmma.getResult());
+      return true;
+    }
+    if (isa<nv::WgmmaWaitOp>(user)) {
+      follow(user->getResult(index));
+      return true;
+    }
+    if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+      follow(user->getResult(0));
+      return true;
+    }
+    return false;
+  }
+
+  /// `mask` is false wherever `bound + index[dim] >= 0`.
+  bool masks(Value mask, int dim, const Polynomial &bound) {
+    auto bounds = affine.bounds(mask);
+    return bounds && llvm::any_of(*bounds, [&](const AffineBound &have) {
+             for (auto [d, coefficient] : llvm::enumerate(have.coefficients))
+               if (coefficient.constant() != (static_cast<int>(d) == dim ? 1 : 0))
+                 return false;
+             return have.offset == bound;
+           });
+  }
+
+  AffineAnalysis &affine;
+  StagedLoad staged;
+  nv::WgmmaOp product;
+  int operand;
+  std::string &reason;
+  int64_t elementBytes;
+  TmaAccess access;
+};
+} // namespace
+
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
+                                   int operand, std::string &reason) {
+  return AccessBuilder(affine, staged, product, operand, reason).build();
+}
+
+} // namespace pantile

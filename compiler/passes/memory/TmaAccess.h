@@ -1,0 +1,31 @@
+//===- TmaAccess.h - whether the copy engine can do a load, and how -----------------------===//
+// Needs: a load of a loop body whose tile goes to one shared buffer, and the product that reads it.
+// Gives: the tensor map's dimensions and the coordinates of the tile, or the reason why not.
+// How:   see TmaAccess.cpp for the rules that make it legal.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+#include "analysis/AffineAccess.h"
+#include "passes/pipeline/StagedLoad.h"
+#include <string>
+
+namespace pantile {
+
+struct TmaAccess {
+  struct Dim {
+    Polynomial extent; ///< of the arguments
+    Polynomial stride; ///< of the arguments, in elements; 1 for the first
+    Polynomial start;  ///< coordinate of the tile's first element
+    int64_t size = 1;  ///< of the tile
+  };
+  mlir::Value base;      ///< an argument of the kernel
+  Polynomial offset;     ///< of the arguments, in elements
+  std::vector<Dim> dims; ///< fastest first
+  llvm::SetVector<mlir::Value> nonNegative;
+};
+
+/// The access of `staged`, whose tile is operand `operand` (0: A, 1: B) of `product`. On failure
+/// `reason` says why.
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
+                                   int operand, std::string &reason);
+
+} // namespace pantile

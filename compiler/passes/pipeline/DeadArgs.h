@@ -1,0 +1,12 @@
+//===- DeadArgs.h - remove loop-carried values that only feed themselves ------------------===//
+// What the pass DropDeadArgs does, for one block and the loops inside it.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+
+namespace mlir {
+class Block;
+}
+
+namespace pantile {
+void dropDeadArgs(mlir::Block &body);
+}

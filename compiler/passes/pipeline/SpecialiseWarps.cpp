@@ -1,0 +1,514 @@
+//===- SpecialiseWarps.cpp - an extra warp that loads what the others multiply ------------===//
+// Needs: StageOperands ran; loads still write the buffers that the products read.
+// Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
+//        that only wait for full slots and release them; `nv.producer_warps` on the module.
+// How:   1. A kernel qualifies when every loop of it with products takes all their streamed
+//        operands from loads that tmaAccess can raise, and nothing before them writes memory.
+//        2. Such a loop gets a turn, counted through all loops around it: slot = turn mod slots,
+//        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
+//        kernel is cloned into the producer, and each side loses the other's operations; what the
+//        producer then computes for nobody is dropped, and only scalars may be left.
+//===--------------------------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Passes.h"
+#include "passes/memory/TmaAccess.h"
+#include "passes/pipeline/ProducerSlice.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_SPECIALISEWARPS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// A load that the producer takes over.
+struct Raised {
+  StagedLoad staged;
+  nv::WgmmaOp product;
+  TmaAccess access;
+};
+
+/// A loop whose products are fed by the producer.
+struct FedLoop {
+  scf::ForOp loop;
+  std::vector<Raised> loads;
+  int slots = 0;
+  bool inFlight = false; ///< one product stays under way into the next iteration
+};
+
+nv::WgmmaOp productOf(StagedLoad staged, int &operand) {
+  nv::WgmmaOp product;
+  auto visit = [&](Value buffer, auto &self) -> void {
+    for (OpOperand &use : buffer.getUses()) {
+      if (auto view = dyn_cast<nv::BufferTransOp>(use.getOwner()))
+        self(view, self);
+      else if (auto wgmma = dyn_cast<nv::WgmmaOp>(use.getOwner())) {
+        product = product ? nv::WgmmaOp() : wgmma;
+        operand = static_cast<int>(use.getOperandNumber());
+      }
+    }
+  };
+  visit(staged.alloc, visit);
+  return product;
+}
+
+/// The loop's only product, whose sum is looked at behind the loop alone.
+nv::WgmmaOp loneProduct(scf::ForOp loop) {
+  SmallVector<nv::WgmmaOp> products;
+  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+  if (products.size() != 1 || !products[0]->hasOneUse())
+    return {};
+  auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
+  if (!wait || !wait->hasOneUse())
+    return {};
+  OpOperand &use = *wait->use_begin();
+  bool sums = use.getOwner() == loop.getBody()->getTerminator() &&
+              products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) &&
+              products[0].getAcc().hasOneUse();
+  return sums ? products[0] : nv::WgmmaOp();
+}
+
+/// Operations that a producer running ahead must not pass, or that it could not do twice.
+bool forbidsProducer(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, scf::WhileOp>(op) ||
+         (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
+         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
+}
+
+class Specialiser {
+public:
+  Specialiser(func::FuncOp function, const Target &target)
+      : function(function), target(target), b(function.getContext()),
+        warps(moduleInt(function, names::numWarps, 4)) {}
+
+  bool run() {
+    if (!collect())
+      return false;
+    b.setInsertionPointToStart(&function.getBody().front());
+    for (FedLoop &fed : loops)
+      feed(fed);
+    if (!splitRoles(function)) // collect() asked for the same before anything changed
+      return function.emitError("the producer needs more than scalars"), true;
+    return true;
+  }
+
+private:
+  //===- which loops -----------------------------------------------------------------------===//
+
+  bool collect() {
+    SmallVector<scf::ForOp> candidates;
+    function.walk([&](nv::WgmmaOp product) {
+      auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
+      if (loop && !findStagedLoads(loop).empty() && !llvm::is_contained(candidates, loop))
+        candidates.push_back(loop);
+    });
+    if (candidates.empty())
+      return false;
+    Operation *culprit = nullptr;
+    function.walk([&](Operation *op) { culprit = forbidsProducer(op) ? op : culprit; });
+    if (culprit)
+      return refuse(candidates[0], "the kernel synchronises or has effects of its own", culprit);
+    for (scf::ForOp loop : candidates)
+      if (!collect(loop))
+        return false;
+    return fits();
+  }
+
+  bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    InFlightDiagnostic remark = at->emitRemark("warps are not specialised: ") << reason;
+    if (culprit)
+      remark.attachNote(culprit->getLoc()) << "here";
+    return false;
+  }
+
+  bool collect(scf::ForOp loop) {
+    FedLoop fed;
+    fed.loop = loop;
+    fed.slots = stagesOf(loop);
+    if (fed.slots < 2)
+      return refuse(loop, "it has one stage");
+    for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
+         around = around->getParentOp())
+      if (!isa<scf::ForOp>(around))
+        return refuse(loop, "it stands under a condition", around);
+    if (Operation *write = earlierWrite(loop))
+      return refuse(loop, "what it reads may have been written", write);
+    for (StagedLoad staged : findStagedLoads(loop)) {
+      int operand = 0;
+      nv::WgmmaOp product = productOf(staged, operand);
+      if (!product || product->getBlock() != loop.getBody())
+        return refuse(staged.load, "it feeds something else than one product");
+      std::string reason;
+      auto access = tmaAccess(affine, staged, product, operand, reason);
+      if (!access)
+        return refuse(staged.load, reason);
+      if (!isScalarSlice(*access, loop))
+        return refuse(staged.load, "its coordinates are no scalars of their own");
+      fed.loads.push_back({staged, product, *access});
+    }
+    fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
+    loops.push_back(std::move(fed));
+    return true;
+  }
+
+  int stagesOf(scf::ForOp loop) {
+    if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
+      return static_cast<int>(own.getInt());
+    return moduleInt(loop, names::numStages, 3);
+  }
+
+  /// A store that the kernel may have done before it enters `loop`, or in an earlier iteration.
+  Operation *earlierWrite(scf::ForOp loop) {
+    Operation *outermost = function.getBody().front().findAncestorOpInBlock(*loop);
+    Operation *write = nullptr;
+    for (Operation &op : function.getBody().front()) {
+      op.walk([&](StoreOp store) { write = store; });
+      if (write || &op == outermost)
+        break;
+    }
+    return write;
+  }
+
+  /// Coordinates are made of leaves that one thread can compute again.
+  bool isScalarSlice(const TmaAccess &access, scf::ForOp loop) {
+    for (const TmaAccess::Dim &dim : access.dims)
+      if (!dim.start.onlyUses([&](unsigned leaf) { return isScalarChain(affine.leaf(leaf)); }))
+        return false;
+    return isScalarChain(loop.getLowerBound()) && isScalarChain(loop.getUpperBound()) &&
+           isScalarChain(loop.getStep());
+  }
+
+  bool isScalarChain(Value value) {
+    if (isa<RankedTensorType>(value.getType()))
+      return false;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return true;
+    return op->getNumRegions() == 0 &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isScalarChain(operand); });
+  }
+
+  bool allRinged(nv::WgmmaOp product, FedLoop &fed) {
+    return llvm::all_of(ArrayRef<Value>{product.getLhs(), product.getRhs()}, [&](Value buffer) {
+      while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
+        buffer = view.getBuffer();
+      auto alloc = buffer.getDefiningOp<nv::AllocOp>();
+      return alloc && (fed.loop.isDefinedOutsideOfLoop(alloc) ||
+                       llvm::any_of(fed.loads,
+                                    [&](Raised &raised) { return raised.staged.alloc == alloc; }));
+    });
+  }
+
+  /// A slot more than stages where a product stays under way, if there is room.
+  bool fits() {
+    int64_t bytes = 0;
+    auto slotBytes = [](FedLoop &fed) {
+      int64_t sum = 0;
+      for (Raised &raised : fed.loads)
+        sum += raised.staged.alloc.getType().getSlotBytes();
+      return sum;
+    };
+    for (FedLoop &fed : loops)
+      bytes += fed.slots * (slotBytes(fed) + 32);
+    for (FedLoop &fed : loops)
+      if (fed.inFlight && bytes + slotBytes(fed) + 32 <= target.maxSharedBytes()) {
+        ++fed.slots;
+        bytes += slotBytes(fed) + 32;
+      }
+    return true;
+  }
+
+  //===- one loop --------------------------------------------------------------------------===//
+
+  Value index(int64_t value) { return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value); }
+
+  void feed(FedLoop &fed) {
+    loc = fed.loop.getLoc();
+    Block *entry = &function.getBody().front();
+    b.setInsertionPointToStart(entry);
+    slotCount = fed.slots;
+    SmallVector<Value> rings, maps;
+    for (Raised &raised : fed.loads) {
+      rings.push_back(ring(raised.staged.alloc.getType()));
+      maps.push_back(tensorMap(raised));
+    }
+    SmallVector<unsigned> groupOf = groups(fed);
+    SmallVector<Value> barriers;
+    for (unsigned i = 0, n = groupOf.empty() ? 0 : groupOf.back() + 1; i < n; ++i)
+      barriers.push_back(makeBarriers());
+    Value turn = countTurns(fed.loop);
+    b.setInsertionPointToStart(fed.loop.getBody());
+    Value slot = arith::RemUIOp::create(b, loc, turn, index(slotCount));
+    Value parity = arith::AndIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, turn, index(slotCount)), index(1));
+    Value other = arith::XOrIOp::create(b, loc, parity, index(1));
+    Turn now{slot, parity, other, turn};
+    for (unsigned group = 0; group < barriers.size(); ++group)
+      feedGroup(fed, group, groupOf, rings, maps, barriers[group], now);
+    removeFences(fed.loop);
+    b.setInsertionPointAfter(fed.loop);
+    for (Value ring : rings)
+      nv::DeallocOp::create(b, loc, ring);
+  }
+
+  struct Turn {
+    Value slot, parity, otherParity, turn;
+  };
+
+  /// Loads of one product arrive together.
+  static SmallVector<unsigned> groups(FedLoop &fed) {
+    SmallVector<unsigned> groupOf;
+    SmallVector<nv::WgmmaOp> products;
+    for (Raised &raised : fed.loads) {
+      auto it = llvm::find(products, raised.product);
+      groupOf.push_back(it - products.begin());
+      if (it == products.end())
+        products.push_back(raised.product);
+    }
+    return groupOf;
+  }
+
+  Value ring(nv::BufferType slot) {
+    auto type = nv::BufferType::get(b.getContext(), slotCount, slot.getShape(),
+                                    slot.getElementType(), slot.getSwizzle());
+    auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
+    alloc->setAttr(names::ring, b.getUnitAttr());
+    return alloc;
+  }
+
+  Value makeBarriers() {
+    auto plain = nv::SwizzleAttr::get(b.getContext(), {0}, 0);
+    auto type = nv::BufferType::get(b.getContext(), slotCount, {2}, b.getI64Type(), plain);
+    auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
+    alloc->setAttr(names::ring, b.getUnitAttr());
+    nv::MbarrierInitOp::create(b, loc, alloc, warps);
+    return alloc;
+  }
+
+  Value slotOf(Value ring, Value slot) {
+    auto type = cast<nv::BufferType>(ring.getType()).getSlotType();
+    return nv::SlotOp::create(b, loc, type, ring, slot);
+  }
+
+  AffineExpr hostExpr(const Polynomial &polynomial, int64_t scale) {
+    AffineExpr sum = b.getAffineConstantExpr(0);
+    for (const auto &[product, coefficient] : polynomial.products()) {
+      AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
+      for (unsigned leaf : product)
+        term = b.getAffineSymbolExpr(cast<BlockArgument>(affine.leaf(leaf)).getArgNumber()) * term;
+      sum = sum + term;
+    }
+    return sum;
+  }
+
+  Value tensorMap(Raised &raised) {
+    const TmaAccess &access = raised.access;
+    nv::BufferType buffer = raised.staged.alloc.getType();
+    SharedLayout shared = sharedLayoutOf(buffer);
+    int64_t bytes = shared.elementBits() / 8;
+    SmallVector<AffineExpr> extents, strides;
+    SmallVector<int32_t> box, nonNegative;
+    for (auto [i, dim] : llvm::enumerate(access.dims)) {
+      extents.push_back(hostExpr(dim.extent, 1));
+      if (i > 0)
+        strides.push_back(hostExpr(dim.stride, bytes));
+      box.push_back(static_cast<int32_t>(i == 0 ? shared.rowBytes() / bytes : dim.size));
+    }
+    for (Value value : access.nonNegative)
+      nonNegative.push_back(cast<BlockArgument>(value).getArgNumber());
+    unsigned symbols = function.getNumArguments();
+    auto map = [&](ArrayRef<AffineExpr> results) {
+      return AffineMap::get(0, symbols, results, b.getContext());
+    };
+    return nv::TensorMapOp::create(b, loc, nv::TensorMapType::get(b.getContext()),
+                                   cast<BlockArgument>(access.base).getArgNumber(),
+                                   map(hostExpr(access.offset, bytes)), map(extents), map(strides),
+                                   box, shared.swizzle(), buffer.getElementType(), nonNegative);
+  }
+
+  /// A count of the iterations of `loop` so far, carried through all loops around it. Rebuilds
+  /// them; `loop` becomes the new one.
+  Value countTurns(scf::ForOp &loop) {
+    SmallVector<scf::ForOp> nest{loop};
+    while (auto outer = dyn_cast<scf::ForOp>(nest.back()->getParentOp()))
+      nest.push_back(outer);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(nest.back());
+    Value turn = index(0);
+    for (scf::ForOp &level : llvm::reverse(nest)) {
+      scf::ForOp wider = withCarried(level, turn);
+      for (FedLoop &other : loops)
+        if (other.loop == level)
+          other.loop = wider;
+      level.erase();
+      level = wider;
+      turn = wider.getRegionIterArgs().back();
+    }
+    loop = nest[0];
+    Value next = turn;
+    for (auto [depth, level] : llvm::enumerate(nest)) {
+      Operation *yield = level.getBody()->getTerminator();
+      b.setInsertionPoint(yield);
+      if (depth == 0)
+        next = arith::AddIOp::create(b, loc, turn, index(1));
+      yield->insertOperands(yield->getNumOperands(), next);
+      next = level.getResults().back();
+    }
+    return turn;
+  }
+
+  /// `loop` with one more carried value; the yield still lacks it.
+  scf::ForOp withCarried(scf::ForOp loop, Value init) {
+    b.setInsertionPoint(loop);
+    SmallVector<Value> inits(loop.getInitArgs());
+    inits.push_back(init);
+    auto wider = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
+                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
+    wider->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    if (!wider.getBody()->empty())
+      wider.getBody()->getTerminator()->erase();
+    for (auto [from, to] :
+         llvm::zip(loop.getBody()->getArguments(), wider.getBody()->getArguments())) {
+      from.replaceAllUsesWith(to);
+      affine.replaceLeaf(from, to);
+    }
+    for (auto [from, to] : llvm::zip(loop.getResults(), wider.getResults()))
+      from.replaceAllUsesWith(to);
+    wider.getBody()->getOperations().splice(wider.getBody()->end(),
+                                            loop.getBody()->getOperations());
+    return wider;
+  }
+
+  void feedGroup(FedLoop &fed, unsigned group, ArrayRef<unsigned> groupOf, ArrayRef<Value> rings,
+                 ArrayRef<Value> maps, Value barriers, const Turn &now) {
+    nv::WgmmaOp product;
+    int64_t bytes = 0;
+    for (auto [i, raised] : llvm::enumerate(fed.loads))
+      if (groupOf[i] == group) {
+        product = raised.product;
+        bytes += raised.staged.alloc.getType().getSlotBytes();
+      }
+    b.setInsertionPoint(product);
+    Value barrier = slotOf(barriers, now.slot);
+    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, now.otherParity));
+    markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
+    for (auto [i, raised] : llvm::enumerate(fed.loads))
+      if (groupOf[i] == group)
+        copyInto(raised, rings[i], maps[i], barrier, now);
+    nv::MbarrierWaitOp::create(b, loc, barrier, false, now.parity);
+    release(fed, product, barriers, barrier, now);
+  }
+
+  void copyInto(Raised &raised, Value ring, Value map, Value barrier, const Turn &now) {
+    Value buffer = slotOf(ring, now.slot);
+    SmallVector<Value> coords;
+    for (const TmaAccess::Dim &dim : raised.access.dims)
+      coords.push_back(deviceValue(dim.start));
+    markProducer(nv::TmaLoadOp::create(b, loc, map, coords, buffer, barrier));
+    StagedLoad staged = raised.staged;
+    for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
+      if (isa<nv::DeallocOp>(user))
+        user->erase();
+    staged.store.erase();
+    staged.load.erase();
+    // Views of the buffer may stand above this place.
+    for (Operation *user : staged.alloc->getUsers())
+      if (isa<nv::BufferTransOp>(user))
+        user->moveBefore(&*b.getInsertionPoint());
+    staged.alloc.replaceAllUsesWith(buffer);
+    staged.alloc.erase();
+  }
+
+  Value deviceValue(const Polynomial &polynomial) {
+    Value sum;
+    for (const auto &[product, coefficient] : polynomial.products()) {
+      Value term;
+      for (unsigned leaf : product) {
+        Value factor = asI32(affine.leaf(leaf));
+        term = term ? arith::MulIOp::create(b, loc, term, factor).getResult() : factor;
+      }
+      if (!term)
+        term = index(coefficient);
+      else if (coefficient != 1)
+        term = arith::MulIOp::create(b, loc, term, index(coefficient));
+      sum = sum ? arith::AddIOp::create(b, loc, sum, term).getResult() : term;
+    }
+    return sum ? sum : index(0);
+  }
+
+  Value asI32(Value value) {
+    Type i32 = b.getI32Type();
+    if (isa<IndexType>(value.getType()))
+      return arith::IndexCastOp::create(b, loc, i32, value);
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (width > 32)
+      return arith::TruncIOp::create(b, loc, i32, value);
+    return width < 32 ? arith::ExtSIOp::create(b, loc, i32, value).getResult() : value;
+  }
+
+  void release(FedLoop &fed, nv::WgmmaOp product, Value barriers, Value barrier, const Turn &now) {
+    auto wait = cast<nv::WgmmaWaitOp>(*product->user_begin());
+    b.setInsertionPointAfter(wait);
+    if (!fed.inFlight) {
+      nv::ReleaseOp::create(b, loc, barrier, Value());
+      return;
+    }
+    wait.setPending(1);
+    Value before = arith::SubIOp::create(b, loc, now.turn, index(1));
+    Value slot = arith::RemUIOp::create(b, loc, before, index(slotCount));
+    Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                           fed.loop.getInductionVar(), fed.loop.getLowerBound());
+    nv::ReleaseOp::create(b, loc, slotOf(barriers, slot), notFirst);
+    b.setInsertionPointAfter(fed.loop);
+    unsigned result = wait->use_begin()->getOperandNumber();
+    Value sum = fed.loop.getResult(result);
+    auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), sum, 0);
+    sum.replaceAllUsesExcept(last.getResult(0), last);
+    Value turns = fed.loop.getResults().back();
+    Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
+    Value lastSlot = arith::RemUIOp::create(b, loc, lastTurn, index(slotCount));
+    Value ran = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, fed.loop.getLowerBound(),
+                                      fed.loop.getUpperBound());
+    nv::ReleaseOp::create(b, loc, slotOf(barriers, lastSlot), ran);
+  }
+
+  /// Ordinary stores no longer write what the products read.
+  void removeFences(scf::ForOp loop) {
+    if (!loop.getBody()->getOps<nv::LocalStoreOp>().empty())
+      return;
+    for (auto fence : llvm::make_early_inc_range(loop.getBody()->getOps<nv::FenceAsyncOp>()))
+      fence.erase();
+  }
+
+  void markProducer(Operation *op) { op->setAttr(names::producerOnly, b.getUnitAttr()); }
+
+  func::FuncOp function;
+  const Target &target;
+  OpBuilder b;
+  int warps;
+  Location loc = b.getUnknownLoc();
+  int slotCount = 0;
+  AffineAnalysis affine;
+  std::vector<FedLoop> loops;
+};
+
+struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = Target::parse(moduleTarget(module));
+    int warps = moduleInt(module, names::numWarps, 4);
+    if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
+        32 * (warps + 1) > target->maxThreadsPerBlock())
+      return;
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    if (kernels.size() == 1 && Specialiser(kernels[0], *target).run())
+      module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(1));
+  }
+};
+} // namespace
+} // namespace pantile
