@@ -329,7 +329,7 @@ struct Continue : NodeOf<Stmt, Stmt::Kind::Continue> {
   using NodeOf::NodeOf;
 };
 
-/// A statement of a module. In a kernel, one nested in another function is Unsupported.
+/// A statement of a module, or a function inside a function.
 struct FunctionDef : NodeOf<Stmt, Stmt::Kind::FunctionDef> {
   using NodeOf::NodeOf;
   std::string name;

@@ -392,6 +392,8 @@ std::optional<bool> askDType(DType dtype, StringRef question) {
 Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 8> args,
                           SourceSpan span) {
   const Value &self = *method.self;
+  if (isSequenceMethod(self, method.name))
+    return callSequenceMethod(method, args, span);
   if (auto *type = self.dynAs<TypeValue>())
     return type->isPointer == (method.name == "is_ptr");
   if (self.isStruct())

@@ -62,15 +62,36 @@ Value comparable(Emitter &e, const Value &value, SourceSpan span) {
 }
 } // namespace
 
+/// Whether an element of `sequence` equals `wanted`; of run-time values, an int1.
+Value Emitter::contains(const Value &sequence, const Value &wanted, SourceSpan span) {
+  if (sequence.is<std::string>() && wanted.is<std::string>())
+    return sequence.as<std::string>().find(wanted.as<std::string>()) != std::string::npos;
+  auto items = sequence.is<std::string>() ? std::nullopt : itemsOf(sequence, span, "`in`");
+  if (!items)
+    return sequence.is<std::string>()
+               ? error(span, "`in` a string takes a string, got " + kindText(wanted))
+               : Value(Failed());
+  Value result = false;
+  for (const Value &item : *items) {
+    Value isEqual = compare(CompareOp::Eq, wanted, item, span);
+    if (isEqual.failed())
+      return isEqual;
+    if (auto truth = constantTruth(isEqual)) {
+      if (*truth)
+        return true;
+    } else {
+      result = result.isRuntime() ? logical(false, result, isEqual, span) : isEqual;
+    }
+  }
+  return result;
+}
+
 Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span) {
   if (lhs.failed() || rhs.failed())
     return Failed();
   if (op == CompareOp::In || op == CompareOp::NotIn) {
-    if (!rhs.isTuple() || lhs.isRuntime())
-      return error(span, "`in` is supported on compile-time tuples only", ErrorKind::Unsupported);
-    bool found =
-        llvm::any_of(rhs.elements(), [&](const Value &v) { return constantsEqual(lhs, v); });
-    return found != isNegative(op);
+    Value found = contains(rhs, lhs, span);
+    return found.failed() || op == CompareOp::In ? found : unary(ast::UnaryOp::Not, found, span);
   }
   if ((op == CompareOp::Eq || op == CompareOp::Ne) && lhs.isStruct() && rhs.isStruct())
     return compareStructs(op, lhs, rhs, span);

@@ -10,6 +10,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <llvm/Support/SaveAndRestore.h>
 
 using namespace pantile;
 namespace scf = mlir::scf;
@@ -128,6 +129,7 @@ void Emitter::continueBranch(Branch &branch, llvm::function_ref<void()> body) {
 }
 
 Emitter::Branch Emitter::branch(mlir::Block *block, llvm::function_ref<void()> body) {
+  llvm::SaveAndRestore deeper(nesting, nesting + 1);
   Branch result{block, frame->variables, {}};
   continueBranch(result, body);
   return result;
@@ -138,10 +140,11 @@ using Defect = std::shared_ptr<const DefectValue>;
 
 Value mixedTypes(StringRef name, const Variable &a, const Variable &b) {
   DefectValue defect;
-  defect.message = "`" + name.str() + "` is " + kindText(a.value) +
-                   " after one branch of an `if` and " + kindText(b.value) + " after the other";
-  defect.notes = {{a.assigned, kindText(a.value) + " is assigned here"},
-                  {b.assigned, kindText(b.value) + " is assigned here"}};
+  auto [first, second] = contrastText(a.value, b.value);
+  defect.message = "`" + name.str() + "` is " + first + " after one branch of an `if` and " +
+                   second + " after the other";
+  defect.notes = {{a.assigned, first + " is assigned here"},
+                  {b.assigned, second + " is assigned here"}};
   return std::make_shared<const DefectValue>(std::move(defect));
 }
 
@@ -288,6 +291,8 @@ std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
     error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() + "`");
     return std::nullopt;
   }
+  warning(span, "the condition is a tile of one element, `" + value.as<Runtime>().type.name() +
+                    "`; `.item()` makes it a scalar");
   return Runtime{UnsplatOp::create(b, loc(), irType(Scalar::I1), flag->ir), {Scalar::I1, {}}};
 }
 
@@ -368,9 +373,10 @@ Value Emitter::ternary(const ast::IfExp &node) {
   Merge merge{*this, {taken.block, other.block}, {}, {}};
   std::optional<Value> merged = merge.plan(values[0], values[1]);
   scf::IfOp result = merge.finish(provisional);
+  auto sides = contrastText(values[0], values[1]);
   if (!merged)
-    return error(node.span, "the two sides of a conditional expression are " + kindText(values[0]) +
-                                " and " + kindText(values[1]));
+    return error(node.span, "the two sides of a conditional expression are " + sides.first + " and " +
+                                sides.second);
   size_t next = 0;
   return merge.fill(*merged, result.getResults(), next);
 }

@@ -3,6 +3,7 @@
 // How:   one function a kind; operators go on to EmitArith and EmitCompare.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/FormatText.h"
 
 using namespace pantile;
 using ast::Expr;
@@ -10,6 +11,8 @@ using llvm::dyn_cast;
 
 Value Emitter::expr(const Expr &node) {
   Place at(*this, node.span);
+  if (isTooDeep(node.span))
+    return Failed();
   switch (node.kind) {
   case Expr::Kind::Name:
     return evalName(*llvm::cast<ast::Name>(&node));
@@ -90,10 +93,15 @@ Value Emitter::evalFString(const ast::FString &fstring) {
                  ? value
                  : error(part.value->span,
                          "an f-string takes compile-time values, got " + kindText(value));
-    if (part.formatSpec)
-      return error(part.formatSpec->span, "a format specification is not supported in a kernel",
-                   ErrorKind::Unsupported);
-    text += constantText(*known, part.conversion == 'r' || part.conversion == 'a');
+    if (part.conversion)
+      known = constantText(*known, part.conversion != 's');
+    Value spec = part.formatSpec ? expr(*part.formatSpec) : Value(std::string());
+    if (spec.failed())
+      return spec;
+    Folded formatted = formatText(*known, spec.as<std::string>());
+    if (!formatted.error.empty())
+      return error(part.value->span, formatted.error);
+    text += formatted.value.as<std::string>();
   }
   return text;
 }
@@ -215,33 +223,42 @@ Value Emitter::evalElements(llvm::ArrayRef<ast::ExprPtr> elements) {
   return failed ? Value(Failed()) : Value::tuple(std::move(values));
 }
 
+/// Runs the clauses from number `clause` on; false after an error.
+bool Emitter::comprehend(const ast::Comprehension &node, size_t clause,
+                         std::vector<Value> &results) {
+  constexpr size_t maxResults = 1 << 16;
+  if (clause == node.clauses.size()) {
+    results.push_back(expr(*node.element));
+    if (results.size() > maxResults)
+      return !error(node.span, "the comprehension has too many elements").failed();
+    return !results.back().failed();
+  }
+  const ast::CompFor &part = node.clauses[clause];
+  auto items = itemsOf(expr(*part.iter), part.iter->span, "a comprehension");
+  if (!items)
+    return false;
+  for (const Value &item : *items) {
+    assign(*part.target, item);
+    bool keep = true;
+    for (const ast::ExprPtr &condition : part.conditions) {
+      auto truth = needBool(expr(*condition), condition->span, "the condition of a comprehension");
+      if (!truth)
+        return false;
+      keep &= *truth;
+    }
+    if (keep && !comprehend(node, clause + 1, results))
+      return false;
+  }
+  return true;
+}
+
+/// A generator too is evaluated where it stands: nobody can tell.
 Value Emitter::evalComprehension(const ast::Comprehension &node) {
-  if (node.isGenerator || node.clauses.size() != 1)
-    return error(node.span,
-                 node.isGenerator ? "a generator expression is not supported in a kernel"
-                                  : "a list comprehension may have one `for`",
-                 ErrorKind::Unsupported);
-  const ast::CompFor &clause = node.clauses[0];
-  Value items = expr(*clause.iter);
-  if (!items.isTuple())
-    return items.failed() ? items
-                          : error(clause.iter->span,
-                                  "a list comprehension runs over a tuple, got " + kindText(items));
   Variables saved = frame->variables;
   std::vector<Value> results;
-  bool failed = false;
-  for (const Value &item : items.elements()) {
-    assign(*clause.target, item);
-    bool keep = true;
-    for (const ast::ExprPtr &condition : clause.conditions)
-      keep = keep && needBool(expr(*condition), condition->span, "the condition").value_or(false);
-    if (!keep)
-      continue;
-    results.push_back(expr(*node.element));
-    failed |= results.back().failed();
-  }
+  bool succeeded = comprehend(node, 0, results);
   frame->variables = std::move(saved);
-  return failed ? Value(Failed()) : Value::tuple(std::move(results));
+  return succeeded ? Value::tuple(std::move(results)) : Value(Failed());
 }
 
 namespace {

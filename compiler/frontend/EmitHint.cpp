@@ -95,6 +95,8 @@ Value print(Emitter &e, std::string prefix, llvm::ArrayRef<Value> values, bool h
       continue;
     }
     auto operand = e.runtime(value, span);
+    if (operand && operand->type.element.isFp8() && !hex)
+      operand = e.cast(*operand, Scalar::F32, span);
     if (!operand)
       return Failed();
     operands.push_back(operand->ir);
@@ -177,6 +179,11 @@ Value pantile::emitRange(Emitter &e, const BoundCall &call) {
       range.hints.push_back({param.name, *known});
   }
   return range;
+}
+
+Value pantile::emitCondition(Emitter &e, const BoundCall &call) {
+  auto isKnown = e.needBool(call["disable_licm"], call.at("disable_licm"), "`disable_licm`");
+  return isKnown ? call["arg1"] : Value(Failed());
 }
 
 Value pantile::emitStaticRange(Emitter &e, const BoundCall &call) {

@@ -10,6 +10,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <llvm/Support/SaveAndRestore.h>
 
 using namespace pantile;
 namespace scf = mlir::scf;
@@ -89,7 +90,7 @@ struct Emitter::Carried {
     return true;
   }
   void report(const Entry &entry, const Variable &after) {
-    std::string was = kindText(entry.before.value), is = kindText(after.value);
+    auto [was, is] = contrastText(entry.before.value, after.value);
     std::string name = "`" + entry.name.str() + "`";
     if (was == is && !entry.before.value.isStruct())
       e.error(after.assigned, name + " is a " + was + ", which cannot change in a loop",
@@ -135,6 +136,7 @@ struct Emitter::Carried {
 
 /// Emits the body of a loop once and lets `continue` end there; gives how else control leaves it.
 FlowState Emitter::loopBody(const ast::Block &body) {
+  llvm::SaveAndRestore deeper(nesting, nesting + 1);
   LoopBody inner, *outer = frame->loop;
   frame->loop = &inner;
   frame->flow = {};
@@ -166,17 +168,18 @@ void Emitter::forStmt(const ast::For &node) {
   Value iter = expr(*node.iter);
   if (iter.failed())
     return;
-  if (iter.isTuple())
-    return unrolled(node, iter.elements());
   auto *range = iter.dynAs<RangeValue>();
-  if (!range) {
+  if (range && !range->isStatic)
+    return runtimeLoop(node, *range);
+  if (iter.isRuntime()) {
     error(node.iter->span,
           "a `for` runs over `range`, `tl.range`, `tl.static_range` or a tuple, got a " +
               kindText(iter),
           ErrorKind::Unsupported);
     return;
   }
-  range->isStatic ? staticLoop(node, *range) : runtimeLoop(node, *range);
+  if (auto items = itemsOf(iter, node.iter->span, "`for`"))
+    unrolled(node, *items);
 }
 
 /// After an iteration that may have left the loop, the next one goes under the flags that say it
@@ -201,29 +204,6 @@ void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
   Value broke = frame->flow.by(Exit::Break);
   frame->flow.rejoin(Exit::Break);
   loopElse(node.orelse, broke);
-}
-
-void Emitter::staticLoop(const ast::For &node, const RangeValue &range) {
-  constexpr BigInt maxIterations = 100000;
-  SourceSpan span = node.iter->span;
-  auto start = needInt(*range.start, span, "the start of `static_range`");
-  auto stop = needInt(*range.stop, span, "the end of `static_range`");
-  auto step = needInt(*range.step, span, "the step of `static_range`");
-  if (!start || !stop || !step)
-    return;
-  if (*step == 0) {
-    error(span, "the step of a range is 0");
-    return;
-  }
-  std::vector<Value> items;
-  for (BigInt i = *start; *step > 0 ? i < *stop : i > *stop; i += *step) {
-    if (BigInt(items.size()) >= maxIterations) {
-      error(span, "`static_range` has more than " + bigIntText(maxIterations) + " iterations");
-      return;
-    }
-    items.push_back(i);
-  }
-  unrolled(node, items);
 }
 
 /// Start, end and step as scalars of one integer type.

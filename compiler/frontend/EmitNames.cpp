@@ -40,7 +40,7 @@ std::optional<StringRef> languageLeaf(StringRef name) {
 
 bool isModuleName(StringRef name) {
   return llvm::StringSwitch<bool>(name)
-      .Cases({"tl.math", "tl.core", "tl.standard", "tl.random", "tl.extra"}, true)
+      .Cases({"tl.math", "tl.core", "tl.standard", "tl.random", "tl.extra", "tl.target_info"}, true)
       .Cases({"tl.extra.libdevice", "tl.extra.cuda", "tl.extra.cuda.libdevice"}, true)
       .Cases({"triton.language", "triton.language.extra", "tl.libdevice"}, true)
       .Default(false);
@@ -105,6 +105,10 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
   }
   if (StringRef cuda = name; cuda.consume_front("tl.extra.cuda."))
     if (const BuiltinRow *row = findBuiltin("cuda", cuda))
+      return BuiltinValue{row};
+  if (StringRef question = name;
+      question.consume_front("tl.target_info.") || question.consume_front("target_info."))
+    if (const BuiltinRow *row = findBuiltin("target_info", question))
       return BuiltinValue{row};
   std::optional<StringRef> leaf = languageLeaf(name);
   if (leaf) {

@@ -56,6 +56,8 @@ std::string pantile::insteadOf(StringRef construct) {
 
 void Emitter::stmt(const Stmt &node) {
   Place at(*this, node.span);
+  if (isTooDeep(node.span))
+    return;
   switch (node.kind) {
   case Stmt::Kind::Expr:
     expr(*llvm::cast<ast::ExprStmt>(&node)->value);
@@ -138,21 +140,45 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
     return;
   const auto *targets = elementsOf(target);
   if (!targets) {
+    bool isIndex = llvm::isa<ast::Subscript>(&target);
     error(target.span,
-          "assignment to " +
-              std::string(llvm::isa<ast::Subscript>(&target) ? "an index" : "an attribute") +
-              " is not supported in a kernel",
+          std::string("assignment to ") + (isIndex ? "an index" : "an attribute") +
+              " is not supported in a kernel; " +
+              (isIndex ? "`tl.where` gives a changed tile, `tl.store` writes to memory"
+                       : "values do not change: make a new one"),
           ErrorKind::Unsupported);
     return;
   }
-  bool matches = value.isTuple() && value.elements().size() == targets->size();
+  unpack(target, *targets, value);
+}
+
+/// A starred target takes what the others leave.
+void Emitter::unpack(const ast::Expr &target, llvm::ArrayRef<ast::ExprPtr> targets,
+                     const Value &value) {
+  auto starred = llvm::find_if(targets, [](auto &t) { return llvm::isa<ast::Starred>(*t); });
+  bool hasStar = starred != targets.end();
+  size_t wanted = targets.size() - hasStar;
+  llvm::ArrayRef<Value> given;
+  if (value.isTuple())
+    given = value.elements();
+  bool matches = value.isTuple() && (hasStar ? given.size() >= wanted : given.size() == wanted);
   if (!matches && !value.failed())
     error(target.span, value.isTuple()
-                           ? "cannot unpack " + std::to_string(value.elements().size()) +
-                                 " values into " + std::to_string(targets->size())
+                           ? "cannot unpack " + std::to_string(given.size()) + " values into " +
+                                 (hasStar ? "at least " : "") + std::to_string(wanted)
                            : "cannot unpack a " + kindText(value));
-  for (size_t i = 0; i < targets->size(); ++i)
-    assign(*(*targets)[i], matches ? value.elements()[i] : Value(Failed()));
+  size_t next = 0;
+  for (const ast::ExprPtr &part : targets) {
+    auto *star = llvm::dyn_cast<ast::Starred>(part.get());
+    if (!matches) {
+      assign(star ? *star->value : *part, Failed());
+      continue;
+    }
+    size_t count = star ? given.size() - wanted : 1;
+    llvm::ArrayRef<Value> taken = given.slice(next, count);
+    next += count;
+    star ? assign(*star->value, Value::tuple(std::vector<Value>(taken))) : assign(*part, taken[0]);
+  }
 }
 
 void Emitter::augAssign(const ast::AugAssign &node) {

@@ -13,6 +13,8 @@ using namespace pantile;
 namespace {
 constexpr size_t maxErrors = 20;
 constexpr size_t callNotesAtEnds = 3;
+constexpr ptrdiff_t maxStack = 3 << 20;
+constexpr int maxNesting = 400;
 } // namespace
 
 Emitter::Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
@@ -49,6 +51,16 @@ Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
   for (const Frame *call : calls)
     builder.note(call->callSpan, "in the call of `" + call->function->def->name + "`");
   return Failed();
+}
+
+bool Emitter::isTooDeep(SourceSpan span) {
+  auto here = static_cast<const char *>(__builtin_frame_address(0));
+  if (std::abs(stackTop - here) < maxStack && nesting < maxNesting)
+    return false;
+  error(span, nesting < maxNesting ? "calls and expressions nest too deeply here"
+                                   : "branches and loops nest deeper than " +
+                                         std::to_string(maxNesting) + " levels here");
+  return true;
 }
 
 void Emitter::warning(SourceSpan span, std::string message) {
@@ -152,6 +164,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Emitter::emitKernel(const Specialization &spec
   ParsedFunction *kernel = parsed(FunctionValue{program.kernel});
   if (!kernel)
     return {};
+  stackTop = static_cast<const char *>(__builtin_frame_address(0));
   Frame top;
   top.function = kernel;
   frame = &top;

@@ -89,6 +89,9 @@ struct Frame {
   int depth = 0;
 };
 
+/// Whether `self`, a compile-time string or a tuple, has the method.
+bool isSequenceMethod(const Value &self, llvm::StringRef name);
+
 /// What to write instead of a construct that kernels have not, as the end of a message.
 std::string insteadOf(llvm::StringRef construct);
 
@@ -140,6 +143,8 @@ public:
     SourceSpan saved;
   };
   SourceSpan here() const { return place; }
+  /// Reports it where emission nests deeper than the stack, or regions deeper than passes, can take.
+  bool isTooDeep(SourceSpan span);
 
   //===- Types, constants, casts (EmitCast.cpp) -----------------------------------------===//
   mlir::Type irType(DType dtype);
@@ -181,12 +186,16 @@ public:
                                                         llvm::StringRef what);
   std::optional<int64_t> needAxis(const Value &value, SourceSpan span, size_t rank);
   std::optional<Runtime> needTile(const Value &value, SourceSpan span, llvm::StringRef what);
+  /// The elements of a tuple, a range of constants or a string (EmitSequence.cpp).
+  std::optional<std::vector<Value>> itemsOf(const Value &value, SourceSpan span,
+                                            const std::string &what);
 
   //===- Arithmetic (EmitArith.cpp, EmitCompare.cpp) ------------------------------------===//
   Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
   Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value compareStructs(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
+  Value contains(const Value &sequence, const Value &wanted, SourceSpan span);
   Value logical(bool isAnd, const Value &lhs, const Value &rhs, SourceSpan span);
   using Pair = std::pair<Runtime, Runtime>;
   /// Both operands in their common type and shape.
@@ -271,7 +280,6 @@ private:
 
   void forStmt(const ast::For &stmt);
   void whileStmt(const ast::While &stmt);
-  void staticLoop(const ast::For &stmt, const RangeValue &range);
   void runtimeLoop(const ast::For &stmt, const RangeValue &range);
   void unrolled(const ast::For &stmt, llvm::ArrayRef<Value> items);
   FlowState loopBody(const ast::Block &body);
@@ -302,6 +310,11 @@ private:
                         SourceSpan span);
   Value evalSlice(const ast::Slice &slice);
   Value evalComprehension(const ast::Comprehension &comprehension);
+  bool comprehend(const ast::Comprehension &comprehension, size_t clause,
+                  std::vector<Value> &results);
+  void unpack(const ast::Expr &target, llvm::ArrayRef<ast::ExprPtr> targets, const Value &value);
+  Value callSequenceMethod(const MethodValue &method, llvm::ArrayRef<CallArg> args,
+                           SourceSpan span);
   Value evalElements(llvm::ArrayRef<ast::ExprPtr> elements);
   Value fromProgram(const ConstValue &value);
   Value resolveSnapshot(const Value &value, SourceSpan span);
@@ -342,6 +355,8 @@ private:
   mlir::LocationAttr cachedLoc;
   Frame *frame = nullptr;
   unsigned nextVersion = 1;
+  int nesting = 0; ///< of regions
+  const char *stackTop = nullptr;
   mlir::Block *entry = nullptr;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   std::vector<std::unique_ptr<ParsedFunction>> parsedProgram, parsedLibrary;

@@ -33,7 +33,6 @@ StmtPtr Parser::parseDef(std::vector<ExprPtr> decorators, size_t start) {
   function->decorators = std::move(decorators);
   if (!expectName("the name of the function", function->name, function->nameSpan))
     return nullptr;
-  const bool nested = functions > 0;
   const size_t afterName = mark();
   if (parseSignature(*function)) {
     function->headSpan = spanFrom(head);
@@ -42,11 +41,6 @@ StmtPtr Parser::parseDef(std::vector<ExprPtr> decorators, size_t start) {
     function->headSpan = spanFrom(head);
     const llvm::SaveAndRestore inFunction(functions, functions + 1);
     recover(afterName);
-  }
-  if (nested && mode == Mode::Kernel) {
-    auto statement = std::make_unique<UnsupportedStmt>(stream.tokens[head].span);
-    statement->construct = "a nested function";
-    return statement;
   }
   function->span = spanFrom(start);
   return function;
