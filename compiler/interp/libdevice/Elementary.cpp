@@ -34,7 +34,13 @@ double logGamma(double x) {
   int sign;
   return ::lgamma_r(x, &sign);
 }
-double reciprocalSqrt(double x) { return 1 / std::sqrt(x); }
+// libm's fp64 is off by more than one unit here; its wider type is not.
+double reciprocalSqrt(double x) {
+  return static_cast<double>(1 / std::sqrt(static_cast<long double>(x)));
+}
+double cubeRoot(double x) { return static_cast<double>(::cbrtl(x)); }
+double powerOf10(double x) { return static_cast<double>(::exp10l(x)); }
+double hyperbolicTangent(double x) { return static_cast<double>(::tanhl(x)); }
 double divided(double x, double y) { return x / y; }
 
 template <typename T> T fma(T x, T y, T z) { return std::fma(x, y, z); }
@@ -66,14 +72,14 @@ template <typename T> T besselY(int32_t order, T x) { return static_cast<T>(::yn
 void addRoots(HostFunctions &table) {
   addUnary<std::sqrt>(table, "__nv_sqrtf", "__nv_sqrt");
   addUnary<reciprocalSqrt>(table, "__nv_rsqrtf", "__nv_rsqrt");
-  addUnary<std::cbrt>(table, "__nv_cbrtf", "__nv_cbrt");
+  addUnary<cubeRoot>(table, "__nv_cbrtf", "__nv_cbrt");
   addBinary<std::hypot>(table, "__nv_hypotf", "__nv_hypot");
   addBinary<std::pow>(table, "__nv_powf", "__nv_pow");
   table["__nv_powif"] = hostFunction<power<float>>();
   table["__nv_powi"] = hostFunction<power<double>>();
   addUnary<std::exp>(table, "__nv_expf", "__nv_exp");
   addUnary<std::exp2>(table, "__nv_exp2f", "__nv_exp2");
-  addUnary<::exp10>(table, "__nv_exp10f", "__nv_exp10");
+  addUnary<powerOf10>(table, "__nv_exp10f", "__nv_exp10");
   addUnary<std::expm1>(table, "__nv_expm1f", "__nv_expm1");
   addUnary<std::log>(table, "__nv_logf", "__nv_log");
   addUnary<std::log2>(table, "__nv_log2f", "__nv_log2");
@@ -96,7 +102,7 @@ void addAngles(HostFunctions &table) {
   addBinary<std::atan2>(table, "__nv_atan2f", "__nv_atan2");
   addUnary<std::sinh>(table, "__nv_sinhf", "__nv_sinh");
   addUnary<std::cosh>(table, "__nv_coshf", "__nv_cosh");
-  addUnary<std::tanh>(table, "__nv_tanhf", "__nv_tanh");
+  addUnary<hyperbolicTangent>(table, "__nv_tanhf", "__nv_tanh");
   addUnary<std::asinh>(table, "__nv_asinhf", "__nv_asinh");
   addUnary<std::acosh>(table, "__nv_acoshf", "__nv_acosh");
   addUnary<std::atanh>(table, "__nv_atanhf", "__nv_atanh");
@@ -140,9 +146,9 @@ void addFast(HostFunctions &table) {
   table["__nv_fast_sinf"] = hostFunction<unary<float, std::sin>>();
   table["__nv_fast_cosf"] = hostFunction<unary<float, std::cos>>();
   table["__nv_fast_tanf"] = hostFunction<unary<float, std::tan>>();
-  table["__nv_fast_tanhf"] = hostFunction<unary<float, std::tanh>>();
+  table["__nv_fast_tanhf"] = hostFunction<unary<float, hyperbolicTangent>>();
   table["__nv_fast_expf"] = hostFunction<unary<float, std::exp>>();
-  table["__nv_fast_exp10f"] = hostFunction<unary<float, ::exp10>>();
+  table["__nv_fast_exp10f"] = hostFunction<unary<float, powerOf10>>();
   table["__nv_fast_logf"] = hostFunction<unary<float, std::log>>();
   table["__nv_fast_log2f"] = hostFunction<unary<float, std::log2>>();
   table["__nv_fast_log10f"] = hostFunction<unary<float, std::log10>>();

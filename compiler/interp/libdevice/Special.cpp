@@ -104,11 +104,11 @@ template <int order> double modifiedBessel(double x) {
   return order == 1 && x < 0 ? -value : value;
 }
 
-double reciprocalCbrt(double x) { return 1 / std::cbrt(x); }
-double reciprocalHypot(double x, double y) { return 1 / std::hypot(x, y); }
+double reciprocalCbrt(double x) { return static_cast<double>(1 / ::cbrtl(x)); }
+double reciprocalHypot(double x, double y) { return static_cast<double>(1 / ::hypotl(x, y)); }
 
-/// Scaled by the largest, and summed with twice the precision by the long accumulator.
-double length(double x, double y, double z, double w) {
+/// Scaled by the largest, and summed in the wider type.
+long double length(double x, double y, double z, double w) {
   double largest = 0;
   for (double part : {x, y, z, w}) {
     if (std::isinf(part))
@@ -126,7 +126,7 @@ double length(double x, double y, double z, double w) {
     const long double scaled = std::ldexp(static_cast<long double>(part), -exponent);
     sum += scaled * scaled;
   }
-  return static_cast<double>(std::ldexp(std::sqrt(sum), exponent));
+  return std::ldexp(std::sqrt(sum), exponent);
 }
 
 template <typename T> T norm3(T x, T y, T z) { return static_cast<T>(length(x, y, z, 0)); }
