@@ -8,6 +8,7 @@ How:   a worker that dies or is late counts as a failure of the program it was a
 import collections
 import multiprocessing
 import os
+import re
 import time
 from pathlib import Path
 
@@ -148,5 +149,5 @@ def shorten(options, failures):
 
 def _gist(message):
     """A message without places and numbers."""
-    text = message.split("error:", 1)[-1].split("\n")[0]
-    return "".join(c for c in text[:60] if not c.isdigit())
+    text = re.sub(r"\S*/\S*|[0-9a-f]{6}|\d+", "", message)
+    return text.rsplit("error", 1)[-1].split("\n")[0][:60]

@@ -31,7 +31,8 @@ class Generator:
         self.program.grid = self.rng.choice([1, 1, 2, 3])
         self.program.num_warps = self.rng.choice([1, 2, 4, 4, 8])
         self.program.num_stages = self.rng.choice([1, 2, 3, 3, 4])
-        for name, value in (("n0", self.rng.randint(1, 40)), ("n1", self.rng.randint(2, 9))):
+        # 1 would be a constant of the kernel, whose `//` is Python's.
+        for name, value in (("n0", self.rng.randint(2, 40)), ("n1", self.rng.randint(2, 9))):
             self.program.scalars[name] = ("i32", value)
         self.program.scalars["f0"] = ("fp32", self.rng.randint(-16, 16) / 4)
         self.memory = Memory({})

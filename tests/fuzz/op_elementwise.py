@@ -232,19 +232,10 @@ def fma(state, values, params):
 @op("cdiv", lambda a, p: f"tl.cdiv({a[0]}, {a[1]})")
 def cdiv(state, values, params):
     dtype, (a, b) = common(values)
-    if (
-        (b.data <= 0).any()
-        or (a.data < 0).any()
-        or (a.data > 2**30).any()
-        or (b.data > 2**30).any()
-    ):
+    wide = a.data.astype(object) + b.data.astype(object) - 1
+    if (b.data <= 0).any() or (a.data < 0).any() or (wide > np.iinfo(INTS[dtype]).max).any():
         raise Undefined("a division")
-    return Value(
-        dtype,
-        ((a.data.astype(np.int64) + b.data.astype(np.int64) - 1) // b.data.astype(np.int64)).astype(
-            INTS[dtype]
-        ),
-    )
+    return Value(dtype, np.asarray(wide // b.data.astype(object)).astype(INTS[dtype]))
 
 
 _erf = np.vectorize(math.erf, otypes=[float])
