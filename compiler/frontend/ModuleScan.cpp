@@ -226,6 +226,8 @@ private:
   /// `value` with references into the program; a function that is no jit function becomes opaque.
   ConstValue publish(const ConstValue &value) {
     if (const auto *reference = std::get_if<FunctionRef>(&value)) {
+      if (scan.functions()[reference->index].runsInPython)
+        return OpaqueRef{"a constexpr function of a file that is compiled without Python"};
       if (!scan.functions()[reference->index].isJit)
         return OpaqueRef{"a Python function without the jit decorator"};
       return FunctionRef{indexOf(reference->index)};

@@ -167,8 +167,11 @@ void ModuleScan::scanFunction(const FunctionDef &def, Scope &scope) {
 void ModuleScan::scanDecorators(const FunctionDef &def, const Scope &scope,
                                 ScannedFunction &function) {
   for (const ExprPtr &decorator : def.decorators) {
-    if (!isJitDecorator(*decorator, scope))
+    if (!isJitDecorator(*decorator, scope)) {
+      const auto value = evaluate(*decorator, scope);
+      function.runsInPython |= value && isBuiltin(*value, "triton.constexpr_function");
       continue;
+    }
     function.isJit = true;
     if (const Call *call = asCall(*decorator)) {
       for (const Keyword &keyword : call->keywords) {

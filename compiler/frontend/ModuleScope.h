@@ -33,6 +33,7 @@ struct ScannedFunction {
   const Scope *scope = nullptr; ///< around it
   size_t file = 0;
   bool isJit = false, noinline_ = false;
+  bool runsInPython = false; ///< a constexpr function
   bool atTop = false; ///< of the module, and not inside another function or a class
 };
 
