@@ -1,7 +1,8 @@
 """Fixtures of the corpus: those of `tests/python`, and every kernel compiled for GPUs as well.
 
 `pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for these targets too, down
-to machine code, and ends with a table of registers and spills; a kernel that does not compile fails its test.
+to machine code, and ends with a table of registers and spills; a kernel that does not compile, or that spills more than
+SPILLS bytes a thread, fails its test.
 """
 
 import importlib.util
@@ -28,7 +29,8 @@ _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 device, gpu = _fixtures.device, _fixtures.gpu
 
-_compiled = {}  # (kernel, target, warps, specialization) -> registers, spills, shared memory
+SPILLS = 1024
+_PROPERTY = "compiled for a GPU"
 
 
 def pytest_addoption(parser):
@@ -51,8 +53,10 @@ def _compile_for(function, call, target):
     program = snapshot.program(function.__name__)
     kernel = prepare(program, specialization, target, call.options, source)()
     assert kernel.asm["cubin"], f"no machine code of `{function.__name__}` for {target}"
-    found = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
-    _compiled[function.__name__, target, kernel.metadata.num_warps, kernel.hash] = found
+    assert kernel.n_spills <= SPILLS, f"`{function.__name__}` spills {kernel.n_spills} bytes"
+    metadata = kernel.metadata
+    found = (kernel.n_regs, kernel.n_spills, metadata.shared)
+    return function.__name__, target, metadata.num_warps, *found, metadata.hash
 
 
 @pytest.fixture(autouse=True)
@@ -67,18 +71,26 @@ def compiled_for_gpus(request, monkeypatch):
 
     def compile_everywhere(function, call, *args, **kwargs):
         for target in targets:
-            _compile_for(function, call, target)
+            row = _compile_for(function, call, target)
+            request.node.user_properties.append((_PROPERTY, row))
         return compile_here(function, call, *args, **kwargs)
 
     monkeypatch.setattr(JITFunction, "_compile", compile_everywhere)
 
 
 def pytest_terminal_summary(terminalreporter):
-    if _compiled:
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    rows = {
+        tuple(row)
+        for r in reports
+        for name, row in getattr(r, "user_properties", ())
+        if name == _PROPERTY
+    }
+    if rows:
         terminalreporter.write_line(
             f"{'kernel':40} {'target':8} warps registers spills shared memory"
         )
-    for (name, target, warps, _), (registers, spills, shared) in sorted(_compiled.items()):
+    for name, target, warps, registers, spills, shared, _ in sorted(rows):
         terminalreporter.write_line(
             f"{name:40} {target:8} {warps:5} {registers:9} {spills:6} {shared:13}"
         )
