@@ -225,9 +225,9 @@ bool pantile::constantsEqual(const Value &a, const Value &b) {
   if (a.isRuntime() && b.isRuntime())
     return a.as<Runtime>().ir == b.as<Runtime>().ir;
   return same((None *)nullptr) || same((std::string *)nullptr) || same((DType *)nullptr) ||
-         same((FunctionValue *)nullptr) ||
-         same((std::shared_ptr<const ClosureValue> *)nullptr) || same((BuiltinValue *)nullptr) ||
-         same((ModuleValue *)nullptr) || same((ClassValue *)nullptr);
+         same((FunctionValue *)nullptr) || same((std::shared_ptr<const ClosureValue> *)nullptr) ||
+         same((BuiltinValue *)nullptr) || same((ModuleValue *)nullptr) ||
+         same((ClassValue *)nullptr);
 }
 
 std::optional<bool> pantile::foldOrder(CompareOp op, const Value &lhs, const Value &rhs) {
@@ -336,6 +336,26 @@ std::string pantile::kindText(const Value &value) {
   if (auto *runtime = value.dynAs<Runtime>())
     return "`" + runtime->type.name() + "`";
   return "value";
+}
+
+namespace {
+std::string partsText(const Value &value) {
+  std::string text;
+  for (const Value &part : value.elements())
+    text += (text.empty() ? "" : ", ") + (part.isStruct()    ? partsText(part)
+                                          : part.isLiteral() ? "`" + constantText(part, true) + "`"
+                                                             : kindText(part));
+  return "(" + text + ")";
+}
+} // namespace
+
+std::pair<std::string, std::string> pantile::contrastText(const Value &a, const Value &b) {
+  std::pair<std::string, std::string> texts{kindText(a), kindText(b)};
+  if (texts.first == texts.second && a.isStruct() && b.isStruct()) {
+    texts.first += " " + partsText(a);
+    texts.second += " " + partsText(b);
+  }
+  return texts;
 }
 
 Value pantile::fromSnapshot(const ConstValue &value, llvm::ArrayRef<ClassSource> classes) {

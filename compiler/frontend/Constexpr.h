@@ -44,6 +44,10 @@ std::string bigIntText(BigInt value);
 /// "int", "tuple", "tensor fp16[32]": for messages.
 std::string kindText(const Value &value);
 
+/// kindText of two values; if those are equal and the values have parts, what the parts are:
+/// "tuple (`int32`, None)".
+std::pair<std::string, std::string> contrastText(const Value &a, const Value &b);
+
 /// Whether `annotation` (may be null) says that a parameter or variable is a compile-time value.
 bool isConstexprAnnotation(const ast::Expr *annotation);
 

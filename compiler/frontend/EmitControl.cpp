@@ -373,10 +373,11 @@ Value Emitter::ternary(const ast::IfExp &node) {
   Merge merge{*this, {taken.block, other.block}, {}, {}};
   std::optional<Value> merged = merge.plan(values[0], values[1]);
   scf::IfOp result = merge.finish(provisional);
-  auto sides = contrastText(values[0], values[1]);
-  if (!merged)
-    return error(node.span, "the two sides of a conditional expression are " + sides.first + " and " +
-                                sides.second);
+  if (!merged) {
+    auto [first, second] = contrastText(values[0], values[1]);
+    return error(node.span,
+                 "the two sides of a conditional expression are " + first + " and " + second);
+  }
   size_t next = 0;
   return merge.fill(*merged, result.getResults(), next);
 }

@@ -129,6 +129,19 @@ Value storeWindow(Emitter &e, const Value &descriptor, const Window &window,
   return e.callBuiltin(*findBuiltin("tl", "store"), args, call.span);
 }
 
+/// Sizes of 64 bits in 32, which is what a descriptor holds.
+Value narrowed(Emitter &e, const Value &value, SourceSpan span) {
+  auto *runtime = value.dynAs<Runtime>();
+  if (runtime && !runtime->type.isTile() && runtime->type.element.isInt())
+    return *e.cast(*runtime, Scalar::I32, span);
+  if (!value.isTuple())
+    return value;
+  std::vector<Value> elements;
+  for (const Value &element : value.elements())
+    elements.push_back(narrowed(e, element, span));
+  return value.withElements(std::move(elements));
+}
+
 /// Whether the arguments of `make_tensor_descriptor` fit together.
 bool checkDescriptor(Emitter &e, const BoundCall &call, llvm::ArrayRef<size_t> ranks,
                      const Shape &block, DType element) {
@@ -164,7 +177,8 @@ Value pantile::emitMakeDescriptor(Emitter &e, const BoundCall &call) {
                ? call["base"]
                : e.error(call.at("base"), "`make_tensor_descriptor` needs a scalar pointer, got " +
                                               kindText(call["base"]));
-  auto sizes = needScalars(e, call["shape"], Scalar::I32, call.at("shape"), "`shape`");
+  auto sizes = needScalars(e, narrowed(e, call["shape"], call.at("shape")), Scalar::I32,
+                           call.at("shape"), "`shape`");
   auto strides = needScalars(e, call["strides"], Scalar::I64, call.at("strides"), "`strides`");
   auto block = e.needShape(call["block_shape"], call.at("block_shape"), "`block_shape`");
   auto padding =

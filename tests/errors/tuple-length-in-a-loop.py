@@ -10,5 +10,5 @@ def kernel(p, n):
         t = t + (i,)
     tl.store(p, t[0])
 
-# ERROR: tuple-length-in-a-loop.py:10:9: error: `t` is tuple before the loop and tuple after an iteration
+# ERROR: tuple-length-in-a-loop.py:10:9: error: `t` is tuple (`int32`, `int32`) before the loop and tuple (`int32`, `int32`, `int32`) after an iteration
 # ERROR-NOT: error:
