@@ -7,10 +7,8 @@ until the end of `with knobs.autotuning.scope():`.
 
 import functools
 import os
-import shutil
-import subprocess
+from collections import namedtuple
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from .hooks import HookChain
 
@@ -240,17 +238,17 @@ class Build(Group):
         return {path for path in (self.cudacrt_path, self.cudart_path) if path}
 
 
-@dataclass(frozen=True)
-class NvidiaTool:
+class NvidiaTool(namedtuple("NvidiaTool", ["path", "version"])):
     """A program of the CUDA toolkit."""
 
-    path: str
-    version: str
+    __slots__ = ()
 
     @staticmethod
     @functools.cache
     def from_path(path):
         """Return the tool at `path`, or None if it does not say its version."""
+        import subprocess
+
         try:
             text = subprocess.run(
                 [path, "--version"], capture_output=True, text=True, check=True
@@ -263,6 +261,8 @@ class NvidiaTool:
 
 def _tool(name, variable):
     def find(_):
+        import shutil
+
         found = shutil.which(name) or os.path.join("/usr/local/cuda/bin", name)
         found = found if os.path.exists(found) else _in_wheels(name)
         return NvidiaTool.from_path(found) if found else None
@@ -314,13 +314,12 @@ class Proton(Group):
     enable_nvtx = Flag("TRITON_ENABLE_NVTX", default=True)
 
 
-@dataclass(frozen=True)
-class CompileTimes:
-    """What a listener is told, in microseconds."""
+class CompileTimes(
+    namedtuple("CompileTimes", ["ir_initialization", "lowering_stages", "store_results"])
+):
+    """What a listener is told, in microseconds; the stages as pairs of name and time."""
 
-    ir_initialization: int
-    lowering_stages: list
-    store_results: int
+    __slots__ = ()
 
     @property
     def total_lowering(self):

@@ -40,7 +40,7 @@ def test_on_the_device(device):
 def test_ahead_of_time(arch, capability):
     target = GPUTarget("cuda", arch, 32)
     source = ASTSource(asks, {"out": "*i32"}, attrs={0: [["tt.divisibility", 16]]})
-    text = triton.compiler.compile(source, target, {"disabled_passes": None}).asm["ttir"]
+    text = triton.compile(source, target).asm["ttir"]
     assert f"arith.constant {arch} : i32" in text
     assert capability == 0 or f"arith.constant {capability} : i32" in text
 

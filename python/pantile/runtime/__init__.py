@@ -2,10 +2,22 @@
 
 from ._allocation import set_allocator
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
-from .cache import RedisRemoteCacheBackend, RemoteCacheBackend
-from .driver import driver
 from .errors import InterpreterError, OutOfResources
 from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
+
+# These bring much of the standard library with them.
+_LAZY = {"driver": "driver", "RedisRemoteCacheBackend": "cache", "RemoteCacheBackend": "cache"}
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    import importlib
+
+    # The object `driver` takes the place of the module of its name, as in Triton.
+    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def info():

@@ -1,6 +1,5 @@
 """Compiling many kernels side by side: inside an AsyncCompileMode a first launch of each waits for its own."""
 
-from concurrent.futures import as_completed
 from contextvars import ContextVar
 
 active_mode = ContextVar("pantile_async_compile_mode", default=None)
@@ -54,6 +53,8 @@ class AsyncCompileMode:
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
+        from concurrent.futures import as_completed
+
         active_mode.set(None)
         for future in as_completed(self.raw_futures):
             self.future_kernels[future._pantile_key].result(self.ignore_errors)

@@ -6,7 +6,6 @@ something else.
 """
 
 import functools
-import hashlib
 import inspect
 import itertools
 import re
@@ -127,6 +126,8 @@ def _constant_text(value):
 
 
 def _content_hash(root):
+    import hashlib
+
     digest = hashlib.sha256()
     order, position = [root], 0
     while position < len(order):
