@@ -1,8 +1,8 @@
 """Fixtures of the corpus: those of `tests/python`, and every kernel compiled for GPUs as well.
 
-`pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for these targets too, down
-to machine code, and ends with a table of registers and spills; a kernel that does not compile, or that spills more than
-SPILLS bytes a thread, fails its test.
+`pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for
+these targets too, down to machine code, and ends with a table of registers and spills; a kernel
+that does not compile, or that spills more than SPILLS bytes a thread, fails its test.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
-"""Attention backward in three kernels: row sums of O dO, then dK and dV by key blocks, then dQ by query blocks.
+"""Attention backward in three kernels: sums of O dO, then dK and dV by keys, then dQ by queries.
 
-Forward results come from NumPy in float64. Arrays are (batch * heads, length, head dim); lengths divide no block.
-Gradients of fp16 within 5e-3 of the largest, of bf16 within 4e-2.
+Forward results come from NumPy in float64. Arrays are (batch * heads, length, head dim); lengths
+divide no block. Gradients of fp16 within 5e-3 of the largest, of bf16 within 4e-2.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Attention over packed sequences: `cu_seqlens` tells where each begins.
 
-Tokens of all sequences stand behind each other, (tokens, heads, head dim); sequences of length 0 and 1 are among them.
-The block size is tuned by `autotune`, the head dim padded by `heuristics`. fp16 within 2e-3.
+Tokens of all sequences stand behind each other, (tokens, heads, head dim); sequences of length 0
+and 1 are among them. The block size is tuned by `autotune`, the head dim padded by `heuristics`.
+fp16 within 2e-3.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Block pointers: attention and products as they were written with `make_block_ptr` and `advance`.
 
-Bounds are checked along one axis, along both or along none; orders are those of rows and of columns; padding is zero or
-NaN. The product has a batch, an EVEN_K flag, and its tile order swizzled. fp16 within 2e-3 of the result plus 1e-3.
+Bounds are checked along one axis, along both or along none; orders are those of rows and of
+columns; padding is zero or NaN. The product has a batch, an EVEN_K flag, and its tile order
+swizzled. fp16 within 2e-3 of the result plus 1e-3.
 """
 
 import numpy as np
@@ -203,7 +204,11 @@ def test_matmul(device, shape, a_columns, b_columns):
     )
     c = device.output((2, M, N), "fp16")
     strides = [s for x in (d_a, d_b, c.array) for s in device.strides(x)]
-    matmul_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]), 2)](
+
+    def grid(meta):
+        return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]), 2)
+
+    matmul_kernel[grid](
         d_a, d_b, c.array, M, N, K, *strides, BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, GROUP_M=4,
         A_ORDER=(0, 1) if a_columns else (1, 0), B_ORDER=(0, 1) if b_columns else (1, 0),
     )  # fmt: skip

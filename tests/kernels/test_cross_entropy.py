@@ -1,7 +1,8 @@
-"""Cross entropy over a vocabulary, with label smoothing, z-loss, ignored targets and logit soft-capping.
+"""Cross entropy over a vocabulary: smoothing, z-loss, ignored targets, logit soft-capping.
 
-Liger's way: one program walks a row in blocks and overwrites the logits with their gradient. The chunked way: programs
-for pieces of a row give log-sum-exps that a second kernel joins, a third gives the gradient. Within 1e-5.
+Liger's way: one program walks a row in blocks and overwrites the logits with their gradient. The
+chunked way: programs for pieces of a row give log-sum-exps that a second kernel joins, a third
+gives the gradient. Within 1e-5.
 """
 
 import numpy as np
@@ -202,8 +203,13 @@ def logits_and_labels(device, dtype, ignored):
 
 @pytest.mark.parametrize(
     "dtype, smoothing, square, cap",
-    [("fp32", 0.0, 0.0, 0.0), ("fp32", 0.1, 1e-3, 0.0), ("bf16", 0.1, 0.0, 0.0), ("fp32", 0.0, 0.0, 3.0)],
-)  # fmt: skip
+    [
+        ("fp32", 0.0, 0.0, 0.0),
+        ("fp32", 0.1, 1e-3, 0.0),
+        ("bf16", 0.1, 0.0, 0.0),
+        ("fp32", 0.0, 0.0, 3.0),
+    ],
+)
 def test_fused(device, dtype, smoothing, square, cap):
     x, y = logits_and_labels(device, dtype, -100)
     rows, classes = x.shape

@@ -1,6 +1,7 @@
-"""Dropout whose mask is never stored: backward draws it again from the seed; alone and after bias, scale and residual.
+"""Dropout whose mask is never stored: backward draws it again from the seed; alone and fused.
 
-The masks are compared bit for bit with Philox-4x32 in NumPy (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3").
+The masks are compared bit for bit with Philox-4x32 in NumPy (Salmon et al., "Parallel random
+numbers: as easy as 1, 2, 3").
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Flash attention, forward: causal, sliding window, grouped queries, log-sum-exp.
 
-Arrays are (batch, heads, length, head dim) with any strides; lengths of queries and keys differ and divide no block.
-Causal masks stand at the lower right corner. fp16 within 2e-3, bf16 within 2e-2, log-sum-exp within 1e-3.
+Arrays are (batch, heads, length, head dim) with any strides; lengths of queries and keys differ and
+divide no block. Causal masks stand at the lower right corner. fp16 within 2e-3, bf16 within 2e-2,
+log-sum-exp within 1e-3.
 """
 
 import numpy as np

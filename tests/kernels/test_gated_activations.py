@@ -1,7 +1,7 @@
-"""Gated activations of the field: SwiGLU and GEGLU, forward and backward, on halves or on one packed array.
+"""SwiGLU and GEGLU, forward and backward, on two arrays or on one that holds both halves.
 
-Backward recomputes the activation and overwrites its inputs. libdevice's tanh and erf are used as libraries do.
-fp32 within 1e-5, 16-bit types within three of their roundings.
+Backward recomputes the activation and overwrites its inputs. libdevice's tanh and erf are used as
+libraries do. fp32 within 1e-5, 16-bit types within three of their roundings.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
-"""Linear attention in chunks: with decay, and with the delta rule, against recurrences token by token in float64.
+"""Linear attention in chunks: with decay, and with the delta rule, against plain recurrences.
 
-Within a chunk queries meet keys in a masked product; between chunks the state (d_k, d_v) carries what came before. The
-delta rule, S_t = S_(t-1) + k_t b_t (v_t - S_(t-1)^T k_t)^T, needs the inverse of a unit triangular matrix: it is made
-row by row. Block pointers as in the field's libraries. fp32 with IEEE products within 1e-3, bf16 within 3e-2 of the largest.
+Within a chunk queries meet keys in a masked product; between chunks the state (d_k, d_v) carries
+what came before. The delta rule, S_t = S_(t-1) + k_t b_t (v_t - S_(t-1)^T k_t)^T, needs the inverse
+of a unit triangular matrix: it is made row by row. Block pointers as in the field's libraries. fp32
+with IEEE products within 1e-3, bf16 within 3e-2 of the largest.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ def fused_chunk_kernel(
     BT: tl.constexpr, BV: tl.constexpr, PRECISION: tl.constexpr,
     USE_INITIAL_STATE: tl.constexpr, STORE_FINAL_STATE: tl.constexpr,
 ):  # fmt: skip
-    """o_t = scale q_t S_t with S_t = exp(g_t) S_(t-1) + k_t v_t; arrays are (B, T, H, K or V), g (B, T, H)."""
+    """o_t = scale q_t S_t, S_t = exp(g_t) S_(t-1) + k_t v_t; (B, T, H, K or V), g (B, T, H)."""
     i_v, i_bh = tl.program_id(0), tl.program_id(1)
     i_b, i_h = i_bh // H, i_bh % H
     q += (i_b * T * H + i_h) * K
@@ -130,7 +131,7 @@ def delta_recurrence_kernel(
 
 
 def by_token(q, k, v, scale, state, decay=None, beta=None):
-    """The recurrences; arrays (B, T, H, D), state (B, H, K, V). Returns the outputs and the last state."""
+    """The recurrences' outputs and last state; arrays (B, T, H, D), states (B, H, K, V)."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     state = state.astype(np.float64)
     out = np.empty(v.shape)

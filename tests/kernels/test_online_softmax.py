@@ -1,7 +1,7 @@
-"""Softmax over rows of any length: online in one walk, in three walks, over programs; with a mask and temperatures.
+"""Softmax over rows of any length: online, in three walks, over programs, masked; backward.
 
-The backward kernel is fused; log-softmax works on columns, along a dimension that is not the last. fp32 within 1e-6
-of probabilities, 16-bit within their rounding.
+The backward kernel is fused; log-softmax works on columns, along a dimension that is not the last.
+fp32 within 1e-6 of probabilities, 16-bit within their rounding.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Decoding over a paged cache: keys and values lie in pages that a block table names.
 
-The context is split over programs; a second kernel joins the parts by their log-sum-exps. Groups of query heads share a
-key head and are padded to 16 rows for the dot. A second pair of kernels does one query head a program without dots.
-Context lengths are odd, one is 1. fp16 within 2e-3.
+The context is split over programs; a second kernel joins the parts by their log-sum-exps. Groups of
+query heads share a key head and are padded to 16 rows for the dot. A second pair of kernels does
+one query head a program without dots. Context lengths are odd, one is 1. fp16 within 2e-3.
 """
 
 import numpy as np

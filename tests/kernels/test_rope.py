@@ -1,7 +1,7 @@
 """Rotary embeddings: halves or neighbours turned, in place or not, forward and backward.
 
-Positions come from an array; part of the head dim may stay unturned; queries and keys are done by one kernel.
-fp32 within 1e-6, 16-bit types within one rounding of values up to about 6.
+Positions come from an array; part of the head dim may stay unturned; queries and keys are done by
+one kernel. fp32 within 1e-6, 16-bit types within one rounding of values up to about 6.
 """
 
 import numpy as np

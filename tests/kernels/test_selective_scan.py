@@ -1,7 +1,8 @@
 """The selective scan of state-space models: h_t = a_t h_(t-1) + b_t x_t, y_t = c_t h_t + D x_t.
 
-One kernel steps through time with the state in registers, one scans blocks of time by `associative_scan`, forward and,
-for the gradient, in reverse. A third updates the state for one token of decoding. fp32 within 1e-4.
+One kernel steps through time with the state in registers, one scans blocks of time by
+`associative_scan`, forward and, for the gradient, in reverse. A third updates the state for one
+token of decoding. fp32 within 1e-4.
 """
 
 import numpy as np
@@ -57,7 +58,7 @@ def stepped_scan_kernel(
 def block_scan_kernel(
     a_ptr, x_ptr, h_ptr, length, channels, BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr
 ):
-    """h_t = a_t h_(t-1) + x_t over (length, channels): a scan in blocks, the last state carried over."""
+    """h_t = a_t h_(t-1) + x_t over (length, channels), scanned in blocks."""
     c = tl.program_id(0) * BLOCK_C + tl.arange(0, BLOCK_C)
     offs_t = tl.arange(0, BLOCK_T)
     carry = tl.zeros((BLOCK_C,), tl.float32)

@@ -1,7 +1,8 @@
-"""Attention as kernels of Triton 1 and 2.0 wrote it: softmax kept normalised, a scratch buffer as a round trip.
+"""Attention as kernels of Triton 1 and 2.0 wrote it: always normalised, a scratch round trip.
 
-The scratch store and load of the same addresses was a work-around that kernels in the field still carry; alibi slopes
-and soft-capped scores are added as serving libraries do. Names and loops of the time. fp16 within 4e-3.
+The scratch store and load of the same addresses was a work-around that kernels in the field still
+carry; alibi slopes and soft-capped scores are added as serving libraries do. Names and loops of the
+time. fp16 within 4e-3.
 """
 
 import numpy as np
