@@ -26,7 +26,12 @@ Inputs example() {
   FunctionSource kernel{"kernel", "def kernel(p, n, B):\n  helper(p)\n", "k.py", 10, 0, {}, false};
   kernel.globals = {{"helper", FunctionRef{0}}, {"bystander", FunctionRef{2}}};
   FunctionSource bystander{"bystander", "def bystander(): pass\n", "k.py", 30, 0, {}, false};
-  in.program = {{helper, kernel, bystander}, 1};
+  in.program.functions = {helper, kernel, bystander};
+  in.program.kernel = 1;
+  in.program.classes = {
+      {"Pair", false, {{"a", false, std::nullopt}}, {{"f", FunctionRef{0}}}, {}, {}},
+      {"Unused", true, {}, {}, {}, {}}};
+  in.program.functions[1].globals["p"] = ClassRef{0};
   in.specialization.args = {{ArgSpec::Kind::Pointer, "fp16", false, 16, {}},
                             {ArgSpec::Kind::Scalar, "i32", false, 1, {}},
                             {ArgSpec::Kind::Constant, "", false, 1, int64_t(64)}};
@@ -62,6 +67,30 @@ TEST(CacheKey, EveryInputCounts) {
       {"const pointer", [](Inputs &in) { in.specialization.args[0].constPointer = true; }},
       {"argument kind",
        [](Inputs &in) { in.specialization.args[1].kind = ArgSpec::Kind::Pointer; }},
+      {"element of a tuple",
+       [](Inputs &in) {
+         in.specialization.args[1].kind = ArgSpec::Kind::Tuple;
+         in.specialization.args[1].elements = {in.specialization.args[0]};
+       }},
+      {"element's type",
+       [](Inputs &in) {
+         in.specialization.args[1].kind = ArgSpec::Kind::Tuple;
+         in.specialization.args[1].elements = {in.specialization.args[2]};
+       }},
+      {"descriptor's block",
+       [](Inputs &in) {
+         in.specialization.args[0].kind = ArgSpec::Kind::Descriptor;
+         in.specialization.args[0].blockShape = {16, 64};
+       }},
+      {"descriptor's padding",
+       [](Inputs &in) {
+         in.specialization.args[0].kind = ArgSpec::Kind::Descriptor;
+         in.specialization.args[0].blockShape = {16, 64};
+         in.specialization.args[0].padsWithNan = true;
+       }},
+      {"class's field", [](Inputs &in) { in.program.classes[0].fields[0].name = "b"; }},
+      {"field's kind", [](Inputs &in) { in.program.classes[0].fields[0].isConstexpr = true; }},
+      {"class's member", [](Inputs &in) { in.program.classes[0].members["g"] = 1.5; }},
       {"target", [](Inputs &in) { in.options.target = "sm_80"; }},
       {"warps", [](Inputs &in) { in.options.numWarps = 8; }},
       {"stages", [](Inputs &in) { in.options.numStages = 4; }},
@@ -85,6 +114,7 @@ TEST(CacheKey, WhatTheKernelCannotReachDoesNotCount) {
   EXPECT_EQ(before,
             keyAfter([](Inputs &in) { in.program.functions[0].globals["UNUSED"] = int64_t(2); }));
   EXPECT_EQ(before, keyAfter([](Inputs &in) { in.program.functions[0].globals.erase("UNUSED"); }));
+  EXPECT_EQ(before, keyAfter([](Inputs &in) { in.program.classes[1].name = "Other"; }));
 }
 
 TEST(CacheKey, TheOrderOfFunctionsDoesNotCount) {
@@ -92,6 +122,7 @@ TEST(CacheKey, TheOrderOfFunctionsDoesNotCount) {
   std::swap(in.program.functions[0], in.program.functions[1]);
   in.program.kernel = 0;
   in.program.functions[0].globals["helper"] = FunctionRef{1};
+  in.program.classes[0].members["f"] = FunctionRef{1};
   EXPECT_EQ(in.key(), example().key());
 }
 

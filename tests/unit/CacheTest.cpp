@@ -161,6 +161,15 @@ Kernel::Data exampleKernel() {
   data.args = {{ArgSpec::Kind::Pointer, "fp16", true, 16, {}},
                {ArgSpec::Kind::Scalar, "i32", false, 1, {}},
                {ArgSpec::Kind::Constant, "", false, 1, std::string("leaky")}};
+  ArgSpec descriptor{ArgSpec::Kind::Descriptor, "fp16", false, 1, {}};
+  descriptor.blockShape = {32, 64};
+  descriptor.padsWithNan = true;
+  ArgSpec tuple;
+  tuple.kind = ArgSpec::Kind::Tuple;
+  tuple.elements = {data.args[1], descriptor};
+  tuple.fields = {"n", "x"};
+  tuple.classIndex = 3;
+  data.args.push_back(tuple);
   data.text = {{"ptx", ".version 8.0"}, {"tile", "module {}"}};
   data.cubin = std::string("\x7f"
                            "ELF\0\1",
@@ -183,7 +192,12 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_EQ(back->spills, 4);
   EXPECT_EQ(back->options.target, "sm_90a");
   EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
-  ASSERT_EQ(back->args.size(), 3u);
+  ASSERT_EQ(back->args.size(), 4u);
+  EXPECT_EQ(back->args[3].fields, data.args[3].fields);
+  EXPECT_EQ(back->args[3].classIndex, 3u);
+  ASSERT_EQ(back->args[3].elements.size(), 2u);
+  EXPECT_EQ(back->args[3].elements[1].blockShape, data.args[3].elements[1].blockShape);
+  EXPECT_TRUE(back->args[3].elements[1].padsWithNan);
   EXPECT_TRUE(back->args[0].constPointer);
   EXPECT_EQ(back->args[0].divisibility, 16);
   EXPECT_EQ(back->args[2].value, ConstValue(std::string("leaky")));

@@ -53,6 +53,24 @@ TEST(Arguments, ConstantsTakeNoSlot) {
   EXPECT_EQ(static_cast<uint32_t>((*slots)[1]), 0xffffffffu);
 }
 
+TEST(Arguments, ADescriptorIsItsBaseSizesAndStrides) {
+  ArgSpec descriptor{ArgSpec::Kind::Descriptor, "fp16", false, 1, {}};
+  descriptor.blockShape = {32, 64};
+  ArgSpec tuple;
+  tuple.kind = ArgSpec::Kind::Tuple;
+  tuple.elements = {scalar("i32"), constant(), descriptor};
+  auto launch = [](uintptr_t base, int64_t stride) {
+    return std::vector<LaunchArg>{LaunchArg::i(7),      LaunchArg::ptr((void *)base),
+                                  LaunchArg::i(100),    LaunchArg::i(200),
+                                  LaunchArg::i(stride), LaunchArg::i(1)};
+  };
+  auto slots = pack({tuple}, launch(0x1000, 208));
+  ASSERT_TRUE(slots);
+  EXPECT_EQ(*slots, (std::vector<uint64_t>{7, 0x1000, 100, 200, 208, 1}));
+  EXPECT_NE(packError({tuple}, launch(0x1008, 208)), "");
+  EXPECT_NE(packError({tuple}, launch(0x1000, 204)), "");
+}
+
 TEST(Arguments, FloatsTakeTheBitsOfTheirType) {
   auto slots =
       pack({scalar("fp32"), scalar("fp64"), scalar("fp16"), scalar("bf16"), scalar("fp32")},

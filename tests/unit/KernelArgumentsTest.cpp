@@ -57,6 +57,26 @@ TEST(Specialize, TakesTypesInOrderAndByName) {
   EXPECT_EQ(result->args[3].value, ConstValue(int64_t(64)));
 }
 
+TEST(Specialize, TakesTuplesAndDescriptors) {
+  Result<Specialization> result =
+      specialize({parameter("t"), parameter("d"), parameter("n")},
+                 "(*fp16:16, (i32, 8), none), tensordesc<bf16[32, 64], nan>, i64", {});
+  ASSERT_TRUE(result) << messageOf(result);
+  const ArgSpec &tuple = result->args[0], &descriptor = result->args[1];
+  ASSERT_EQ(tuple.elements.size(), 3u);
+  EXPECT_EQ(tuple.elements[0].divisibility, 16);
+  ASSERT_EQ(tuple.elements[1].elements.size(), 2u);
+  EXPECT_EQ(tuple.elements[1].elements[1].value, ConstValue(int64_t(8)));
+  EXPECT_EQ(tuple.elements[2].value, ConstValue(std::monostate()));
+  EXPECT_EQ(descriptor.kind, ArgSpec::Kind::Descriptor);
+  EXPECT_EQ(descriptor.dtype, "bf16");
+  EXPECT_THAT(descriptor.blockShape, ElementsAre(32, 64));
+  EXPECT_TRUE(descriptor.padsWithNan);
+  EXPECT_EQ(result->args[2].dtype, "i64");
+  for (const char *bad : {"(i32, fp17)", "tensordesc<fp16[]>", "tensordesc<fp16[8], one>"})
+    EXPECT_NE(messageOf(specialize({parameter("t")}, bad, {})), "no error") << bad;
+}
+
 TEST(Specialize, FallsBackToDefaults) {
   ParameterInfo activation = constexprParameter("ACTIVATION");
   activation.hasDefault = true;
