@@ -233,7 +233,7 @@ def fma(state, values, params):
 def cdiv(state, values, params):
     dtype, (a, b) = common(values)
     wide = a.data.astype(object) + b.data.astype(object) - 1
-    if (b.data <= 0).any() or (a.data < 0).any() or (wide > np.iinfo(INTS[dtype]).max).any():
+    if (b.data <= 0).any() or (a.data < 0).any() or np.any(wide > np.iinfo(INTS[dtype]).max):
         raise Undefined("a division")
     return Value(dtype, np.asarray(wide // b.data.astype(object)).astype(INTS[dtype]))
 

@@ -41,3 +41,17 @@ func.func @live_through_another(%n: i32, %x: f32) -> f32 {
   }
   return %r#0 : f32
 }
+
+// The loop's own counter may be what is yielded.
+// CHECK-LABEL: @yields_the_counter
+// CHECK: %[[R:.*]] = scf.for %[[I:.*]] = {{.*}} -> (i32)
+// CHECK-NEXT: scf.yield %[[I]] : i32
+func.func @yields_the_counter(%n: i32, %x: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dead = %x, %last = %x) -> (i32, i32) : i32 {
+    %next = arith.addi %dead, %c1 : i32
+    scf.yield %next, %i : i32, i32
+  }
+  return %r#1 : i32
+}

@@ -74,9 +74,9 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
     if (live.test(i))
       loop.getResult(i).replaceAllUsesWith(smaller.getResult(kept++));
   }
+  loop.getInductionVar().replaceAllUsesWith(smaller.getInductionVar());
   for (auto [i, index] : llvm::enumerate(live.set_bits()))
     yields[i] = yield->getOperand(index);
-  loop.getInductionVar().replaceAllUsesWith(smaller.getInductionVar());
   yield->erase();
   smaller.getBody()->getOperations().splice(smaller.getBody()->end(),
                                             loop.getBody()->getOperations());
