@@ -321,3 +321,23 @@ def test_the_oldest_form_of_meta_parameters_is_explained():
     kernel = triton.jit(function_of("def kernel(out, **META):\n    tl.store(out, META['N'])\n"))
     with pytest.raises(TypeError, match="as in Triton 1.*tl.constexpr"):
         kernel[(1,)](np.zeros(1, np.int32), N=3)
+
+
+@triton.jit
+def bits_of(out, x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i).to(tl.int32, bitcast=True) ^ 5)
+
+
+def test_reinterpret(device):
+    x = random(64, seed=11)
+    out = device.output(64, "i32")
+    view = device.to(x.view(np.int32))[0:64]
+    kernel = bits_of[(1,)](out.array, triton.reinterpret(view, tl.float32), 64)
+    assert kernel.src.signature["x"] == "*fp32"
+    np.testing.assert_array_equal(out.numpy(), x.view(np.int32) ^ 5)
+    wrapped = triton.reinterpret(view, tl.float32)
+    assert isinstance(wrapped, triton.TensorWrapper) and wrapped.stride(0) == 1
+    assert triton.reinterpret(wrapped, tl.int8).base is view
+    with pytest.raises(TypeError, match="Cannot reinterpret"):
+        triton.reinterpret([1, 2], tl.int8)

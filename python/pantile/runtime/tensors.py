@@ -42,25 +42,48 @@ class MockTensor:
         return 0
 
 
+class _HostMemory:
+    """The memory that a NumPy array is a view of, as torch shows storage."""
+
+    def __init__(self, array):
+        while getattr(array, "base", None) is not None and hasattr(array.base, "nbytes"):
+            array = array.base
+        self._array = array
+
+    def data_ptr(self):
+        return self._array.__array_interface__["data"][0]
+
+    def nbytes(self):
+        return self._array.nbytes
+
+
 class TensorWrapper:
-    """The memory of `base` read as another dtype."""
+    """The memory of `base`, a tensor or a NumPy array, read as another dtype."""
 
     def __init__(self, base, dtype):
         self.base, self.dtype = base, dtype
-        self.device = getattr(base, "device", None)
+        self.device = getattr(base, "device", "cpu")
         self.shape = base.shape
 
     def data_ptr(self):
-        return self.base.data_ptr()
+        if hasattr(self.base, "data_ptr"):
+            return self.base.data_ptr()
+        return self.base.__array_interface__["data"][0]
 
     def stride(self, *args):
-        return self.base.stride(*args)
+        if hasattr(self.base, "stride"):
+            return self.base.stride(*args)
+        strides = tuple(stride // self.base.itemsize for stride in self.base.strides)
+        return strides[args[0]] if args else strides
 
     def element_size(self):
-        return self.base.element_size()
+        base = self.base
+        return base.element_size() if hasattr(base, "element_size") else base.itemsize
 
     def untyped_storage(self):
-        return self.base.untyped_storage()
+        if hasattr(self.base, "untyped_storage"):
+            return self.base.untyped_storage()
+        return _HostMemory(self.base)
 
     def cpu(self):
         return TensorWrapper(self.base.cpu(), self.dtype)
@@ -82,9 +105,9 @@ class TensorWrapper:
 
 
 def reinterpret(tensor, dtype):
-    """Return `tensor` with its memory read as `dtype`."""
+    """Return `tensor`, of torch or NumPy, with its memory read as `dtype`, one of theirs or of the language."""
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
-    if not hasattr(tensor, "data_ptr"):
+    if not hasattr(tensor, "data_ptr") and not hasattr(tensor, "__array_interface__"):
         raise TypeError(f"Cannot reinterpret a {type(tensor)}.")
     return TensorWrapper(tensor, dtype)
