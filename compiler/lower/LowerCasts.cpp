@@ -189,6 +189,21 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
   });
 }
 
+/// To 8-bit floats through fp32, which holds every integer within their range.
+template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Handlers &h) {
+  h.add<Op>([](Lowering &l, Op op) {
+    const Type to = elementTypeOf(op.getType());
+    if (!isFloat8(to))
+      return mapElements(l, op,
+                         [&](ValueList v) { return l.b.CreateCast(opcode, v[0], l.type(to)); });
+    Values floats;
+    for (llvm::Value *value : l.get(op.getIn()))
+      floats.push_back(l.b.CreateCast(opcode, value, l.b.getFloatTy()));
+    l.set(op, narrowFloats(l, floats, to));
+    return success();
+  });
+}
+
 LogicalResult lowerBitcast(Lowering &l, arith::BitcastOp op) {
   llvm::Type *to = l.type(elementTypeOf(op.getType()));
   return mapElements(l, op, [&](ValueList v) { return l.b.CreateBitCast(v[0], to); });
@@ -213,8 +228,8 @@ void lower::addCasts(Handlers &h) {
   addCast<arith::ExtSIOp, I::SExt>(h);
   addCast<arith::ExtUIOp, I::ZExt>(h);
   addCast<arith::TruncIOp, I::Trunc>(h);
-  addCast<arith::SIToFPOp, I::SIToFP>(h);
-  addCast<arith::UIToFPOp, I::UIToFP>(h);
+  addIntToFloat<arith::SIToFPOp, I::SIToFP>(h);
+  addIntToFloat<arith::UIToFPOp, I::UIToFP>(h);
   addCast<arith::FPToSIOp, I::FPToSI>(h);
   addCast<arith::FPToUIOp, I::FPToUI>(h);
   h.add<arith::BitcastOp>(lowerBitcast);

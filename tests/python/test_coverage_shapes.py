@@ -113,3 +113,21 @@ def limit_kernel(out_ptr):
 @triton.jit
 def too_large_kernel(out_ptr):
     tl.store(out_ptr, tl.sum(tl.full((2, tl.TRITON_MAX_TENSOR_NUMEL), 1, tl.int32)))
+
+
+@triton.jit
+def integer_to_float8_kernel(out_ptr, x_ptr, N: tl.constexpr, TO: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets).to(tl.float64)
+    tl.store(out_ptr + offsets, x.to(TO))
+
+
+@pytest.mark.parametrize("dtype", ["i16", "i32", "u32", "i64"])
+@pytest.mark.parametrize("to", ["fp8e4nv", "fp8e5"])
+def test_integers_become_8_bit_floats(device, dtype, to):
+    """The two casts are folded into one."""
+    x = random(256, dtype, seed=46, low=0, high=400)
+    out = device.output(256, to)
+    kinds = {"fp8e4nv": tl.float8e4nv, "fp8e5": tl.float8e5}
+    integer_to_float8_kernel[(1,)](out.array, device.to(x), 256, kinds[to])
+    assert out.numpy().tobytes() == x.astype(np.float32).astype(out.dtype).tobytes()
