@@ -353,7 +353,9 @@ struct ImportedName {
 struct UnsupportedStmt : NodeOf<Stmt, Stmt::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
-  std::string name; ///< of a class
+  std::string name;                ///< of a class
+  ExprPtr bases;                   ///< of a class: a Call of its name; null without parentheses
+  std::vector<ExprPtr> decorators; ///< of a class
   Block body;       ///< the statements of all its blocks, for who searches a module
   std::vector<ImportedName> imports; ///< of an import
 };

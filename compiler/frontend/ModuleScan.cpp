@@ -105,8 +105,12 @@ public:
       return kernel.error();
     Program program;
     indexOf(*kernel);
-    for (size_t i = 0; i < order.size(); ++i)
-      program.functions.push_back(describe(scan.functions()[order[i]]));
+    // Each may name more of the other.
+    for (size_t f = 0, c = 0; f < order.size() || c < classOrder.size();)
+      if (f < order.size())
+        program.functions.push_back(describe(scan.functions()[order[f++]]));
+      else
+        program.classes.push_back(describeClass(scan.classes()[classOrder[c++]]));
     return program;
   }
 
@@ -127,7 +131,7 @@ private:
   std::vector<const ScannedFunction *> jitFunctions() const {
     std::vector<const ScannedFunction *> jits;
     for (const ScannedFunction &function : scan.functions())
-      if (function.isJit && function.file + 1 == scan.fileCount())
+      if (function.isJit && !function.isMethod && function.file + 1 == scan.fileCount())
         jits.push_back(&function);
     std::ranges::sort(jits, {}, [](const auto *f) { return f->def->headSpan.begin; });
     return jits;
@@ -215,13 +219,23 @@ private:
     return source;
   }
 
-  size_t indexOf(size_t function) {
-    const auto known = std::ranges::find(order, function);
+  ClassSource describeClass(ClassSource source) {
+    for (ClassSource::Field &field : source.fields)
+      if (field.value)
+        field.value = publish(*field.value);
+    for (auto &[name, value] : source.members)
+      value = publish(value);
+    return source;
+  }
+
+  static size_t positionIn(std::vector<size_t> &order, size_t number) {
+    const auto known = std::ranges::find(order, number);
     if (known != order.end())
       return known - order.begin();
-    order.push_back(function);
+    order.push_back(number);
     return order.size() - 1;
   }
+  size_t indexOf(size_t function) { return positionIn(order, function); }
 
   /// `value` with references into the program; a function that is no jit function becomes opaque.
   ConstValue publish(const ConstValue &value) {
@@ -232,6 +246,8 @@ private:
         return OpaqueRef{"a Python function without the jit decorator"};
       return FunctionRef{indexOf(reference->index)};
     }
+    if (const auto *cls = std::get_if<ClassRef>(&value))
+      return ClassRef{positionIn(classOrder, cls->index)};
     const auto *tuple = std::get_if<std::shared_ptr<const ConstTuple>>(&value);
     if (!tuple)
       return value;
@@ -246,7 +262,8 @@ private:
   ModuleScan scan;
   std::string_view mainBuffer;
   std::string mainName;
-  std::vector<size_t> order; ///< functions of the program, by their number in the scan
+  std::vector<size_t> order;      ///< functions of the program, by their number in the scan
+  std::vector<size_t> classOrder; ///< classes likewise
 };
 
 } // namespace

@@ -127,6 +127,14 @@ void ModuleScan::scanIf(const If &stmt, Scope &scope) {
   scanUndecided(stmt.orelse, scope);
 }
 
+/// "aggregate" of `triton.aggregate`.
+static std::string_view lastName(const Expr &expr) {
+  if (const auto *attribute = llvm::dyn_cast<Attribute>(&expr))
+    return attribute->attr;
+  const auto *name = llvm::dyn_cast<Name>(&expr);
+  return name ? std::string_view(name->id) : std::string_view();
+}
+
 void ModuleScan::scanUnsupported(const UnsupportedStmt &stmt, Scope &scope) {
   for (const ImportedName &import : stmt.imports) {
     if (import.name.empty())
@@ -142,10 +150,66 @@ void ModuleScan::scanUnsupported(const UnsupportedStmt &stmt, Scope &scope) {
 
 /// The names of a class body are no names for the functions in it.
 void ModuleScan::scanClass(const UnsupportedStmt &stmt, Scope &scope) {
-  bind(scope, stmt.name, OpaqueRef{"the class `" + stmt.name + "`"});
+  const bool isAggregate = std::ranges::any_of(stmt.decorators, [](const ExprPtr &decorator) {
+    return lastName(*decorator) == "aggregate" || lastName(*decorator) == "_aggregate";
+  });
+  const Call *bases = stmt.bases ? asCall(*stmt.bases) : nullptr;
+  const bool isNamedTuple = bases && std::ranges::any_of(bases->args, [](const ExprPtr &base) {
+                              return lastName(*base) == "NamedTuple";
+                            });
+  const size_t index = foundClasses.size();
+  if (isAggregate || isNamedTuple) {
+    bind(scope, stmt.name, ClassRef{index});
+    foundClasses.emplace_back().isAggregate = isAggregate;
+    foundClasses.back().name = stmt.name;
+  } else {
+    bind(scope, stmt.name, OpaqueRef{"the class `" + stmt.name + "`"});
+  }
   const llvm::SaveAndRestore nested(inClass, true);
   Scope &body = newScope(&scope, scope.file);
   scanBlock(stmt.body, body);
+  if (isAggregate || isNamedTuple) {
+    ClassSource described = foundClasses[index];
+    describeClass(stmt.body, body, described);
+    foundClasses[index] = std::move(described);
+  }
+}
+
+void ModuleScan::describeClass(const Block &block, const Scope &body, ClassSource &source) {
+  for (const StmtPtr &stmt : block) {
+    if (const auto *annotated = llvm::dyn_cast<AnnAssign>(stmt.get())) {
+      const auto *name = llvm::dyn_cast<Name>(annotated->target.get());
+      if (!name)
+        continue;
+      ClassSource::Field &field = source.fields.emplace_back();
+      field.name = name->id;
+      field.isConstexpr = lastName(*annotated->annotation) == "constexpr";
+      if (annotated->value)
+        field.value = evaluate(*annotated->value, body);
+    } else if (const auto *def = llvm::dyn_cast<FunctionDef>(stmt.get())) {
+      if (const auto member = body.names.find(def->name); member != body.names.end())
+        describeMethod(*def, member->second, source);
+    }
+  }
+}
+
+void ModuleScan::describeMethod(const FunctionDef &def, const ConstValue &value,
+                                ClassSource &source) {
+  const auto *reference = std::get_if<FunctionRef>(&value);
+  if (!reference)
+    return;
+  ScannedFunction &function = found[reference->index];
+  function.isMethod = true;
+  function.isJit |= source.isAggregate && def.name == "__init__";
+  if (!function.isJit && !function.runsInPython)
+    return;
+  source.members[def.name] = *reference;
+  for (const ExprPtr &decorator : def.decorators) {
+    if (lastName(*decorator) == "staticmethod")
+      source.staticMembers.push_back(def.name);
+    if (lastName(*decorator) == "property")
+      source.properties.push_back(def.name);
+  }
 }
 
 //===- Functions ------------------------------------------------------------------------===//
@@ -291,7 +355,8 @@ void ModuleScan::importAll(const ImportedName &import, Scope &scope) {
 bool ModuleScan::isForKernels(const ConstValue &value) const {
   if (const auto *function = std::get_if<FunctionRef>(&value))
     return found[function->index].isJit;
-  return std::holds_alternative<BuiltinRef>(value) || std::holds_alternative<DTypeName>(value);
+  return std::holds_alternative<BuiltinRef>(value) || std::holds_alternative<DTypeName>(value) ||
+         std::holds_alternative<ClassRef>(value);
 }
 
 /// Under an undecided condition, what is for kernels stays, and constants are in doubt.

@@ -35,6 +35,7 @@ struct ScannedFunction {
   bool isJit = false, noinline_ = false;
   bool runsInPython = false; ///< a constexpr function
   bool atTop = false; ///< of the module, and not inside another function or a class
+  bool isMethod = false; ///< of a class that kernels know
 };
 
 class ModuleScan {
@@ -48,6 +49,8 @@ public:
 
   /// Indexed by the FunctionRefs of the scopes' values.
   const std::vector<ScannedFunction> &functions() const { return found; }
+  /// Named tuples and aggregates, indexed by the ClassRefs of the scopes' values.
+  const std::vector<ClassSource> &classes() const { return foundClasses; }
   size_t fileCount() const { return files.size(); }
 
   /// What `name` means in `scope`; nothing for Python's own names and unknown ones.
@@ -74,6 +77,8 @@ private:
   void scanUndecided(const ast::Block &block, Scope &scope);
   void scanUnsupported(const ast::UnsupportedStmt &stmt, Scope &scope);
   void scanClass(const ast::UnsupportedStmt &stmt, Scope &scope);
+  void describeClass(const ast::Block &block, const Scope &body, ClassSource &source);
+  void describeMethod(const ast::FunctionDef &def, const ConstValue &value, ClassSource &source);
   void scanFunction(const ast::FunctionDef &def, Scope &scope);
   void scanDecorators(const ast::FunctionDef &def, const Scope &scope, ScannedFunction &function);
   void scanPending();
@@ -97,6 +102,7 @@ private:
   std::deque<File> files;
   std::deque<Scope> scopes;
   std::vector<ScannedFunction> found;
+  std::vector<ClassSource> foundClasses;
   std::deque<Pending> pending;
   int undecided = 0; ///< conditions around the statement of which the text does not tell the truth
   bool inClass = false;

@@ -242,15 +242,17 @@ bool Parser::parseCase(Block &block) {
   return parseColon("after the pattern of `case`") && parseBlock(block, "`case`");
 }
 
-StmtPtr Parser::parseClass() {
+StmtPtr Parser::parseClass(std::vector<ExprPtr> decorators) {
   auto statement = std::make_unique<UnsupportedStmt>(take().span);
+  statement->decorators = std::move(decorators);
   statement->construct = "`class`";
   SourceSpan span;
   if (!expectName("the name of the class", statement->name, span) || !skipTypeParams())
     return nullptr;
   if (at(Tok::LParen)) {
-    auto bases = std::make_unique<Name>(span);
-    if (!parseCall(std::move(bases), mark()))
+    auto name = std::make_unique<Name>(span);
+    statement->bases = parseCall(std::move(name), mark());
+    if (!statement->bases)
       return nullptr;
   }
   const llvm::SaveAndRestore noLoop(loops, 0);

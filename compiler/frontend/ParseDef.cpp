@@ -18,7 +18,7 @@ StmtPtr Parser::parseDecorated() {
       return failHere("expected the end of the line after a decorator, found " + found());
   }
   if (at(Tok::KwClass))
-    return parseClass();
+    return parseClass(std::move(decorators));
   if (at(Tok::KwAsync))
     return parseAsync();
   if (!at(Tok::KwDef))

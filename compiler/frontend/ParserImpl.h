@@ -146,7 +146,7 @@ private:
   ast::StmtPtr parseMatch();
   bool atMatch() const;
   bool parseCase(ast::Block &block);
-  ast::StmtPtr parseClass();
+  ast::StmtPtr parseClass(std::vector<ast::ExprPtr> decorators = {});
   ast::StmtPtr parseAsync();
 
   ast::StmtPtr parseDecorated();
