@@ -42,6 +42,8 @@ def work(pipe, options):
         if failure is None:
             (Path(options.out) / f"p{index}.py").unlink(missing_ok=True)
         pipe.send(failure)
+        if failure and "CUDA error" in failure.message:
+            os._exit(1)  # the context is lost: every later program would fail too
 
 
 class Worker:
@@ -90,6 +92,8 @@ def run_all(options, indices):
                 print(
                     f"program {worker.index}: {failure.kind}: {failure.message[:300]}", flush=True
                 )
+            if failure and "CUDA error" in failure.message:
+                worker.process.join()
             if not worker.process.is_alive():
                 workers.remove(worker)
                 worker = Worker(options) if left else None

@@ -1,5 +1,6 @@
 """The fixtures of kernel tests, on the arrays of `device_arrays.py`; `tests/kernels` takes them from here."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -29,6 +30,20 @@ def gpu():
     if torch_with_gpu() is None:
         pytest.skip("needs a GPU")
     return Device("cuda")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A CUDA error that stays loses the context: the worker ends, so that no other test fails for it."""
+    report = yield
+    if (
+        report.failed
+        and "CUDA error" in str(call.excinfo.value)
+        and "workerinput" in vars(item.config)
+    ):
+        print(f"{item.nodeid}: {call.excinfo.value}", file=sys.__stderr__, flush=True)
+        os._exit(1)
+    return report
 
 
 def pytest_configure(config):
