@@ -6,7 +6,7 @@ import pantile.language as tl
 import pytest
 from conftest import check_product, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
-from test_block_pointers import window
+from test_block_ptr import window
 
 
 @triton.jit
