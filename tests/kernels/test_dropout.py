@@ -95,6 +95,7 @@ def test_seeded(device, dtype, seed):
         result,
         np.where(keep, x.astype(np.float64) / (1 - p), 0),
         rtol=1e-6 if dtype == "fp32" else 1e-3,
+        atol=0 if dtype == "fp32" else 6e-8,
     )
 
 
@@ -139,4 +140,4 @@ def test_normal_noise(device):
     noise_kernel[(triton.cdiv(n, 1024),)](out.array, n, seed, BLOCK=1024)
     first, second = (uniform(bits).astype(np.float64) for bits in philox(seed, np.arange(n))[:2])
     expected = np.sqrt(-2 * np.log(np.maximum(first, 1e-7))) * np.cos(2 * np.pi * second)
-    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=5e-4)
