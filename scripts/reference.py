@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Writes the reference pages of the language, docs/reference/*.md.
+
+Needs: compiler/frontend/{Builtins,Libdevice}.def, compiler/stdlib, docs/reference/entries.
+Gives: one page a group of names: signature, meaning, types, errors, an example with its result.
+How:   signatures and meanings come from the compiler's tables and the library's own text; types,
+       errors and examples from the entries, Markdown with a section a name. An example is the body of
+       a kernel with the parameter `out`, perhaps after the functions that it calls and the line
+       `# kernel`; a line such as `i32: [1, 2]` says what `out` holds afterwards.
+
+Usage: scripts/reference.py [--check]
+"""
+
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs/reference"
+FRONTEND = ROOT / "compiler/frontend"
+TYPES = {
+    "int1": "truth values, one byte in memory",
+    **{f"int{bits}": f"{bits}-bit integers with sign" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"{bits}-bit integers without sign" for bits in (8, 16, 32, 64)},
+    "float8e5": "8-bit floats, 5 bits of exponent, with infinities",
+    "float8e4nv": "8-bit floats, 4 bits of exponent, no infinities (sm_89 and newer; else emulated)",
+    "float8e4b15": "8-bit floats, 4 bits of exponent with bias 15; conversions only",
+    "float8e4b8": "8-bit floats of AMD's GPUs, 4 bits of exponent: known by name",
+    "float8e5b16": "8-bit floats of AMD's GPUs, 5 bits of exponent: known by name",
+    "float16": "IEEE half precision",
+    "bfloat16": "the upper half of a float32",
+    "float32": "IEEE single precision",
+    "float64": "IEEE double precision",
+}
+TYPES_WITHOUT_EXAMPLE = ("float8e4b15", "float8e4b8", "float8e5b16")
+
+
+@dataclass
+class Row:
+    """A name as the compiler knows it."""
+
+    name: str
+    space: str
+    signature: str
+    doc: str
+    method: bool
+
+
+@dataclass
+class Entry:
+    """What the entries say of a name."""
+
+    name: str
+    prose: list = field(default_factory=list)
+    types: str = ""
+    errors: str = ""
+    helpers: str = ""
+    body: str = ""
+    dtype: str = ""
+    expected: str = ""
+    only: str = ""
+
+    def kernel(self):
+        """The example as module text."""
+        helpers = f"{self.helpers}\n\n" if self.helpers else ""
+        body = "\n".join(f"    {line}".rstrip() for line in self.body.splitlines())
+        return f"{helpers}@triton.jit\ndef example(out):\n{body}\n"
+
+
+def _text(literal):
+    return literal.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def builtin_rows():
+    """Rows of Builtins.def, with the library's signatures from its text."""
+    table = (FRONTEND / "Builtins.def").read_text()
+    library = library_signatures()
+    string = r'"((?:[^"\\]|\\.)*)"'
+    rows = [
+        Row(name, space, _text(signature), _text(doc), method == "true")
+        for space, name, method, signature, doc in re.findall(
+            rf"^BUILTIN\((\w+), (\w+), \w+, (true|false),\s*{string},\s*{string}\)", table, re.M
+        )
+    ]
+    rows += [
+        Row(name, "tl", library.get(name, ""), _text(doc), method == "true")
+        for name, method, doc in re.findall(
+            rf"^LIBRARY\(([a-z]\w*), (true|false),\s*{string}\)", table, re.M
+        )
+    ]
+    return rows
+
+
+def library_signatures():
+    """Parameters of the functions of compiler/stdlib."""
+    result = {}
+    for file in sorted((ROOT / "compiler/stdlib").glob("*.py")):
+        for name, parameters in re.findall(
+            r"^def ([a-z]\w*)\((.*?)\):", file.read_text(), re.M | re.S
+        ):
+            result[name] = re.sub(r"\s+", " ", parameters.replace(": tl.constexpr", "")).strip(" ,")
+    return result
+
+
+def libdevice_rows():
+    """(name, parameters, overloads, meaning) of Libdevice.def."""
+    table = (FRONTEND / "Libdevice.def").read_text()
+    return re.findall(r'^LIBDEVICE\((\w+), "(.*?)", "(.*?)", "(.*?)"\)', table, re.M)
+
+
+def read_entries(path):
+    """The title of a file of entries, its introduction, and the entries."""
+    head, *sections = re.split(r"^## ", path.read_text(), flags=re.M)
+    title, _, introduction = head.removeprefix("# ").partition("\n")
+    return title, introduction.strip(), [_entry(section) for section in sections]
+
+
+def _entry(section):
+    name, _, text = section.partition("\n")
+    entry, code = Entry(name.strip()), []
+    for line in text.splitlines():
+        key, _, value = line.partition(": ")
+        if line.startswith("    ") or (code and not line and not entry.dtype):
+            code.append(line[4:])
+        elif key in ("types", "errors", "only"):
+            setattr(entry, key, value)
+        elif re.fullmatch(r"(i|u|fp|bf)\d+", key):
+            entry.dtype, entry.expected = key, value
+        elif line:
+            entry.prose.append(line)
+    text = "\n".join(code).strip("\n")
+    helpers, found, body = text.partition("# kernel\n")
+    entry.helpers, entry.body = (helpers.strip("\n"), body) if found else ("", text)
+    return entry
+
+
+def _section(entry, rows):
+    row = rows.get(entry.name)
+    prefix = {"cuda": "tl.extra.cuda."}.get(row.space if row else "tl", "tl.")
+    lines = [f"## {entry.name}", ""]
+    if row:
+        method = " Also a method of its first operand." if row.method else ""
+        lines += [
+            f"`{prefix}{entry.name}({row.signature})`",
+            "",
+            f"{_sentence(row.doc)}{method}",
+            "",
+        ]
+    if entry.prose:
+        lines += [*entry.prose, ""]
+    if entry.types:
+        lines += [f"Types: {entry.types}.", ""]
+    if entry.errors:
+        lines += [f"Errors: {entry.errors}.", ""]
+    where = " (on a GPU only)" if entry.only == "gpu" else ""
+    lines += ["```python", entry.kernel().rstrip(), "```", ""]
+    return [*lines, f"`out`, of {entry.dtype}, then holds `{entry.expected}`{where}.", ""]
+
+
+def _sentence(text):
+    return text[:1].upper() + text[1:] + "."
+
+
+def page(path, rows):
+    """The page of one file of entries."""
+    title, introduction, entries = read_entries(path)
+    lines = [f"# {title}", "", *([introduction, ""] if introduction else [])]
+    for entry in entries:
+        lines += _section(entry, rows)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def types_page():
+    """The page of the element types."""
+    lines = ["# Element types", "", "| type | meaning |", "|---|---|"]
+    lines += [f"| `tl.{name}` | {meaning} |" for name, meaning in TYPES.items()]
+    lines += ["", "```python", type_example("float16").kernel().rstrip(), "```", ""]
+    return "\n".join([*lines, "`out`, of i32, then holds `[1]`."]) + "\n"
+
+
+def type_example(name):
+    """An example for an element type: 1 in it is 1 again."""
+    entry = Entry(name, dtype="i32", expected="[1]")
+    middle = ".to(tl.float32)" if name.startswith("float8") else ""
+    entry.body = f"x = tl.full((1,), 1.0, tl.float32).to(tl.{name})\n"
+    entry.body += f"tl.store(out + tl.arange(0, 1), x{middle}.to(tl.int32))"
+    return entry
+
+
+def libdevice_page():
+    """The table of libdevice's functions."""
+    lines = [
+        "# libdevice",
+        "",
+        "NVIDIA's device functions, as `tl.extra.libdevice.NAME`; on the CPU the same functions from the C",
+        "library and our own. The operands' types choose the symbol.",
+        "",
+        "| function | meaning | types |",
+        "|---|---|---|",
+    ]
+    for name, parameters, overloads, doc in sorted(libdevice_rows()):
+        types = "; ".join(re.sub(r" __\w+$", "", part.strip()) for part in overloads.split(";"))
+        doc = doc.replace("|", "\\|")
+        lines.append(f"| `{name}({parameters})` | {doc} | {types.replace('>', '→')} |")
+    return "\n".join(lines) + "\n"
+
+
+def table_page(title, introduction, rows):
+    """A page with a table of rows."""
+    lines = [f"# {title}", "", introduction, "", "| name | meaning |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{r.name}({r.signature})` | {r.doc} |" for r in rows)]) + "\n"
+
+
+def entry_files():
+    """The files of entries, in the order of the pages."""
+    return sorted((PAGES / "entries").glob("*.md"))
+
+
+def pages():
+    """All pages: path -> text."""
+    rows = builtin_rows()
+    by_name = {row.name: row for row in rows if row.space in ("py", "cuda")}
+    by_name |= {row.name: row for row in rows if row.space == "tl"}
+    result = {PAGES / path.name[2:]: page(path, by_name) for path in entry_files()}
+    result[PAGES / "types.md"] = types_page()
+    result[PAGES / "libdevice.md"] = libdevice_page()
+    for space, title, introduction in (
+        (
+            "desc",
+            "Methods of descriptors",
+            "Of what `tl.make_tensor_descriptor` and the host's descriptors give.",
+        ),
+        ("py", "Python's own names", "Names that kernels use without an import."),
+        (
+            "host",
+            "Functions of the host",
+            "`triton.NAME` and `math.NAME`, of compile-time numbers in kernels.",
+        ),
+        (
+            "target_info",
+            "Questions about the target",
+            "Of the module `tl.target_info`, answered while compiling.",
+        ),
+    ):
+        chosen = [row for row in rows if row.space == space]
+        if chosen:
+            name = title.lower().replace(" ", "-").replace("'", "") + ".md"
+            result[PAGES / name] = table_page(title, introduction, chosen)
+    index = [f"- [{text.splitlines()[0][2:]}]({path.name})" for path, text in result.items()]
+    result[PAGES / "README.md"] = "\n".join(
+        [
+            "# Reference of the kernel language",
+            "",
+            "Written by `scripts/reference.py`.",
+            "",
+            *index,
+            "",
+        ]
+    )
+    return result
+
+
+def main():
+    """Write the pages, or say which would change."""
+    changed = []
+    for path, text in pages().items():
+        if not path.exists() or path.read_text() != text:
+            changed.append(str(path.relative_to(ROOT)))
+            if "--check" not in sys.argv:
+                path.write_text(text)
+    print(f"{len(changed)} pages {'differ' if '--check' in sys.argv else 'written'}: {changed}")
+    return 1 if changed and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
