@@ -63,6 +63,10 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z,
                         void **extra) {
   printf("launch %u %u %u, %u %u %u: %llx %llx %d", x, y, z, bx, by, bz, *(CUdeviceptr *)args[0],
          *(CUdeviceptr *)args[1], *(int32_t *)args[2]);
+  /* stride, unless it is compiled in, and factor; then the two pointers to scratch memory. */
+  int last = *(int32_t *)args[3] == 2 ? 4 : 3;
+  printf(" %g %llx %llx", *(float *)args[last], *(CUdeviceptr *)args[last + 1],
+         *(CUdeviceptr *)args[last + 2]);
   return 0;
 }
 """
@@ -122,10 +126,10 @@ def test_compile_and_link(tmp_path):
         "algorithms 2",
         "load 1",
         "find scale",
-        "launch 3 1 1, 128 1 1: 1000 2000 320 -> 0",
+        "launch 3 1 1, 128 1 1: 1000 2000 320 1.5 0 0 -> 0",
         "load 1",
         "find scale",
-        "launch 3 1 1, 128 1 1: 1000 2000 321 -> 0",
+        "launch 3 1 1, 128 1 1: 1000 2000 321 1.5 0 0 -> 0",
         "load 1",
         "find scale",
         " -> 0",  # an empty grid

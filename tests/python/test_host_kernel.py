@@ -320,3 +320,33 @@ def test_interpreted_functions(device, monkeypatch):
     )
     assert compiled.target.backend == "cpu" and isinstance(kernel, triton.JITFunction)
     np.testing.assert_allclose(out.numpy(), x.astype(np.float64) + y, rtol=1e-6)
+
+
+@triton.jit
+def product(a, b, c, M, N, K, sa, sb, sc, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    k = tl.arange(0, STEP)
+    pa, pb = a + m[:, None] * sa + k[None, :], b + k[:, None] * sb + n[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, STEP):
+        x = tl.load(pa, mask=(m[:, None] < M) & (k[None, :] < K - start), other=0.0)
+        y = tl.load(pb, mask=(k[:, None] < K - start) & (n[None, :] < N), other=0.0)
+        acc = tl.dot(x, y, acc)
+        pa += STEP
+        pb += STEP * sb
+    out = c + m[:, None] * sc + n[None, :]
+    tl.store(out, acc.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@needs_ptxas
+def test_code_for_other_launchers_takes_the_arguments_alone():
+    kinds = ["*fp16"] * 3 + ["i32"] * 6 + ["constexpr"] * 2
+    attrs = {(i,): [["tt.divisibility", 16]] for i in range(9)}
+    src = ASTSource(product, dict(zip(product.arg_names, kinds)), {"BLOCK": 128, "STEP": 64}, attrs)
+    kernel = triton.compile(src, target=HOPPER, options={"num_warps": 8})
+    head = kernel.asm["ptx"].partition(".visible .entry product(")[2].partition(")")[0]
+    # The nine, and Triton's two pointers to scratch memory.
+    assert head.count(".param") == 11 and ".align 64" not in head
+    assert kernel.metadata.num_warps == 8 and "wgmma" in kernel.asm["ptx"]
+    assert pickle.loads(pickle.dumps(kernel)).hash == kernel.hash

@@ -26,6 +26,8 @@ __all__ = [
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
+# The passes that give a kernel parameters of their own.
+_WITH_MAPS = {"nv-specialise-warps"}
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
 
 
@@ -256,18 +258,18 @@ class CompiledKernel:
 def _recompile(place, signature, constants, attrs, target, options):
     from ..runtime.preload import find_function
 
-    return compile(
-        ASTSource(find_function(place), signature, constants, attrs), target, options._asdict()
-    )
+    source = ASTSource(find_function(place), signature, constants, attrs)
+    return _compile_source(source, target, options._asdict())
 
 
 def compile(src, target=None, options=None, _env_vars=None):
     """Compile an ASTSource for `target`, or for the device at hand, and return the CompiledKernel.
 
-    `options` are the keywords of a launch, as a dict or an options object.
+    `options` are the keywords of a launch, as a dict or an options object. The machine code takes
+    the kernel's arguments and nothing else, so that any launcher can start it; a kernel that is
+    compiled by its launch may take maps of its tensors besides, which our launcher makes.
     """
     from ..runtime.driver import driver
-    from ..runtime.snapshot import Snapshot
 
     if isinstance(src, (str, os.PathLike)):
         raise TypeError(
@@ -277,7 +279,15 @@ def compile(src, target=None, options=None, _env_vars=None):
     if not isinstance(target, GPUTarget):
         raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
     given = options if isinstance(options, (dict, type(None))) else vars(options)
-    known = {k: v for k, v in (given or {}).items() if k != "backend_name"}
+    passes = (given or {}).get("disabled_passes") or ()
+    passes = set(passes.split(",") if isinstance(passes, str) else passes)
+    return _compile_source(src, target, {**(given or {}), "disabled_passes": passes | _WITH_MAPS})
+
+
+def _compile_source(src, target, options):
+    from ..runtime.snapshot import Snapshot
+
+    known = {name: value for name, value in options.items() if name != "backend_name"}
     snapshot = Snapshot(src.fn)
     specialization = src.specialization(snapshot.constant)
     return prepare(snapshot.program(), specialization, target.name, known, src, strict=False)()

@@ -84,7 +84,8 @@ CUresult {name}(CUstream stream{parameters}) {{
   unsigned int gX = {grid[0]};
   unsigned int gY = {grid[1]};
   unsigned int gZ = {grid[2]};
-  void *args[] = {{{addresses}}};
+  CUdeviceptr global_scratch = 0, profile_scratch = 0;
+  void *args[] = {{{addresses}&global_scratch, &profile_scratch}};
   if (gX == 0 || gY == 0 || gZ == 0)
     return CUDA_SUCCESS;
   return cuLaunchKernel({name}_function, gX, gY, gZ, {threads}, 1, 1, {shared}, stream, args, NULL);
@@ -218,7 +219,7 @@ def compile_kernel(options):
         "symbol": compiled.name,
         "signature": c_signature,
         "parameters": "".join(f", {kind} {name}" for kind, name, _ in parameters),
-        "addresses": ", ".join([f"&{name}" for _, name, taken in parameters if taken] or ["NULL"]),
+        "addresses": "".join(f"&{name}, " for _, name, taken in parameters if taken),
         "algorithm": "".join(c if c.isalnum() or c in "_-." else "_" for c in algorithm),
         "described": f"{kernel.__name__}: {options.signature.replace('*/', '* /')}, {target.name}",
         "size": len(compiled.asm["cubin"]),
