@@ -31,3 +31,7 @@ def libdevice_names():
     """The functions of `tl.extra.libdevice`, from the compiler's table."""
     text = (ROOT / "compiler/frontend/Libdevice.def").read_text()
     return sorted(re.findall(r"^LIBDEVICE\((\w+),", text, re.M))
+
+
+# Types that no kernel can use on Hopper or on the CPU: classes and names for the host.
+HOST_ONLY = frozenset(["constexpr_type", "float8e4b8", "float8e5b16"])

@@ -189,12 +189,16 @@ class Collector:
         for value in params.values():
             if is_jit(unwrapped(value)):
                 test.names |= self.reach.names(unwrapped(value), texts, set())
+            elif hasattr(value, "kernel"):  # an example of the reference pages
+                test.names |= example_names(value.kernel())
         own = strings_of(list(params.values()))
         # Element types: of the parameters if they name any, else of the function's own text.
         named = {SHORT[t] for t in own if t in SHORT}
         mentioned = {SHORT[t] for t in strings_of(item.function.__code__.co_consts) if t in SHORT}
         test.dtypes = named or mentioned
-        test.names |= {f"libdevice.{t}" for t in own if "libdevice" in item.nodeid}
+        if "libdevice" in item.nodeid:
+            written = own | strings_of(item.function.__code__.co_consts)
+            test.names |= {f"libdevice.{text}" for text in written}
         return test
 
     def _walk(self, function, texts, test, seen):
@@ -235,6 +239,15 @@ class Collector:
                     test.names |= self.reach.names(unwrapped(value), texts, set())
 
 
+def example_names(text):
+    """Names of the language in the text of a kernel."""
+    found = {path for path, _ in JitNames(text).found}
+    names = {name for path in found if path[0] == "tl" for name in path[1:]}
+    names |= {f"libdevice.{path[-1]}" for path in found if "libdevice" in path[:-1]}
+    # `x[:, None]` is a slice, written as such.
+    return names | ({"slice"} if "[:" in text else set())
+
+
 def _host_types(code, scope):
     """Types of the language that Python code names."""
     modules = [scope.get(n) for n in code.co_names if is_language_module(scope.get(n))]
@@ -243,7 +256,7 @@ def _host_types(code, scope):
 
 
 def _is_type(value):
-    return isinstance(value, type) or type(value).__name__ == "dtype"
+    return isinstance(value, type) or type(value).__name__ in ("dtype", "pointer_type")
 
 
 def _codes(code):

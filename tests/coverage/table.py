@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz.dtypes import LONG
 
-from .names import BEYOND, LANGUAGE, ROOT, libdevice_names
+from .names import BEYOND, HOST_ONLY, LANGUAGE, ROOT, libdevice_names
 from .scan import Collector
 
 FOLDERS = ["tests/python", "tests/kernels"]
@@ -50,7 +50,9 @@ def missing(tests):
     no_gpu = [
         name
         for name in wanted()
-        if name not in none and not any("cuda" in t.devices for t in users(tests, name))
+        if name not in none
+        and name not in HOST_ONLY
+        and not any("cuda" in t.devices for t in users(tests, name))
     ]
     return none, no_gpu
 
@@ -62,8 +64,12 @@ def _row(name, tests):
     shown = [f"{function.removeprefix('tests/')}" for function, _ in functions.most_common(3)]
     more = f" and {len(functions) - 3} more" if len(functions) > 3 else ""
     devices = set().union(*(t.devices for t in found)) if found else set()
-    both = {("cpu", "cuda"): "both", ("cpu",): "CPU", ("cuda",): "GPU"}.get(
-        tuple(sorted(devices)), "-"
+    both = (
+        "host"
+        if name in HOST_ONLY
+        else {("cpu", "cuda"): "both", ("cpu",): "CPU", ("cuda",): "GPU"}.get(
+            tuple(sorted(devices)), "-"
+        )
     )
     listed = " ".join(d for d in ORDER if d in dtypes)
     return f"| `{name}` | {both} | {listed} | {', '.join(f'`{s}`' for s in shown)}{more} |"

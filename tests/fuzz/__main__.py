@@ -31,6 +31,7 @@ def parse_arguments():
     parser.add_argument(
         "--timeout", type=float, default=120, help="seconds that a program may take"
     )
+    parser.add_argument("--tries", type=int, default=200, help="programs to try in a reduction")
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--skip", default="", help="operations not to draw, separated by commas")
     return parser.parse_args()

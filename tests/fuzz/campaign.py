@@ -29,51 +29,65 @@ def set_up(options):
 
 
 def work(pipe, options):
-    """Check the programs whose numbers come through the pipe."""
+    """Check what comes through the pipe, a program or the number of one, until None comes.
+
+    Answers (failure, whether this process can go on): a GPU that has faulted is of no use to it.
+    """
     devices = set_up(options)
-    while (index := pipe.recv()) is not None:
+    while (task := _next_task(pipe)) is not None:
+        name = f"p{task}" if isinstance(task, int) else f"r{os.getpid()}"
+        index = task if isinstance(task, int) else 0
         try:
-            program = draw_program(f"{options.seed}.{index}")
-            failure = check_program(
-                program, options.out, f"p{index}", devices, options.compile_every, index
-            )
+            program = draw_program(f"{options.seed}.{task}") if isinstance(task, int) else task
+            every = options.compile_every
+            failure = check_program(program, options.out, name, devices, every, index)
         except Exception as problem:
             failure = Failure("generator", f"{type(problem).__name__}: {problem}")
-        if failure is None:
-            (Path(options.out) / f"p{index}.py").unlink(missing_ok=True)
-        pipe.send(failure)
-        if failure and "CUDA error" in failure.message:
-            os._exit(1)  # the context is lost: every later program would fail too
+        if failure is None or not isinstance(task, int):
+            (Path(options.out) / f"{name}.py").unlink(missing_ok=True)
+        faulted = failure is not None and failure.kind == "cuda error" and "CUDA" in failure.message
+        pipe.send((failure, not faulted))
+        if faulted:
+            break
+
+
+def _next_task(pipe):
+    try:
+        return pipe.recv()
+    except EOFError:  # the campaign is over
+        return None
 
 
 class Worker:
-    """A process with the program that it is at."""
+    """A process with the task that it is at."""
 
     def __init__(self, options):
-        self.options, self.index, self.started = options, None, 0.0
+        self.options, self.task, self.started = options, None, 0.0
         self.pipe, other = multiprocessing.get_context("spawn").Pipe()
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=work, args=(other, options), daemon=True)
         self.process.start()
         other.close()
 
-    def give(self, index):
-        self.index, self.started = index, time.time()
-        self.pipe.send(index)
+    def give(self, task):
+        self.task, self.started = task, time.time()
+        self.pipe.send(task)
 
-    def result(self):
-        """(done, failure); a dead or late process is done."""
-        if self.pipe.poll(0.01):
+    def result(self, wait=0.01):
+        """(done, failure, alive); a dead or late process is done."""
+        if self.pipe.poll(wait):
             try:
-                return True, self.pipe.recv()
+                failure, alive = self.pipe.recv()
+                return True, failure, alive
             except (EOFError, ConnectionResetError):
                 self.process.join()
-                return True, Failure("crash", f"the process ended with {self.process.exitcode}")
+                code = self.process.exitcode
+                return True, Failure("crash", f"the process ended with {code}"), False
         if time.time() - self.started > self.options.timeout:
             self.process.kill()
             self.process.join()
-            return True, Failure("hang", f"more than {self.options.timeout} s")
-        return False, None
+            return True, Failure("hang", f"more than {self.options.timeout} s"), False
+        return False, None, True
 
 
 def run_all(options, indices):
@@ -83,55 +97,43 @@ def run_all(options, indices):
     for worker in workers:
         worker.give(left.popleft())
     while workers:
-        for i, worker in enumerate(list(workers)):
-            done, failure = worker.result()
+        for worker in list(workers):
+            done, failure, alive = worker.result()
             if not done:
                 continue
             if failure:
-                failures[worker.index] = failure
-                print(
-                    f"program {worker.index}: {failure.kind}: {failure.message[:300]}", flush=True
-                )
-            if failure and "CUDA error" in failure.message:
-                worker.process.join()
-            if not worker.process.is_alive():
-                workers.remove(worker)
-                worker = Worker(options) if left else None
-                workers += [worker] if worker else []
-            if left and worker:
+                failures[worker.task] = failure
+                print(f"program {worker.task}: {failure.kind}: {failure.message[:300]}", flush=True)
+            workers.remove(worker)
+            if left:
+                worker = worker if alive else Worker(options)
                 worker.give(left.popleft())
-            elif worker:
+                workers.append(worker)
+            elif alive:
                 worker.pipe.send(None)
-                workers.remove(worker)
     return failures
 
 
-def checked_apart(program, options, devices):
-    """The failure of a program that may take the process down: checked in a forked one."""
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(duplex=False)
+class Checker:
+    """Checks one program at a time in a worker, and starts another when that is lost."""
 
-    def child():
-        there.send(check_program(program, options.out, f"r{os.getpid()}", devices, 1, 0))
+    def __init__(self, options):
+        self.options, self.worker = options, None
 
-    process = context.Process(target=child)
-    process.start()
-    there.close()
-    try:
-        result = here.recv() if here.poll(options.timeout) else Failure("hang", "")
-    except EOFError:
-        process.join()
-        result = Failure("crash", f"the process ended with {process.exitcode}")
-    process.kill()
-    process.join()
-    (Path(options.out) / f"r{process.pid}.py").unlink(missing_ok=True)
-    return result
+    def failure(self, program):
+        self.worker = self.worker or Worker(self.options)
+        self.worker.give(program)
+        done = False
+        while not done:
+            done, failure, alive = self.worker.result(1.0)
+        if not alive:
+            self.worker = None
+        return failure
 
 
 def shorten(options, failures):
     """Reduce one failure of each kind and message, and save it."""
-    devices = set_up(options)
-    seen = set()
+    checker, seen = Checker(options), set()
     for index, failure in sorted(failures.items()):
         key = (failure.kind, _gist(failure.message))
         if failure.kind == "generator" or key in seen:
@@ -139,12 +141,12 @@ def shorten(options, failures):
         seen.add(key)
 
         def fails(program, key=key):
-            found = checked_apart(program, options, devices)
+            found = checker.failure(program)
             if found is None or found.kind != key[0]:
                 return False
             return "error" not in key[0] or _gist(found.message) == key[1]
 
-        small = reduce_program(draw_program(f"{options.seed}.{index}"), fails, budget=200)
+        small = reduce_program(draw_program(f"{options.seed}.{index}"), fails, options.tries)
         path = Path(options.out) / f"failure-{options.seed}-{index}.py"
         note = f"# {signature(small)}\n# {failure.kind}: {failure.message[:1000]!r}\n"
         path.write_text(small.text() + "\n" + note)
