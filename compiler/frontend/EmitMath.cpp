@@ -19,33 +19,11 @@ template <typename Op> mlir::Value build(mlir::OpBuilder &b, mlir::Location loc,
 }
 
 UnaryBuilder floatFunction(StringRef name) {
-  static const llvm::StringMap<UnaryBuilder> functions = {{"exp", build<math::ExpOp>},
-                                                          {"exp2", build<math::Exp2Op>},
-                                                          {"log", build<math::LogOp>},
-                                                          {"log2", build<math::Log2Op>},
-                                                          {"sin", build<math::SinOp>},
-                                                          {"cos", build<math::CosOp>},
-                                                          {"sqrt", build<math::SqrtOp>},
-                                                          {"rsqrt", build<math::RsqrtOp>},
-                                                          {"erf", build<math::ErfOp>},
-                                                          {"floor", build<math::FloorOp>},
-                                                          {"ceil", build<math::CeilOp>},
-                                                          {"tanh", build<math::TanhOp>},
-                                                          {"tan", build<math::TanOp>},
-                                                          {"asin", build<math::AsinOp>},
-                                                          {"acos", build<math::AcosOp>},
-                                                          {"atan", build<math::AtanOp>},
-                                                          {"sinh", build<math::SinhOp>},
-                                                          {"cosh", build<math::CoshOp>},
-                                                          {"expm1", build<math::ExpM1Op>},
-                                                          {"log1p", build<math::Log1pOp>},
-                                                          {"log10", build<math::Log10Op>},
-                                                          {"cbrt", build<math::CbrtOp>},
-                                                          {"round", build<math::RoundOp>},
-                                                          {"rint", build<math::RoundEvenOp>},
-                                                          {"nearbyint", build<math::RoundEvenOp>},
-                                                          {"trunc", build<math::TruncOp>},
-                                                          {"erfc", build<math::ErfcOp>}};
+  static const llvm::StringMap<UnaryBuilder> functions = {
+      {"exp", build<math::ExpOp>},     {"exp2", build<math::Exp2Op>},   {"log", build<math::LogOp>},
+      {"log2", build<math::Log2Op>},   {"sin", build<math::SinOp>},     {"cos", build<math::CosOp>},
+      {"sqrt", build<math::SqrtOp>},   {"rsqrt", build<math::RsqrtOp>}, {"erf", build<math::ErfOp>},
+      {"floor", build<math::FloorOp>}, {"ceil", build<math::CeilOp>}};
   return functions.lookup(name);
 }
 
@@ -55,8 +33,10 @@ std::optional<Runtime> needWideFloat(Emitter &e, const BoundCall &call, StringRe
     return std::nullopt;
   DType dtype = value->type.element;
   if (dtype != DType(Scalar::F32) && dtype != DType(Scalar::F64)) {
-    e.error(call.at(name),
-            "`" + call.row->name + "` takes fp32 or fp64, got `" + value->type.name() + "`");
+    // Programs look for this text, which is Triton's.
+    e.error(call.at(name), "Expected dtype ['fp32', 'fp64'] but got " + dtype.name() + ": `" +
+                               call.row->name +
+                               "` of a narrower type is that of `x.to(tl.float32)`");
     return std::nullopt;
   }
   return value;
@@ -155,7 +135,9 @@ Value pantile::emitBinaryCall(Emitter &e, const BoundCall &call) {
   ast::BinaryOp op = name == "add"   ? ast::BinaryOp::Add
                      : name == "sub" ? ast::BinaryOp::Sub
                                      : ast::BinaryOp::Mul;
-  return e.binary(op, call["x"], call["y"], call.span);
+  auto checks =
+      e.needBool(call["sanitize_overflow"], call.at("sanitize_overflow"), "`sanitize_overflow`");
+  return checks ? e.binary(op, call["x"], call["y"], call.span, *checks) : Value(Failed());
 }
 
 Value pantile::emitLogical(Emitter &e, const BoundCall &call) {
@@ -166,7 +148,8 @@ Value pantile::emitMinMax(Emitter &e, const BoundCall &call) {
   auto propagate = e.needBool(call["propagate_nan"], call.at("propagate_nan"), "`propagate_nan`");
   if (!propagate)
     return Failed();
-  return e.minMax((call.row->name == "maximum" || call.row->name == "max"), call["x"], call["y"], call.span, *propagate);
+  return e.minMax((call.row->name == "maximum" || call.row->name == "max"), call["x"], call["y"],
+                  call.span, *propagate);
 }
 
 Value pantile::emitClamp(Emitter &e, const BoundCall &call) {

@@ -36,6 +36,9 @@ template <typename... Ops> void addTernary(Handlers &h, Ternary fn) {
 llvm::Value *viaFloat(Lowering &l, llvm::Value *value,
                       llvm::function_ref<llvm::Value *(llvm::Value *)> fn);
 
+/// The natural or binary logarithm of a fp32 value.
+llvm::Value *logarithm(Lowering &l, llvm::Value *x, bool isBinary);
+
 /// A byte that holds an 8-bit float of type `element`, as a value of the wider float type `to`.
 llvm::Value *widenFloat8(Lowering &l, llvm::Value *byte, mlir::Type element, llvm::Type *to);
 bool isFloat8(mlir::Type type);

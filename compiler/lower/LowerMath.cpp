@@ -1,6 +1,7 @@
 //===- LowerMath.cpp - elementary functions ---------------------------------------------------===//
-// How:   fp32 exponentials, logarithms and roots are the hardware's approximations, scaled where
-//        the base differs. What the hardware lacks, and fp64, is libdevice's: a call of `__nv_*`,
+// How:   fp32 exponentials and roots are the hardware's approximations, scaled where the base
+//        differs: exp2 2 units in the last place (denormals are 0), exp 2 + 1.16 |x|, sqrt and
+//        rsqrt 1 and 2. What the hardware lacks, and fp64, is libdevice's: a call of `__nv_*`,
 //        whose body is linked in before optimisation. 16-bit operands go through fp32.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
@@ -59,9 +60,6 @@ llvm::Value *scaled(Lowering &l, llvm::Value *x, double factor) {
 llvm::Value *exp2Approx(Lowering &l, llvm::Value *x) {
   return l.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::nvvm_ex2_approx, {x});
 }
-llvm::Value *log2Approx(Lowering &l, llvm::Value *x) {
-  return l.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::nvvm_lg2_approx_f, {x});
-}
 
 /// The hardware's approximation in fp32, libdevice in fp64.
 llvm::Value *approximate(Lowering &l, llvm::Value *x, const char *libdevice,
@@ -71,21 +69,22 @@ llvm::Value *approximate(Lowering &l, llvm::Value *x, const char *libdevice,
   });
 }
 
-constexpr double log2OfE = 1.4426950408889634, lnOf2 = 0.6931471805599453;
+constexpr double log2OfE = 1.4426950408889634;
 
 llvm::Value *lowerExp(Lowering &l, llvm::Value *x) {
   return approximate(l, x, "exp",
                      [&](llvm::Value *v) { return exp2Approx(l, scaled(l, v, log2OfE)); });
 }
 llvm::Value *lowerExp2(Lowering &l, llvm::Value *x) {
-  return approximate(l, x, "exp2", [&](llvm::Value *v) { return exp2Approx(l, v); });
+  return approximate(l, x, "exp2", [&](llvm::Value *v) {
+    return l.b.CreateIntrinsic(v->getType(), llvm::Intrinsic::nvvm_ex2_approx_ftz, {v});
+  });
 }
 llvm::Value *lowerLog(Lowering &l, llvm::Value *x) {
-  return approximate(l, x, "log",
-                     [&](llvm::Value *v) { return scaled(l, log2Approx(l, v), lnOf2); });
+  return approximate(l, x, "log", [&](llvm::Value *v) { return logarithm(l, v, false); });
 }
 llvm::Value *lowerLog2(Lowering &l, llvm::Value *x) {
-  return approximate(l, x, "log2", [&](llvm::Value *v) { return log2Approx(l, v); });
+  return approximate(l, x, "log2", [&](llvm::Value *v) { return logarithm(l, v, true); });
 }
 llvm::Value *lowerSqrt(Lowering &l, llvm::Value *x) {
   return viaFloat(l, x, [&](llvm::Value *v) -> llvm::Value * {
@@ -107,6 +106,11 @@ llvm::Value *preciseSqrt(Lowering &l, llvm::Value *x) {
   });
 }
 
+/// 8-bit floats are bytes: their sign is the uppermost bit.
+llvm::Value *absF(Lowering &l, llvm::Value *x) {
+  return x->getType()->isIntegerTy() ? l.b.CreateAnd(x, 0x7f)
+                                     : unaryIntrinsic<llvm::Intrinsic::fabs>(l, x);
+}
 llvm::Value *absI(Lowering &l, llvm::Value *x) {
   return l.b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, l.b.getFalse());
 }
@@ -146,7 +150,7 @@ void lower::addMath(Handlers &h) {
   addUnary<math::SqrtOp>(h, lowerSqrt);
   addUnary<math::RsqrtOp>(h, lowerRsqrt);
   addUnary<PreciseSqrtOp>(h, preciseSqrt);
-  addUnary<math::AbsFOp>(h, unaryIntrinsic<llvm::Intrinsic::fabs>);
+  addUnary<math::AbsFOp>(h, absF);
   addUnary<math::FloorOp>(h, unaryIntrinsic<llvm::Intrinsic::floor>);
   addUnary<math::CeilOp>(h, unaryIntrinsic<llvm::Intrinsic::ceil>);
   addUnary<math::TruncOp>(h, unaryIntrinsic<llvm::Intrinsic::trunc>);

@@ -5,8 +5,8 @@ import pantile.language as tl
 
 @triton.jit
 def kernel(p):
-    x = tl.reduce(tl.zeros((16,), tl.float32), 0, tl.maximum)
+    x = tl.reduce(tl.zeros((16,), tl.float32), 0, 3)
     tl.store(p, x)
 
-# ERROR: combine-function.py:8:51: error: `combine_fn` must be a jit function, got a function
+# ERROR: combine-function.py:8:51: error: `combine_fn` must be a function, got a int
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p):
     x = tl.exp(tl.load(p))
     tl.store(p, x)
 
-# ERROR: math-on-fp16.py:8:16: error: `exp` takes fp32 or fp64, got `fp16`
+# ERROR: math-on-fp16.py:8:16: error: Expected dtype ['fp32', 'fp64'] but got fp16
 # ERROR-NOT: error:

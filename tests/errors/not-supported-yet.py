@@ -5,7 +5,7 @@ import pantile.language as tl
 
 @triton.jit
 def kernel(p):
-    tl.store(p, tl.sort(tl.load(p + tl.arange(0, 16))))
+    tl.store(p, tl.atomic_poll(p, 1))
 
-# ERROR: not-supported-yet.py:8:20: error: `tl.sort` is not supported yet
+# ERROR: not-supported-yet.py:8:17: error: `tl.atomic_poll` is not supported yet
 # ERROR-NOT: error:

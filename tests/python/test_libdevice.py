@@ -128,7 +128,9 @@ def check_real(device, name, operands, result, row):
     precision = 0 if "fp32" in operands else 1
     for i, values in enumerate(zip(*arrays)):
         value = row.exact(*map(exact, values))
-        allowed = row.units[precision] * unit(value, got.dtype) * 1.001
+        # NVIDIA counts from the correctly rounded result, which may be half a unit off itself.
+        units = row.units[precision] + 0.5 if row.units[precision] >= 1 else row.units[precision]
+        allowed = units * unit(value, got.dtype) * 1.001
         if any(row.absolute):
             allowed = max(allowed, row.absolute[precision] * max(1, abs(value)))
         assert np.isfinite(got[i]), f"{name}{values} gave {got[i]}"

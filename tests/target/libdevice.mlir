@@ -4,7 +4,7 @@
 
 // CHECK-NOT: __nv_
 // CHECK-NOT: call
-// CHECK: fma.rn.f32
+// CHECK: fma.rn.ftz.f32
 // CHECK-NOT: __nv_
 // WRONG: cannot read `{{.*}}libdevice.mlir`: expected top-level entity
 module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
