@@ -40,6 +40,15 @@ class CMakeBuild(build_ext):
         install = ["cmake", "--install", build, "--component", "python", "--prefix", target]
         subprocess.run(install, check=True)
         subprocess.run(["strip", *target.glob("*.so*")], check=True)
+        self.write_stubs(target)
+
+    def write_stubs(self, package):
+        """The table that stubs are made of is in the library just built; build_py ran before."""
+        if package == ROOT / "python" / "pantile":
+            return  # editable: the source tree stays as it is
+        command = [sys.executable, "-m", "pantile.language.stubs", package / "language"]
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        subprocess.run(command, check=True, cwd=package.parent, env=environment)
 
 
 setup(

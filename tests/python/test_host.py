@@ -153,3 +153,20 @@ def test_driver_says_what_is_there():
     assert target.backend in ("cuda", "cpu")
     assert triton.runtime.driver.active.is_active() == (target.backend == "cuda")
     assert "LLVM" in triton.runtime.info()
+
+
+def test_stubs():
+    import ast
+
+    from pantile.language.stubs import stubs
+
+    files = stubs()
+    trees = {path: ast.parse(text) for path, text in files.items()}
+    functions = {node.name: node for node in trees["__init__.pyi"].body if hasattr(node, "name")}
+    assert set(tl.names.LANGUAGE) <= set(functions)
+    assert [a.arg for a in functions["load"].args.args][:3] == ["pointer", "mask", "other"]
+    assert ast.get_docstring(functions["load"]) == tl.load.__doc__
+    methods = {node.name for node in functions["tensor"].body if hasattr(node, "name")}
+    assert {"to", "sum", "reshape", "__add__"} <= methods
+    tanh = {node.name for node in trees["extra/libdevice.pyi"].body if hasattr(node, "name")}
+    assert "tanh" in tanh and "exp" in files["math.pyi"]
