@@ -7,6 +7,8 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
+from pantile.backends.compiler import GPUTarget
+from pantile.compiler import ASTSource
 from pantile.language import core
 
 
@@ -84,7 +86,7 @@ define float @first_of(ptr %p, i32 %n) {
 def bitcode(path, factor):
     text = path.with_suffix(".ll")
     text.write_text(SOURCE.replace("FACTOR", factor))
-    for assembler in ("llvm-as-22", "llvm-as"):
+    for assembler in ("llvm-as-22", "llvm-as", "/usr/lib/llvm-22/bin/llvm-as"):
         try:
             subprocess.run([assembler, str(text), "-o", str(path)], check=True)
             return
@@ -127,6 +129,30 @@ def test_own_bitcode_is_for_gpus_only():
     out = np.zeros(128, np.float32)
     with pytest.raises(triton.CompilationError, match="twice_plus"):
         own_kernel[(1,)](out, out.copy(), 128, "/nowhere/own.bc")
+
+
+@triton.jit
+def option_kernel(out, x):
+    i = tl.arange(0, 128)
+    y = tl.extern_elementwise(
+        "own",
+        "",
+        [tl.load(x + i), i],
+        {(tl.float32, tl.int32): ("twice_plus", tl.float32)},
+        is_pure=True,
+    )
+    tl.store(out + i, y)
+
+
+def test_option_names_libraries(tmp_path):
+    bitcode(tmp_path / "own.bc", "7.0")
+    source = ASTSource(option_kernel, {"out": "*fp32", "x": "*fp32"}, {})
+    target = GPUTarget("cuda", 90, 32)
+    options = {"extern_libs": {"own": tmp_path / "own.bc"}}
+    ptx = triton.compile(source, target=target, options=options).asm["ptx"]
+    assert "0f40E00000" in ptx and "call" not in ptx
+    with pytest.raises(triton.TritonError, match="`twice_plus` is not in"):
+        triton.compile(source, target=target)
 
 
 @triton.jit
