@@ -11,6 +11,27 @@
 #include <fmt/format.h>
 
 namespace pantile {
+namespace {
+
+/// A CUlaunchAttribute, as the driver's ABI has it.
+struct LaunchAttribute {
+  enum Id : int { Cooperative = 2, ProgrammaticSerialization = 6 };
+  int id = 0, padding = 0;
+  int value = 0;
+  char rest[60] = {};
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+
+llvm::SmallVector<LaunchAttribute, 2> attributesOf(const LaunchOptions &options) {
+  llvm::SmallVector<LaunchAttribute, 2> attributes;
+  if (options.cooperative)
+    attributes.push_back({LaunchAttribute::Cooperative, 0, 1});
+  if (options.programmatic)
+    attributes.push_back({LaunchAttribute::ProgrammaticSerialization, 0, 1});
+  return attributes;
+}
+
+} // namespace
 
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
                          llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
@@ -26,6 +47,9 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
     params.push_back(const_cast<uint64_t *>(&slot));
   for (const EncodedTensorMap &map : maps)
     params.push_back(const_cast<EncodedTensorMap *>(&map));
+  llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
+  if (!attributes.empty() && !driver.launchKernelEx)
+    return makeError(ErrorKind::Driver, "cooperative launches need a newer CUDA driver");
   CUlaunchConfig config = {unsigned(grid[0]),
                            unsigned(grid[1]),
                            unsigned(grid[2]),
@@ -34,8 +58,8 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
                            1,
                            unsigned(kernel->sharedBytes),
                            reinterpret_cast<CUstream>(options.stream),
-                           nullptr,
-                           0};
+                           attributes.data(),
+                           unsigned(attributes.size())};
   CUresult result =
       driver.launchKernelEx
           ? driver.launchKernelEx(&config, *function, params.data(), nullptr)

@@ -241,7 +241,7 @@ void Dispatcher::chooseTarget(Call &call) const {
                               describe(deviceValue, parameters[deviceParameter], "device") +
                               ": move one of them to the other's side");
     });
-  const bool onCpu = !device && (host || deviceCount() == 0);
+  const bool onCpu = !device && (host || alwaysCpu || deviceCount() == 0);
   call.device = onCpu ? 0 : device ? device->device : currentDevice();
   call.target = onCpu ? "cpu" : targetOfDevice(call.device);
 }
@@ -391,6 +391,10 @@ static uint64_t handleOfStream(py::handle stream) {
   return stream.cast<uint64_t>();
 }
 
+static bool isAskedFor(const py::dict &options, const char *name) {
+  return !options.empty() && options.contains(name) && options[name].cast<bool>();
+}
+
 void Call::launch(py::handle grid, py::handle stream) const {
   const Grid extents = toGrid(grid);
   const std::vector<LaunchArg> args = launchArguments();
@@ -399,6 +403,8 @@ void Call::launch(py::handle grid, py::handle stream) const {
   if (!onCpu) {
     options.device = device;
     options.stream = stream.is_none() ? currentStream(device) : handleOfStream(stream);
+    options.cooperative = isAskedFor(this->options, "launch_cooperative_grid");
+    options.programmatic = isAskedFor(this->options, "launch_pdl");
   }
   const Result<void> done = [&] {
     py::gil_scoped_release release;
@@ -453,6 +459,7 @@ void bindDispatcher(py::module_ &module) {
       .def("prepare", &Dispatcher::prepare)
       .def("install", &Dispatcher::install)
       .def("entries", &Dispatcher::entries)
+      .def_readwrite("always_cpu", &Dispatcher::alwaysCpu)
       .def("clear", &Dispatcher::clear);
 }
 

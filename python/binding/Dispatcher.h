@@ -61,6 +61,7 @@ public:
 
   const std::string name;
   const std::vector<Parameter> parameters;
+  bool alwaysCpu = false; ///< also for calls without arrays, where there is a GPU
 
 private:
   friend struct Call;

@@ -350,3 +350,50 @@ def test_code_for_other_launchers_takes_the_arguments_alone():
     assert head.count(".param") == 11 and ".align 64" not in head
     assert kernel.metadata.num_warps == 8 and "wgmma" in kernel.asm["ptx"]
     assert pickle.loads(pickle.dumps(kernel)).hash == kernel.hash
+
+
+@triton.jit
+def meet(out, arrived, COUNT: tl.constexpr):
+    """Every program waits until all have come."""
+    tl.atomic_add(arrived, 1)
+    while tl.atomic_add(arrived, 0) < COUNT:
+        pass
+    tl.store(out + tl.program_id(0), tl.program_id(0) * 3)
+
+
+def test_cooperative_launches(device):
+    out = device.output(64, "i32")
+    arrived = device.to(np.zeros(1, np.int32))
+    kernel = meet[(64,)](out.array, arrived, 64, launch_cooperative_grid=True)
+    assert kernel.metadata.launch_cooperative_grid
+    np.testing.assert_array_equal(out.numpy(), np.arange(64) * 3)
+
+
+def test_a_cooperative_grid_that_does_not_fit(gpu):
+    out, arrived = gpu.output(64, "i32"), gpu.to(np.zeros(1, np.int32))
+    with pytest.raises(triton.TritonError, match="COOPERATIVE"):
+        meet[(1 << 20,)](out.array, arrived, 64, launch_cooperative_grid=True)
+
+
+def test_programmatic_launches(device):
+    x, y = random(500, seed=21), random(500, seed=22)
+    first, second = device.output(500, "fp32"), device.output(500, "fp32")
+    a, b = device.to(x), device.to(y)
+    add[(8,)](first.array, a, b, 500, 64)
+    add[(8,)](second.array, a, b, 500, 64, launch_pdl=True)
+    np.testing.assert_allclose(second.numpy(), x.astype(np.float64) + y, rtol=1e-6)
+
+
+def test_jit_functions_can_be_pickled_and_copied():
+    import copy
+
+    assert pickle.loads(pickle.dumps(add)) is add and copy.deepcopy([add])[0] is add
+    again = copy.copy(add)
+    assert again is not add and again.cache_key == add.cache_key
+    assert again.dispatcher is not add.dispatcher
+
+
+def test_interpreted_functions_without_arrays(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    kernel = triton.jit(function_of("def kernel(n):\n    tl.device_assert(n > 3)\n"))
+    assert kernel.warmup(5, grid=(1,)).target.backend == "cpu"

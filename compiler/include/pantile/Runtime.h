@@ -39,6 +39,8 @@ struct LaunchArg {
 struct LaunchOptions {
   uint64_t stream = 0; ///< CUstream; 0: the default stream
   int device = -1;     ///< GPU ordinal; -1: the current context's, else 0
+  bool cooperative = false; ///< all blocks run at once, or the launch fails
+  bool programmatic = false; ///< may start before the kernel ahead of it in the stream has ended
   int workers = 0; ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
 };
 

@@ -193,6 +193,9 @@ class CompiledKernel:
         return self._handles[1] if self._handles else None
 
     def _call(self, args, kwargs):
+        for name in ("launch_cooperative_grid", "launch_pdl"):
+            if getattr(self.options, name):
+                kwargs = {**kwargs, name: True}
         call = self.src.fn.dispatcher.prepare(*args, **kwargs)
         call.use(self, self._kernel)
         return call

@@ -4,6 +4,8 @@ Arrays of a GPU are copied to the host, memory by memory so that views of one st
 one, and what the kernel wrote is copied back.
 """
 
+import functools
+
 from .jit import JITFunction
 
 
@@ -34,6 +36,12 @@ class _HostCopies:
 
 class InterpretedFunction(JITFunction):
     """A jit function whose launches run on the CPU."""
+
+    @functools.cached_property
+    def dispatcher(self):
+        dispatcher = super().dispatcher
+        dispatcher.always_cpu = True
+        return dispatcher
 
     def run(self, *args, grid, warmup, **kwargs):
         copies = _HostCopies()

@@ -337,6 +337,21 @@ class JITFunction(JITCallable, KernelInterface):
         keep(kernel)
         return kernel
 
+    def __reduce__(self):
+        from .preload import find_function
+
+        return (find_function, (f"{self.module}:{self.fn.__qualname__}",))
+
+    def __copy__(self):
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("dispatcher", None)
+        return copy
+
+    def __deepcopy__(self, memo):
+        # Texts and names are shared in any case; a second one would only compile again.
+        return self
+
     def __call__(self, *args, **kwargs):
         raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
 
