@@ -6,11 +6,13 @@ How:   a block is drawn on the states that reach it (on all of them if none does
        is run from where it began, and dropped if a later iteration is undefined.
 """
 
+import numpy as np
+
 from .draw_combine import dot_params, dot_shape
 from .dtypes import FP8
 from .generator import INPUT_SIZE
 from .program import Assign, Call, For, Helper, If, While
-from .values import Undefined
+from .values import Value
 
 BLOCK_STATEMENTS = 6
 
@@ -130,8 +132,6 @@ def draw_for(g):
     )
 
     def build():
-        from .program import Value, np
-
         for state in g.states:
             state.env[var] = Value("i32", np.int32(0))
         body = draw_block(g, g.states, carried, (var, most))
@@ -164,54 +164,76 @@ def draw_matmul(g):
         return None
     dtype = g.rng.choice(["fp16", "fp16", "bf16", "bf16", "fp32", "i8", *FP8])
     m, n, k = dot_shape(g, dtype)
-    if m * n > 8192 or max(m, n) * k > 4096:
+    if g.chance(0.4):  # what tensor cores take at once
+        m, n, k = g.rng.choice([64, 128]), g.rng.choice([64, 128]), g.rng.choice([32, 64])
+    if m * n > 16384:
         return None
-    params = dot_params(g, dtype)
-    trips = g.rng.randint(1, 4)
-    a_name, b_name = g.input(dtype), g.input(dtype)
-    acc = g.add(
-        "full",
-        (),
-        {"shape": (m, n), "value": 0 if params["out"] == "i32" else 0.0, "dtype": params["out"]},
-    )
+    trips = g.rng.randint(1, 6)
+    while trips > 1 and k * trips * max(m, n) > INPUT_SIZE:
+        trips -= 1
+    out = dot_params(g, dtype)["out"]
+    zero = 0 if out == "i32" else 0.0
+    acc = g.add("full", (), {"shape": (m, n), "value": zero, "dtype": out})
     if not acc:
         return None
-    var = g.fresh("i")
-    row_major = g.chance(0.6), g.chance(0.6)
-    total = k * trips
-    boxes = [
-        _panel(g, var, (m, k), 1, total, k, row_major[0]),
-        _panel(g, var, (k, n), 0, total, k, row_major[1]),
+    var, total = g.fresh("i"), k * trips
+    tail = {"var": var, "step": k, "total": _scalar(g, total - g.rng.randint(0, k - 1))}
+    tail = tail if g.chance(0.4) else None
+    body = [
+        _panel_load(g, dtype, "a", (m, k), 1, var, total, tail),
+        _panel_load(g, dtype, "b", (k, n), 0, var, total, tail),
+        *_accumulation(g, acc[0], {**dot_params(g, dtype), "out": out}),
     ]
-    body = []
-    for source, box, name in ((a_name, boxes[0], "a"), (b_name, boxes[1], "b")):
-        other = 0.0 if dtype != "i8" else 0
-        body.append(Call((name,), "load", (), {"source": source, "box": box, "other": other}))
-    product = g.fresh()
+    header, keywords = "range", ""
+    if g.chance(0.5):
+        header, keywords = "tl.range", f", num_stages={g.rng.randint(1, 4)}"
+    stop = _scalar(g, trips) if g.chance(0.5) else trips
+    return () if g.add_statement(For(var, header, 0, stop, 1, body, keywords)) else None
+
+
+def _scalar(g, value):
+    """A new scalar argument; 1 would be a constant, which is as good."""
+    name = f"s{len(g.program.scalars)}"
+    g.program.scalars[name] = ("i32", value)
+    for state in g.states:
+        state.env[name] = Value("i32", np.int32(value))
+    return name
+
+
+def _accumulation(g, acc, params):
     if g.chance(0.6):
-        body.append(Call((acc[0],), "dot", ("a", "b", acc[0]), params))
-    else:
-        body.append(Call((product,), "dot", ("a", "b"), params))
-        body.append(Call((acc[0],), "binary", (acc[0], product), {"op": "+"}))
-    header, keywords = (
-        ("range", "") if g.chance(0.5) else ("tl.range", f", num_stages={g.rng.randint(1, 4)}")
+        return [Call((acc,), "dot", ("a", "b", acc), params)]
+    product = g.fresh()
+    return [
+        Call((product,), "dot", ("a", "b"), params),
+        Call((acc,), "binary", (acc, product), {"op": "+"}),
+    ]
+
+
+def _panel_load(g, dtype, target, shape, axis, var, total, tail):
+    """The load of one operand: `axis` runs along K, of `total` elements; strides may be arguments."""
+    step, outer = shape[axis], shape[1 - axis]
+    across = total if g.chance(0.6) else 1
+    along = 1 if across == total else outer
+    named = g.chance(0.5)
+    across, along = (
+        _scalar(g, stride) if named and stride > 1 else stride for stride in (across, along)
     )
-    return () if g.add_statement(For(var, header, 0, trips, 1, body, keywords)) else None
-
-
-def _panel(g, var, shape, axis, total, k, row_major):
-    """The box of one operand: `axis` runs along K, of `total` elements, in steps of `k`."""
-    outer = shape[1 - axis]
-    along, across = (1, total) if row_major == (axis == 1) else (outer, 1)
     strides = (across, along) if axis == 1 else (along, across)
-    box = {"shape": shape, "strides": strides, "loop": (var, k * along)}
+    advance = step if along == 1 else step * outer
+    box = {"shape": shape, "strides": strides, "loop": (var, advance)}
     if total * outer * g.program.grid <= INPUT_SIZE:
         box["per_program"] = total * outer
     if g.chance(0.4):
         limits = [None, None]
         limits[1 - axis] = g.rng.randint(max(1, outer // 2), outer)
+        if g.chance(0.5):
+            limits[1 - axis] = _scalar(g, limits[1 - axis])
         box["limits"] = tuple(limits)
-    return box
+    if tail:
+        box["tail"] = {**tail, "axis": axis}
+    other = None if g.chance(0.3) else (0 if dtype == "i8" else 0.0)
+    return Call((target,), "load", (), {"source": g.input(dtype), "box": box, "other": other})
 
 
 def draw_helper(g):
@@ -262,4 +284,3 @@ CONTROL_DRAWS = [
     (4, draw_matmul),
     (4, draw_helper),
 ]
-__all__ = ["CONTROL_DRAWS", "Undefined"]

@@ -17,8 +17,8 @@ from .dtypes import FLOATS, NUMPY, WIDE_FLOATS, is_float
 from .program import GRID_NAME, Call, Memory, Program, State
 from .values import Undefined
 
-MAX_ELEMENTS = 4096
-INPUT_SIZE = 16384
+MAX_ELEMENTS = 4096  # of a tile; accumulators of a product may have more
+INPUT_SIZE = 32768
 
 
 class Generator:
@@ -86,7 +86,10 @@ class Generator:
         try:
             for state in self.states:
                 statement.execute(state)
-            if any(self._too_large(self.value(name)) for name in targets):
+            if (
+                any(self._too_large(self.value(name)) for name in targets)
+                and statement.op != "full"
+            ):
                 raise Undefined("too large")
         except Undefined:
             self.restore(saved)

@@ -40,19 +40,27 @@ def mask_text(box):
     for axis, limit in enumerate(box.get("limits") or ()):
         if limit is not None:
             terms.append(f"({_range_text(box['shape'], axis)} < {limit})")
+    if tail := box.get("tail"):
+        line = _range_text(box["shape"], tail["axis"])
+        terms.append(f"({line} < {tail['total']} - {tail['var']} * {tail['step']})")
     return " & ".join(terms)
+
+
+def _number(state, number):
+    """A number, or the value of the scalar of that name."""
+    return number if isinstance(number, int) else int(state.value(number).data)
 
 
 def box_offsets(state, box):
     shape = box["shape"]
     offsets = np.zeros(shape, np.int64) + box.get("base", 0)
     for axis, stride in enumerate(box["strides"]):
-        line = np.arange(shape[axis]) * stride
+        line = np.arange(shape[axis]) * _number(state, stride)
         offsets = offsets + line.reshape([-1 if i == axis else 1 for i in range(len(shape))])
     offsets = offsets + state.pid * box.get("per_program", 0)
     if box.get("loop"):
         name, stride = box["loop"]
-        offsets = offsets + int(state.value(name).data) * stride
+        offsets = offsets + int(state.value(name).data) * _number(state, stride)
     return offsets
 
 
@@ -62,9 +70,12 @@ def box_mask(state, box):
     for axis, limit in enumerate(box.get("limits") or ()):
         if limit is None:
             continue
-        bound = limit if isinstance(limit, int) else int(state.value(limit).data)
-        line = np.arange(shape[axis]) < bound
+        line = np.arange(shape[axis]) < _number(state, limit)
         mask &= line.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    if tail := box.get("tail"):
+        left = _number(state, tail["total"]) - _number(state, tail["var"]) * tail["step"]
+        line = np.arange(shape[tail["axis"]]) < left
+        mask &= line.reshape([-1 if i == tail["axis"] else 1 for i in range(len(shape))])
     return mask
 
 

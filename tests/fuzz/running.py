@@ -100,7 +100,11 @@ def compile_for(program, kernel, target, stage):
     from pantile.runtime.snapshot import Snapshot
 
     types = signature(program)
-    aligned = {i: [["tt.divisibility", 16]] for i, t in enumerate(types.values()) if t[0] == "*"}
+    aligned = {
+        i: [["tt.divisibility", 16]]
+        for i, (name, kind) in enumerate(types.items())
+        if kind[0] == "*" or (kind == "i32" and program.scalars[name][1] % 16 == 0)
+    }
     snapshot = Snapshot(kernel)
     source = ASTSource(kernel, types, {}, aligned)
     specialization = source.specialization(snapshot.constant)
