@@ -82,7 +82,7 @@ Value packed(const Value &input, std::vector<Value> results) {
 }
 
 bool needFunction(Emitter &e, const BoundCall &call) {
-  if (call["combine_fn"].isFunction())
+  if (call["combine_fn"].isFunction() || call["combine_fn"].is<BuiltinValue>())
     return true;
   e.error(call.at("combine_fn"),
           "`combine_fn` must be a function, got a " + kindText(call["combine_fn"]));

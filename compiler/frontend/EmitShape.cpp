@@ -199,19 +199,27 @@ Value pantile::emitSplit(Emitter &e, const BoundCall &call) {
                    : Value::tuple({lhs, rhs});
 }
 
-/// [a, b] along the only dimension: join makes pairs, a transposition puts the halves in a row.
+/// [a, b] along a dimension: join makes pairs, a transposition puts the halves in front of it.
 Value pantile::emitCat(Emitter &e, const BoundCall &call) {
   auto lhs = e.needTile(call["input"], call.at("input"), "`input`");
   auto rhs = e.needTile(call["other"], call.at("other"), "`other`");
   if (!lhs || !rhs)
     return Failed();
-  if (lhs->type != rhs->type || lhs->type.rank() != 1)
-    return e.error(call.span, "`cat` takes two tiles of one type and rank 1, got `" +
-                                  lhs->type.name() + "` and `" + rhs->type.name() + "`");
+  if (lhs->type != rhs->type)
+    return e.error(call.span, "`cat` takes two tiles of one type, got `" + lhs->type.name() +
+                                  "` and `" + rhs->type.name() + "`");
+  auto dim = e.needAxis(call["dim"], call.at("dim"), lhs->type.rank());
+  if (!dim)
+    return Failed();
   Type type = lhs->type;
+  Shape shape = type.shape;
+  shape[*dim] *= 2;
+  llvm::SmallVector<int32_t> order(type.rank());
+  std::iota(order.begin(), order.end(), 0);
+  order.insert(order.begin() + *dim, int32_t(type.rank()));
   type.shape.push_back(2);
   Runtime joined{JoinOp::create(e.b, e.loc(), e.irType(type), lhs->ir, rhs->ir), type};
-  return reshape(e, e.transpose(joined, {1, 0}).as<Runtime>(), {lhs->type.count() * 2});
+  return reshape(e, e.transpose(joined, order).as<Runtime>(), shape);
 }
 
 Value pantile::emitItem(Emitter &e, const BoundCall &call) {

@@ -88,7 +88,8 @@ std::string escaped(StringRef text) {
   return result;
 }
 
-void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned) {
+void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned,
+                  const std::string &which) {
   Type element = elementTypeOf(operand.getType());
   const bool tile = isa<RankedTensorType>(operand.getType());
   std::vector<Values> indices;
@@ -112,7 +113,8 @@ void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned) {
       }
       auto [how, argument] = formatOf(l, value, element, isSigned, op.getHex());
       arguments.push_back(argument);
-      callPrintf(l, format + ") " + escaped(op.getPrefix()) + ": " + how + "\n", arguments);
+      callPrintf(l, format + ") " + escaped(op.getPrefix()) + ": " + which + how + "\n",
+                 arguments);
     }
   });
 }
@@ -123,8 +125,9 @@ LogicalResult lowerPrint(Lowering &l, PrintOp op) {
       callPrintf(l, "pid (%d, %d, %d) idx () " + escaped(op.getPrefix()) + "\n",
                  ProgramIds(l).values);
     });
-  for (auto [operand, sign] : llvm::zip_equal(op.getValues(), op.getSigns()))
-    printOperand(l, op, operand, sign != 0);
+  for (auto [i, operand, sign] : llvm::enumerate(op.getValues(), op.getSigns()))
+    printOperand(l, op, operand, sign != 0,
+                 op.getValues().size() > 1 ? "(operand " + std::to_string(i) + ") " : "");
   return success();
 }
 

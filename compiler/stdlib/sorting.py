@@ -102,13 +102,14 @@ def _best_runs(keys, axis: tl.constexpr, k: tl.constexpr):
     return _best_runs(_merge_runs(best, index, axis, k, falls), axis, k)
 
 
-def topk(x, k: tl.constexpr, dim=None):
+# The smallest elements are the largest ones of the complements.
+def topk(x, k: tl.constexpr, dim=None, descending: tl.constexpr = True):
     axis: tl.constexpr = _sort_axis(x, dim)
     tl.static_assert(k >= 1 and k <= x.shape[axis], "`k` lies between 1 and the size of the last dimension")
     tl.static_assert((k & (k - 1)) == 0, "`k` is a power of two")
-    keys = _to_keys(x)
-    runs = _sort_runs(keys, index_along(keys, axis), axis, k, True)
-    return _from_keys(_best_runs(runs, axis, k), x.dtype)
+    keys = _to_keys(x) if descending else ~_to_keys(x)
+    best = _best_runs(_sort_runs(keys, index_along(keys, axis), axis, k, True), axis, k)
+    return _from_keys(best if descending else ~best, x.dtype)
 
 
 def flip(x, dim=None):

@@ -5,7 +5,6 @@
 // RUN: not pantile-lower %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not pantile-lower %t/target.mlir 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not pantile-lower %t/threads.mlir 2>&1 | FileCheck %s --check-prefix=THREADS
-// RUN: not pantile-lower %t/atomic.mlir 2>&1 | FileCheck %s --check-prefix=ATOMIC
 
 // SCRATCH: error: `tile.reduce` needs scratch memory, but has no `nv.scratch`
 //--- scratch.mlir
@@ -51,15 +50,6 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32} {
   func.func @f() attributes {tile.kernel} {
     %i = tile.arange 0, 32 : tensor<32xi32, #a>
     %j = tile.expand_dims %i, 0 : tensor<32xi32, #a> -> tensor<1x32xi32, #b>
-    return
-  }
-}
-// ATOMIC: error: no atomic `fadd` of 'bf16' on sm_80
-//--- atomic.mlir
-module attributes {tile.target = "sm_80", tile.num_warps = 1 : i32} {
-  func.func @f(%x: !tile.ptr<bf16>) attributes {tile.kernel} {
-    %one = arith.constant 1.0 : bf16
-    %old = tile.atomic_rmw fadd, relaxed, gpu, %x, %one : !tile.ptr<bf16> -> bf16
     return
   }
 }

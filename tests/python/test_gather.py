@@ -158,3 +158,21 @@ def test_swizzle2d(device):
         group, within = divmod(position, 8)
         expected[group * 2 + within % 2, within // 2] = position
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@triton.jit
+def cat_kernel(out_ptr, a_ptr, b_ptr, M: tl.constexpr, N: tl.constexpr, DIM: tl.constexpr):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    both = tl.cat(tl.load(a_ptr + offsets), tl.load(b_ptr + offsets), dim=DIM)
+    P: tl.constexpr = both.shape[0]
+    Q: tl.constexpr = both.shape[1]
+    tl.store(out_ptr + tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :], both)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_cat_along_a_dimension(device, dim):
+    a, b = random((8, 16), "fp16", seed=31), random((8, 16), "fp16", seed=32)
+    expected = np.concatenate([a, b], dim)
+    out = device.output(expected.shape, "fp16")
+    cat_kernel[(1,)](out.array, device.to(a), device.to(b), 8, 16, dim)
+    np.testing.assert_array_equal(out.numpy(), expected)

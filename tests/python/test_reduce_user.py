@@ -13,18 +13,6 @@ def affine(a1, b1, a2, b2):
     return a1 * a2, (a2 * b1 + b2).to(b1.dtype)
 
 
-@triton.jit
-def compose_kernel(
-    a_out, b_out, a_ptr, b_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr
-):
-    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    pair = (tl.load(a_ptr + offsets), tl.load(b_ptr + offsets))
-    a, b = tl.reduce(pair, AXIS, affine)
-    kept = tl.arange(0, N if AXIS == 0 else M)
-    tl.store(a_out + kept, a)
-    tl.store(b_out + kept, b)
-
-
 def composed(a, b):
     """All prefixes of the composition along axis 0, modulo 2**64 and 2**32."""
     prefixes = [(a[0], b[0])]
@@ -34,19 +22,42 @@ def composed(a, b):
     return [np.stack(column) for column in zip(*prefixes)]
 
 
+@triton.jit
+def multiply(re1, im1, n1, re2, im2, n2):
+    """Complex numbers modulo 2**32, and how many there are; in any order."""
+    return re1 * re2 - im1 * im2, re1 * im2 + im1 * re2, n1 + n2
+
+
+@triton.jit
+def product_kernel(
+    re_out, im_out, n_out, re_ptr, im_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr
+):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    ones = tl.full((M, N), 1, tl.uint64)
+    numbers = (tl.load(re_ptr + offsets), tl.load(im_ptr + offsets), ones)
+    re, im, n = tl.reduce(numbers, AXIS, multiply)
+    kept = tl.arange(0, N if AXIS == 0 else M)
+    tl.store(re_out + kept, re)
+    tl.store(im_out + kept, im)
+    tl.store(n_out + kept, n)
+
+
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize("shape", [(4, 64), (128, 8), (2, 2), (1, 1024)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_order_is_kept(device, shape, axis, num_warps):
-    a, b = random(shape, "u64", seed=81), random(shape, "u32", seed=82)
-    size = shape[1 - axis]
-    outs = device.output(size, "u64"), device.output(size, "u32")
-    compose_kernel[(1,)](
-        *(o.array for o in outs), device.to(a), device.to(b), *shape, axis, num_warps=num_warps
+def test_a_tuple_of_types(device, shape, axis, num_warps):
+    numbers = [random(shape, "u32", seed=seed) for seed in (81, 82)]
+    outs = [device.output(shape[1 - axis], dtype) for dtype in ("u32", "u32", "u64")]
+    product_kernel[(1,)](
+        *(o.array for o in outs), *map(device.to, numbers), *shape, axis, num_warps=num_warps
     )
-    expected = composed(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0))
+    rows = [np.moveaxis(x, axis, 0) for x in numbers]
+    re, im = rows[0][0], rows[1][0]
+    for x, y in zip(rows[0][1:], rows[1][1:]):
+        re, im = re * x - im * y, re * y + im * x
+    expected = re, im, np.full_like(re, shape[axis])
     for out, column in zip(outs, expected):
-        np.testing.assert_array_equal(out.numpy(), column[-1])
+        np.testing.assert_array_equal(out.numpy(), column)
 
 
 @triton.jit
@@ -250,3 +261,16 @@ def test_a_combination_that_branches(device, n):
     out = device.output(2, "fp32")
     branching_kernel[(1,)](out.array, device.to(x), n)
     np.testing.assert_array_equal(out.numpy(), [x.max(), x.argmax()])
+
+
+@triton.jit
+def builtin_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    """The language's own functions combine too."""
+    tl.store(out_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, N)), 0, tl.maximum))
+
+
+def test_a_function_of_the_language(device):
+    x = random(256, "fp32", seed=92)
+    out = device.output(1, "fp32")
+    builtin_kernel[(1,)](out.array, device.to(x), 256)
+    assert out.numpy()[0] == x.max()

@@ -90,15 +90,17 @@ def test_topk(device, k, dtype):
 
 
 @triton.jit
-def topk_row_kernel(out_ptr, x_ptr, N: tl.constexpr, K: tl.constexpr):
-    tl.store(out_ptr + tl.arange(0, K), tl.topk(tl.load(x_ptr + tl.arange(0, N)), K, dim=0))
+def topk_row_kernel(out_ptr, x_ptr, N: tl.constexpr, K: tl.constexpr, LARGEST: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr + tl.arange(0, K), tl.topk(x, K, dim=0, descending=LARGEST))
 
 
-def test_topk_of_one_row(device):
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_one_row(device, largest):
     x = random(1024, "fp32", seed=16)
     out = device.output(8, "fp32")
-    topk_row_kernel[(1,)](out.array, device.to(x), 1024, 8)
-    np.testing.assert_array_equal(out.numpy(), np.sort(x)[::-1][:8])
+    topk_row_kernel[(1,)](out.array, device.to(x), 1024, 8, largest)
+    np.testing.assert_array_equal(out.numpy(), by_value(x, largest)[:8])
 
 
 @triton.jit
