@@ -79,6 +79,7 @@ from triton.tools.ragged_tma import create_ragged_descriptor, load_ragged, store
 from triton.tools.tensor_descriptor import TensorDescriptor
 import triton.runtime.driver
 import triton._C.libtriton
+from triton._C.libtriton import nvidia
 import triton.knobs
 """
 

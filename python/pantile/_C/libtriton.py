@@ -1,8 +1,12 @@
 """What libraries probe of Triton's extension module; its compiler is not in here."""
 
 import os
+from types import SimpleNamespace
 
 from ..knobs import flag
+from . import cublas
+
+nvidia = SimpleNamespace(cublas=cublas)
 
 
 def getenv(name, default=None):

@@ -202,7 +202,7 @@ class CompiledKernel:
 
     def __getitem__(self, grid):
         def launch(*args, stream=None, **kwargs):
-            call = self._call(args, kwargs)
+            call = self._call(args if kwargs else self._with_constants(args), kwargs)
             extents = grid(call.named()) if callable(grid) else grid
             if knobs.runtime.launch_enter_hook or knobs.runtime.launch_exit_hook:
                 self._launch_with_hooks(call, extents, stream)
@@ -243,7 +243,7 @@ class CompiledKernel:
 
     def _with_constants(self, args):
         fn = self.src.fn
-        if len(args) == len(fn.params):
+        if len(args) != len(fn.params) - len(fn.constexprs):
             return args
         rest = iter(args)
         constants = self.src.constants

@@ -101,7 +101,10 @@ sub_rz tan tanh tgamma trunc uint2double_rn uint2float_rd uint2float_rn uint2flo
 ull2double_rd ull2double_rn ull2double_ru ull2double_rz ull2float_rd ull2float_rn ull2float_ru ull2float_rz y0 y1 yn
 """.split()
 
-CUDA = "globaltimer smid num_threads num_warps gdc_wait gdc_launch_dependents".split()
+CUDA = """
+globaltimer smid num_threads num_warps gdc_wait gdc_launch_dependents
+convert_custom_float8_sm70 convert_custom_float8_sm80
+""".split()
 
 
 @functools.cache

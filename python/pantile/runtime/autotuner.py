@@ -65,6 +65,7 @@ class Autotuner(KernelInterface):
         self._do_bench = do_bench
         self.cache_results = cache_results
         self.cache, self.nargs = {}, None
+        self._saved = {}
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
         self._said_untuned = False
         if (warmup, rep) != (None, None) or use_cuda_graph:
@@ -128,17 +129,17 @@ class Autotuner(KernelInterface):
             for name, value in named.items()
             if name in self.arg_names and hasattr(value, "dtype")
         ]
-        cpu = self._runs_on_cpu(named)
         key = tuple(key)
-        place = (cpu, *key)
-        if place not in self.cache:
+        cpu = self._runs_on_cpu(named)
+        # Libraries look their own keys up, which are those of a GPU.
+        key = ("cpu", *key) if cpu else key
+        if key not in self.cache:
             configs = self.prune_configs(kwargs)
             unmeasured = cpu and not knobs.autotuning.tune_cpu
-            chosen = (
-                self._first(configs) if unmeasured else self._best(configs, args, kwargs, key, cpu)
+            self.cache[key] = (
+                self._first(configs) if unmeasured else self._best(configs, args, kwargs, key)
             )
-            self.cache[place] = chosen
-        return self.cache[place]
+        return self.cache[key]
 
     def _runs_on_cpu(self, named):
         from .. import _pantile
@@ -155,7 +156,7 @@ class Autotuner(KernelInterface):
             )
         return configs[0]
 
-    def _best(self, configs, args, kwargs, key, cpu):
+    def _best(self, configs, args, kwargs, key):
         """The fastest of `configs`: as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
@@ -168,7 +169,7 @@ class Autotuner(KernelInterface):
         from_disk = timings is not None
         if not from_disk:
             start = time.perf_counter()
-            timings = {config: self._bench(config, args, kwargs, cpu) for config in configs}
+            timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}
             self.bench_time = time.perf_counter() - start
         self.configs_timings = timings
         best = min(timings, key=lambda config: timings[config][0])
@@ -179,7 +180,7 @@ class Autotuner(KernelInterface):
         if not from_disk:
             if path is not None:
                 store(path, key, timings)
-            self._reset(args, kwargs)
+            self.pre_hook({**self.nargs, **kwargs}, reset_only=True)
         if knobs.autotuning.print:
             took = "read from the cache" if from_disk else f"finished after {self.bench_time:.2f}s"
             print(
@@ -188,42 +189,47 @@ class Autotuner(KernelInterface):
             )
         return best
 
-    def _reset(self, args, kwargs):
-        named = {**self.nargs, **kwargs}
+    def pre_hook(self, args, reset_only=False):
+        """Before a measured run: zero what is to be zero, keep what is to be restored, call the user's hook."""
         for name in self.reset_to_zero:
-            _fill_zero(named[name])
+            _fill_zero(args[name])
+        if reset_only:
+            return
+        self._saved = {name: _copy(args[name]) for name in self.restore_value}
+        if self._pre_hook is not None:
+            self._pre_hook(args)
 
-    def _bench(self, config, args, kwargs, cpu):
+    def post_hook(self, args, exception=None):
+        """After a measured run: restore arrays, call the user's hook."""
+        for name, value in self._saved.items():
+            _assign(args[name], value)
+        self._saved = {}
+        if self._post_hook is not None:
+            self._post_hook(args, exception=exception)
+
+    def _bench(self, *args, config, **meta):
         """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit the device."""
-        clash = [name for name in kwargs if name in config.kwargs]
+        clash = [name for name in meta if name in config.kwargs]
         if clash:
             raise ValueError(
                 f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call"
             )
-        full = {**self.nargs, **kwargs, **config.all_kwargs()}
-        saved = {name: _copy(full[name]) for name in self.restore_value}
+        full = {**self.nargs, **meta, **config.all_kwargs()}
 
         def call():
             if config.pre_hook is not None:
                 config.pre_hook(full)
-            for name in self.reset_to_zero:
-                _fill_zero(full[name])
-            if self._pre_hook is not None:
-                self._pre_hook(full)
-            error = None
+            self.pre_hook(full)
             try:
-                self.fn.run(*args, **kwargs, **config.all_kwargs())
-            except Exception as raised:
-                error = raised
+                self.fn.run(*args, **meta, **config.all_kwargs())
+            except Exception as error:
+                self.post_hook(full, exception=error)
                 raise
-            finally:
-                for name, value in saved.items():
-                    _assign(full[name], value)
-                if self._post_hook is not None:
-                    self._post_hook(full, exception=error)
+            self.post_hook(full, exception=None)
 
         try:
-            return self._do_bench_on(cpu)(call, quantiles=(0.5, 0.2, 0.8))
+            measure = self._do_bench_on(self._runs_on_cpu({**self.nargs, **meta}))
+            return measure(call, quantiles=(0.5, 0.2, 0.8))
         except (OutOfResources, CompileTimeAssertionFailure, PTXASError):
             return [float("inf")] * 3
 
