@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p, tl.atomic_poll(p, 1))
 
-# ERROR: not-supported-yet.py:8:17: error: `tl.atomic_poll` is not supported yet
+# ERROR: not-supported-yet.py:8:20: error: `tl.atomic_poll` is not supported yet
 # ERROR-NOT: error:
