@@ -1,11 +1,12 @@
 """What can be drawn, with its weight; loads, stores and atomics.
 
-Needs: generator, draw_elementwise, draw_shape, draw_combine, draw_control.
+Needs: generator, draw_blocks, draw_elementwise, draw_shape, draw_combine, draw_control.
 Gives: draw_statement, store_rest.
 """
 
 import numpy as np
 
+from .draw_blocks import BLOCK_DRAWS
 from .draw_combine import COMBINE_DRAWS
 from .draw_control import CONTROL_DRAWS
 from .draw_elementwise import ELEMENTWISE_DRAWS
@@ -166,6 +167,7 @@ DRAWS = [
     *SHAPE_DRAWS,
     *COMBINE_DRAWS,
     *CONTROL_DRAWS,
+    *BLOCK_DRAWS,
 ]
 _WEIGHTS = [weight for weight, _ in DRAWS]
 

@@ -123,7 +123,7 @@ def dot_params(g, dtype):
         out = "fp16"
     precision = None
     if dtype == "fp32":
-        precision = g.rng.choice([None, "tf32", "ieee", "ieee", "tf32x3"])
+        precision = g.rng.choice([None, "tf32", "ieee", "ieee", "tf32x3", "bf16x3", "bf16x6"])
     return {"out": out, "precision": precision}
 
 

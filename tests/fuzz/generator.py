@@ -12,7 +12,7 @@ import random
 
 import numpy as np
 
-from . import op_combine, op_elementwise, op_memory, op_shape  # noqa: F401  (they fill OPS)
+from . import op_blocks, op_combine, op_elementwise, op_memory, op_shape  # noqa: F401  (they fill OPS)
 from .dtypes import FLOATS, NUMPY, WIDE_FLOATS, is_float
 from .program import GRID_NAME, Call, Memory, Program, State
 from .values import Undefined
