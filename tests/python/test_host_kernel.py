@@ -397,3 +397,14 @@ def test_interpreted_functions_without_arrays(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     kernel = triton.jit(function_of("def kernel(n):\n    tl.device_assert(n > 3)\n"))
     assert kernel.warmup(5, grid=(1,)).target.backend == "cpu"
+
+
+def test_a_global_of_a_constexpr_function_is_watched():
+    inner = triton.constexpr_function(function_of("def f(n):\n    return n + STEP\n", "f", STEP=4))
+    kernel = triton.jit(function_of("def kernel(out):\n    tl.store(out, f(3))\n", f=inner))
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    inner.fn.__globals__["STEP"] = 5
+    with pytest.raises(RuntimeError, match="Global variable STEP has value 5"):
+        kernel[(1,)](out)
+    assert out[0] == 7

@@ -103,6 +103,11 @@ class Snapshot:
         for used in function.used_values().values():
             if isinstance(used, JITFunction):
                 self._reference(used)  # it may be returned
+        scope = Scope(function.fn)
+        for name in sorted(Names(function.src).read):
+            value, namespace = scope.find(name)
+            if isinstance(value, (*PLAIN, constexpr, tuple)):
+                self.uses.append(GlobalUse(function.fn.__name__, name, namespace, value))
         return {
             "name": function.fn.__name__,
             "text": function.cache_key,
