@@ -100,6 +100,12 @@ def test_handles_of_a_loaded_kernel(gpu):
     x = gpu.to(random(64))
     kernel = add.warmup(x, x, x, 64, BLOCK=64, grid=(1,))
     assert kernel.module and kernel.function and kernel.n_max_threads >= 128
+    utils = triton.runtime.driver.active.utils
+    again = utils.load_binary(kernel.name, kernel.asm["cubin"], kernel.metadata.shared, 0)
+    assert again[1] != kernel.function and again[2] == kernel.n_regs
+    assert utils.cuOccupancyMaxActiveClusters(again[1], 0, 2, 1, 1) > 8
+    utils.unload_module(again[0])
+    assert utils.get_device_properties(0)["max_shared_mem"] >= 48 * 1024
 
 
 def test_hooks_around_launches(device):

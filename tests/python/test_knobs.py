@@ -127,14 +127,14 @@ def test_plain_globals_where_they_are_allowed(device):
 
 
 def test_debug_turns_assertions_on():
-    text = "def kernel(n):\n    tl.device_assert(n == 3, 'not three')\n"
-    triton.jit(function_of(text))[(1,)](4)
+    # With an array of the host: a failed assertion on a GPU ends all work of the process there.
+    text = "def kernel(out, n):\n    tl.device_assert(n == 3, 'not three')\n"
+    out = np.zeros(1, np.int32)
+    triton.jit(function_of(text))[(1,)](out, 4)
     with knobs.runtime.scope():
         knobs.runtime.debug = True
         with pytest.raises(triton.TritonError, match="not three"):
-            kernel = triton.jit(function_of(text))
-            kernel[(1,)](4)
-            triton.runtime.driver.active.synchronize()
+            triton.jit(function_of(text))[(1,)](out, 4)
 
 
 def test_the_cache_folder_reaches_the_library(tmp_path):
