@@ -9,6 +9,7 @@ using ast::UnaryOp;
 
 namespace {
 const char *const tooLarge = "the integer is too large";
+constexpr int64_t maxElements = 1 << 20; ///< of a tuple or string
 
 std::optional<BigInt> integerOf(const Value &value) {
   if (auto *flag = value.dynAs<bool>())
@@ -28,13 +29,14 @@ double floatMod(double a, double b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/// By squaring, from the lowest bit of the exponent on.
 Folded power(BigInt base, BigInt exponent) {
   BigInt result = 1;
-  for (BigInt i = 0; i < exponent; ++i) {
-    if (__builtin_mul_overflow(result, base, &result))
+  bool overflow = false;
+  for (; exponent > 0; exponent >>= 1) {
+    if ((exponent & 1) != 0 && (overflow || __builtin_mul_overflow(result, base, &result)))
       return {{}, tooLarge};
-    if (result == 0 || (result == 1 && base == 1))
-      break;
+    overflow |= __builtin_mul_overflow(base, base, &base);
   }
   return {result, {}};
 }
@@ -50,6 +52,8 @@ Folded shiftLeft(BigInt a, BigInt b) {
 Folded integers(BinaryOp op, BigInt a, BigInt b) {
   BigInt result = 0;
   bool overflow = false;
+  if (b == -1 && (op == BinaryOp::FloorDiv || op == BinaryOp::Mod))
+    return op == BinaryOp::Mod ? Folded{result, {}} : integers(BinaryOp::Mul, a, b);
   switch (op) {
   case BinaryOp::Add:
     overflow = __builtin_add_overflow(a, b, &result);
@@ -110,7 +114,7 @@ Folded floats(BinaryOp op, double a, double b) {
 
 Folded repeated(const std::vector<Value> &elements, BigInt count) {
   std::vector<Value> result;
-  if (count > 0 && count * BigInt(elements.size()) > 1 << 20)
+  if (count > maxElements || (count > 0 && count * BigInt(elements.size()) > maxElements))
     return {{}, "the tuple is too long"};
   for (BigInt i = 0; i < count; ++i)
     result.insert(result.end(), elements.begin(), elements.end());
@@ -169,6 +173,8 @@ bool pantile::isFoldable(const Value &value) {
 Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
   if (lhs.isTuple() || rhs.isTuple()) {
     if (op == BinaryOp::Add && lhs.isTuple() && rhs.isTuple()) {
+      if (lhs.elements().size() + rhs.elements().size() > maxElements)
+        return {{}, "the tuple is too long"};
       std::vector<Value> all = lhs.elements();
       all.insert(all.end(), rhs.elements().begin(), rhs.elements().end());
       return {Value::tuple(std::move(all)), {}};
@@ -177,8 +183,11 @@ Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
     if (op == BinaryOp::Mul && count)
       return repeated((lhs.isTuple() ? lhs : rhs).elements(), *count);
   }
-  if (lhs.is<std::string>() && rhs.is<std::string>() && op == BinaryOp::Add)
+  if (lhs.is<std::string>() && rhs.is<std::string>() && op == BinaryOp::Add) {
+    if (lhs.as<std::string>().size() + rhs.as<std::string>().size() > maxElements)
+      return {{}, "the string is too long"};
     return {lhs.as<std::string>() + rhs.as<std::string>(), {}};
+  }
   auto a = integerOf(lhs), b = integerOf(rhs);
   bool bitwise = op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
   if (a && b) {
@@ -201,7 +210,7 @@ Folded pantile::foldUnary(UnaryOp op, const Value &operand) {
   if (auto integer = integerOf(operand)) {
     if (op == UnaryOp::Pos)
       return {*integer, {}};
-    return {op == UnaryOp::Neg ? -*integer : ~*integer, {}};
+    return op == UnaryOp::Neg ? integers(BinaryOp::Sub, 0, *integer) : Folded{~*integer, {}};
   }
   if (auto *real = operand.dynAs<double>(); real && op != UnaryOp::Invert)
     return {op == UnaryOp::Neg ? -*real : *real, {}};

@@ -119,7 +119,26 @@ bool takesIntegersOnly(BinaryOp op) {
 }
 } // namespace
 
-Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span) {
+/// Asserts that the result is what it is in 64 bits. The library computes with wrapping on purpose.
+void Emitter::checkOverflow(BinaryOp op, const Pair &operands) {
+  DType dtype = operands.first.type.element;
+  bool mayOverflow = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
+  if (!options.debug || !mayOverflow || !dtype.isInt() || dtype.isBool() || dtype.bits() >= 64 ||
+      frame->function->inLibrary)
+    return;
+  Runtime x = *cast(operands.first, Scalar::I64, here());
+  Runtime y = *cast(operands.second, Scalar::I64, here());
+  Value exact = BinaryBuilder{*this, loc(), x, y}.build(op);
+  BigInt values = BigInt(1) << dtype.bits(), low = dtype.isSigned() ? -values / 2 : BigInt(0);
+  Value isAbove = compare(ast::CompareOp::Ge, exact, low, here());
+  Value isBelow = compare(ast::CompareOp::Lt, exact, low + values, here());
+  Value holds = logical(true, isAbove, isBelow, here());
+  AssertOp::create(b, loc(), holds.as<Runtime>().ir,
+                   dtype.name() + " overflow in " + operatorText(op));
+}
+
+Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span,
+                      bool checksOverflow) {
   if (lhs.failed() || rhs.failed())
     return Failed();
   if (isFoldable(lhs) && isFoldable(rhs)) {
@@ -130,7 +149,9 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     return error(span, "`@` is not supported in a kernel; `tl.dot` multiplies tiles",
                  ErrorKind::Unsupported);
   if (op == BinaryOp::Pow)
-    return error(span, "`**` is supported on compile-time values only", ErrorKind::Unsupported);
+    return error(span,
+                 "`**` is supported on compile-time values only; `libdevice.pow` takes tiles",
+                 ErrorKind::Unsupported);
   if (op == BinaryOp::Add && (isPointer(lhs) || isPointer(rhs)))
     return isPointer(lhs) ? addPointer(lhs, rhs, span) : addPointer(rhs, lhs, span);
   if (op == BinaryOp::Sub && isPointer(lhs))
@@ -153,6 +174,8 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     operands->first = *cast(operands->first, Scalar::F32, span);
     operands->second = *cast(operands->second, Scalar::F32, span);
   }
+  if (checksOverflow)
+    checkOverflow(op, *operands);
   return BinaryBuilder{*this, loc(), operands->first, operands->second}.build(op);
 }
 

@@ -166,6 +166,12 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
                              SourceSpan span, Frame &callee) {
   std::string name = "`" + def.name + "`";
   std::pair<SourceSpan, std::string> note{def.nameSpan, name + " is defined here"};
+  for (const ast::Param &param : def.params)
+    if (param.star == ast::StarKind::Kwargs)
+      return error(param.span,
+                   "`**` in parameters is not supported in a kernel; name each parameter",
+                   ErrorKind::Unsupported),
+             false;
   std::vector<Value> rest;
   size_t next = 0;
   for (const CallArg &arg : args) {
@@ -210,10 +216,6 @@ bool Emitter::fillDefaults(const ast::FunctionDef &def, SourceSpan span, Frame &
   for (const ast::Param &param : def.params) {
     if (callee.variables.contains(param.name))
       continue;
-    if (param.star == ast::StarKind::Kwargs)
-      return error(param.span, "`**` in parameters is not supported in a kernel",
-                   ErrorKind::Unsupported),
-             false;
     if (!param.defaultValue) {
       frame = callee.caller;
       error(span, "`" + def.name + "` lacks the argument `" + param.name + "`", ErrorKind::Type,
@@ -316,7 +318,8 @@ Value convertConstant(Emitter &e, StringRef type, const Value &value, SourceSpan
   }
   if (type == "float" && value.isNumber())
     return *constantDouble(value);
-  if (type == "int" && value.isNumber())
+  bool hasInteger = !value.is<double>() || std::abs(value.as<double>()) < 0x1p100;
+  if (type == "int" && value.isNumber() && hasInteger)
     return value.is<double>() ? BigInt(value.as<double>()) : *constantInt(value);
   return e.error(span, "`" + type.str() + "` takes no " +
                            (value.is<std::string>() ? "`" + constantText(value, true) + "`"

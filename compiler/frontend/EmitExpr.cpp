@@ -11,7 +11,7 @@ using llvm::dyn_cast;
 
 Value Emitter::expr(const Expr &node) {
   Place at(*this, node.span);
-  if (isTooDeep(node.span))
+  if (isTooMuch(node.span))
     return Failed();
   switch (node.kind) {
   case Expr::Kind::Name:
@@ -238,6 +238,8 @@ bool Emitter::comprehend(const ast::Comprehension &node, size_t clause,
   if (!items)
     return false;
   for (const Value &item : *items) {
+    if (isTooMuch(node.span))
+      return false;
     assign(*part.target, item);
     bool keep = true;
     for (const ast::ExprPtr &condition : part.conditions) {
@@ -323,7 +325,7 @@ Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span
     if (part.isNone())
       result = expandDims(result.as<Runtime>(), int64_t(axis));
     else if (!slice || slice->lower || slice->upper || slice->step)
-      return error(span, "a tile is indexed with `None` and `:` only", ErrorKind::Unsupported);
+      return error(span, "a tile is indexed with `None` and `:` only; `tl.gather` takes elements", ErrorKind::Unsupported);
   }
   return result;
 }

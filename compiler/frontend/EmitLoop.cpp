@@ -191,7 +191,7 @@ void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
     frame->flow = loopBody(node.body);
   };
   for (const Value &item : items) {
-    if (frame->flow.flow == Flow::Leaves)
+    if (frame->flow.flow == Flow::Leaves || isTooMuch(node.iter->span))
       break;
     if (frame->flow.flow == Flow::Falls)
       iteration(item);

@@ -159,3 +159,17 @@ Value pantile::emitClamp(Emitter &e, const BoundCall &call) {
   Value raised = e.minMax(true, call["x"], call["min"], call.span, *propagate);
   return raised.failed() ? raised : e.minMax(false, raised, call["max"], call.span, *propagate);
 }
+
+Value pantile::emitCustomFloat8(Emitter &e, const BoundCall &call) {
+  auto x = e.runtime(call["arg"], call.at("arg"));
+  auto to = e.needDType(call["dst_ty"], call.at("dst_ty"), "`dst_ty`");
+  if (!x || !to)
+    return Failed();
+  const DType from = x->type.element, custom = Scalar::F8E4B15;
+  if (!from.isFloat() || !to->isFloat() || (from == custom) == (*to == custom))
+    return e.error(call.span, "`" + call.row->name + "` converts between `" + custom.name() +
+                                  "` and a wider float, got `" + from.name() + "` and `" +
+                                  to->name() + "`");
+  auto result = e.cast(*x, *to, call.span);
+  return result ? Value(*result) : Value(Failed());
+}

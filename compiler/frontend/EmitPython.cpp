@@ -96,6 +96,8 @@ Value pantile::emitNextPowerOf2(Emitter &e, const BoundCall &call) {
   auto number = e.needInt(call["n"], call.at("n"), "`n`");
   if (!number)
     return Failed();
+  if (*number > BigInt(1) << 100)
+    return e.error(call.at("n"), "`n` is too large");
   BigInt power = 1;
   while (power < *number)
     power *= 2;
@@ -110,6 +112,8 @@ Value pantile::emitHostMath(Emitter &e, const BoundCall &call) {
     return e.error(call.at("x"), "`math." + name + "` takes a compile-time number, got " +
                                      kindText(call["x"]) + "; `tl." + name +
                                      "` takes run-time values");
+  if ((name == "ceil" || name == "floor") && !(std::fabs(*x) < 0x1p100))
+    return e.error(call.at("x"), "`math." + name + "` takes a finite number");
   if (name == "ceil" || name == "floor")
     return BigInt(name == "ceil" ? std::ceil(*x) : std::floor(*x));
   return llvm::StringSwitch<double>(name)

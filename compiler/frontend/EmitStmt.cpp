@@ -56,7 +56,7 @@ std::string pantile::insteadOf(StringRef construct) {
 
 void Emitter::stmt(const Stmt &node) {
   Place at(*this, node.span);
-  if (isTooDeep(node.span))
+  if (isTooMuch(node.span))
     return;
   switch (node.kind) {
   case Stmt::Kind::Expr:
@@ -100,8 +100,19 @@ void Emitter::stmt(const Stmt &node) {
     const std::string &construct = llvm::cast<ast::UnsupportedStmt>(&node)->construct;
     error(node.span, construct + " is not supported in a kernel" + insteadOf(construct),
           ErrorKind::Unsupported);
-    return;
+    return failNames(*llvm::cast<ast::UnsupportedStmt>(&node));
   }
+  }
+}
+
+/// What the statement would have defined fails silently.
+void Emitter::failNames(const ast::UnsupportedStmt &node) {
+  if (!node.name.empty())
+    assignName(node.name, Failed(), node.span);
+  for (const ast::ImportedName &import : node.imports) {
+    StringRef name =
+        import.name.empty() ? StringRef(import.module).split('.').first : StringRef(import.name);
+    assignName(import.alias.empty() ? name : StringRef(import.alias), Failed(), node.span);
   }
 }
 

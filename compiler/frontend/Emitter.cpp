@@ -15,6 +15,7 @@ constexpr size_t maxErrors = 20;
 constexpr size_t callNotesAtEnds = 3;
 constexpr ptrdiff_t maxStack = 3 << 20;
 constexpr int maxNesting = 400;
+constexpr size_t maxWork = 2000000;
 } // namespace
 
 Emitter::Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
@@ -53,7 +54,11 @@ Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
   return Failed();
 }
 
-bool Emitter::isTooDeep(SourceSpan span) {
+bool Emitter::isTooMuch(SourceSpan span) {
+  if (++work > maxWork) {
+    error(span, "the kernel unrolls to more than " + std::to_string(maxWork) + " operations here");
+    return true;
+  }
   auto here = static_cast<const char *>(__builtin_frame_address(0));
   if (std::abs(stackTop - here) < maxStack && nesting < maxNesting)
     return false;

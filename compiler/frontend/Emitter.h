@@ -143,8 +143,9 @@ public:
     SourceSpan saved;
   };
   SourceSpan here() const { return place; }
-  /// Reports it where emission nests deeper than the stack, or regions deeper than passes, can take.
-  bool isTooDeep(SourceSpan span);
+  /// Reports it where emission nests deeper than the stack, or regions deeper than passes, can
+  /// take, and where it goes on for too long.
+  bool isTooMuch(SourceSpan span);
 
   //===- Types, constants, casts (EmitCast.cpp) -----------------------------------------===//
   mlir::Type irType(DType dtype);
@@ -191,7 +192,8 @@ public:
                                             const std::string &what);
 
   //===- Arithmetic (EmitArith.cpp, EmitCompare.cpp) ------------------------------------===//
-  Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span);
+  Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span,
+               bool checksOverflow = true);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
   Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value compareStructs(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
@@ -263,6 +265,7 @@ private:
   void annAssign(const ast::AnnAssign &stmt);
   void returnStmt(const ast::Return &stmt);
   void innerFunction(const ast::FunctionDef &def);
+  void failNames(const ast::UnsupportedStmt &stmt);
   void assertStmt(const ast::Assert &stmt);
 
   /// True if `rest`, the statements after the `if`, went into one of its branches.
@@ -308,6 +311,7 @@ private:
   /// new, so that nothing else sees it, accumulates onto the other operand instead.
   Value addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                         SourceSpan span);
+  void checkOverflow(ast::BinaryOp op, const Pair &operands);
   Value evalSlice(const ast::Slice &slice);
   Value evalComprehension(const ast::Comprehension &comprehension);
   bool comprehend(const ast::Comprehension &comprehension, size_t clause,
@@ -356,6 +360,7 @@ private:
   Frame *frame = nullptr;
   unsigned nextVersion = 1;
   int nesting = 0; ///< of regions
+  size_t work = 0; ///< expressions and statements so far
   const char *stackTop = nullptr;
   mlir::Block *entry = nullptr;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;

@@ -15,5 +15,5 @@ def kernel(out, p):
 # ERROR: libdevice-types.py:10:19: error: `libdevice.erfinv` takes `fp32` or `fp64`, got `fp16`
 # ERROR: libdevice-types.py:11:19: error: `libdevice.byte_perm` takes (`int32`, `int32`, `int32`), got (`fp16`, `int32`, `int32`)
 # ERROR: libdevice-types.py:12:19: error: `libdevice.pow` takes (`fp32`, `int32`), (`fp64`, `int32`), (`fp32`, `fp32`) or (`fp64`, `fp64`), got (`fp16`, `fp16`)
-# ERROR: libdevice-types.py:13:29: error: there is no `tl.extra.libdevice.sine` in the language
+# ERROR: libdevice-types.py:13:29: error: there is no `tl.extra.libdevice.sine` in the language; did you mean `libdevice.sin`?
 # ERROR-NOT: error:

@@ -1,0 +1,12 @@
+# RUN: not pantilec %s --kernel kernel --signature "*fp32:16, i32" --no-cache --emit tile 2>&1 | FileCheck %s --check-prefix=ERROR
+import pantile as triton
+import pantile.language as tl
+
+
+@triton.jit
+def kernel(p, n):
+    x = 7 // (3 - 3)
+    tl.store(p, x)
+
+# ERROR: division-by-zero.py:8:9: error: division by zero
+# ERROR-NOT: error:
