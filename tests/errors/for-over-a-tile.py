@@ -8,5 +8,5 @@ def kernel(p):
     for x in tl.arange(0, 16):
         tl.store(p, x)
 
-# ERROR: for-over-a-tile.py:8:14: error: a `for` runs over `range`, `tl.range` or `tl.static_range`, got a `int32[16]`
+# ERROR: for-over-a-tile.py:8:14: error: a `for` runs over `range`, `tl.range`, `tl.static_range` or a tuple, got a `int32[16]`
 # ERROR-NOT: error:

@@ -302,7 +302,7 @@ def merged_kernel(out_ptr, x_ptr, n, N: tl.constexpr):
     one = tl.arange(0, 1)
     if (one + n) > 3:
         y = tl.load(x_ptr + offsets)
-        only_here = 1
+        only_here = 1  # noqa: F841
     else:
         y = tl.zeros((N,), tl.float32) - 1
     z = y * 2 if n > 5 else y
