@@ -25,15 +25,14 @@ Value pantile::emitGather(Emitter &e, const BoundCall &call) {
   for (size_t dim = 0; dim < src->type.rank(); ++dim)
     if (dim != size_t(*axis) && src->type.shape[dim] != index->type.shape[dim])
       return e.error(call.span, "`src` and `index` of `gather` must agree in dimension " +
-                                    std::to_string(dim) + ", got `" + src->type.name() +
-                                    "` and `" + index->type.name() + "`");
+                                    std::to_string(dim) + ", got `" + src->type.name() + "` and `" +
+                                    index->type.name() + "`");
   auto narrow = e.cast(*index, Scalar::I32, call.span);
   if (!narrow)
     return Failed();
   Type type{src->type.element, index->type.shape};
-  return Runtime{GatherOp::create(e.b, e.loc(), e.irType(type), src->ir, narrow->ir,
-                                  uint32_t(*axis)),
-                 type};
+  return Runtime{
+      GatherOp::create(e.b, e.loc(), e.irType(type), src->ir, narrow->ir, uint32_t(*axis)), type};
 }
 
 /// For the library: `x` at the index that differs in the bits of `distance`.
@@ -43,8 +42,8 @@ Value pantile::emitExchange(Emitter &e, const BoundCall &call) {
   auto distance = e.needInt(call["distance"], call.at("distance"), "the distance");
   if (!axis || !distance)
     return Failed();
-  return Runtime{ExchangeOp::create(e.b, e.loc(), e.irType(value->type), value->ir,
-                                    uint32_t(*axis), uint32_t(*distance)),
+  return Runtime{ExchangeOp::create(e.b, e.loc(), e.irType(value->type), value->ir, uint32_t(*axis),
+                                    uint32_t(*distance)),
                  value->type};
 }
 
@@ -73,16 +72,16 @@ Value pantile::emitHistogram(Emitter &e, const BoundCall &call) {
     return Failed();
   DType dtype = input->type.element;
   if (input->type.rank() != 1 || !dtype.isInt())
-    return e.error(call.at("input"), "`histogram` takes integers in one dimension, got `" +
-                                         input->type.name() + "`");
+    return e.error(call.at("input"),
+                   "`histogram` takes integers in one dimension, got `" + input->type.name() + "`");
   auto mask = maskOf(e, call, input->type.shape);
   if (!mask)
     return Failed();
   if (dtype.bits() == 64) {
     Value inRange = e.compare(ast::CompareOp::Lt, *input, BigInt((*bins)[0]), call.span);
     if (dtype.isSigned())
-      inRange = e.logical(
-          true, inRange, e.compare(ast::CompareOp::Ge, *input, BigInt(0), call.span), call.span);
+      inRange = e.logical(true, inRange,
+                          e.compare(ast::CompareOp::Ge, *input, BigInt(0), call.span), call.span);
     *mask = mask->isNone() ? inRange : e.logical(true, *mask, inRange, call.span);
   }
   auto narrow = e.cast(*input, dtype.isSigned() ? Scalar::I32 : Scalar::U32, call.span);

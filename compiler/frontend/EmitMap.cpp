@@ -20,8 +20,8 @@ std::optional<llvm::SmallVector<Runtime>> inOneShape(Emitter &e, const Value &va
       return std::nullopt;
     auto common = broadcastShapes(shape, operand->type.shape);
     if (!common) {
-      e.error(span, "the arguments of `" + what + "` do not broadcast: `" +
-                        operand->type.name() + "` and shape " + shapeText(shape));
+      e.error(span, "the arguments of `" + what + "` do not broadcast: `" + operand->type.name() +
+                        "` and shape " + shapeText(shape));
       return std::nullopt;
     }
     shape = *common;
@@ -55,15 +55,13 @@ std::optional<llvm::SmallVector<Runtime>> fillBody(Emitter &e, const BoundCall &
   for (const Runtime &tile : tiles)
     for (uint32_t i = 0; i < map.getPack(); ++i) {
       Type type{tile.type.element, {}};
-      args.push_back(
-          {Runtime{block->addArgument(e.irType(type), e.loc()), type}, span, {}, {}});
+      args.push_back({Runtime{block->addArgument(e.irType(type), e.loc()), type}, span, {}, {}});
     }
   Value result = e.call(call["scalar_fn"], args, span);
   if (result.failed())
     return std::nullopt;
   llvm::SmallVector<Runtime> parts;
-  for (const Value &part :
-       result.isTuple() ? result.elements() : std::vector<Value>{result}) {
+  for (const Value &part : result.isTuple() ? result.elements() : std::vector<Value>{result}) {
     auto value = part.isNone() ? std::nullopt : e.runtime(part, span);
     if (!value || value->type.isTile()) {
       e.error(span, "the function of `map_elementwise` must return scalars");
@@ -73,8 +71,7 @@ std::optional<llvm::SmallVector<Runtime>> fillBody(Emitter &e, const BoundCall &
   }
   if (parts.empty() || parts.size() % map.getPack() != 0) {
     e.error(span, "the function of `map_elementwise` returns " + std::to_string(parts.size()) +
-                      " values, which is no multiple of `pack`, " +
-                      std::to_string(map.getPack()));
+                      " values, which is no multiple of `pack`, " + std::to_string(map.getPack()));
     return std::nullopt;
   }
   llvm::SmallVector<mlir::Value> yields;

@@ -97,8 +97,7 @@ Value pantile::emitSqueeze(Emitter &e, const BoundCall &call) {
 
 Value pantile::emitUnsqueeze(Emitter &e, const BoundCall &call) {
   auto value = e.runtime(call["x"], call.at("x"));
-  auto dim =
-      value ? e.needAxis(call["dim"], call.at("dim"), value->type.rank() + 1) : std::nullopt;
+  auto dim = value ? e.needAxis(call["dim"], call.at("dim"), value->type.rank() + 1) : std::nullopt;
   return dim ? e.expandDims(*value, *dim) : Value(Failed());
 }
 

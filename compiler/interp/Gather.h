@@ -13,7 +13,8 @@ Handler gather(unsigned bytes);
 /// dst[k] <- how often k occurs among the `count` i32 in a, where b (if `extra` says so in its
 /// lowest bit) holds. The other bits of `extra` are the number of bins.
 void runHistogram(Frame &frame, const Instr &instr);
-/// dst <- element `p * n + i` of a, of `count` bytes, with p in b, n and i in the halves of `extra`.
+/// dst <- element `p * n + i` of a, of `count` bytes, with p in b, n and i in the halves of
+/// `extra`.
 void runTakeElement(Frame &frame, const Instr &instr);
 /// Element `p * n + i` of dst <- a, likewise.
 void runPutElement(Frame &frame, const Instr &instr);

@@ -6,10 +6,12 @@
 // other, all
 //        at once, until one row is left. Rows stand in bit-reversed order, so that each step
 //        combines neighbours, the left one first: the combiner need not be commutative, and sums
-//        are pairwise. A scan combines each row with the one 1, 2, 4, ... before it.
+//        are pairwise. A scan combines each row with the one 1, 2, 4, ... before it. A combiner
+//        with a loop runs element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -82,6 +84,17 @@ uint32_t Translator::inverseTable(uint32_t table) {
 FailureOr<SmallVector<Reg>> Translator::combine(Region &region, ArrayRef<Reg> left,
                                                 ArrayRef<Reg> right, uint32_t count) {
   Block &block = region.front();
+  const bool hasLoop =
+      region.walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasLoop) {
+    SmallVector<Reg> sources(left), results;
+    sources.append(right.begin(), right.end());
+    for (Value value : block.getTerminator()->getOperands())
+      results.push_back(builder.newReg(uint64_t(count) * sizeOf(*elemOf(value.getType()))));
+    if (failed(loopOverElements(block, sources, results, 1, count)))
+      return failure();
+    return results;
+  }
   for (size_t i = 0; i < left.size(); ++i) {
     bind(block.getArgument(i), left[i]);
     bind(block.getArgument(left.size() + i), right[i]);

@@ -3,8 +3,8 @@
 // Gives: instructions of tile.gather, exchange, histogram, special and assume; a reason why PTX
 //        does not run here.
 //===------------------------------------------------------------------------------------===//
-#include "interp/Gather.h"
 #include "interp/Control.h"
+#include "interp/Gather.h"
 #include "interp/Translator.h"
 
 using namespace mlir;
@@ -89,7 +89,7 @@ std::optional<LogicalResult> Translator::visitSelection(Operation *op) {
     return success();
   }
   if (isa<InlineAsmOp>(op))
-    return unsupported(op, "runs PTX, which");
+    return unsupported(op, "(`inline_asm_elementwise`) runs PTX, which");
   return std::nullopt;
 }
 

@@ -31,8 +31,7 @@ LogicalResult Translator::visitMap(MapOp op) {
 
 LogicalResult Translator::mapWhole(MapOp op) {
   Block &block = op.getBody().front();
-  const uint32_t pack = op.getPack(),
-                 count = countOf(op.getSrcs().front().getType()) / pack;
+  const uint32_t pack = op.getPack(), count = countOf(op.getSrcs().front().getType()) / pack;
   for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
     Elem elem = *elemOf(argument.getType());
     Reg whole = reg(op.getSrcs()[i / pack]);
@@ -73,14 +72,20 @@ LogicalResult Translator::mapWhole(MapOp op) {
 }
 
 LogicalResult Translator::mapElements(MapOp op) {
-  Block &block = op.getBody().front();
-  const uint32_t pack = op.getPack(), turns = countOf(op.getSrcs().front().getType()) / pack;
-  SmallVector<Reg> results;
-  for (Value result : op.getResults()) {
+  SmallVector<Reg> sources, results;
+  for (Value src : op.getSrcs())
+    sources.push_back(reg(src));
+  for (Value result : op.getResults())
     results.push_back(define(result));
-    // The loop writes it piece by piece, so that it has to live from here on.
-    builder.emit(runCopy, {results.back(), results.back()}, 0, 0, 0);
-  }
+  return loopOverElements(op.getBody().front(), sources, results, op.getPack(),
+                          countOf(op.getSrcs().front().getType()) / op.getPack());
+}
+
+LogicalResult Translator::loopOverElements(Block &block, ArrayRef<Reg> sources,
+                                           ArrayRef<Reg> results, uint32_t pack, uint32_t turns) {
+  // The loop writes them piece by piece, so that they have to live from here on.
+  for (Reg result : results)
+    builder.emit(runCopy, {result, result}, 0, 0, 0);
   Reg zero = scalarConstant(0), one = scalarConstant(1), bound = scalarConstant(turns);
   Reg counter = builder.newReg(sizeof(uint32_t));
   emitCopy(counter, zero, sizeof(uint32_t));
@@ -88,7 +93,7 @@ LogicalResult Translator::mapElements(MapOp op) {
   for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
     const unsigned bytes = sizeOf(*elemOf(argument.getType()));
     Reg element = builder.newReg(bytes);
-    builder.emit(runTakeElement, {element, reg(op.getSrcs()[i / pack]), counter}, bytes,
+    builder.emit(runTakeElement, {element, sources[i / pack], counter}, bytes,
                  pack << 16 | uint32_t(i % pack), 0);
     bind(argument, element);
   }

@@ -97,6 +97,9 @@ private:
   LogicalResult visitMap(MapOp op);
   LogicalResult mapWhole(MapOp op);
   LogicalResult mapElements(MapOp op);
+  /// `turns` times the operations of `block`, on `pack` elements of each source at a time.
+  LogicalResult loopOverElements(mlir::Block &block, ArrayRef<Reg> sources, ArrayRef<Reg> results,
+                                 uint32_t pack, uint32_t turns);
   Reg scalarConstant(uint32_t value);
 
   // TranslateMemory.cpp.

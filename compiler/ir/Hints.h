@@ -8,8 +8,8 @@
 
 namespace pantile {
 
-/// The attribute that holds the hint `name` about `result`: that name, followed by the result's number
-/// where its operation has several.
+/// The attribute that holds the hint `name` about `result`: that name, followed by the result's
+/// number where its operation has several.
 inline std::string hintName(llvm::StringRef name, mlir::OpResult result) {
   if (result.getOwner()->getNumResults() == 1)
     return name.str();

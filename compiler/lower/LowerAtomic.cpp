@@ -160,7 +160,8 @@ llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr
                    *done = block("done");
   b.CreateCondBr(mask ? mask : b.getTrue(), start, done);
   b.SetInsertPoint(start);
-  llvm::Value *first = b.CreateAlignedLoad(b.getInt16Ty(), ptr, llvm::Align(2), /*isVolatile=*/true);
+  llvm::Value *first =
+      b.CreateAlignedLoad(b.getInt16Ty(), ptr, llvm::Align(2), /*isVolatile=*/true);
   b.CreateBr(loop);
   b.SetInsertPoint(loop);
   llvm::PHINode *seen = b.CreatePHI(b.getInt16Ty(), 2);
@@ -214,11 +215,10 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
       "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b" + std::to_string(bits);
   ValueList expected = l.get(op.getCmp()), values = l.get(op.getValue());
   meetBeforeRelease(l, op.getPtr(), op.getSem());
-  return lowerAtomic(l, op, op.getPtr(), Value(), true,
-                     [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
-                       return emitAtomic(l, name, bits, ptr, {expected[reg], values[reg]}, mask,
-                                         true);
-                     });
+  return lowerAtomic(
+      l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+        return emitAtomic(l, name, bits, ptr, {expected[reg], values[reg]}, mask, true);
+      });
 }
 } // namespace
 

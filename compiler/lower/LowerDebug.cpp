@@ -88,8 +88,7 @@ std::string escaped(StringRef text) {
   return result;
 }
 
-void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned,
-                  const std::string &which) {
+void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned, const std::string &which) {
   Type element = elementTypeOf(operand.getType());
   const bool tile = isa<RankedTensorType>(operand.getType());
   std::vector<Values> indices;
@@ -113,8 +112,7 @@ void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned,
       }
       auto [how, argument] = formatOf(l, value, element, isSigned, op.getHex());
       arguments.push_back(argument);
-      callPrintf(l, format + ") " + escaped(op.getPrefix()) + ": " + which + how + "\n",
-                 arguments);
+      callPrintf(l, format + ") " + escaped(op.getPrefix()) + ": " + which + how + "\n", arguments);
     }
   });
 }

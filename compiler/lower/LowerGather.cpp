@@ -102,9 +102,9 @@ void gatherInWarp(Lowering &l, GatherOp op) {
       llvm::Value *candidate = values[(reg & ~regMask) | part];
       if (laneMask)
         candidate = l.shuffleFrom(candidate, lane);
-      chosen = chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(wanted, l.b.getInt32(part)), candidate,
-                                         chosen)
-                      : candidate;
+      chosen =
+          chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(wanted, l.b.getInt32(part)), candidate, chosen)
+                 : candidate;
     }
     result.push_back(chosen);
   }
@@ -194,8 +194,8 @@ LogicalResult lowerHistogram(Lowering &l, HistogramOp op) {
       counts = l.b.CreateAnd(counts, chosen);
     if (!masks.empty())
       counts = l.b.CreateAnd(counts, masks[reg]);
-    llvm::Value *offset = l.b.CreateAdd(l.b.CreateShl(bin, l.b.getInt32(2)),
-                                        l.b.getInt32(*scratch));
+    llvm::Value *offset =
+        l.b.CreateAdd(l.b.CreateShl(bin, l.b.getInt32(2)), l.b.getInt32(*scratch));
     l.assembly(l.b.getVoidTy(), "@$1 red.shared.add.u32 [$0], 1;", "r,b",
                {l.sharedAddress(offset), counts});
   }

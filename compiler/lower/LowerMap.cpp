@@ -143,7 +143,7 @@ LogicalResult lowerInlineAsm(Lowering &l, InlineAsmOp op) {
   if (!constraints.isKnown)
     return op.emitError("unknown constraint in \"") << op.getConstraints() << "\"";
   const size_t pack = op.getPack();
-  Type shaped = op->getNumOperands() ? op->getOperand(0).getType()
+  Type shaped = op->getNumOperands()  ? op->getOperand(0).getType()
                 : op->getNumResults() ? op->getResult(0).getType()
                                       : Type();
   const size_t count = shaped ? l.count(shaped) : 1;

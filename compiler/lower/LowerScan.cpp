@@ -31,10 +31,10 @@ public:
     }
     for (size_t i = 0; i < axis.bits.size(); ++i) {
       const AxisBits::Where where = axis.bits[i].where;
-      if (failed(where == AxisBits::Reg       ? stepRegisters(i)
-                 : where == AxisBits::Warp    ? stepWarps(i)
-                 : followsWarps(i)            ? stepLanesAfterWarps(i)
-                                              : stepLanes(i)))
+      if (failed(where == AxisBits::Reg    ? stepRegisters(i)
+                 : where == AxisBits::Warp ? stepWarps(i)
+                 : followsWarps(i)         ? stepLanesAfterWarps(i)
+                                           : stepLanes(i)))
         return failure();
     }
     for (auto [i, result] : llvm::enumerate(op.getResults())) {
@@ -52,9 +52,7 @@ private:
   int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
 
   /// Whether `totals` hold.
-  bool followsWarps(size_t position) const {
-    return axis.maskBelow(AxisBits::Warp, position) != 0;
-  }
+  bool followsWarps(size_t position) const { return axis.maskBelow(AxisBits::Warp, position) != 0; }
 
   LogicalResult stepRegisters(size_t position) {
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);

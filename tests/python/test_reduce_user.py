@@ -274,3 +274,27 @@ def test_a_function_of_the_language(device):
     out = device.output(1, "fp32")
     builtin_kernel[(1,)](out.array, device.to(x), 256)
     assert out.numpy()[0] == x.max()
+
+
+@triton.jit
+def gcd(a, b):
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+@triton.jit
+def gcd_kernel(out_ptr, scan_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + offsets)
+    tl.store(out_ptr + tl.arange(0, M), tl.reduce(x, 1, gcd))
+    tl.store(scan_ptr + offsets, tl.associative_scan(x, 0, gcd))
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (16, 32)], ids=str)
+def test_a_combination_that_loops(device, shape):
+    x = random(shape, "i32", seed=93, low=1, high=50) * 12
+    out, scan = device.output(shape[0], "i32"), device.output(shape, "i32")
+    gcd_kernel[(1,)](out.array, scan.array, device.to(x), *shape)
+    np.testing.assert_array_equal(out.numpy(), np.gcd.reduce(x, axis=1))
+    np.testing.assert_array_equal(scan.numpy(), np.gcd.accumulate(x, axis=0))

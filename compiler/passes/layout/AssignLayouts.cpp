@@ -65,8 +65,8 @@ private:
 
   Value makeVersion(Value value, LayoutAttr layout) {
     // The plan does not know the results of a rebuilt loop or branch, but their types do.
-    const auto own = dyn_cast_or_null<LayoutAttr>(
-        cast<RankedTensorType>(value.getType()).getEncoding());
+    const auto own =
+        dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
     Operation *op = value.getDefiningOp();
     if (own == layout)
       return value;

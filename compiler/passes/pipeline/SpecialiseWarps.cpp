@@ -75,7 +75,7 @@ nv::WgmmaOp loneProduct(scf::ForOp loop) {
 /// Operations that a producer running ahead must not pass, or that it could not do twice.
 bool forbidsProducer(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
-  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, scf::WhileOp>(op) ||
+  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp, scf::WhileOp>(op) ||
          (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
          (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
 }
