@@ -92,8 +92,8 @@ def signature(program):
     return types
 
 
-def compile_for(program, kernel, target, stage):
-    """Compile to PTX or machine code; raises what the compiler raises."""
+def compile_for(program, kernel, target, stage, line_info=True):
+    """Compile to PTX or machine code and return the kernel; raises what the compiler raises."""
     from pantile import _pantile
     from pantile.compiler.compiler import ASTSource
     from pantile.compiler.options import make_options
@@ -110,7 +110,10 @@ def compile_for(program, kernel, target, stage):
     specialization = source.specialization(snapshot.constant)
     keywords = {"num_warps": program.num_warps, "num_stages": program.num_stages}
     options = make_options(target, keywords)
-    _pantile.compile(snapshot.program(), specialization, options, use_cache=False, stop_after=stage)
+    options.line_info = line_info
+    return _pantile.compile(
+        snapshot.program(), specialization, options, use_cache=False, stop_after=stage
+    )
 
 
 def allowed(target, error):

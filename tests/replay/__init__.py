@@ -1,0 +1,1 @@
+"""Whether a change left the generated code as it was."""
