@@ -189,18 +189,28 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
   });
 }
 
-/// To 8-bit floats through fp32, which holds every integer within their range.
+/// Rounded once: by way of fp64, which most integers are exact in, where there is no conversion.
 template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Handlers &h) {
-  h.add<Op>([](Lowering &l, Op op) {
-    const Type to = elementTypeOf(op.getType());
-    if (!isFloat8(to))
-      return mapElements(l, op,
-                         [&](ValueList v) { return l.b.CreateCast(opcode, v[0], l.type(to)); });
-    Values floats;
-    for (llvm::Value *value : l.get(op.getIn()))
-      floats.push_back(l.b.CreateCast(opcode, value, l.b.getFloatTy()));
-    l.set(op, narrowFloats(l, floats, to));
+  h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
+    const Type to = elementTypeOf(op->getResult(0).getType());
+    const bool viaDouble = isFloat8(to) || (to.isBF16() && !l.target.hasBf16Arithmetic());
+    llvm::Type *type = viaDouble ? l.b.getDoubleTy() : l.type(to);
+    Values result;
+    for (llvm::Value *value : l.get(op->getOperand(0)))
+      result.push_back(l.b.CreateCast(opcode, value, type));
+    l.set(op->getResult(0), viaDouble ? narrowFloats(l, result, to) : result);
     return success();
+  });
+}
+
+template <typename Op, llvm::Instruction::CastOps opcode> void addFloatToInt(Handlers &h) {
+  h.add<Op>([](Lowering &l, Operation *op) {
+    const Type from = elementTypeOf(op->getOperand(0).getType());
+    llvm::Type *to = l.type(elementTypeOf(op->getResult(0).getType()));
+    return mapElements(l, op, [&](ValueList v) {
+      llvm::Value *value = isFloat8(from) ? widenFloat8(l, v[0], from, l.b.getFloatTy()) : v[0];
+      return l.b.CreateCast(opcode, value, to);
+    });
   });
 }
 
@@ -230,8 +240,8 @@ void lower::addCasts(Handlers &h) {
   addCast<arith::TruncIOp, I::Trunc>(h);
   addIntToFloat<arith::SIToFPOp, I::SIToFP>(h);
   addIntToFloat<arith::UIToFPOp, I::UIToFP>(h);
-  addCast<arith::FPToSIOp, I::FPToSI>(h);
-  addCast<arith::FPToUIOp, I::FPToUI>(h);
+  addFloatToInt<arith::FPToSIOp, I::FPToSI>(h);
+  addFloatToInt<arith::FPToUIOp, I::FPToUI>(h);
   h.add<arith::BitcastOp>(lowerBitcast);
   h.add<arith::IndexCastOp>(lowerIndexCast);
 }
