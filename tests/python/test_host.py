@@ -170,3 +170,25 @@ def test_stubs():
     assert {"to", "sum", "reshape", "__add__"} <= methods
     tanh = {node.name for node in trees["extra/libdevice.pyi"].body if hasattr(node, "name")}
     assert "tanh" in tanh and "exp" in files["math.pyi"]
+
+
+def test_dtypes_answer_as_tritons_do():
+    assert [str(t) for t in (tl.int1, tl.int32, tl.uint8, tl.bfloat16)] == [
+        "int1",
+        "int32",
+        "uint8",
+        "bf16",
+    ]
+    assert tl.dtype("int32") == tl.dtype("i32") == tl.int32 and repr(tl.int32).endswith("int32")
+    assert tl.int32.is_int32() and not tl.int32.is_uint32() and tl.uint64.is_uint64()
+    assert tl.float8e4nv.is_fp8e4nv() and not tl.float8e5.is_fp8e4b15()
+    assert tl.int1.is_int_unsigned() and not tl.int1.is_int_signed() and tl.void.is_void()
+    assert tl.dtype.is_dtype("fp8e5") and not tl.dtype.is_dtype("fp9")
+    assert (
+        not tl.pointer_type(tl.int32).is_int() and tl.pointer_type(tl.int32, const=True).is_const()
+    )
+    block = tl.block_type(tl.float16, [4, 8])
+    assert block.is_block() and block.numel == 32 and block.scalar == tl.float16
+    assert block.nbytes == 64 and block.shape == (4, 8)
+    with pytest.raises(AttributeError, match="is_complex64"):
+        tl.int32.is_complex64()

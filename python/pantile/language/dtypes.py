@@ -27,10 +27,22 @@ _BITS = {"bf16": 16, "void": 0}
 
 
 class dtype:
-    """An element type, by its short name: "fp16", "i32"."""
+    """An element type: `dtype("fp16")`, `dtype("int32")`. `name` is the short name, "i32"."""
+
+    SINT_TYPES = ("int8", "int16", "int32", "int64")
+    UINT_TYPES = ("int1", "uint8", "uint16", "uint32", "uint64")
+    FP_TYPES = tuple(name for name in _LONG_NAMES.values() if name[0] in "fb")
+    STANDARD_FP_TYPES = ("fp16", "bf16", "fp32", "fp64")
+    OTHER_TYPES = ("void",)
 
     def __init__(self, name):
-        self.name = getattr(name, "value", name)
+        name = getattr(name, "value", name)
+        self.name = self.by_long_name(name) or name
+
+    @staticmethod
+    def is_dtype(name):
+        """Return whether `name` is one that the constructor takes."""
+        return bool(dtype.by_long_name(name)) or name == "void"
 
     @staticmethod
     def by_long_name(name):
@@ -88,16 +100,34 @@ class dtype:
         return self.name[0] in "iu"
 
     def is_int_signed(self):
-        return self.name[0] == "i"
+        return self.name[0] == "i" and self.name != "i1"
 
     def is_int_unsigned(self):
-        return self.name[0] == "u"
+        return self.name[0] == "u" or self.name == "i1"
 
     def is_bool(self):
         return self.name == "i1"
 
+    def is_void(self):
+        return self.name == "void"
+
     def is_ptr(self):
         return False
+
+    def is_const(self):
+        return False
+
+    def is_tuple(self):
+        return False
+
+    def __getattr__(self, name):
+        # is_int32, is_uint8, is_fp8e4nv, ...
+        if name.startswith("is_") and self.is_dtype(name[3:]):
+            return lambda: self.name == self.by_long_name(name[3:])
+        raise AttributeError(f"a dtype has no attribute `{name}`")
+
+    def __deepcopy__(self, memo):
+        return self
 
     def is_block(self):
         return False
@@ -109,10 +139,14 @@ class dtype:
         return hash(("dtype", self.name))
 
     def __str__(self):
-        return self.name
+        return (
+            f"{'u' if self.name[0] == 'u' else ''}int{self.name[1:]}"
+            if self.is_int()
+            else self.name
+        )
 
     def __repr__(self):
-        return f"triton.language.{self.name}"
+        return f"triton.language.{self}"
 
 
 class pointer_type(dtype):
@@ -126,8 +160,14 @@ class pointer_type(dtype):
     def primitive_bitwidth(self):
         return 64
 
+    def is_int(self):
+        return False
+
     def is_ptr(self):
         return True
+
+    def is_const(self):
+        return self.const
 
 
 class block_type(dtype):
