@@ -127,9 +127,10 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
   if (leaf && isKnownLater(*leaf))
     return error(span, "`tl." + leaf->str() + "` is not supported yet", ErrorKind::Unsupported);
   std::string shown = name.contains('.') ? name.str() : "tl." + name.str();
-  std::string near = leaf ? nearestBuiltin("tl", *leaf) : "";
+  const std::string space = name.contains("libdevice") ? "libdevice" : "tl";
+  std::string near = leaf ? nearestBuiltin(space, *leaf) : "";
   return error(span, "there is no `" + shown + "` in the language" +
-                         (near.empty() ? "" : "; did you mean `tl." + near + "`?"));
+                         (near.empty() ? "" : "; did you mean `" + space + "." + near + "`?"));
 }
 
 Value Emitter::resolveSnapshot(const Value &value, SourceSpan span) {

@@ -4,7 +4,7 @@
 // How:   x = m * 2^i with m in [2/3, 4/3), and a polynomial in f = m - 1, fitted to
 //        (log(1 + f) - f) / f^2 and to log2(1 + f) / f by weighted least squares. The hardware's
 //        lg2.approx has an absolute bound only, which near 1 leaves few digits; libdevice's
-//        functions are as exact as these, and linking it costs more than the rest of a compilation.
+//        functions are as exact as these, and linking them costs milliseconds a kernel.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include <cmath>
