@@ -79,7 +79,9 @@ Value Emitter::call(const Value &callee, llvm::SmallVector<CallArg, 8> args, Sou
     return callClass(*type, args, span);
   if (auto *method = callee.dynAs<MethodValue>())
     return callMethod(*method, std::move(args), span);
-  return callee.failed() ? callee : error(span, "a " + kindText(callee) + " cannot be called");
+  return callee.failed() ? callee
+                         : error(span, (callee.is<OpaqueValue>() ? "" : "a ") + kindText(callee) +
+                                           " cannot be called");
 }
 
 Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span) {

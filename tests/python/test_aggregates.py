@@ -1,5 +1,7 @@
 """Aggregates: classes whose objects live in kernels."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -23,7 +25,11 @@ class Tile:
 
     @triton.jit
     def pointers(self):
-        return self.ptr + tl.arange(0, self.rows)[:, None] * self.stride + tl.arange(0, self.columns)[None, :]
+        return (
+            self.ptr
+            + tl.arange(0, self.rows)[:, None] * self.stride
+            + tl.arange(0, self.columns)[None, :]
+        )
 
     @triton.jit
     def load(self):
@@ -189,4 +195,50 @@ def test_nested(device):
     x = random((16, 16), "fp32", seed=3)
     out = device.output(8, "fp32")
     nested_kernel[(1,)](device.to(x), out.array, 10)
-    np.testing.assert_allclose(out.numpy(), x[3:11].astype(np.float64).sum(axis=1) + 16, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        out.numpy(), x[3:11].astype(np.float64).sum(axis=1) + 16, rtol=1e-5, atol=1e-4
+    )
+
+
+@triton.aggregate
+class Affine:
+    block: tl.constexpr
+    scale: tl.tensor
+
+    @triton.constexpr_function
+    def __init__(self, block, scale):
+        self.block = tl.constexpr(block)
+        self.scale = scale
+
+    @triton.jit
+    def apply(self, x, *, bias=0.0):
+        return x * self.scale + bias
+
+
+class Vectors(NamedTuple):
+    x: object
+    y: object
+    n: object
+
+    @triton.jit
+    def load(self, offsets):
+        return tl.load(self.x + offsets, mask=offsets < self.n, other=0.0)
+
+
+@triton.jit
+def affine_kernel(vectors, scale, BLOCK: tl.constexpr):
+    map = Affine(BLOCK, scale)
+    offsets = tl.program_id(0) * map.block + tl.arange(0, map.block)
+    x = vectors.load(offsets)
+    if scale > 1.0:
+        map = Affine(BLOCK, scale * 2)
+    tl.store(vectors.y + offsets, map.apply(x, bias=1.0), mask=offsets < vectors.n)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_methods_of_named_tuples(device, scale):
+    x = random(100, "fp32", seed=4)
+    out = device.output(100, "fp32")
+    affine_kernel[(2,)](Vectors(device.to(x), out.array, 100), scale, 64)
+    factor = 2 * scale if scale > 1 else scale
+    np.testing.assert_allclose(out.numpy(), x.astype(np.float64) * factor + 1, rtol=1e-6, atol=1e-6)

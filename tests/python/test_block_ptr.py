@@ -9,7 +9,19 @@ from conftest import DTYPES, check_product, random
 
 @triton.jit
 def copy_kernel(
-    x_ptr, y_ptr, M, N, sxm, sxn, sym, syn, om, on, BM: tl.constexpr, BN: tl.constexpr, PAD: tl.constexpr
+    x_ptr,
+    y_ptr,
+    M,
+    N,
+    sxm,
+    sxn,
+    sym,
+    syn,
+    om,
+    on,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    PAD: tl.constexpr,
 ):
     x = tl.make_block_ptr(x_ptr, (M, N), (sxm, sxn), (om, on), (BM, BN), (1, 0))
     y = tl.make_block_ptr(y_ptr, (BM, BN), (sym, syn), (0, 0), (BM, BN), (1, 0))
@@ -33,7 +45,16 @@ def test_window(device, dtype, offset):
     out = device.output((32, 16), dtype)
     array = device.to(x)
     copy_kernel[(1,)](
-        array, out.array, 50, 37, *device.strides(array), *device.strides(out.array), *offset, 32, 16, "zero"
+        array,
+        out.array,
+        50,
+        37,
+        *device.strides(array),
+        *device.strides(out.array),
+        *offset,
+        32,
+        16,
+        "zero",
     )
     expected = window(x, *offset, 32, 16, 0)
     np.testing.assert_array_equal(out.numpy().view(np.uint8), expected.view(np.uint8))
@@ -62,10 +83,20 @@ def matmul_kernel(
     pm = tl.program_id(0)
     pn = tl.program_id(1)
     a = tl.make_block_ptr(
-        base=a_ptr, shape=(M, K), strides=(sam, sak), offsets=(pm * BM, 0), block_shape=(BM, BK), order=(1, 0)
+        base=a_ptr,
+        shape=(M, K),
+        strides=(sam, sak),
+        offsets=(pm * BM, 0),
+        block_shape=(BM, BK),
+        order=(1, 0),
     )
     b = tl.make_block_ptr(
-        base=b_ptr, shape=(K, N), strides=(sbk, sbn), offsets=(0, pn * BN), block_shape=(BK, BN), order=(1, 0)
+        base=b_ptr,
+        shape=(K, N),
+        strides=(sbk, sbn),
+        offsets=(0, pn * BN),
+        block_shape=(BK, BN),
+        order=(1, 0),
     )
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for _ in range(0, K, BK):
@@ -127,7 +158,11 @@ def rows(ptr, count, length, row, B: tl.constexpr):
 
 @triton.jit
 def scale(p, factor):
-    tl.store(p, (tl.load(p, boundary_check=(1,)) * factor).to(p.type.element_ty.element_ty), boundary_check=(1,))
+    tl.store(
+        p,
+        (tl.load(p, boundary_check=(1,)) * factor).to(p.type.element_ty.element_ty),
+        boundary_check=(1,),
+    )
 
 
 @triton.jit

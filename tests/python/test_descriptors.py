@@ -10,8 +10,12 @@ from test_block_ptr import window
 
 
 @triton.jit
-def copy_kernel(x_ptr, y_ptr, M, N, stride, om, on, BM: tl.constexpr, BN: tl.constexpr, PAD: tl.constexpr):
-    x = tl.make_tensor_descriptor(x_ptr, shape=[M, N], strides=[stride, 1], block_shape=[BM, BN], padding_option=PAD)
+def copy_kernel(
+    x_ptr, y_ptr, M, N, stride, om, on, BM: tl.constexpr, BN: tl.constexpr, PAD: tl.constexpr
+):
+    x = tl.make_tensor_descriptor(
+        x_ptr, shape=[M, N], strides=[stride, 1], block_shape=[BM, BN], padding_option=PAD
+    )
     y = tl.make_tensor_descriptor(y_ptr, [BM, BN], [BN, 1], [BM, BN])
     tl.static_assert(x.dtype == x_ptr.dtype.element_ty)
     tl.static_assert(x.block_shape[0] == BM and x.block_type.shape[1] == BN)
@@ -62,7 +66,9 @@ def test_host_of_other_shapes(device):
         out = device.output((rows, columns), "fp32")
         source = TensorDescriptor.from_tensor(device.to(x), [block, block])
         target = TensorDescriptor(out.array, [rows, columns], [columns, 1], [block, block])
-        host_kernel[(triton.cdiv(rows, block), triton.cdiv(columns, block))](source, target, block, block)
+        host_kernel[(triton.cdiv(rows, block), triton.cdiv(columns, block))](
+            source, target, block, block
+        )
         np.testing.assert_array_equal(out.numpy(), x + 1)
 
 
@@ -181,7 +187,11 @@ def rank_kernel(x, y, RANK: tl.constexpr):
 
 @pytest.mark.parametrize(
     "shape,block,offset",
-    [((30,), (16,), (8,)), ((3, 6, 12), (2, 4, 8), (0, 1, 2)), ((2, 2, 3, 3, 8), (1, 2, 2, 2, 4), (0, 0, 1, 1, 4))],
+    [
+        ((30,), (16,), (8,)),
+        ((3, 6, 12), (2, 4, 8), (0, 1, 2)),
+        ((2, 2, 3, 3, 8), (1, 2, 2, 2, 4), (0, 0, 1, 1, 4)),
+    ],
 )
 def test_ranks(device, shape, block, offset):
     x = random(shape, "fp32", seed=10)
@@ -210,7 +220,49 @@ def test_ranks(device, shape, block, offset):
     ],
 )
 def test_host_rules(change, message):
-    arguments = {"base": random((16, 16)), "shape": [16, 16], "strides": [16, 1], "block_shape": [16, 16]}
+    arguments = {
+        "base": random((16, 16)),
+        "shape": [16, 16],
+        "strides": [16, 1],
+        "block_shape": [16, 16],
+    }
     with pytest.raises(ValueError, match=message):
         TensorDescriptor(**{**arguments, **change})
 
+
+@triton.jit
+def described(source, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
+    """A descriptor of the host as it is, or one of a plain pointer."""
+    if isinstance(source, tl.tensor_descriptor):
+        return source
+    else:
+        return tl.make_tensor_descriptor(source, [rows, columns], [columns, 1], [BM, BN])
+
+
+@triton.jit
+def persistent_kernel(x, y, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
+    source = described(x, rows, columns, BM, BN)
+    target = described(y, rows, columns, BM, BN)
+    across = tl.cdiv(columns, BN)
+    for tile in tl.range(
+        tl.program_id(0), tl.cdiv(rows, BM) * across, tl.num_programs(0), flatten=True
+    ):
+        m = tile // across * BM
+        n = tile % across * BN
+        left, right = tl.split(
+            tl.permute(tl.reshape(source.load([m, n]), (BM, 2, BN // 2)), (0, 2, 1))
+        )
+        both = tl.permute(tl.join(left * 2, right), (0, 2, 1))
+        target.store([m, n], tl.reshape(both, (BM, BN)).to(target.dtype))
+
+
+@pytest.mark.parametrize("from_host", [True, False])
+def test_either_side(device, from_host):
+    x = random((40, 48), "fp16", seed=11)
+    out = device.output((40, 48), "fp16")
+    arrays = device.to(x), out.array
+    if from_host:
+        arrays = [TensorDescriptor(array, [40, 48], [48, 1], [16, 16]) for array in arrays]
+    persistent_kernel[(3,)](*arrays, 40, 48, 16, 16)
+    factors = np.where(np.arange(48) % 16 < 8, 2, 1).astype(np.float16)
+    np.testing.assert_array_equal(out.numpy(), x * factors)

@@ -158,7 +158,9 @@ def test_arguments(device, mode):
     inputs = (device.to(x), device.to(y), None)
     argument_kernel[(1,)](out.array, inputs, (n, n), (2.0, (3, tl.constexpr(mode))), 128)
     z = 2 * x.astype(np.float64) + y + 3
-    np.testing.assert_allclose(out.numpy(), (-z if mode == "negate" else z) + x + y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        out.numpy(), (-z if mode == "negate" else z) + x + y, rtol=1e-5, atol=1e-5
+    )
 
 
 @triton.jit
