@@ -54,6 +54,8 @@ void addSimplification(Passes &passes) {
 /// Instructions first, since they fix the layouts of what they read and write; and before them, one
 /// dot for each instruction that a product takes.
 void addLayoutPasses(Passes &passes) {
+  // While equal pointers are one value.
+  passes.add(createOrderRoundTrips());
   passes.add(createDecomposeDots());
   passes.add(createSelectMma());
   passes.add(createAssignLayouts());

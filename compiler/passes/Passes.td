@@ -12,6 +12,12 @@ def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
+def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
+  let summary = "let a store be seen by the load behind it";
+  let description = "A barrier between a store and a load through the same pointers, which different threads may do.";
+  let dependentDialects = ["::pantile::TileDialect"];
+}
+
 def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
   let summary = "choose the instruction of each dot";
   let description = [{

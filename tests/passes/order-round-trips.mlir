@@ -1,0 +1,50 @@
+// A load behind a store through the same pointers waits for it; in a loop, the next store waits too.
+// RUN: pantile-opt %s -tile-order-round-trips | FileCheck %s
+module attributes {tile.num_warps = 4 : i32} {
+  // CHECK-LABEL: @straight
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load %arg0
+  // CHECK-NEXT: tile.load %arg0
+  // CHECK-NEXT: tile.load %arg1
+  // CHECK-NOT: tile.barrier
+  func.func @straight(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>, %x: tensor<64xf32>) {
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    %b = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    %c = tile.load %q : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    return
+  }
+
+  // What the user has ordered stays as it is, and so does an update in place.
+  // CHECK-LABEL: @ordered
+  // CHECK: tile.load
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: return
+  func.func @ordered(%p: tensor<64x!tile.ptr<f32>>) {
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    tile.store %p, %a : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.barrier
+    %b = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    return
+  }
+
+  // CHECK-LABEL: @around_the_back_edge
+  // CHECK: scf.for
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load
+  func.func @around_the_back_edge(%p: tensor<64x!tile.ptr<f32>>, %x: tensor<64xf32>, %n: i32) -> tensor<64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (tensor<64xf32>) : i32 {
+      tile.store %p, %v : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+      %w = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+      scf.yield %w : tensor<64xf32>
+    }
+    return %r : tensor<64xf32>
+  }
+}
