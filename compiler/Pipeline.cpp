@@ -51,12 +51,10 @@ void addSimplification(Passes &passes) {
   passes.add(createCSEPass());
 }
 
-/// Instructions first, since they fix the layouts of what they read and write; and before them, one
-/// dot for each instruction that a product takes.
+/// Round trips first, while equal pointers are one value. Then instructions, since they fix the
+/// layouts of what they read and write.
 void addLayoutPasses(Passes &passes) {
-  // While equal pointers are one value.
   passes.add(createOrderRoundTrips());
-  passes.add(createDecomposeDots());
   passes.add(createSelectMma());
   passes.add(createAssignLayouts());
   addSimplification(passes);

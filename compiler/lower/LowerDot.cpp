@@ -124,63 +124,190 @@ struct Fragment {
   }
 };
 
-/// An operand's fragments, each packed into words once; fp32 is rounded to tf32.
+/// How fp32 operands are multiplied by narrower instructions: as sums of parts of which each is
+/// exact in the narrow type. Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 datatype for
+/// higher-precision computations", arXiv:1904.06376.
+struct Splitting {
+  int parts = 1;
+  uint32_t kept = 0; ///< bits of an fp32 number that a part keeps
+  bool isBf16 = false;
+  /// The products of parts (of lhs, of rhs), small ones first.
+  SmallVector<std::pair<int, int>, 6> products;
+
+  Splitting(DotOp op) {
+    if (!elementTypeOf(op.getLhs().getType()).isF32() || op.getPrecision() == Precision::Tf32)
+      return;
+    isBf16 = op.getPrecision() != Precision::Tf32x3;
+    kept = isBf16 ? 0xffff0000 : 0xffffe000;
+    parts = op.getPrecision() == Precision::Bf16x6 ? 3 : 2;
+    if (parts == 3)
+      products = {{1, 1}, {2, 0}, {0, 2}};
+    products.append({{1, 0}, {0, 1}, {0, 0}});
+  }
+};
+
+/// An operand's fragments, each packed into words once; fp32 is rounded to tf32, or split.
 class OperandWords {
 public:
-  OperandWords(Lowering &l, Value value)
-      : l(l), layout(l.layout(value.getType())), elements(l.get(value)),
-        bits(storageBits(elementTypeOf(value.getType()))) {}
+  /// `perWord`: elements of the instruction's type in a word.
+  OperandWords(Lowering &l, Value value, int perWord)
+      : l(l), layout(l.layout(value.getType())), elements(l.get(value)), perWord(perWord) {}
 
   Values at(const Coord &coord, int words) {
     const int first = *layout.registerOf(coord, 0, 0);
     auto [it, isNew] = known.try_emplace(first);
     if (!isNew)
       return it->second;
-    Values own(elements.slice(first, words * 32 / bits));
+    Values own = elementsAt(first, words);
     if (own[0]->getType()->isFloatTy())
       for (llvm::Value *&element : own)
-        element =
-            l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_f2tf32_rna, {element});
-    Values packed;
-    for (size_t i = 0; i < own.size(); i += 32 / bits)
-      packed.append(l.pack(ValueList(own).slice(i, 32 / bits), bits));
-    return it->second = packed;
+        element = roundToTf32(element);
+    return it->second = packed(own);
+  }
+
+  /// Words of each part. `finite` is the first part where the number is finite, else 0, and so are
+  /// the other parts: their products have no infinities that cancel.
+  struct Parts {
+    SmallVector<Values, 3> words;
+    Values finite;
+  };
+  const Parts &partsAt(const Coord &coord, int words, const Splitting &splitting) {
+    const int first = *layout.registerOf(coord, 0, 0);
+    auto [it, isNew] = split.try_emplace(first);
+    Parts &parts = it->second;
+    if (!isNew)
+      return parts;
+    auto &b = l.b;
+    llvm::Value *zero = llvm::ConstantFP::get(b.getFloatTy(), 0.0);
+    SmallVector<Values, 3> numbers(splitting.parts);
+    Values finite;
+    for (llvm::Value *element : elementsAt(first, words)) {
+      llvm::Value *high = keep(element, splitting.kept);
+      llvm::Value *rest = b.CreateFSub(element, high);
+      llvm::Value *isFinite = b.CreateFCmpORD(rest, rest);
+      rest = b.CreateSelect(isFinite, rest, zero);
+      numbers[0].push_back(high);
+      finite.push_back(b.CreateSelect(isFinite, high, zero));
+      for (int i = 1; i < splitting.parts; ++i) {
+        llvm::Value *part = i + 1 < splitting.parts ? keep(rest, splitting.kept) : rest;
+        numbers[i].push_back(part);
+        rest = b.CreateFSub(rest, part);
+      }
+    }
+    for (Values &part : numbers)
+      parts.words.push_back(narrowed(part, splitting));
+    parts.finite = narrowed(finite, splitting);
+    return parts;
   }
 
 private:
+  Values elementsAt(int first, int words) const {
+    return Values(elements.slice(first, words * perWord));
+  }
+  llvm::Value *keep(llvm::Value *number, uint32_t bits) {
+    llvm::Value *kept =
+        l.b.CreateAnd(l.b.CreateBitCast(number, l.b.getInt32Ty()), l.b.getInt32(bits));
+    return l.b.CreateBitCast(kept, number->getType());
+  }
+  llvm::Value *roundToTf32(llvm::Value *number) {
+    return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_f2tf32_rna, {number});
+  }
+  Values packed(ValueList numbers) {
+    Values words;
+    for (size_t i = 0; i < numbers.size(); i += perWord)
+      words.append(l.pack(numbers.slice(i, perWord), 32 / perWord));
+    return words;
+  }
+  Values narrowed(ValueList numbers, const Splitting &splitting) {
+    Values narrow;
+    for (llvm::Value *number : numbers)
+      narrow.push_back(splitting.isBf16 ? l.b.CreateFPTrunc(number, l.b.getBFloatTy())
+                                        : roundToTf32(number));
+    return packed(narrow);
+  }
+
   Lowering &l;
   const LinearLayout &layout;
   ValueList elements;
-  const unsigned bits;
+  const int perWord;
   std::map<int, Values> known;
+  std::map<int, Parts> split;
+};
+
+/// One dot on mma.sync, instruction by instruction.
+class Product {
+public:
+  Product(Lowering &l, DotOp op)
+      : l(l), acc(l.layout(op.getType())), rank(acc.rank()), fragment(acc), splitting(op),
+        step(op.getMma()->getK()),
+        depth(static_cast<int>(l.layout(op.getLhs().getType()).shape()[rank - 1])),
+        instruction(l, operandType(op.getLhs()), operandType(op.getRhs()),
+                    elementTypeOf(op.getType()), op.getMma()->getM(), op.getMma()->getN(), step),
+        lhs(l, op.getLhs(), step / 8), rhs(l, op.getRhs(), step / 8) {}
+
+  Values run(ValueList sums) {
+    Values result(sums);
+    for (int k = 0; k < depth; k += step)
+      for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
+        const Coord at = acc.apply(reg, 0, 0);
+        const Coord row = operandCoord(at, at[rank - 2], k),
+                    column = operandCoord(at, k, at[rank - 1]);
+        llvm::MutableArrayRef<llvm::Value *> own(result.begin() + reg, fragment.registers());
+        const Values sum = fragment.complete(own);
+        fragment.keep(splitting.parts > 1 ? splitProducts(row, column, sum)
+                                          : oneProduct(row, column, sum),
+                      own);
+      }
+    return result;
+  }
+
+private:
+  Type operandType(Value operand) const {
+    const Type element = elementTypeOf(operand.getType());
+    return splitting.isBf16 ? BFloat16Type::get(element.getContext()) : element;
+  }
+  int leftWords() const { return fragment.hasLowerRows ? 4 : 2; }
+  Values completeLeft(ValueList words) const {
+    llvm::Value *none = l.b.getInt32(0);
+    return fragment.hasLowerRows ? Values(words) : Values{words[0], none, words[1], none};
+  }
+
+  Values oneProduct(const Coord &row, const Coord &column, ValueList sum) {
+    return instruction(completeLeft(lhs.at(row, leftWords())), rhs.at(column, 2), sum);
+  }
+
+  /// Tensor cores cut sums off instead of rounding them, so the products of one step are summed
+  /// apart and rounded into the accumulator.
+  Values splitProducts(const Coord &row, const Coord &column, ValueList sum) {
+    const auto &a = lhs.partsAt(row, leftWords(), splitting),
+               &c = rhs.partsAt(column, 2, splitting);
+    Values part(4, llvm::ConstantFP::get(l.b.getFloatTy(), 0.0));
+    for (auto [i, j] : splitting.products) {
+      const bool isLargest = i == 0 && j == 0;
+      const Values &x = i == 0 && !isLargest ? a.finite : a.words[i],
+                   &y = j == 0 && !isLargest ? c.finite : c.words[j];
+      part = instruction(completeLeft(x), y, part);
+    }
+    for (auto [product, old] : llvm::zip_equal(part, sum))
+      product = l.b.CreateFAdd(old, product);
+    return part;
+  }
+
+  Lowering &l;
+  const LinearLayout &acc;
+  const int rank;
+  const Fragment fragment;
+  const Splitting splitting;
+  const int step, depth;
+  MmaSync instruction;
+  OperandWords lhs, rhs;
 };
 
 LogicalResult lowerMmaSync(Lowering &l, DotOp op) {
-  const LinearLayout &acc = l.layout(op.getType());
-  const MmaAttr mma = *op.getMma();
-  const Type left = elementTypeOf(op.getLhs().getType()),
-             right = elementTypeOf(op.getRhs().getType());
-  for (Type element : {left, right})
-    if (mmaTypeName(element).empty())
+  for (Value operand : {op.getLhs(), op.getRhs()})
+    if (Type element = elementTypeOf(operand.getType()); mmaTypeName(element).empty())
       return op.emitError("tensor cores do not multiply ") << element;
-  const int rank = acc.rank(), step = mma.getK(),
-            k = l.layout(op.getLhs().getType()).shape()[rank - 1];
-  MmaSync instruction(l, left, right, elementTypeOf(op.getType()), mma.getM(), mma.getN(), step);
-  const Fragment fragment(acc);
-  OperandWords lhs(l, op.getLhs()), rhs(l, op.getRhs());
-  llvm::Value *none = l.b.getInt32(0);
-  Values result(l.get(op.getAcc()));
-  for (int i = 0; i < k; i += step)
-    for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
-      const Coord at = acc.apply(reg, 0, 0);
-      Values a = lhs.at(operandCoord(at, at[rank - 2], i), fragment.hasLowerRows ? 4 : 2);
-      if (!fragment.hasLowerRows)
-        a = {a[0], none, a[1], none};
-      Values c = rhs.at(operandCoord(at, i, at[rank - 1]), 2);
-      llvm::MutableArrayRef<llvm::Value *> own(result.begin() + reg, fragment.registers());
-      fragment.keep(instruction(a, c, fragment.complete(own)), own);
-    }
-  l.set(op, result);
+  l.set(op, Product(l, op).run(l.get(op.getAcc())));
   return success();
 }
 

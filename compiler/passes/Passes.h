@@ -8,9 +8,6 @@ class ModuleOp;
 namespace arith {
 class ArithDialect;
 }
-namespace math {
-class MathDialect;
-}
 namespace scf {
 class SCFDialect;
 }

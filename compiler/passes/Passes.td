@@ -5,13 +5,6 @@
 #define PANTILE_PASSES
 include "mlir/Pass/PassBase.td"
 
-def DecomposeDots : Pass<"tile-decompose-dots", "::mlir::ModuleOp"> {
-  let summary = "write dots that no single instruction makes as sums of dots that one does";
-  let description = [{
-    fp32 operands of precision bf16x3 and bf16x6 are split into bf16.
-  }];
-  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
-}
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let summary = "let a store be seen by the load behind it";
   let description = "A barrier between a store and a load through the same pointers, which different threads may do.";

@@ -29,6 +29,9 @@ constexpr Architecture table[] = {
 /// Family variants came with PTX 8.8.
 constexpr int familyPtx = 88;
 
+/// fp8 operands of mma.sync came with PTX 8.4; Hopper multiplies them as fp16 there anyway.
+constexpr int fp8MmaPtx = 84;
+
 const Architecture *find(int number) {
   for (const Architecture &row : table)
     if (row.number == number)
@@ -101,7 +104,7 @@ bool Target::hasClusters() const { return number >= 90 && number < 120; }
 bool Target::hasMmaSync() const { return number >= 80; }
 bool Target::hasBf16Mma() const { return number >= 80; }
 bool Target::hasTf32Mma() const { return number >= 80; }
-bool Target::hasFp8Mma() const { return number >= 89; }
+bool Target::hasFp8Mma() const { return number >= 89 && ptx >= fp8MmaPtx; }
 bool Target::hasWgmma() const { return number == 90 && suffix == 'a'; }
 
 bool Target::hasBf16Arithmetic() const { return number >= 90; }

@@ -172,7 +172,8 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   auto type = cast<RankedTensorType>(dot.getOperand(index).getType());
   const MmaAttr mma = dot.getMmaAttr();
   const Extents warps = warpsOf(mma, type.getRank());
-  const int bits = storageBits(type.getElementType());
+  // The instruction's operands, which fp32 may be split into, are a 32-byte row of it.
+  const int bits = 256 / static_cast<int>(mma.getK());
   switch (mma.getKind()) {
   case MmaKind::Wgmma:
   case MmaKind::Fma:

@@ -1,7 +1,8 @@
 //===- SelectMma.cpp - choose the instruction of each dot ---------------------===//
 // Needs: tile IR; the module names its target and number of warps.
 // Gives: every tile.dot carries `mma`: wgmma, mma.sync or fma, the shape of one instruction, and
-//        how warps share the result. A dot left to scalar FMA gets a remark with the reason.
+//        how warps share the result. A dot left to scalar FMA gets a remark with the reason. fp8
+//        operands that no instruction multiplies are widened to fp16.
 // How:   try the families fastest first; each either fits or says why not. Warps go to M first
 //        for wgmma and where one dot's result is the next one's left operand, so that fragments
 //        stay in their threads; otherwise they make each warp's part as square as possible,
@@ -35,7 +36,7 @@ using Choice = std::variant<MmaAttr, const char *>;
 struct DotShape {
   int64_t m, n, k;
   Type operand, accumulator;
-  bool isMatrix;
+  bool isMatrix, isSplitIntoBf16;
 
   explicit DotShape(DotOp dot) {
     auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
@@ -47,6 +48,8 @@ struct DotShape {
     operand = lhs.getElementType();
     accumulator = acc.getElementType();
     isMatrix = rank == 2;
+    isSplitIntoBf16 = operand.isF32() && (dot.getPrecision() == Precision::Bf16x3 ||
+                                          dot.getPrecision() == Precision::Bf16x6);
   }
 
   bool isFp8() const { return isa<FloatType>(operand) && storageBits(operand) == 8; }
@@ -58,8 +61,9 @@ struct DotShape {
       return accumulator.isInteger(32);
     return (operand.isBF16() || operand.isF32() || isFp8()) && accumulator.isF32();
   }
-  /// K of one instruction on operands of this width; wgmma's, and mma.sync's.
-  int64_t depth() const { return 256 / storageBits(operand); }
+  /// K of one instruction on operands of this width; wgmma's, and mma.sync's. fp32 that is split
+  /// into bf16 counts as that.
+  int64_t depth() const { return 256 / (isSplitIntoBf16 ? 16 : storageBits(operand)); }
 };
 
 struct Warps {
@@ -137,9 +141,10 @@ Warps rowWarps(const DotShape &s, int64_t numWarps, int64_t minM) {
 }
 
 bool hasMmaSync(DotOp dot, const DotShape &s, const Target &target) {
-  if (s.operand.isBF16() && !target.hasBf16Mma())
+  if ((s.operand.isBF16() || s.isSplitIntoBf16) && !target.hasBf16Mma())
     return false;
-  if (s.operand.isF32() && (!target.hasTf32Mma() || dot.getPrecision() != Precision::Tf32))
+  if (s.operand.isF32() && !s.isSplitIntoBf16 &&
+      (!target.hasTf32Mma() || dot.getPrecision() == Precision::Ieee))
     return false;
   return s.isNative() && (!s.isFp8() || target.hasFp8Mma());
 }
@@ -157,19 +162,18 @@ Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t nu
   return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, 16, 8, s.depth(), warps.m, warps.n);
 }
 
-/// Scalar FMA multiplies in the type of the accumulator.
-void widenOperands(DotOp dot) {
+/// Operands of another type as `element`.
+void widenOperands(DotOp dot, Type element) {
   OpBuilder b(dot);
-  const Type element = dot.getType().getElementType();
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     Value value = operand->get();
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getElementType() == element)
       continue;
-    operand->set(
-        isa<FloatType>(element)
-            ? arith::ExtFOp::create(b, dot.getLoc(), type.clone(element), value).getResult()
-            : arith::ExtSIOp::create(b, dot.getLoc(), type.clone(element), value));
+    if (isa<FloatType>(element))
+      operand->set(arith::ExtFOp::create(b, dot.getLoc(), type.clone(element), value));
+    else
+      operand->set(arith::ExtSIOp::create(b, dot.getLoc(), type.clone(element), value));
   }
 }
 
@@ -178,16 +182,27 @@ MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
   return MmaAttr::get(dot.getContext(), MmaKind::Fma, 1, 1, 1, warps.m, warps.n);
 }
 
-void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
+Choice tryTensorCores(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
   const DotShape shape(dot);
   Choice choice = tryWgmma(dot, shape, target, numWarps);
-  if (auto *reason = std::get_if<const char *>(&choice)) {
-    LDBG() << dot.getLoc() << " no wgmma: " << *reason;
-    choice = tryMmaSync(dot, shape, target, numWarps, chained);
+  auto *reason = std::get_if<const char *>(&choice);
+  if (!reason)
+    return choice;
+  LDBG() << dot.getLoc() << " no wgmma: " << *reason;
+  return tryMmaSync(dot, shape, target, numWarps, chained);
+}
+
+void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
+  const DotShape shape(dot);
+  Choice choice = tryTensorCores(dot, target, numWarps, chained);
+  if (shape.isFp8() && std::holds_alternative<const char *>(choice)) {
+    // Every fp8 number is one of fp16.
+    widenOperands(dot, Float16Type::get(dot.getContext()));
+    choice = tryTensorCores(dot, target, numWarps, chained);
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
     dot.emitRemark("this dot runs on scalar FMA: ") << *reason;
-    widenOperands(dot);
+    widenOperands(dot, shape.accumulator);
     choice = scalarFma(dot, shape, numWarps);
   }
   dot.setMmaAttr(std::get<MmaAttr>(choice));

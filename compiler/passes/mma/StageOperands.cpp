@@ -137,11 +137,14 @@ void stageWgmma(DotOp dot) {
   dot.erase();
 }
 
-/// 8 steps of K fill a row of the smallest swizzle, or two: the lowering goes on from there by
-/// adding (LowerFma.cpp).
+/// The lowering reads 8 steps of K at a time and goes on from there by adding (LowerFma.cpp): they
+/// must fill whole periods of the swizzle. On the left they are a panel or two of the smallest one,
+/// which has a period of 8 rows; with fewer rows there is none.
 void stageFma(DotOp dot) {
   const int rank = dot.getType().getRank();
-  Staged lhs = stage(dot, sourceOf(dot.getLhs()), {rank - 1, 32}),
+  const RankedTensorType left = dot.getLhs().getType();
+  const bool hasPeriod = left.getNumElements() / left.getDimSize(rank - 1) >= 8;
+  Staged lhs = stage(dot, sourceOf(dot.getLhs()), {rank - 1, hasPeriod ? 32 : 0}),
          rhs = stage(dot, sourceOf(dot.getRhs()), {rank - 1});
   endBuffer(rhs);
   endBuffer(lhs);

@@ -2,7 +2,7 @@
 
 from case import NUMPY, SCRATCH, Case, Kernel, float8_values, random_input, tile
 from layouts import accumulator, blocked
-from products import dot_fma, dot_fma_fp8, dot_mma_sync, local_load, wgmma
+from products import dot_fma, dot_mma_sync, local_load, wgmma
 from selection import selection_cases
 
 
@@ -308,10 +308,9 @@ def cases():
     yield scan("scan_long", "f32", long, 0, 4)
     yield scan("scan_long_reverse", "i32", long, 0, 4, True)
     yield from selection_cases(scan)
-    yield dot_fma("dot_fma_f32", "f32", 32, 64, 16)
-    yield dot_fma("dot_fma_f64", "f64", 32, 32, 16)
-    yield dot_fma_fp8("dot_fma_e5m2", "f8E5M2")
-    yield dot_fma_fp8("dot_fma_e4m3", "f8E4M3FN")
+    yield dot_fma("dot_fma_f32", "f32", 32, 64, 64)
+    yield dot_fma("dot_fma_f64", "f64", 32, 32, 64)
+    yield dot_fma("dot_fma_narrow", "f32", 64, 32, 16)
     yield dot_mma_sync("mma_sync_f16", "f16", "f32", 64, 64, 32, (2, 2), 1e-3)
     yield dot_mma_sync("mma_sync_f16_f16", "f16", "f16", 32, 32, 16, (2, 1), 2e-2)
     yield dot_mma_sync("mma_sync_tf32", "f32", "f32", 64, 32, 32, (4, 1), 1e-2)

@@ -117,18 +117,3 @@ def operand(shape, warps, bits, k):
     b.repeat(k)
     b.repeat(other)
     return b.done()
-
-
-def fma_operand(acc, shape, k):
-    """What a scalar product reads: the accumulator's share, and all of `k`."""
-
-    def drop(basis):
-        return [0 if d == k else c for d, c in enumerate(basis)]
-
-    out = acc.map(shape, drop)
-    out.reg = [b for b in out.reg if any(b)]
-    step = 1
-    while step < shape[k]:
-        out.reg.append([step if d == k else 0 for d in range(len(shape))])
-        step *= 2
-    return out

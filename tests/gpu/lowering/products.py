@@ -1,7 +1,7 @@
 """Kernels of matrix products, and of the shared buffers that feed them."""
 
-from case import Case, Kernel, float8_values, random_input, tile
-from layouts import accumulator, blocked, fma_operand, operand
+from case import Case, Kernel, random_input, tile
+from layouts import accumulator, blocked, operand
 
 
 def product(np, a, b):
@@ -25,38 +25,6 @@ def dot_registers(name, element, out, m, n, depth, layouts, warps, mma, toleranc
     )
     k.store("c", out, acc, c)
     return Case(k, matrices(m, n, depth, element), ([m, n], out), product, tolerance)
-
-
-def dot_fma(name, element, m, n, depth):
-    acc = blocked([m, n], [2, 4], [4, 8], [2, 2], [1, 0])
-    layouts = fma_operand(acc, [m, depth], 1), fma_operand(acc, [depth, n], 0), acc
-    return dot_registers(name, element, element, m, n, depth, layouts, 4, "", 1e-5)
-
-
-def dot_fma_fp8(name, kind):
-    """Operands of 8 bits, without a tensor core."""
-    m, n, depth = 32, 32, 16
-    acc = blocked([m, n], [2, 4], [4, 8], [2, 2], [1, 0])
-    lhs, rhs = fma_operand(acc, [m, depth], 1), fma_operand(acc, [depth, n], 0)
-    k = Kernel(name, 4, [("a", "i8"), ("b", "i8"), ("c", "f32")])
-    operands = []
-    for argument, layout in (("a", lhs), ("b", rhs)):
-        value = k.load(argument, "i8", layout)
-        operands.append(
-            k.value(f"arith.bitcast {value} : {tile('i8', layout)} to {tile(kind, layout)}")
-        )
-    zero, types = k.zeros("f32", acc), f"{tile(kind, lhs)}, {tile(kind, rhs)}, {tile('f32', acc)}"
-    k.store("c", "f32", acc, k.value(f"tile.dot {operands[0]}, {operands[1]}, {zero} : {types}"))
-
-    def expected(np, a, b):
-        values = float8_values(np, kind)
-        return values[a.astype("uint8")] @ values[b.astype("uint8")]
-
-    def inputs(np, rng):
-        small = np.nonzero(np.abs(float8_values(np, kind)) < 16)[0].astype("uint8").astype("int8")
-        return [rng.choice(small, shape) for shape in ((m, depth), (depth, n))]
-
-    return Case(k, inputs, ([m, n], "f32"), expected, 1e-5)
 
 
 def dot_mma_sync(name, element, out, m, n, depth, warps, tolerance, target="sm_90a"):
@@ -100,10 +68,11 @@ class Staged(Kernel):
 
     offset = 0
 
-    def stage(self, argument, element, shape, order, bits, copy_async):
+    def stage(self, argument, element, shape, order, bits, copy_async, most=128):
         """Memory holds the tile along `order`: a transposed one is loaded as its transpose."""
         layout = staging(shape, bits, order, self.warps)
-        buffer = buffer_type(shape, element, order, span_of(shape, order, bits))
+        span = min(span_of(shape, order, bits), most)
+        buffer = buffer_type(shape, element, order, span)
         alloc = self.value(f"nv.alloc at {self.offset} : {buffer}")
         self.offset += shape[0] * shape[1] * bits // 8
         stored = layout if order[0] == 1 else layout.map(shape[::-1], lambda b: b[::-1])
@@ -133,6 +102,20 @@ class Staged(Kernel):
             self.emit("nv.wait 0")
         self.emit("nv.fence_async")
         self.emit("nv.barrier")
+
+
+def dot_fma(name, element, m, n, depth):
+    """A scalar product of buffers."""
+    acc = blocked([m, n], [1, 4], [4, 8], [2, 2], [1, 0])
+    bits = {"f32": 32, "f64": 64}[element]
+    k = Staged(name, 4, [("a", element), ("b", element), ("c", element)])
+    a, a_type = k.stage("a", element, [m, depth], (1, 0), bits, False, 32)
+    b, b_type = k.stage("b", element, [depth, n], (1, 0), bits, False)
+    k.settle(False)
+    t = tile(element, acc)
+    c = k.value(f"nv.fma {a}, {b}, {k.zeros(element, acc)} : {a_type}, {b_type}, {t}")
+    k.store("c", element, acc, c)
+    return Case(k, matrices(m, n, depth, element), ([m, n], element), product, 1e-5)
 
 
 def transposed_inputs(m, n, depth, element, orders):
