@@ -39,7 +39,7 @@ LogicalResult lowerExternCall(Lowering &l, ExternCallOp op) {
   for (int reg = 0, count = l.count(op.getType()); reg < count; ++reg) {
     Values operands;
     for (Value arg : op.getArgs())
-      operands.push_back(l.get(arg)[reg]);
+      operands.push_back(l.get(arg).size() == 1 ? l.scalar(arg) : l.get(arg)[reg]);
     results.push_back(call(operands));
   }
   l.set(op.getResult(), results);
