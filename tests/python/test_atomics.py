@@ -71,7 +71,9 @@ def test_scattered(device, op, dtype):
     np.testing.assert_array_equal(device.numpy(out).astype(expected.dtype), expected)
 
 
-@pytest.mark.parametrize("op, dtype", [("add", "i32"), ("max", "fp32"), ("min", "i64"), ("add", "bf16")])
+@pytest.mark.parametrize(
+    "op, dtype", [("add", "i32"), ("max", "fp32"), ("min", "i64"), ("add", "bf16")]
+)
 @pytest.mark.parametrize("n", [2, 64, 512])
 def test_old_values(device, op, dtype, n):
     x, start = operands(op, dtype, n, seed=54), operands(op, dtype, n, seed=55)
@@ -150,6 +152,24 @@ def test_scalars(device):
 
 
 @triton.jit
+def masked_scalar_kernel(out_ptr, old_ptr):
+    program = tl.program_id(0)
+    tl.store(old_ptr + program, tl.atomic_add(out_ptr, 5, mask=program % 3 == 0))
+    tl.atomic_xchg(out_ptr + 1 + program, program, mask=program != 4)
+
+
+def test_masked_scalars(device):
+    out, old = device.to(np.full(13, -1, np.int32)), device.output(12, "i32")
+    masked_scalar_kernel[(12,)](out, old.array)
+    programs = np.arange(12)
+    expected = np.where(programs != 4, programs, -1)
+    np.testing.assert_array_equal(device.numpy(out), np.append(19, expected))
+    chosen = old.numpy()[programs % 3 == 0]
+    np.testing.assert_array_equal(np.sort(chosen), [-1, 4, 9, 14])
+    np.testing.assert_array_equal(old.numpy()[programs % 3 != 0], 0)
+
+
+@triton.jit
 def matrix_kernel(out_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
     rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
     x = tl.load(x_ptr + rows * N + columns)
@@ -173,7 +193,9 @@ def narrow_kernel(out_ptr, OP: tl.constexpr):
         tl.atomic_cas(out_ptr, 0, 1)
 
 
-@pytest.mark.parametrize("op, dtype", [("add", "i8"), ("add", "i16"), ("xchg", "fp16"), ("cas", "i8")])
+@pytest.mark.parametrize(
+    "op, dtype", [("add", "i8"), ("add", "i16"), ("xchg", "fp16"), ("cas", "i8")]
+)
 def test_narrow_types_are_refused(op, dtype):
     with pytest.raises(triton.CompilationError, match=f"`atomic_{op}` does not support"):
         narrow_kernel[(1,)](np.zeros(1, DTYPES[dtype]), op)
