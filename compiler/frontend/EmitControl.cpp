@@ -63,25 +63,33 @@ struct Emitter::Merge {
       return e.number(value, literal, e.here());
     return e.number(value, typed->type.element, e.here());
   }
-  std::optional<Value> planStruct(const Value &a, const Value &b) {
+  std::optional<Value> planStruct(const Value &a, const Value &b, bool exact) {
     std::vector<Value> elements;
+    size_t yielded = types.size();
+    exact |= !a.isTuple();
     for (size_t i = 0; i < a.elements().size(); ++i) {
-      std::optional<Value> element = plan(a.elements()[i], b.elements()[i]);
-      if (!element)
+      std::optional<Value> element = plan(a.elements()[i], b.elements()[i], exact);
+      if (!element) {
+        yields[0].truncate(yielded);
+        yields[1].truncate(yielded);
+        types.truncate(yielded);
         return std::nullopt;
+      }
       elements.push_back(*element);
     }
     return a.withElements(std::move(elements));
   }
-  std::optional<Value> plan(const Value &a, const Value &b) {
+  /// `exact`: numbers are compile-time parts of an object, such as the shape of a block, and must
+  /// agree.
+  std::optional<Value> plan(const Value &a, const Value &b, bool exact = false) {
     if (a.failed() || b.failed())
       return Value(Failed());
     if (constantsEqual(a, b))
       return a;
     if (sameStructure(a, b))
-      return planStruct(a, b);
+      return planStruct(a, b, exact);
     auto mergeable = [](const Value &v) { return v.isRuntime() || v.isNumber(); };
-    if (!mergeable(a) || !mergeable(b))
+    if (!mergeable(a) || !mergeable(b) || (exact && a.isNumber() && b.isNumber()))
       return std::nullopt;
     std::optional<Runtime> x = scalarBeside(a, b), y = scalarBeside(b, a);
     if (!x || !y || x->type != y->type)

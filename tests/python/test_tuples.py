@@ -249,3 +249,25 @@ def test_results_of_branches(device, x, y):
     out = device.output(3, "i32")
     results_kernel[(1,)](out.array, x, y)
     np.testing.assert_array_equal(out.numpy(), [max(x, y), min(x, y), x + y if x > y else x - y])
+
+
+@triton.jit
+def unread_kernel(out_ptr, n):
+    if n > 3:
+        mixed = (n, n + 1, None)
+        low = n
+        high = n * 2
+    else:
+        mixed = (n + 2, 4, 1.5)
+        low = n + 5
+        high = n - 1
+    tl.store(out_ptr, low)
+    tl.store(out_ptr + 1, high)
+
+
+@pytest.mark.parametrize("n", [2, 9])
+def test_what_differs_and_is_not_read(device, n):
+    """A tuple that the branches leave in two forms is no error unless it is read, and disturbs nothing."""
+    out = device.output(2, "i32")
+    unread_kernel[(1,)](out.array, n)
+    np.testing.assert_array_equal(out.numpy(), [n, 2 * n] if n > 3 else [n + 5, n - 1])
