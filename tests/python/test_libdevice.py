@@ -314,3 +314,29 @@ def test_every_overload_is_tested():
             name in special,
         ]
         assert sum(groups) == 1, f"{name} {operands}"
+
+
+@triton.jit
+def longest(a, b):
+    return tl.extra.cuda.libdevice.norm4d(a, b, 0.0, 0.0)
+
+
+@triton.jit
+def places_kernel(out, x, scale, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out, tl.reduce(v, 0, longest))
+    tl.store(out + 1, tl.extra.libdevice.hypot(scale, 3.0))
+    total = 0.0
+    for k in range(4):
+        total += tl.sum(libdevice.fma(v[:, None], v[None, :], libdevice.float2int_rn(scale) * 1.0))
+    tl.store(out + 2, total)
+
+
+def test_scalars_shapes_and_combiners(device):
+    x = np.random.default_rng(9).standard_normal(64).astype(np.float32)
+    out = device.output(3, "fp32")
+    places_kernel[(1,)](out.array, device.to(x), 2.5, 64)
+    wide = x.astype(np.float64)
+    want = [np.sqrt((wide**2).sum()), np.hypot(2.5, 3), 4 * (np.outer(wide, wide) + 2).sum()]
+    np.testing.assert_allclose(out.numpy(), want, rtol=1e-5)
