@@ -11,7 +11,7 @@ import numpy as np
 from .draw_combine import dot_params, dot_shape
 from .dtypes import FP8
 from .generator import INPUT_SIZE
-from .program import Assign, Call, For, Helper, If, While
+from .program import Assign, Call, For, Helper, If, Jump, While
 from .values import Value
 
 BLOCK_STATEMENTS = 6
@@ -135,6 +135,9 @@ def draw_for(g):
         for state in g.states:
             state.env[var] = Value("i32", np.int32(0))
         body = draw_block(g, g.states, carried, (var, most))
+        if body and header != "tl.static_range" and g.chance(0.15):
+            kind = g.rng.choice(["break", "continue"])
+            body.insert(g.rng.randint(0, len(body)), Jump(kind, var, g.rng.randint(0, 3)))
         return For(var, header, 0, stop, 1, body, keywords) if body else None
 
     return _whole(g, build)
@@ -152,10 +155,22 @@ def draw_while(g):
 
     def build():
         body = draw_block(g, g.states, carried, (counter, 9))
+        if body and g.chance(0.15):
+            body.insert(g.rng.randint(0, len(body)), Jump("break", counter, g.rng.randint(0, 3)))
         return While(counter, limit, body, 1) if body else None
 
     done = _whole(g, build)
     return done
+
+
+def draw_return(g):
+    """One of the programs ends early."""
+    if g.depth or g.in_helper or len(g.states) < 2 or len(g.program.body) < 4:
+        return None
+    pid = g.rng.choice(g.states).pid
+    g.program.body.append(Jump("return", "pid", pid))
+    g.states = [state for state in g.states if state.pid != pid]
+    return ()
 
 
 def draw_matmul(g):
@@ -283,4 +298,5 @@ CONTROL_DRAWS = [
     (2, draw_while),
     (4, draw_matmul),
     (4, draw_helper),
+    (1, draw_return),
 ]

@@ -124,6 +124,17 @@ def draw_where(g):
     return g.add("where", (condition, a, b)) if b else None
 
 
+def draw_ternary(g):
+    condition = g.pick(lambda v: v.dtype == "i1" and not v.shape)
+    a = condition and g.pick()
+    b = a and g.pick(lambda v: (v.dtype, v.shape) == (g.dtype(a), g.shape(a)))
+    return g.add("ternary", (condition, a, b)) if b else None
+
+
+def draw_swap(g):
+    return g.add("swap", (g.pick(), g.pick()), {}, 2)
+
+
 def draw_extreme(g):
     operands = pair(g, _arithmetic)
     if not operands:
@@ -210,6 +221,8 @@ ELEMENTWISE_DRAWS = [
     (3, draw_division),
     (6, draw_compare),
     (6, draw_where),
+    (2, draw_ternary),
+    (1, draw_swap),
     (4, draw_extreme),
     (1, draw_clamp),
     (4, draw_unary),

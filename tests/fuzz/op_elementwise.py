@@ -190,6 +190,16 @@ def where(state, values, params):
     return Value(dtype, np.where(condition, a.data, b.data), error)
 
 
+@op("ternary", lambda a, p: f"{a[1]} if {a[0]} else {a[2]}")
+def ternary(state, values, params):
+    return values[1] if nonzero(values[0]) else values[2]
+
+
+@op("swap", lambda a, p: f"{a[1]}, {a[0]}")
+def swap(state, values, params):
+    return values[1], values[0]
+
+
 @op("cast", lambda a, p: f"{a[0]}.to(tl.{LONG[p['dtype']]})")
 def cast(state, values, params):
     return convert(values[0], params["dtype"])

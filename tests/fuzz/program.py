@@ -125,6 +125,30 @@ class Assign:
         state.env[self.target] = new
 
 
+class Leave(Exception):
+    """A jump on its way to the loop, or to the end of the program."""
+
+    def __init__(self, kind):
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass
+class Jump:
+    """`break`, `continue` or `return` where a scalar has a value."""
+
+    kind: str
+    var: str
+    at: int
+
+    def lines(self):
+        return [f"if {self.var} == {self.at}:", f"    {self.kind}"]
+
+    def execute(self, state):
+        if int(state.value(self.var).data) == self.at:
+            raise Leave(self.kind)
+
+
 def block_lines(body):
     return ["    " + line for statement in body for line in statement.lines()] or ["    pass"]
 
@@ -132,10 +156,23 @@ def block_lines(body):
 def execute_block(body, state):
     """Run statements; the names that they introduce end with them."""
     before = set(state.env)
-    for statement in body:
-        statement.execute(state)
-    for name in set(state.env) - before:
-        del state.env[name]
+    try:
+        for statement in body:
+            statement.execute(state)
+    finally:
+        for name in set(state.env) - before:
+            del state.env[name]
+
+
+def execute_iteration(body, state):
+    """Run a loop's body once; False if it leaves the loop."""
+    try:
+        execute_block(body, state)
+    except Leave as leave:
+        if leave.kind == "return":
+            raise
+        return leave.kind == "continue"
+    return True
 
 
 @dataclass
@@ -181,7 +218,8 @@ class For:
             raise Undefined("too many iterations")
         for i in steps:
             state.env[self.var] = Value("i32", np.int32(i))
-            execute_block(self.body, state)
+            if not execute_iteration(self.body, state):
+                break
         state.env.pop(self.var, None)
 
 
@@ -202,9 +240,8 @@ class While:
         limit = self.limit if isinstance(self.limit, int) else int(state.value(self.limit).data)
         for _ in range(MAX_TRIPS):
             counter = state.value(self.counter)
-            if not int(counter.data) < limit:
+            if not int(counter.data) < limit or not execute_iteration(self.body, state):
                 return
-            execute_block(self.body, state)
             state.env[self.counter] = Value("i32", np.int32(counter.data + self.advance))
         raise Undefined("too many iterations")
 
@@ -274,7 +311,10 @@ class Program:
         """Run the model over the grid; the Memory that it leaves."""
         memory = Memory(self.outputs)
         for pid in range(self.grid):
-            execute_block(self.body, State(self, pid, memory))
+            try:
+                execute_block(self.body, State(self, pid, memory))
+            except Leave:
+                continue
         return memory
 
 
