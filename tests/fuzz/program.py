@@ -206,6 +206,12 @@ class For:
 
     def lines(self):
         bounds = f"{self.start}, {self.stop}" + (f", {self.step}" if self.step != 1 else "")
+        if self.header == "tl.static_range":  # its counter is a constant, which has no type yet
+            return [
+                f"for constant_{self.var} in {self.header}({bounds}):",
+                f"    {self.var} = tl.to_tensor(constant_{self.var})",
+                *block_lines(self.body),
+            ]
         return [
             f"for {self.var} in {self.header}({bounds}{self.keywords}):",
             *block_lines(self.body),
