@@ -24,7 +24,7 @@ class HookChain:
 
 
 class LaunchMetadata(dict):
-    """What a launch hook is told: the kernel's metadata, its name and stream, and what the kernel adds.
+    """What a launch hook is told: metadata, name, stream, and what the kernel adds.
 
     Hooks written for Triton ask for all of it with `get()`; it is also a dict.
     """

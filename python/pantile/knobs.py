@@ -350,7 +350,7 @@ _EXPORTED = [
 
 
 def export():
-    """Give the library the settings that it reads from the environment, where they are overridden."""
+    """Put settings that are overridden into the environment, where the library reads them."""
     for group, name, variable in _EXPORTED:
         setting = vars(type(group))[name]
         override = group.__dict__.get(name)

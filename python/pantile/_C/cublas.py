@@ -1,4 +1,4 @@
-"""Products by cuBLAS, as benchmarks take them from Triton's extension module; here through torch."""
+"""Products by cuBLAS, which benchmarks take from Triton's extension module; through torch."""
 
 
 class CublasLt:

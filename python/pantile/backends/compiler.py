@@ -51,7 +51,7 @@ class BaseBackend:
         raise NotImplementedError
 
     def pack_metadata(self, metadata):
-        """Return (warps, CTAs of a cluster, shared bytes): what launchers outside of this package want."""
+        """Return (warps, CTAs of a cluster, shared bytes), which other launchers want."""
         return (metadata.num_warps, metadata.num_ctas, metadata.shared)
 
     @staticmethod

@@ -53,7 +53,7 @@ OPTION_NAMES = frozenset(field.name for field in fields(CUDAOptions)) - {"backen
 
 
 def parse_options(keywords, debug=None, **fixed):
-    """Return the CUDAOptions for launch keywords, defaults from the knobs; None leaves a default."""
+    """Return the CUDAOptions for launch keywords; None leaves a default, of the knobs."""
     given = {
         name: value
         for name, value in keywords.items()
@@ -74,7 +74,7 @@ def check_names(keywords):
 
 
 def library_options(target, options):
-    """Return the extension module's Options for CUDAOptions and a target's name ("sm_90a", "cpu")."""
+    """Return the extension module's Options for a target's name ("sm_90a", "cpu")."""
     from .. import _pantile
 
     _check_counts(options)

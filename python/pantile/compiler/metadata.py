@@ -4,7 +4,7 @@ from collections import namedtuple
 
 
 def metadata_of(kernel, target, options):
-    """Return the metadata of the extension module's kernel, compiled for a GPUTarget with CUDAOptions.
+    """Return the metadata of the extension module's kernel, for a GPUTarget and CUDAOptions.
 
     `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` is 1.
     """

@@ -65,7 +65,7 @@ class ASTSource:
         return {}
 
     def specialization(self, to_constant):
-        """Return the extension module's Specialization; `to_constant` converts compile-time values."""
+        """Return the library's Specialization; `to_constant` converts compile-time values."""
         from .. import _pantile
 
         result = _pantile.Specialization()
@@ -96,7 +96,7 @@ _OTHER_NAMES = {"u1": "i1", "B": "i1", "fp8": "fp8e5", "f32": "fp32", "f16": "fp
 
 
 def _attributes(attrs):
-    """Attributes by position: of a dict, or of an object that lists what 16 divides, as older code has."""
+    """Attributes by position, of a dict or of an object that lists what 16 divides."""
     if attrs is None:
         return {}
     if isinstance(attrs, dict):

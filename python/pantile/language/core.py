@@ -21,7 +21,7 @@ globals().update(_names)
 
 
 def builtin(fn):
-    """Make a function of a library callable from kernels, which inline it; `_semantic` is None in it."""
+    """Make a library's function callable from kernels, which inline it without `_semantic`."""
     from ..runtime.jit import JITFunction
 
     return JITFunction(fn)

@@ -130,7 +130,7 @@ def module_names():
 
 
 def language_object(reference):
-    """Return the host's object for a name as the compiler knows it: "load", "libdevice.tanh", "tl.math."."""
+    """Return the host's object for the compiler's name of it: "load", "libdevice.tanh", "tl.math."."""
     from pantile import language
 
     if reference.endswith("."):

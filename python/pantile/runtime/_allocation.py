@@ -1,4 +1,4 @@
-"""Where kernels get memory of their own from. Ours need none; libraries set an allocator all the same."""
+"""Where kernels get memory of their own. Ours need none; libraries set an allocator all the same."""
 
 from contextvars import ContextVar
 
@@ -33,7 +33,7 @@ _profile_allocator = ContextVar("pantile_profile_allocator", default=None)
 
 
 def set_allocator(allocator):
-    """Set the function (size, alignment, stream) -> buffer that gives kernels memory of their own."""
+    """Set the function (size, alignment, stream) -> buffer that gives kernels memory."""
     _allocator.set(allocator)
 
 

@@ -1,4 +1,4 @@
-"""Compiling many kernels side by side: inside an AsyncCompileMode a first launch of each waits for its own."""
+"""Compiling many kernels side by side, inside an AsyncCompileMode."""
 
 from contextvars import ContextVar
 

@@ -190,7 +190,7 @@ class Autotuner(KernelInterface):
         return best
 
     def pre_hook(self, args, reset_only=False):
-        """Before a measured run: zero what is to be zero, keep what is to be restored, call the user's hook."""
+        """Before a measured run: zero arrays, keep those to be restored, call the user's hook."""
         for name in self.reset_to_zero:
             _fill_zero(args[name])
         if reset_only:
@@ -208,7 +208,7 @@ class Autotuner(KernelInterface):
             self._post_hook(args, exception=exception)
 
     def _bench(self, *args, config, **meta):
-        """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit the device."""
+        """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit."""
         clash = [name for name in meta if name in config.kwargs]
         if clash:
             raise ValueError(

@@ -113,7 +113,7 @@ class JITCallable:
 
 
 def _constant_text(value):
-    """What a constant adds to the hash of a function that reads it; None for what is no constant."""
+    """What a constant adds to the hash of a function that reads it; None for anything else."""
     if isinstance(value, constexpr):
         return f"constexpr {_constant_text(value.value) or type(value.value).__name__}"
     if isinstance(value, PLAIN):
@@ -158,7 +158,7 @@ def _plain_function_text(fn):
 
 
 class ConstexprFunction(JITCallable):
-    """A Python function that kernels may call: it runs while they compile, on compile-time values."""
+    """A Python function that runs while a kernel compiles, on compile-time values."""
 
     def __init__(self, fn):
         super().__init__(fn)
@@ -180,7 +180,7 @@ def _plain(value):
 
 
 def constexpr_function(fn):
-    """Make a Python function callable from kernels; its arguments and its result are compile-time values.
+    """Make a Python function callable from kernels, on compile-time values.
 
     The result may be None, a number, a string, a dtype, a function of the language or a jit
     function that the function refers to, or a tuple of such. On the host it is the function it was.

@@ -1,6 +1,6 @@
 """One configuration of a kernel that is tuned."""
 
-# Of Triton versions that never were released in full: how a producer of their warp specialisation is set up.
+# Of other versions of Triton: how the producer of their warp specialisation is set up.
 _FORMER_HINTS = frozenset(
     "num_buffers_warp_spec num_consumer_groups reg_dec_producer reg_inc_consumer num_ldmatrixes "
     "enable_warp_specialization enable_persistent".split()

@@ -1,6 +1,7 @@
 """The device at hand, in the words of Triton's `runtime.driver`.
 
-Where torch is loaded it decides which device and stream are current; a machine without a GPU is the device "cpu".
+Where torch is loaded it decides which device and stream are current; a machine without a GPU is
+the device "cpu".
 """
 
 import functools
@@ -61,7 +62,7 @@ class _Utilities:
 
 
 class Launcher:
-    """What `driver.active.launcher_cls(src, metadata)` makes: a caller of a compiled kernel's `run`."""
+    """What `driver.active.launcher_cls(src, metadata)` makes: a caller of a kernel's `run`."""
 
     def __init__(self, src, metadata):
         self.src, self.metadata = src, metadata

@@ -42,7 +42,7 @@ PantileError = TritonError
 class CompilationError(TritonError):
     """The kernel's source is wrong: syntax, types, shapes.
 
-    `CompilationError(src, node, error_message)` shows the line of `src` that `node` (an `ast.AST`) is at.
+    `CompilationError(src, node, error_message)` shows the lines of `src` up to `node`, an `ast.AST`.
     """
 
     source_line_count_max_in_message = 12

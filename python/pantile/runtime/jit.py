@@ -90,7 +90,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     @property
     def used_global_vals(self):
-        """The constants read when kernels were compiled: {(name, id of namespace): (value, namespace)}."""
+        """The constants that kernels read: {(name, id of namespace): (value, namespace)}."""
         return {(use.name, id(use.namespace)): (use.value, use.namespace) for use in self._uses}
 
     def add_pre_run_hook(self, hook):
@@ -240,7 +240,7 @@ class JITFunction(JITCallable, KernelInterface):
         )
 
     def preload(self, specialization_data):
-        """Compile what a `jit_cache_hook` was told as `specialization_data`, and keep it for launches."""
+        """Compile what a `jit_cache_hook` was told as `specialization_data`, and keep it."""
         from ..compiler.compiler import prepare
         from .preload import deserialize
         from .snapshot import Snapshot
@@ -305,7 +305,8 @@ def jit(
     Parameters
     ----------
     repr : callable, optional
-        Gives the kernel's name from its specialisation (`.constants` and `.signature`, by parameter name).
+        Gives the kernel's name from its specialisation (`.constants` and `.signature`, by
+        parameter name).
     launch_metadata : callable, optional
         `launch_metadata(grid, metadata, args) -> dict` adds to what launch hooks are told.
     do_not_specialize, do_not_specialize_on_alignment : list of int or str

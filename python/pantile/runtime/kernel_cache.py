@@ -2,7 +2,7 @@
 
 
 class DeviceCaches:
-    """The kernels of a jit function by device: `caches[0]` is (kernels, keys, target, back end, binder).
+    """The kernels by device: `caches[0]` is (kernels, keys, target, back end, binder).
 
     Kernels of all devices of one kind are kept together, so every device shows the same ones.
     """

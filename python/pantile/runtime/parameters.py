@@ -44,8 +44,8 @@ class KernelParam:
 
         if self._param.kind is inspect.Parameter.VAR_KEYWORD:
             raise TypeError(
-                f"a kernel cannot take `**{self.name}`, as in Triton 1: give each meta-parameter a name of its own, "
-                "`BLOCK: tl.constexpr`"
+                f"a kernel cannot take `**{self.name}`, as in Triton 1: give each meta-parameter "
+                "a name of its own, `BLOCK: tl.constexpr`"
             )
         return _pantile.Parameter(
             self.name,

@@ -43,7 +43,7 @@ def find_function(place):
 
 
 def serialize(function, source, options, target, key):
-    """Return the JSON text of one specialisation of `function`; "" if it has a value that is no data."""
+    """Return one specialisation of `function` as JSON; "" if it has a value that is no data."""
     try:
         constants = [[list(path), _encode(value)] for path, value in source.constants.items()]
         return json.dumps(

@@ -9,7 +9,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 class Names(ast.NodeVisitor):
-    """The names that a function reads, those of its defaults, and the dotted paths rooted at a name."""
+    """The names that a function reads, those of its defaults, and its dotted paths."""
 
     def __init__(self, text):
         self.read, self.defaults, self.paths = set(), set(), set()
@@ -48,7 +48,7 @@ class Scope:
         self.local = set(fn.__code__.co_varnames)
 
     def find(self, name):
-        """The value of `name` and the namespace that holds it; MISSING and None if there is none."""
+        """The value of `name` and its namespace; MISSING and None if there is none."""
         if name in self.captured:
             return self.captured[name], self.captured
         if name in self.local:

@@ -52,7 +52,7 @@ class Snapshot:
         return _pantile.Program(self._described, 0, self._described_classes)
 
     def constant(self, value):
-        """Return `value` in a form that the compiler takes; TypeError if it is no compile-time value."""
+        """Return `value` as the compiler takes it; TypeError if it is no compile-time value."""
         converted = self._convert(value, allow_plain=True)
         if converted is None and value is not None:
             raise TypeError(f"a value of type `{type(value).__name__}` is no compile-time constant")
@@ -99,7 +99,7 @@ class Snapshot:
         }
 
     def _describe_host(self, function):
-        """A function that stays Python: what the compiler calls, and all that its result hangs on."""
+        """A function that stays Python: what the compiler calls, and what its result hangs on."""
         for used in function.used_values().values():
             if isinstance(used, JITFunction):
                 self._reference(used)  # it may be returned

@@ -105,7 +105,7 @@ class TensorWrapper:
 
 
 def reinterpret(tensor, dtype):
-    """Return `tensor`, of torch or NumPy, with its memory read as `dtype`, one of theirs or of the language."""
+    """Return `tensor`, of torch or NumPy, with its memory read as `dtype`."""
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
     if not hasattr(tensor, "data_ptr") and not hasattr(tensor, "__array_interface__"):

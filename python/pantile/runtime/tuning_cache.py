@@ -1,4 +1,4 @@
-"""Measured times on disk: one file for a kernel, its key arguments, the device and the configurations."""
+"""Measured times on disk: a file for a kernel, its key, the device and the configurations."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def path_of(tuner, configs, key):
 
 
 def load(path, configs):
-    """Return {Config: times} of a file, or None where there is none for exactly these configurations."""
+    """Return {Config: times} of a file, or None where it is not of exactly these."""
     try:
         with open(path) as file:
             pairs = json.load(file)["configs_timings"]

@@ -1,4 +1,4 @@
-"""Checking and measuring kernels: `assert_close`, `do_bench`, `perf_report`, what a GPU can reach."""
+"""Checking and measuring: `assert_close`, `do_bench`, `perf_report`, what a GPU can reach."""
 
 from .bench import do_bench, do_bench_cudagraph
 from .compare import allclose, assert_allclose, assert_almost_equal, assert_close

@@ -1,7 +1,7 @@
 """`do_bench`: how long a call takes.
 
-Times are taken by CUDA events, each run with a cold L2, through torch or without it through the driver; on a machine
-without a GPU by the clock.
+Times are taken by CUDA events, each run with a cold L2, through torch or without it through the
+driver; on a machine without a GPU by the clock.
 """
 
 import sys
@@ -12,7 +12,7 @@ _NOT_GIVEN = object()
 
 
 def _torch_with_gpu():
-    """Return torch if it is loaded and has a GPU, else None: a caller without torch tensors need not have torch."""
+    """Return torch if it is loaded and has a GPU: callers without its tensors need not have it."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and torch.cuda.is_available() else None
 
@@ -193,7 +193,7 @@ def do_bench(
 
 
 def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
-    """Measure `fn()` inside a CUDA graph, free of launch overhead, and return milliseconds; needs torch."""
+    """Measure `fn()` in a CUDA graph, without launch overhead; needs torch."""
     import torch
 
     with torch.cuda.stream(torch.cuda.Stream()):

@@ -47,7 +47,10 @@ def assert_almost_equal(x, y, decimal=2, err_msg=""):
 
 
 def allclose(x, y, atol=1e-2, rtol=0.0, tol=None):
-    """Return whether |x - y| <= atol + rtol * |y| everywhere; dtypes must agree. `tol` is an older name of `atol`."""
+    """Return whether |x - y| <= atol + rtol * |y| everywhere; dtypes must agree.
+
+    `tol` is an older name of `atol`.
+    """
     atol = atol if tol is None else tol
     import numpy as np
 

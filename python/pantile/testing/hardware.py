@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 
 # Operations a multiprocessor completes in a cycle on its tensor cores, dense, by operand bits; an
-# FMA is two. From NVIDIA's architecture white papers (Volta, Turing, Ampere, Ada, Hopper, Blackwell).
+# FMA is two. From NVIDIA's white papers (Volta, Turing, Ampere, Ada, Hopper, Blackwell).
 _TENSOR_OPERATIONS = {
     70: {16: 1024},
     75: {16: 1024, 8: 2048},
@@ -103,7 +103,7 @@ def nvsmi(attributes):
 
 @contextmanager
 def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
-    """Fix the clocks within the block, in MHz; gives (peak TFLOP/s, peak GB/s) at them. Needs the right to."""
+    """Fix the clocks within the block, in MHz; gives (peak TFLOP/s, peak GB/s) at them."""
     smi = ["nvidia-smi", "-i", "0"]
     try:
         subprocess.check_output([*smi, "-pm", "1"])

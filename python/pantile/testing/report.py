@@ -1,4 +1,4 @@
-"""`perf_report`: tables, plots and files of measurements. matplotlib and pandas are imported when one is made."""
+"""`perf_report`: tables, plots and files. matplotlib and pandas are imported when needed."""
 
 import functools
 import os
@@ -56,7 +56,7 @@ class Mark:
     def run(self, show_plots=False, print_data=False, save_path="", return_df=False, **kwargs):
         """Measure all; print tables, return data frames.
 
-        Under `save_path` go `<plot_name>.png` and `.csv` of each, and `results.html` with all pictures.
+        Under `save_path` go a `.png` and a `.csv` of each, and `results.html` with all pictures.
         """
         single = isinstance(self.benchmarks, Benchmark)
         frames, pictures = [], []

@@ -1,6 +1,8 @@
-"""Kernels ahead of time: `python -m pantile.tools.compile kernel.py -n name -s "*fp32:16, i32, 1024" -g "(n + 1023) / 1024, 1, 1"`.
+"""Kernels as C files, ahead of time.
 
-Writes a C file with the machine code and a launcher that needs nothing but the CUDA driver, and its
+    python -m pantile.tools.compile kernel.py -n scale -s "*fp32:16, i32, 1024" -g "n / 1024, 1, 1"
+
+writes a C file with the machine code and a launcher that needs nothing but the CUDA driver, and its
 header. A signature names the type of each parameter: `:16` promises a multiple of 16, `:1` is the
 constant 1, a literal is a compile-time value. The grid is three C expressions over the run-time
 parameters. `python -m pantile.tools.link` joins the variants of a kernel.
@@ -136,7 +138,8 @@ class _Signature:
         parts = [part.strip() for part in text.split(",")]
         if len(parts) != len(kernel.params):
             raise SystemExit(
-                f"the signature has {len(parts)} types, `{kernel.__name__}` {len(kernel.params)} parameters"
+                f"the signature has {len(parts)} types, "
+                f"`{kernel.__name__}` {len(kernel.params)} parameters"
             )
         self.types, self.constants, self.attrs, self.suffix = {}, {}, {}, ""
         for i, (name, part) in enumerate(zip(kernel.arg_names, parts)):
@@ -154,7 +157,7 @@ class _Signature:
             elif not kind.startswith("*") and kind not in _C_TYPES:
                 raise SystemExit(f"`{kind}` is no type that C has")
             self.types[name] = kind
-            # Parameters that are constants of the code are no parameters in C; those equal to 1 are.
+            # Constants of the code are no parameters in C; those equal to 1 are.
             if kind != "constexpr" or mark == "c":
                 self.suffix += f"{i}{mark}"
 

@@ -1,9 +1,13 @@
-"""Joining kernels made ahead of time: `python -m pantile.tools.link *.h -o name` writes name.c and name.h.
+"""Joining kernels made ahead of time.
+
+    python -m pantile.tools.link *.h -o name
+
+writes name.c and name.h.
 
 Headers of `pantile.tools.compile` say what each variant promises of its arguments, and with which
 constants and options ("algorithm") it was compiled. The functions written are, for a kernel `f`:
-`f(stream, arguments..., algo_id)`, `f_default`, `f_get_num_algos`, `load_f` and `unload_f`. A launch
-takes the first variant whose promises hold; CUDA_ERROR_INVALID_VALUE says that there is none.
+`f(stream, arguments..., algo_id)`, `f_default`, `f_get_num_algos`, `load_f` and `unload_f`.
+A launch takes the first variant whose promises hold; CUDA_ERROR_INVALID_VALUE says that there is none.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 import math
 
-# What the eight codes without sign stand for: exponent bias 1, one bit of mantissa, no infinity and no NaN.
+# The eight codes without sign: exponent bias 1, one bit of mantissa, no infinity, no NaN.
 _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 _BIAS = 127
 
@@ -43,14 +43,14 @@ class MXFP4Tensor:
 
         table = torch.tensor(_E2M1, dtype=torch.float32, device=values.device)
         distance = (values.abs().float().unsqueeze(-1) - table).abs()
-        # Among equals the even code: an odd one counts as further away by less than any real difference.
+        # Among equals the even code: an odd one is moved away, by less than any difference.
         odd = torch.arange(8, device=values.device) % 2
         code = (distance + odd * 1e-6).argmin(dim=-1)
         negative = torch.signbit(values)
         return (code + negative * 8).to(torch.uint8)
 
     def to_packed_tensor(self, dim):
-        """Return uint8 with two codes each along `dim`, the first in the low half; an odd end is filled with 0."""
+        """Return uint8 with two codes each along `dim`, the first in the low half."""
         import torch
 
         codes = self.data.movedim(dim, -1)

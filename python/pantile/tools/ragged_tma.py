@@ -1,4 +1,4 @@
-"""Descriptors of ragged arrays: rows of many slices in one buffer, each load and store kept within its slice.
+"""Descriptors of ragged arrays: many slices in one buffer, each access kept within its slice.
 
 How: two dimensions are put in front whose strides cancel. The descriptor's ragged dimension is
 2^30 long; a row r of a slice of n rows is asked for as row 2^30 - n + r, which lies inside exactly
@@ -15,7 +15,7 @@ _ROWS_OF_ALL = 0x7FFF0000
 
 
 def create_ragged_descriptor(T, block_shape, ragged_dim=0):
-    """Return the descriptor of `T` whose dimension `ragged_dim` holds slices; it has two dimensions more.
+    """Return the descriptor of `T` with slices along `ragged_dim`; it has two dimensions more.
 
     `block_shape` is of the rank of `T`.
     """
