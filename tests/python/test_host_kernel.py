@@ -416,3 +416,12 @@ def test_a_global_of_a_constexpr_function_is_watched():
     with pytest.raises(RuntimeError, match="Global variable STEP has value 5"):
         kernel[(1,)](out)
     assert out[0] == 7
+
+
+@needs_ptxas
+def test_another_architecture(monkeypatch):
+    kernel = triton.compile(source(), target=HOPPER, options={"arch": "sm80"})
+    assert kernel.metadata.arch == "sm80" and kernel.metadata.target.arch == 80
+    assert ".target sm_80" in kernel.asm["ptx"]
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm89")
+    assert ".target sm_89" in triton.compile(source(), target=HOPPER).asm["ptx"]

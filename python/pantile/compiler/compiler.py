@@ -314,6 +314,12 @@ def prepare(program, specialization, target, keywords, src, strict=True):
     if keywords.get("debug") is None and src.fn.debug is not None:
         keywords = {**keywords, "debug": src.fn.debug}
     options = make_backend(gpu_target).parse_options(keywords)
+    if gpu_target.backend == "cuda":
+        # `arch`, or TRITON_OVERRIDE_ARCH, asks for another processor than the one at hand.
+        wanted = int("".join(c for c in str(options.arch) if c.isdigit()))
+        if wanted != gpu_target.arch:
+            gpu_target = GPUTarget("cuda", wanted, 32)
+            target = gpu_target.name
     library = library_options(target, options)
     return functools.partial(_build, program, specialization, library, src, gpu_target, options)
 

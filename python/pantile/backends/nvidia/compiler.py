@@ -2,6 +2,7 @@
 
 import functools
 
+from ... import knobs
 from ..compiler import BaseBackend
 from ..options import CUDAOptions, parse_options
 
@@ -21,8 +22,6 @@ def sm_arch_from_capability(capability):
 
 def get_ptxas(arch=None):
     """Return (path, version) of the assembler in use, as far as it is a program."""
-    from ... import knobs
-
     tool = knobs.nvidia.ptxas
     return tool.path, tool.version
 
@@ -66,7 +65,7 @@ class CUDABackend(BaseBackend):
         return f"cuda:{self._parse_arch(options.arch or self.target.arch)}"
 
     def parse_options(self, options):
-        arch = options.get("arch") or f"sm{self.target.arch}"
+        arch = options.get("arch") or knobs.runtime.override_arch or f"sm{self.target.arch}"
         fixed = {
             "arch": arch,
             "max_num_imprecise_acc_default": 2**30 if self.target.arch == 90 else 0,
