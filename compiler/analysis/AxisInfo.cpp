@@ -7,6 +7,7 @@
 #include "analysis/AxisInfo.h"
 
 #include "analysis/AxisInfoRules.h"
+#include "ir/Hints.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -101,6 +102,8 @@ private:
     const AxisInfo lower = at(loop.getLowerBound()), step = at(loop.getStep());
     AxisInfo &index = at(loop.getInductionVar());
     index.divisibility[0] = std::min(lower.divisibility[0], step.divisibility[0]);
+    if (auto promised = loop->getAttrOfType<IntegerAttr>(indexDivisibility))
+      index.divisibility[0] = std::max(index.divisibility[0], powerOfTwoIn(promised.getInt()));
     index.nonNegative = lower.nonNegative && step.nonNegative;
     assign(loop.getRegionIterArgs(), loop.getInitArgs());
     do

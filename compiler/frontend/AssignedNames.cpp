@@ -52,10 +52,12 @@ void AssignedNames::visit(const ast::Stmt &stmt, Names &names) {
       inner.remove(target);
     names.insert(inner.begin(), inner.end());
     loops[&stmt] = std::move(inner);
+    visit(loop->orelse, names);
   } else if (auto *loop = dyn_cast<ast::While>(&stmt)) {
     Names inner;
     visit(loop->body, inner);
     names.insert(inner.begin(), inner.end());
     loops[&stmt] = std::move(inner);
+    visit(loop->orelse, names);
   }
 }

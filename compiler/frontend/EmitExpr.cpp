@@ -34,6 +34,11 @@ Value Emitter::expr(const Expr &node) {
     return evalCall(*llvm::cast<ast::Call>(&node));
   case Expr::Kind::Attribute: {
     auto *access = llvm::cast<ast::Attribute>(&node);
+    auto *root = dyn_cast<ast::Name>(access->value.get());
+    std::string dotted = root ? root->id + "." + access->attr : "";
+    if (root && !frame->variables.contains(root->id) &&
+        frame->function->source->globals.contains(dotted))
+      return lookUp(dotted, node.span);
     return attribute(expr(*access->value), access->attr, access->attrSpan);
   }
   case Expr::Kind::Subscript: {
@@ -325,7 +330,8 @@ Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span
     if (part.isNone())
       result = expandDims(result.as<Runtime>(), int64_t(axis));
     else if (!slice || slice->lower || slice->upper || slice->step)
-      return error(span, "a tile is indexed with `None` and `:` only; `tl.gather` takes elements", ErrorKind::Unsupported);
+      return error(span, "a tile is indexed with `None` and `:` only; `tl.gather` takes elements",
+                   ErrorKind::Unsupported);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include "frontend/Emitter.h"
 #include "ir/Hints.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include <cstdio>
 #include <numeric>
 
@@ -39,6 +40,9 @@ Value pantile::emitHint(Emitter &e, const BoundCall &call) {
       int64_t divisor = known ? std::lcm<int64_t>(known.getInt(), ints[0]) : ints[0];
       func.setArgAttr(number, name, e.b.getI32IntegerAttr(int32_t(divisor)));
     }
+    auto loop = mlir::dyn_cast<mlir::scf::ForOp>(argument.getOwner()->getParentOp());
+    if (loop && argument == loop.getInductionVar() && name == names::divisibility)
+      loop->setAttr(indexDivisibility, e.b.getI32IntegerAttr(ints[0]));
   } else if (!input->ir.getDefiningOp<mlir::arith::ConstantOp>()) {
     auto result = mlir::cast<mlir::OpResult>(input->ir);
     result.getOwner()->setAttr(hintName(name, result), e.b.getDenseI32ArrayAttr(ints));

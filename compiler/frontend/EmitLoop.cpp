@@ -9,12 +9,12 @@
 //        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/RebuildLoop.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <llvm/Support/SaveAndRestore.h>
 
 using namespace pantile;
 namespace scf = mlir::scf;
-namespace arith = mlir::arith;
 using llvm::StringRef;
 
 /// The variables that a loop carries, and their run-time parts.
@@ -241,164 +241,13 @@ std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &rang
 }
 
 namespace {
-/// A loop that control may leave: an scf.while that carries, besides the variables, whether it
-/// left and what it returns.
-struct EarlyExit {
-  Emitter &e;
-  FlowState flow; ///< at the end of the body
-  mlir::Region *body;
-  llvm::SmallVector<mlir::Value> inits, finals; ///< of what is carried in addition
-
-  void carry(mlir::Value init, mlir::Value final) {
-    inits.push_back(init);
-    finals.push_back(final);
-  }
-  bool isInside(mlir::Value ir) const { return body->isAncestor(ir.getParentRegion()); }
-  /// `value` with holes for what only the body knows.
-  Value plan(const Value &value) {
-    if (value.isStruct()) {
-      std::vector<Value> elements;
-      for (const Value &element : value.elements())
-        elements.push_back(plan(element));
-      return value.withElements(std::move(elements));
-    }
-    auto *runtime = value.dynAs<Runtime>();
-    if (!runtime || !isInside(runtime->ir))
-      return value;
-    mlir::OpBuilder::InsertionGuard guard(e.b);
-    e.b.setInsertionPoint(body->getParentOp());
-    carry(e.zero(runtime->type).ir, runtime->ir);
-    return Runtime{{}, runtime->type};
-  }
-  static Value fill(const Value &value, mlir::ValueRange results, size_t &next) {
-    if (value.isStruct()) {
-      std::vector<Value> elements;
-      for (const Value &element : value.elements())
-        elements.push_back(fill(element, results, next));
-      return value.withElements(std::move(elements));
-    }
-    auto *runtime = value.dynAs<Runtime>();
-    return runtime && !runtime->ir ? Value(Runtime{results[next++], runtime->type}) : value;
-  }
-  void planFlow() {
-    flow.value = plan(flow.value);
-    for (Value &flag : flow.left) {
-      if (!flag.isRuntime() && !flag.as<bool>())
-        continue;
-      carry(e.isSet(false).ir, e.isSet(flag).ir);
-      flag = Runtime{{}, {Scalar::I1, {}}};
-    }
-  }
-  /// The flow with the results of the loop, or with its arguments.
-  FlowState fillFlow(mlir::ValueRange results) const {
-    FlowState filled = flow;
-    size_t next = 0;
-    filled.value = fill(flow.value, results, next);
-    for (Value &flag : filled.left)
-      flag = fill(flag, results, next);
-    return filled;
-  }
-};
-
-/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments; gives
-/// the operands of its terminator, which goes.
-llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values) {
-  for (auto [argument, value] : llvm::zip(from.getArguments(), values))
-    argument.replaceAllUsesWith(value);
-  to.getOperations().splice(to.end(), from.getOperations());
-  mlir::Operation *terminator = &to.back();
-  llvm::SmallVector<mlir::Value> operands(terminator->getOperands());
-  terminator->erase();
-  return operands;
-}
-
-mlir::Value integer(Emitter &e, mlir::Type type, int64_t value) {
-  return arith::ConstantOp::create(e.b, e.loc(), e.b.getIntegerAttr(type, value));
-}
-
-/// How often a loop from `low` below `high` runs: in unsigned arithmetic the distance always fits.
-mlir::Value countIterations(Emitter &e, scf::ForOp loop) {
-  mlir::Value low = loop.getLowerBound(), high = loop.getUpperBound(), step = loop.getStep();
-  mlir::OpBuilder &b = e.b;
-  mlir::Location at = e.loc();
-  mlir::Type type = low.getType();
-  mlir::Value one = integer(e, type, 1), none = integer(e, type, 0);
-  mlir::Value distance = b.createOrFold<arith::SubIOp>(at, high, low);
-  mlir::Value last = b.createOrFold<arith::SubIOp>(at, distance, one);
-  mlir::Value steps = b.createOrFold<arith::DivUIOp>(at, last, step);
-  mlir::Value count = b.createOrFold<arith::AddIOp>(at, steps, one);
-  auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-  mlir::Value runs = b.createOrFold<arith::CmpIOp>(at, order, low, high);
-  return b.createOrFold<arith::SelectOp>(at, runs, count, none);
-}
-
-/// `loop` as an scf.while that ends where `exit` says; its first results are those of `loop`.
-scf::WhileOp leaveEarly(scf::ForOp loop, EarlyExit &exit) {
-  Emitter &e = exit.e;
-  mlir::OpBuilder &b = e.b;
-  mlir::Location at = e.loc();
-  mlir::OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(loop);
-  mlir::Type type = loop.getInductionVar().getType();
-  llvm::SmallVector<mlir::Value> inits(loop.getInitArgs());
-  inits.append(exit.inits);
-  inits.append({loop.getLowerBound(), countIterations(e, loop)});
-  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
-  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
-  auto result = scf::WhileOp::create(b, at, types, inits);
-  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
-  mlir::Value none = integer(e, type, 0), one = integer(e, type, 1);
-  mlir::Value remaining = test->getArguments().back();
-  mlir::Value more = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::ne, remaining, none);
-  size_t variables = loop.getNumRegionIterArgs();
-  auto extra = test->getArguments().slice(variables, exit.inits.size());
-  Value stays = e.unary(ast::UnaryOp::Not, e.hasLeft(exit.fillFlow(extra)), e.here());
-  more = b.createOrFold<arith::AndIOp>(at, more, stays.as<Runtime>().ir);
-  scf::ConditionOp::create(b, at, more, test->getArguments());
-  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
-  mlir::Value index = body->getArgument(inits.size() - 2), left = body->getArguments().back();
-  llvm::SmallVector<mlir::Value> values{index};
-  llvm::append_range(values, body->getArguments().take_front(variables));
-  llvm::SmallVector<mlir::Value> finals = splice(*loop.getBody(), *body, values);
-  b.setInsertionPointToEnd(body);
-  finals.append(exit.finals);
-  finals.push_back(b.createOrFold<arith::AddIOp>(at, index, loop.getStep()));
-  finals.push_back(b.createOrFold<arith::SubIOp>(at, left, one));
-  scf::YieldOp::create(b, at, finals);
-  loop.erase();
-  return result;
-}
-
-/// The same of a loop with a test, which is left out once control has left.
-scf::WhileOp leaveEarly(scf::WhileOp loop, EarlyExit &exit) {
-  Emitter &e = exit.e;
-  mlir::OpBuilder &b = e.b;
-  mlir::Location at = e.loc();
-  mlir::OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(loop);
-  llvm::SmallVector<mlir::Value> inits(loop.getInits());
-  size_t variables = inits.size();
-  inits.append(exit.inits);
-  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
-  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
-  auto result = scf::WhileOp::create(b, at, types, inits);
-  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
-  Runtime left = e.hasLeft(exit.fillFlow(test->getArguments().drop_front(variables)));
-  auto choice = scf::IfOp::create(b, at, mlir::TypeRange(b.getI1Type()), left.ir, true, true);
-  scf::ConditionOp::create(b, at, choice.getResult(0), test->getArguments());
-  b.setInsertionPointToEnd(choice.thenBlock());
-  scf::YieldOp::create(b, at, e.isSet(false).ir);
-  mlir::Value goesOn =
-      splice(*loop.getBeforeBody(), *choice.elseBlock(), test->getArguments()).front();
-  b.setInsertionPointToEnd(choice.elseBlock());
-  scf::YieldOp::create(b, at, goesOn);
-  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
-  llvm::SmallVector<mlir::Value> finals = splice(*loop.getAfterBody(), *body, body->getArguments());
-  b.setInsertionPointToEnd(body);
-  finals.append(exit.finals);
-  scf::YieldOp::create(b, at, finals);
-  loop.erase();
-  return result;
+/// The factor that the range asks for; 1 without one, and where it is out of reason.
+int64_t unrollFactor(const RangeValue &range) {
+  constexpr BigInt largest = 64;
+  for (const auto &[name, value] : range.hints)
+    if (name == "loop_unroll_factor" && value > 1 && value <= largest)
+      return int64_t(value);
+  return 1;
 }
 } // namespace
 
@@ -463,6 +312,8 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     scf::YieldOp::create(b, loc(), carried.finals());
   }
   before.erase(target->id);
+  if (int64_t factor = unrollFactor(range); factor > 1 && !flow.mayLeave())
+    unroll(*this, loop, factor);
   endLoop(loop, std::move(flow), carried, before, node.orelse, false);
 }
 

@@ -1,5 +1,5 @@
 //===- Hints.h - where promises about a value are kept ------------------------------------===//
-// Gives: the name of the attribute that holds a hint.
+// Gives: the names of the attributes that hold hints.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Value.h"
@@ -7,6 +7,9 @@
 #include <string>
 
 namespace pantile {
+
+/// Of an scf.for: a number that its counter is a multiple of.
+inline constexpr llvm::StringLiteral indexDivisibility = "tile.index_divisibility";
 
 /// The attribute that holds the hint `name` about `result`: that name, followed by the result's
 /// number where its operation has several.

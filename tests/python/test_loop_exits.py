@@ -31,7 +31,9 @@ def test_break_in_for(device, limit):
     first_above_kernel[(1,)](out.array, device.to(x), len(x), limit)
     found = np.flatnonzero(x > limit)
     position = found[0] if len(found) else -1
-    np.testing.assert_array_equal(out.numpy(), [position, x[: position if len(found) else 50].sum()])
+    np.testing.assert_array_equal(
+        out.numpy(), [position, x[: position if len(found) else 50].sum()]
+    )
 
 
 @triton.jit
@@ -324,10 +326,74 @@ def wide_kernel(out_ptr, start, stop, STEP: tl.constexpr):
 
 @pytest.mark.parametrize(
     "bounds",
-    [(2**31 - 10, 2**31 - 1, 4), (-(2**31), 2**31 - 1, 2**30), (5, -20, -7), (3, 3, 2), (0, 5000, 3)],
+    [
+        (2**31 - 10, 2**31 - 1, 4),
+        (-(2**31), 2**31 - 1, 2**30),
+        (5, -20, -7),
+        (3, 3, 2),
+        (0, 5000, 3),
+    ],
 )
 def test_bounds_of_a_loop_with_break(device, bounds):
     out = device.output(2, "i32")
     wide_kernel[(1,)](out.array, *bounds)
     values = list(range(*bounds))[:1000]
     np.testing.assert_array_equal(out.numpy(), [len(values), values[-1] if values else bounds[0]])
+
+
+@triton.jit
+def loops_in_else_kernel(out_ptr, x_ptr, n, limit):
+    total = 0
+    for i in range(n):
+        if tl.load(x_ptr + i) > limit:
+            break
+    else:
+        for j in range(n):
+            total += tl.load(x_ptr + j)
+            if total > 300:
+                break
+        else:
+            total = -total
+    tl.store(out_ptr, total)
+
+
+@pytest.mark.parametrize(("limit", "n"), [(10, 16), (99, 16), (99, 4)])
+def test_loops_in_else(device, limit, n):
+    x = integers(n, 70)
+    out = device.output(1, "i32")
+    loops_in_else_kernel[(1,)](out.array, device.to(x), n, limit)
+    total = 0
+    if not (x > limit).any():
+        for value in x:
+            total += value
+            if total > 300:
+                break
+        else:
+            total = -total
+    assert out.numpy()[0] == total
+
+
+@triton.jit
+def unroll_kernel(out_ptr, x_ptr, start, stop, STEP: tl.constexpr, FACTOR: tl.constexpr):
+    total = 0
+    swap = 1
+    for i in tl.range(start, stop, STEP, loop_unroll_factor=FACTOR):
+        total, swap = swap + i, total * 3
+        if swap > 100:
+            total -= tl.load(x_ptr + i % 8)
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, swap)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 8])
+@pytest.mark.parametrize("bounds", [(0, 24, 1), (5, 30, 3), (2, 2, 1), (20, 1, -2), (7, 8, 5)])
+def test_unroll_factor(device, bounds, factor):
+    x = integers(8, 80)
+    out = device.output(2, "i32")
+    unroll_kernel[(1,)](out.array, device.to(x), *bounds, factor)
+    total, swap = 0, 1
+    for i in range(*bounds):
+        total, swap = (swap + i + 2**31) % 2**32 - 2**31, (total * 3 + 2**31) % 2**32 - 2**31
+        if swap > 100:
+            total = (total - int(x[i % 8]) + 2**31) % 2**32 - 2**31
+    np.testing.assert_array_equal(out.numpy(), [total, swap])

@@ -1,0 +1,145 @@
+//===- RebuildLoop.cpp - see RebuildLoop.h ----------------------------------------------===//
+// How:   the operations of the body move; its arguments give way to those of the new loop. A
+//        loop over a range counts its iterations first, in unsigned arithmetic, so that a
+//        bound at the end of the integers is right too.
+//===------------------------------------------------------------------------------------===//
+#include "frontend/RebuildLoop.h"
+#include <mlir/IR/IRMapping.h>
+
+using namespace pantile;
+namespace scf = mlir::scf;
+namespace arith = mlir::arith;
+
+namespace {
+/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments; gives
+/// the operands of its terminator, which goes.
+llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values) {
+  for (auto [argument, value] : llvm::zip(from.getArguments(), values))
+    argument.replaceAllUsesWith(value);
+  to.getOperations().splice(to.end(), from.getOperations());
+  mlir::Operation *terminator = &to.back();
+  llvm::SmallVector<mlir::Value> operands(terminator->getOperands());
+  terminator->erase();
+  return operands;
+}
+
+mlir::Value integer(Emitter &e, mlir::Type type, int64_t value) {
+  return arith::ConstantOp::create(e.b, e.loc(), e.b.getIntegerAttr(type, value));
+}
+
+/// How often a loop from `low` below `high` runs: in unsigned arithmetic the distance always fits.
+mlir::Value countIterations(Emitter &e, scf::ForOp loop) {
+  mlir::Value low = loop.getLowerBound(), high = loop.getUpperBound(), step = loop.getStep();
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::Type type = low.getType();
+  mlir::Value one = integer(e, type, 1), none = integer(e, type, 0);
+  mlir::Value distance = b.createOrFold<arith::SubIOp>(at, high, low);
+  mlir::Value last = b.createOrFold<arith::SubIOp>(at, distance, one);
+  mlir::Value steps = b.createOrFold<arith::DivUIOp>(at, last, step);
+  mlir::Value count = b.createOrFold<arith::AddIOp>(at, steps, one);
+  auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  mlir::Value runs = b.createOrFold<arith::CmpIOp>(at, order, low, high);
+  return b.createOrFold<arith::SelectOp>(at, runs, count, none);
+}
+
+} // namespace
+
+void pantile::unroll(Emitter &e, scf::ForOp loop, int64_t factor) {
+  mlir::OpBuilder &b = e.b;
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  mlir::Location at = e.loc();
+  mlir::Value factorOf = integer(e, loop.getStep().getType(), factor);
+  mlir::Value stride = b.createOrFold<arith::MulIOp>(at, loop.getStep(), factorOf);
+  mlir::Value rounds = b.createOrFold<arith::DivUIOp>(at, countIterations(e, loop), factorOf);
+  mlir::Value covered = b.createOrFold<arith::MulIOp>(at, rounds, stride);
+  mlir::Value middle = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
+  auto emptyBody = [](mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::ValueRange) {};
+  auto whole = scf::ForOp::create(b, at, loop.getLowerBound(), middle, stride, loop.getInitArgs(),
+                                  emptyBody, loop.getUnsignedCmp());
+  whole->setDiscardableAttrs(llvm::to_vector(loop->getDiscardableAttrs()));
+  b.setInsertionPointToEnd(whole.getBody());
+  mlir::Value index = whole.getInductionVar();
+  llvm::SmallVector<mlir::Value> values(whole.getRegionIterArgs());
+  for (int64_t i = 0; i < factor; ++i) {
+    mlir::IRMapping mapping;
+    mapping.map(loop.getInductionVar(), index);
+    mapping.map(loop.getRegionIterArgs(), values);
+    for (mlir::Operation &op : loop.getBody()->without_terminator())
+      b.clone(op, mapping);
+    for (auto [value, yielded] : llvm::zip(values, loop.getYieldedValues()))
+      value = mapping.lookupOrDefault(yielded);
+    index = b.createOrFold<arith::AddIOp>(at, index, loop.getStep());
+  }
+  scf::YieldOp::create(b, at, values);
+  loop.getLowerBoundMutable().assign(middle);
+  loop.getInitArgsMutable().assign(whole.getResults());
+}
+
+scf::WhileOp pantile::leaveEarly(scf::ForOp loop, EarlyExit &exit) {
+  Emitter &e = exit.e;
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  mlir::Type type = loop.getInductionVar().getType();
+  llvm::SmallVector<mlir::Value> inits(loop.getInitArgs());
+  inits.append(exit.inits);
+  inits.append({loop.getLowerBound(), countIterations(e, loop)});
+  mlir::Value none = integer(e, type, 0), one = integer(e, type, 1);
+  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
+  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
+  auto result = scf::WhileOp::create(b, at, types, inits);
+  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
+  mlir::Value remaining = test->getArguments().back();
+  mlir::Value more = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::ne, remaining, none);
+  size_t variables = loop.getNumRegionIterArgs();
+  auto extra = test->getArguments().slice(variables, exit.inits.size());
+  Value stays = e.unary(ast::UnaryOp::Not, e.hasLeft(exit.fillFlow(extra)), e.here());
+  more = b.createOrFold<arith::AndIOp>(at, more, stays.as<Runtime>().ir);
+  scf::ConditionOp::create(b, at, more, test->getArguments());
+  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
+  mlir::Value index = body->getArgument(inits.size() - 2), left = body->getArguments().back();
+  llvm::SmallVector<mlir::Value> values{index};
+  llvm::append_range(values, body->getArguments().take_front(variables));
+  llvm::SmallVector<mlir::Value> finals = splice(*loop.getBody(), *body, values);
+  b.setInsertionPointToEnd(body);
+  finals.append(exit.finals);
+  finals.push_back(b.createOrFold<arith::AddIOp>(at, index, loop.getStep()));
+  finals.push_back(b.createOrFold<arith::SubIOp>(at, left, one));
+  scf::YieldOp::create(b, at, finals);
+  loop.erase();
+  return result;
+}
+
+scf::WhileOp pantile::leaveEarly(scf::WhileOp loop, EarlyExit &exit) {
+  Emitter &e = exit.e;
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  llvm::SmallVector<mlir::Value> inits(loop.getInits());
+  size_t variables = inits.size();
+  inits.append(exit.inits);
+  mlir::TypeRange types = mlir::ValueRange(inits).getTypes();
+  llvm::SmallVector<mlir::Location> locs(inits.size(), at);
+  auto result = scf::WhileOp::create(b, at, types, inits);
+  mlir::Block *test = b.createBlock(&result.getBefore(), {}, types, locs);
+  Runtime left = e.hasLeft(exit.fillFlow(test->getArguments().drop_front(variables)));
+  auto choice = scf::IfOp::create(b, at, mlir::TypeRange(b.getI1Type()), left.ir, true, true);
+  scf::ConditionOp::create(b, at, choice.getResult(0), test->getArguments());
+  b.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(b, at, e.isSet(false).ir);
+  mlir::Value goesOn =
+      splice(*loop.getBeforeBody(), *choice.elseBlock(), test->getArguments()).front();
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, at, goesOn);
+  mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
+  llvm::SmallVector<mlir::Value> finals = splice(*loop.getAfterBody(), *body, body->getArguments());
+  b.setInsertionPointToEnd(body);
+  finals.append(exit.finals);
+  scf::YieldOp::create(b, at, finals);
+  loop.erase();
+  return result;
+}
