@@ -41,22 +41,57 @@ func.func @fp64_is_exact(%a: tensor<32x16xf64>, %b: tensor<16x32xf64>, %c: tenso
 }
 // CHECK-LABEL: @bytes_sum_to_i32
 func.func @bytes_sum_to_i32(%a: tensor<64x64xi8>, %b: tensor<64x64xi8>, %c: tensor<64x64xi32>) -> tensor<64x64xi32> {
-  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 32, warps = 2 x 2>
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 64 x 32, warps = 4 x 1>
   %d = tile.dot %a, %b, %c : tensor<64x64xi8>, tensor<64x64xi8>, tensor<64x64xi32>
   return %d : tensor<64x64xi32>
 }
-// CHECK-LABEL: @too_small_for_an_instruction
-func.func @too_small_for_an_instruction(%a: tensor<16x8xf16>, %b: tensor<8x16xf16>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
-  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
-  // expected-remark @+1 {{this dot runs on scalar FMA: a tensor-core instruction is larger than the tiles}}
+// CHECK-LABEL: @too_shallow_for_an_instruction
+func.func @too_shallow_for_an_instruction(%a: tensor<16x8xf16>, %b: tensor<8x16xf16>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  // CHECK: arith.extf {{.*}} : tensor<16x8xf16> to tensor<16x8xf32>
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2> : tensor<16x8xf32>
+  // expected-remark @+1 {{this dot runs on scalar FMA: a tensor-core instruction is deeper than the tiles}}
   %d = tile.dot %a, %b, %c : tensor<16x8xf16>, tensor<8x16xf16>, tensor<16x16xf32>
   return %d : tensor<16x16xf32>
+}
+// Fragments of an instruction may be partly empty.
+// CHECK-LABEL: @one_row
+func.func @one_row(%a: tensor<1x64xf16>, %b: tensor<64x4xf16>, %c: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<1x64xf16>, tensor<64x4xf16>, tensor<1x4xf32>
+  return %d : tensor<1x4xf32>
+}
+// CHECK-LABEL: @half_accumulator
+func.func @half_accumulator(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 64 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>
+  return %d : tensor<64x64xf16>
+}
+// CHECK-LABEL: @two_formats_of_8_bits
+func.func @two_formats_of_8_bits(%a: tensor<64x64xf8E5M2>, %b: tensor<64x64xf8E4M3FN>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 64 x 32, warps = 4 x 1> {{.*}}xf8E5M2>, {{.*}}xf8E4M3FN>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf8E5M2>, tensor<64x64xf8E4M3FN>, tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}
+// CHECK-LABEL: @fp8_with_a_half_accumulator
+func.func @fp8_with_a_half_accumulator(%a: tensor<64x64xf8E5M2>, %b: tensor<64x64xf8E5M2>, %c: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // CHECK-COUNT-2: arith.extf {{.*}} to tensor<64x64xf16>
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 64 x 16, warps = 4 x 1>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf8E5M2>, tensor<64x64xf8E5M2>, tensor<64x64xf16>
+  return %d : tensor<64x64xf16>
+}
+// fp32 in parts: of tf32, and of bf16.
+// CHECK-LABEL: @split
+func.func @split(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 8, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c {precision = 2 : i32} : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
+  %e = tile.dot %a, %b, %d {precision = 4 : i32} : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  return %e : tensor<64x64xf32>
 }
 // A batch of products.
 // CHECK-LABEL: @batch
 func.func @batch(%a: tensor<2x64x32xf16>, %b: tensor<2x32x64xf16>, %c: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
-  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
-  // expected-remark @+1 {{this dot runs on scalar FMA: tensor cores multiply matrices, not batches of them}}
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
   %d = tile.dot %a, %b, %c : tensor<2x64x32xf16>, tensor<2x32x64xf16>, tensor<2x64x64xf32>
   return %d : tensor<2x64x64xf32>
 }
@@ -110,6 +145,13 @@ func.func @tall_tiles_split_rows(%a: tensor<256x32xbf16>, %b: tensor<32x32xbf16>
   // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
   %d = tile.dot %a, %b, %c : tensor<256x32xbf16>, tensor<32x32xbf16>, tensor<256x32xf32>
   return %d : tensor<256x32xf32>
+}
+// CHECK-LABEL: @fp8_is_widened
+func.func @fp8_is_widened(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E5M2>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // CHECK-COUNT-2: arith.extf {{.*}} to tensor<64x64xf16>
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2> : tensor<64x64xf16>
+  %d = tile.dot %a, %b, %c : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E5M2>, tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
 }
 // The first product's rows stay in their warps, so that it becomes the second's left operand in registers.
 // CHECK-LABEL: @chained
