@@ -5,6 +5,7 @@
 //        without results, and made again with them around the finished region.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/ScalarRegion.h"
 
 using namespace pantile;
 
@@ -82,6 +83,8 @@ std::optional<llvm::SmallVector<Runtime>> fillBody(Emitter &e, const BoundCall &
     yields.push_back(cast->ir);
   }
   YieldOp::create(e.b, e.loc(), yields);
+  if (!worksOnScalars(e, map.getBody(), span, "map_elementwise"))
+    return std::nullopt;
   return parts;
 }
 } // namespace

@@ -5,6 +5,7 @@
 //        size 1 back.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/ScalarRegion.h"
 
 using namespace pantile;
 
@@ -74,7 +75,7 @@ bool fillRegion(Emitter &e, const BoundCall &call, mlir::Region &region,
     yields.push_back(cast->ir);
   }
   YieldOp::create(e.b, e.loc(), yields);
-  return true;
+  return worksOnScalars(e, region, call.at("combine_fn"), call.row->name);
 }
 
 Value packed(const Value &input, std::vector<Value> results) {
