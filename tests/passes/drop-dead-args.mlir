@@ -44,7 +44,7 @@ func.func @live_through_another(%n: i32, %x: f32) -> f32 {
 
 // The loop's own counter may be what is yielded.
 // CHECK-LABEL: @yields_the_counter
-// CHECK: %[[R:.*]] = scf.for %[[I:.*]] = {{.*}} -> (i32)
+// CHECK: %[[R:.*]] = scf.for %[[I:[a-z0-9_]+]] = {{.*}} -> (i32)
 // CHECK-NEXT: scf.yield %[[I]] : i32
 func.func @yields_the_counter(%n: i32, %x: i32) -> i32 {
   %c0 = arith.constant 0 : i32
