@@ -88,9 +88,9 @@ Protocol protocolOf(py::handle object) {
     return Protocol::Bool;
   if (object.is_none())
     return Protocol::None;
-  if (PyTuple_Check(object.ptr()))
+  if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
     return Protocol::Tuple;
-  if (type == &PyUnicode_Type || PyList_Check(object.ptr()))
+  if (type == &PyUnicode_Type)
     return Protocol::Constant;
   if (PyLong_Check(object.ptr()))
     return Protocol::Int;
@@ -143,9 +143,9 @@ Argument structured(Argument::Kind kind, Structure parts) {
 
 Argument tuple(py::handle object) {
   Structure parts;
-  for (py::handle element : py::reinterpret_borrow<py::tuple>(object))
+  for (py::handle element : py::reinterpret_borrow<py::sequence>(object))
     addElement(parts, py::reinterpret_borrow<py::object>(element));
-  if (py::hasattr(object, "_fields")) {
+  if (!PyTuple_CheckExact(object.ptr()) && py::hasattr(object, "_fields")) {
     parts.fields = object.attr("_fields").cast<std::vector<std::string>>();
     parts.cls = py::type::of(object);
   }

@@ -208,6 +208,25 @@ def test_functions_in_a_tuple(device, order):
     np.testing.assert_allclose(out.numpy(), x * x + 1 if order == 0 else (x + 1) ** 2, rtol=1e-6)
 
 
+@triton.jit
+def sum_kernel(out_ptr, pointers, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for i in tl.static_range(len(pointers)):
+        total += tl.load(pointers[i] + offsets)
+    tl.store(out_ptr + offsets, total)
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_many_pointers(device, kind):
+    arrays = [random(32, "fp32", seed=i) for i in range(5)]
+    out = device.output(32, "fp32")
+    sum_kernel[(1,)](out.array, kind(device.to(x) for x in arrays), 32)
+    np.testing.assert_allclose(
+        out.numpy(), np.sum(arrays, axis=0, dtype=np.float64), rtol=1e-5, atol=1e-5
+    )
+
+
 def test_specialisation_follows_the_elements(device):
     """Values of elements are arguments, so they make no kernels of their own; their types do."""
     out = device.output(13, "i32")
