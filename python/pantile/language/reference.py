@@ -45,7 +45,10 @@ def signature_of(reference):
         ]
         return inspect.Signature(anything)
     arguments = ast.parse(f"def f({row[0]}): pass").body[0].args
-    return inspect.Signature([*_parameters(arguments), hidden])
+    parameters = [*_parameters(arguments), hidden]
+    if arguments.kwarg:
+        parameters.append(inspect.Parameter(arguments.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)
 
 
 def _parameters(arguments):
