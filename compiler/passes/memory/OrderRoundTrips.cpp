@@ -45,7 +45,9 @@ void orderBlock(Block &block) {
 }
 
 struct OrderRoundTripsPass : impl::OrderRoundTripsBase<OrderRoundTripsPass> {
-  void runOnOperation() override { getOperation().walk([](Block *block) { orderBlock(*block); }); }
+  void runOnOperation() override {
+    getOperation().walk([](Block *block) { orderBlock(*block); });
+  }
 };
 } // namespace
 } // namespace pantile
