@@ -185,6 +185,31 @@ llvm::Constant *constantOf(Lowering &l, Attribute attribute, Type element) {
   return llvm::ConstantInt::get(type, bits.zextOrTrunc(type->getIntegerBitWidth()));
 }
 
+/// Elements that differ lie in constant memory, row-major; bools take a byte.
+Values variedConstant(Lowering &l, arith::ConstantOp op, DenseElementsAttr dense) {
+  Type element = elementTypeOf(op.getType());
+  const bool isBool = element.isInteger(1);
+  llvm::Type *stored = isBool ? l.b.getInt8Ty() : l.type(element);
+  llvm::SmallVector<llvm::Constant *> elements;
+  for (Attribute value : dense.getValues<Attribute>()) {
+    auto *constant = cast<llvm::Constant>(constantOf(l, value, element));
+    elements.push_back(isBool ? l.b.getInt8(!constant->isNullValue()) : constant);
+  }
+  auto *array = llvm::ArrayType::get(stored, elements.size());
+  constexpr unsigned constantMemory = 4;
+  auto *memory = new llvm::GlobalVariable(
+      l.module, array, /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
+      llvm::ConstantArray::get(array, elements), "elements", nullptr,
+      llvm::GlobalValue::NotThreadLocal, constantMemory);
+  const LinearLayout flat = l.layout(op.getType()).reshape({int64_t(elements.size())});
+  Values result;
+  for (llvm::Value *index : l.coordinates(flat, 0)) {
+    llvm::Value *value = l.b.CreateLoad(stored, l.b.CreateInBoundsGEP(stored, memory, index));
+    result.push_back(isBool ? l.b.CreateTrunc(value, l.b.getInt1Ty()) : value);
+  }
+  return result;
+}
+
 LogicalResult lowerConstant(Lowering &l, arith::ConstantOp op) {
   Type element = elementTypeOf(op.getType());
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
@@ -192,8 +217,10 @@ LogicalResult lowerConstant(Lowering &l, arith::ConstantOp op) {
     l.set(op, constantOf(l, op.getValue(), element));
     return success();
   }
-  if (!dense.isSplat())
-    return op.emitError("a tile constant with different elements cannot be lowered");
+  if (!dense.isSplat()) {
+    l.set(op, variedConstant(l, op, dense));
+    return success();
+  }
   l.set(op,
         Values(l.count(op.getType()), constantOf(l, dense.getSplatValue<Attribute>(), element)));
   return success();
