@@ -118,12 +118,44 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
 /// Makes one access; gives the old value, or null where nothing asks for it.
 using Access = llvm::function_ref<llvm::Value *(llvm::Value *ptr, int reg, llvm::Value *mask)>;
 
-/// One thread alone releases what all threads of the program did before it.
-void meetBeforeRelease(Lowering &l, Value ptr, MemSemantic sem) {
-  const bool releases = sem == MemSemantic::Release || sem == MemSemantic::AcqRel;
-  if (releases && !isa<RankedTensorType>(ptr.getType()))
-    l.barrier();
-}
+/// The order around the accesses of one operation. A scalar is accessed by one thread, which
+/// releases what all threads of the program did before. A thread with several elements takes one
+/// fence before and one behind them in place of an order on each.
+class Ordered {
+public:
+  Ordered(Lowering &l, Value ptr, MemSemantic sem, MemScope scope)
+      : l(l), sem(sem), scope(scope), fenced(hasSeveral(ptr.getType())) {
+    const bool releases = sem == MemSemantic::Release || sem == MemSemantic::AcqRel;
+    if (releases && !isa<RankedTensorType>(ptr.getType()))
+      l.barrier();
+    else if (releases && fenced)
+      fence();
+  }
+  /// What an instruction has to say itself.
+  MemSemantic own() const { return fenced ? MemSemantic::Relaxed : sem; }
+  std::string text() const { return orderOf(own(), scope); }
+  LogicalResult finish(LogicalResult result) {
+    if (fenced && (sem == MemSemantic::Acquire || sem == MemSemantic::AcqRel))
+      fence();
+    return result;
+  }
+
+private:
+  bool hasSeveral(Type ptr) {
+    if (!isa<RankedTensorType>(ptr) || sem == MemSemantic::Relaxed)
+      return false;
+    const LinearLayout &layout = l.layout(ptr);
+    return layout.numRegs() >> llvm::popcount(layout.freeBits().reg) > 1;
+  }
+  void fence() {
+    l.assembly(l.b.getVoidTy(), "fence.acq_rel." + stringifyMemScope(scope).str() + ";", "", {});
+  }
+
+  Lowering &l;
+  const MemSemantic sem;
+  const MemScope scope;
+  const bool fenced;
+};
 
 /// `access` on every register that is no replica.
 LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, bool givesOld,
@@ -182,28 +214,27 @@ llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr
 LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   Type element = elementTypeOf(op.getValue().getType());
   ValueList values = l.get(op.getValue());
-  meetBeforeRelease(l, op.getPtr(), op.getSem());
-  if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
-    const std::string cas = "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b16";
-    return lowerAtomic(l, op, op.getPtr(), op.getMask(), true,
-                       [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
-                         return addByExchange(l, cas, ptr, values[reg], mask);
-                       });
-  }
   const std::string suffix = suffixOf(l, op.getKind(), element);
   if (suffix.empty())
     return op.emitError("no atomic `")
            << stringifyRmwKind(op.getKind()) << "` of " << element << " on " << l.target.name();
   // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
+  Ordered order(l, op.getPtr(), op.getSem(), op.getScope());
+  if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
+    const std::string cas = "atom" + order.text() + ".cas.b16";
+    return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), true,
+                                    [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                                      return addByExchange(l, cas, ptr, values[reg], mask);
+                                    }));
+  }
   const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg &&
-                       (op.getSem() == MemSemantic::Relaxed || op.getSem() == MemSemantic::Release);
-  const std::string name =
-      (reduces ? "red" : "atom") + orderOf(op.getSem(), op.getScope()) + suffix;
-  return lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
-                     [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
-                       return emitAtomic(l, name, storageBits(element), ptr, {values[reg]}, mask,
-                                         !reduces);
-                     });
+                       (order.own() == MemSemantic::Relaxed || order.own() == MemSemantic::Release);
+  const std::string name = (reduces ? "red" : "atom") + order.text() + suffix;
+  return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
+                                  [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                                    return emitAtomic(l, name, storageBits(element), ptr,
+                                                      {values[reg]}, mask, !reduces);
+                                  }));
 }
 
 LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
@@ -211,14 +242,13 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
   const unsigned bits = storageBits(element);
   if (bits < 16)
     return op.emitError("no atomic compare-and-swap of ") << element;
-  const std::string name =
-      "atom" + orderOf(op.getSem(), op.getScope()) + ".cas.b" + std::to_string(bits);
   ValueList expected = l.get(op.getCmp()), values = l.get(op.getValue());
-  meetBeforeRelease(l, op.getPtr(), op.getSem());
-  return lowerAtomic(
+  Ordered order(l, op.getPtr(), op.getSem(), op.getScope());
+  const std::string name = "atom" + order.text() + ".cas.b" + std::to_string(bits);
+  return order.finish(lowerAtomic(
       l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
         return emitAtomic(l, name, bits, ptr, {expected[reg], values[reg]}, mask, true);
-      });
+      }));
 }
 } // namespace
 

@@ -2,6 +2,7 @@
 # RUN: pantilec %s --kernel loads --signature "*fp32:16, *fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=LOADS
 # RUN: pantilec %s --kernel stores --signature "*fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=STORES
 # RUN: pantilec %s --kernel atomics --signature "*i32" --no-cache --emit ptx | FileCheck %s --check-prefix=ATOMICS
+# RUN: pantilec %s --kernel tiles --signature "*fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=TILES
 # RUN: pantilec %s --kernel halves --signature "*bf16:16" --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=BF16-90
 # RUN: pantilec %s --kernel halves --signature "*bf16:16" --target sm_80 --no-cache --emit ptx | FileCheck %s --check-prefix=BF16-80
 import pantile as triton
@@ -56,6 +57,21 @@ def atomics(p):
     b = tl.atomic_max(p + 1, a, sem="acquire", scope="sys")
     c = tl.atomic_xchg(p + 2, b, sem="release")
     tl.store(p + 4, tl.atomic_cas(p + 3, c, 0))
+
+
+# A thread with several elements takes two fences for all of them.
+# TILES: fence.acq_rel.gpu;
+# TILES-COUNT-4: red.relaxed.gpu.global.add.f32
+# TILES: fence.acq_rel.gpu;
+# TILES: fence.acq_rel.sys;
+# TILES-COUNT-4: red.relaxed.sys.global.add.f32
+# TILES-NOT: fence
+# TILES: ret;
+@triton.jit
+def tiles(p):
+    offsets = tl.arange(0, 512)
+    tl.atomic_add(p + offsets, offsets.to(tl.float32))
+    tl.atomic_add(p + 512 + offsets, offsets.to(tl.float32), sem="release", scope="sys")
 
 
 # BF16-90: atom.acq_rel.gpu.global.add.noftz.bf16
