@@ -218,7 +218,6 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   if (suffix.empty())
     return op.emitError("no atomic `")
            << stringifyRmwKind(op.getKind()) << "` of " << element << " on " << l.target.name();
-  // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
   Ordered order(l, op.getPtr(), op.getSem(), op.getScope());
   if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
     const std::string cas = "atom" + order.text() + ".cas.b16";
@@ -227,6 +226,7 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
                                       return addByExchange(l, cas, ptr, values[reg], mask);
                                     }));
   }
+  // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
   const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg &&
                        (order.own() == MemSemantic::Relaxed || order.own() == MemSemantic::Release);
   const std::string name = (reduces ? "red" : "atom") + order.text() + suffix;
