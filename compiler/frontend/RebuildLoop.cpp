@@ -11,9 +11,14 @@ namespace scf = mlir::scf;
 namespace arith = mlir::arith;
 
 namespace {
-/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments; gives
-/// the operands of its terminator, which goes.
-llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values) {
+/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments, also
+/// among `others`; gives the operands of its terminator, which goes.
+llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values,
+                                      llvm::MutableArrayRef<mlir::Value> others = {}) {
+  for (mlir::Value &other : others)
+    if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(other))
+      if (argument.getOwner() == &from)
+        other = values[argument.getArgNumber()];
   for (auto [argument, value] : llvm::zip(from.getArguments(), values))
     argument.replaceAllUsesWith(value);
   to.getOperations().splice(to.end(), from.getOperations());
@@ -103,7 +108,7 @@ scf::WhileOp pantile::leaveEarly(scf::ForOp loop, EarlyExit &exit) {
   mlir::Value index = body->getArgument(inits.size() - 2), left = body->getArguments().back();
   llvm::SmallVector<mlir::Value> values{index};
   llvm::append_range(values, body->getArguments().take_front(variables));
-  llvm::SmallVector<mlir::Value> finals = splice(*loop.getBody(), *body, values);
+  llvm::SmallVector<mlir::Value> finals = splice(*loop.getBody(), *body, values, exit.finals);
   b.setInsertionPointToEnd(body);
   finals.append(exit.finals);
   finals.push_back(b.createOrFold<arith::AddIOp>(at, index, loop.getStep()));
@@ -136,7 +141,8 @@ scf::WhileOp pantile::leaveEarly(scf::WhileOp loop, EarlyExit &exit) {
   b.setInsertionPointToEnd(choice.elseBlock());
   scf::YieldOp::create(b, at, goesOn);
   mlir::Block *body = b.createBlock(&result.getAfter(), {}, types, locs);
-  llvm::SmallVector<mlir::Value> finals = splice(*loop.getAfterBody(), *body, body->getArguments());
+  llvm::SmallVector<mlir::Value> finals =
+      splice(*loop.getAfterBody(), *body, body->getArguments(), exit.finals);
   b.setInsertionPointToEnd(body);
   finals.append(exit.finals);
   scf::YieldOp::create(b, at, finals);

@@ -397,3 +397,37 @@ def test_unroll_factor(device, bounds, factor):
         if swap > 100:
             total = (total - int(x[i % 8]) + 2**31) % 2**32 - 2**31
     np.testing.assert_array_equal(out.numpy(), [total, swap])
+
+
+@triton.jit
+def first_square_above(x):
+    for i in range(10):
+        if i * i > x:
+            return i
+    else:
+        return 100
+
+
+@triton.jit
+def last_positive(x_ptr, n):
+    while n > 0:
+        if tl.load(x_ptr + n - 1) > 50:
+            return n
+        n -= 1
+    return n - 1
+
+
+@triton.jit
+def returns_counters_kernel(out_ptr, x_ptr, n):
+    tl.store(out_ptr, first_square_above(n))
+    tl.store(out_ptr + 1, first_square_above(n * 1000))
+    tl.store(out_ptr + 2, last_positive(x_ptr, n))
+    tl.store(out_ptr + 3, last_positive(x_ptr, 0))
+
+
+def test_return_of_what_the_loop_carries(device):
+    x = integers(20, 90)
+    out = device.output(4, "i32")
+    returns_counters_kernel[(1,)](out.array, device.to(x), 20)
+    above = np.flatnonzero(x > 50)
+    np.testing.assert_array_equal(out.numpy(), [5, 100, above[-1] + 1, -1])
