@@ -149,3 +149,47 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
     return %r : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// Operands of 8 bits are read along K: the right one is transposed on its way into the buffer.
+// CHECK-LABEL: @along_k
+// CHECK: nv.alloc : <1 x[64, 64] x f8E4M3FN, <[1, 0], 64>>
+// CHECK: nv.alloc : <1 x[64, 128] x f8E4M3FN, <[0, 1], 64>>
+// CHECK: nv.wgmma {{.*}} {nv.max_imprecise = 32 : i32}
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @along_k(%a: !tile.ptr<f8E4M3FN> {tile.divisibility = 16 : i32}) -> tensor<64x128xf32> {
+    %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+    %xp = tile.splat %a : tensor<64x64x!tile.ptr<f8E4M3FN>>
+    %yp = tile.splat %a : tensor<64x128x!tile.ptr<f8E4M3FN>>
+    %x = tile.load %xp : tensor<64x64x!tile.ptr<f8E4M3FN>> -> tensor<64x64xf8E4M3FN>
+    %y = tile.load %yp : tensor<64x128x!tile.ptr<f8E4M3FN>> -> tensor<64x128xf8E4M3FN>
+    %d = tile.dot %x, %y, %zero {max_imprecise = 32 : i32} : tensor<64x64xf8E4M3FN>, tensor<64x128xf8E4M3FN>, tensor<64x128xf32>
+    return %d : tensor<64x128xf32>
+  }
+}
+
+// -----
+
+// Scalar FMA reads rows of K on the left, in the smallest swizzle or, with few rows, in none; and rows of N.
+// CHECK-LABEL: @scalar
+// CHECK: %[[A:.*]] = nv.alloc : <1 x[16, 64] x f32, <[1, 0], 32>>
+// CHECK: %[[B:.*]] = nv.alloc : <1 x[64, 32] x f32, <[1, 0], 128>>
+// CHECK: nv.fma %[[A]], %[[B]],
+// CHECK: %[[C:.*]] = nv.alloc : <1 x[4, 64] x f32, <[1, 0], 0>>
+// CHECK: nv.fma %[[C]],
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @scalar(%a: !tile.ptr<f32> {tile.divisibility = 16 : i32}) -> (tensor<16x32xf32>, tensor<4x32xf32>) {
+    %zero = arith.constant dense<0.0> : tensor<16x32xf32>
+    %few = arith.constant dense<0.0> : tensor<4x32xf32>
+    %xp = tile.splat %a : tensor<16x64x!tile.ptr<f32>>
+    %yp = tile.splat %a : tensor<64x32x!tile.ptr<f32>>
+    %zp = tile.splat %a : tensor<4x64x!tile.ptr<f32>>
+    %x = tile.load %xp : tensor<16x64x!tile.ptr<f32>> -> tensor<16x64xf32>
+    %y = tile.load %yp : tensor<64x32x!tile.ptr<f32>> -> tensor<64x32xf32>
+    %z = tile.load %zp : tensor<4x64x!tile.ptr<f32>> -> tensor<4x64xf32>
+    %d = tile.dot %x, %y, %zero {precision = 1 : i32} : tensor<16x64xf32>, tensor<64x32xf32>, tensor<16x32xf32>
+    %e = tile.dot %z, %y, %few {precision = 1 : i32} : tensor<4x64xf32>, tensor<64x32xf32>, tensor<4x32xf32>
+    return %d, %e : tensor<16x32xf32>, tensor<4x32xf32>
+  }
+}
