@@ -90,8 +90,8 @@ Result<ArgSpec> parseTupleSpec(StringRef text, StringRef inner) {
   return spec;
 }
 
-/// "tensordesc<fp16[64, 32]>", or "tensordesc<fp16[64, 32], nan>".
-Result<ArgSpec> parseDescriptorSpec(StringRef text, StringRef inner) {
+/// "tensordesc<fp16[64, 32]>", or "tensordesc<fp16[64, 32], nan>"; `isWide`: ":16" followed.
+Result<ArgSpec> parseDescriptorSpec(StringRef text, StringRef inner, bool isWide) {
   auto fail = [&] {
     return badSpec(std::string_view(text.data(), text.size()),
                    "a descriptor is written `tensordesc<fp16[64, 32]>`");
@@ -107,6 +107,7 @@ Result<ArgSpec> parseDescriptorSpec(StringRef text, StringRef inner) {
   spec.kind = ArgSpec::Kind::Descriptor;
   spec.dtype = dtype->shortName();
   spec.padsWithNan = padsWithNan;
+  spec.divisibility = isWide ? 16 : 1;
   for (StringRef size : llvm::split(sizes, ',')) {
     int64_t extent;
     if (size.trim().getAsInteger(10, extent) || extent < 1)
@@ -153,8 +154,9 @@ Result<ArgSpec> pantile::parseArgSpec(std::string_view text) {
   if (inner.consume_front("(") && inner.consume_back(")"))
     return parseTupleSpec(trimmed, inner);
   inner = trimmed;
+  bool isWide = inner.consume_back(":16");
   if (inner.consume_front("tensordesc<") && inner.consume_back(">"))
-    return parseDescriptorSpec(trimmed, inner);
+    return parseDescriptorSpec(trimmed, inner, isWide);
   auto [name, factor] = trimmed.split(':');
   std::optional<DType> dtype = parseDType(std::string_view(name.data(), name.size()));
   if (!dtype || dtype->isVoid())

@@ -3,7 +3,8 @@
 // Gives: appendLaunchSpecs of pantile/Program.h: the one place that knows how structured
 //        parameters are laid out, for the emitter and for the launcher.
 // How:   the strides of a descriptor but the last are multiples of 16 bytes, and its base is too:
-//        what tensor maps ask for holds for all descriptors.
+//        what tensor maps ask for holds for all descriptors. Its divisibility is that of the last
+//        size, on which the width of masked accesses hangs.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Program.h"
 #include <cctype>
@@ -38,7 +39,7 @@ void appendDescriptor(const ArgSpec &spec, std::vector<ArgSpec> &leaves) {
   leaves.push_back(base);
   const size_t rank = spec.blockShape.size();
   for (size_t i = 0; i < rank; ++i)
-    leaves.push_back(scalar("i32", 1));
+    leaves.push_back(scalar("i32", i + 1 == rank ? spec.divisibility : 1));
   for (size_t i = 0; i < rank; ++i)
     leaves.push_back(
         scalar("i64", i + 1 == rank ? 1 : descriptorAlignment / elementBytes(spec.dtype)));

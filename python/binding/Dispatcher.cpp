@@ -85,6 +85,12 @@ template <typename Work> auto naming(const Parameter &parameter, Work work) {
 ArgSpec specOf(const Argument &argument, const Parameter &parameter, py::handle value,
                const py::function &toConstant);
 
+/// Whether the last size of a descriptor is a multiple of 16: whole vectors lie inside or outside.
+bool hasWideRows(const Structure &descriptor, const Parameter &parameter) {
+  return parameter.specializeAlignment &&
+         descriptor.extents[descriptor.blockShape.size() - 1].integer % 16 == 0;
+}
+
 ArgSpec specOfStructure(const Argument &argument, const Parameter &parameter,
                         const py::function &toConstant) {
   const Structure &parts = *argument.structure;
@@ -94,6 +100,7 @@ ArgSpec specOfStructure(const Argument &argument, const Parameter &parameter,
     spec.dtype = argument.dtype;
     spec.blockShape = parts.blockShape;
     spec.padsWithNan = parts.padsWithNan;
+    spec.divisibility = hasWideRows(parts, parameter) ? 16 : 1;
     return spec;
   }
   spec.kind = ArgSpec::Kind::Tuple;
@@ -256,7 +263,7 @@ static void appendStructureKey(std::string &key, const Argument &argument,
     key += std::string(parts.padsWithNan ? "nan<" : "desc<") + argument.dtype;
     for (int64_t extent : parts.blockShape)
       key += ',' + std::to_string(extent);
-    key += '>';
+    key += hasWideRows(parts, parameter) ? ">D" : ">";
     return;
   }
   key += '(';

@@ -1,7 +1,8 @@
 # Block pointers and tensor descriptors come down to pointers and masks; only offsets go round loops.
 # RUN: pantilec %s --kernel sum_rows --signature "*fp16:16, *fp32:16, i32, i32, i32:16" --no-cache --emit tile | FileCheck %s --check-prefix=ROWS
-# RUN: pantilec %s --kernel described --signature "tensordesc<fp16[8, 64]>, tensordesc<fp16[8, 64],nan>" --no-cache --emit tile | FileCheck %s --check-prefix=DESC
+# RUN: pantilec %s --kernel described --signature "tensordesc<fp16[8, 64]>:16, tensordesc<fp16[8, 64],nan>" --no-cache --emit tile | FileCheck %s --check-prefix=DESC
 # RUN: pantilec %s --kernel parts --signature "(*fp32, (i32, 5)), i32" --no-cache --emit tile | FileCheck %s --check-prefix=PARTS
+# RUN: pantilec %s --kernel product --signature "tensordesc<fp16[128, 64]>:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16" --no-cache --emit ptx --target sm_90a --num-warps 8 | FileCheck %s --check-prefix=WIDE
 import pantile as triton
 import pantile.language as tl
 
@@ -22,7 +23,7 @@ def sum_rows(x_ptr, y_ptr, m, n, stride):
     tl.store(q, total)
 
 
-# DESC: func.func @described(%{{.*}}: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: i64 {tile.divisibility = 8 : i32}, %{{.*}}: i64, %{{.*}}: !tile.ptr<f16>
+# DESC: func.func @described(%{{.*}}: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %{{.*}}: i32, %{{.*}}: i32 {tile.divisibility = 16 : i32}, %{{.*}}: i64 {tile.divisibility = 8 : i32}, %{{.*}}: i64, %{{.*}}: !tile.ptr<f16>
 @triton.jit
 def described(x, y):
     # DESC: tile.load %{{.*}} mask %{{.*}} : tensor<8x64xi1> : tensor<8x64x!tile.ptr<f16>> -> tensor<8x64xf16>
@@ -40,3 +41,19 @@ def parts(t, b):
     # PARTS: %[[SUM:.*]] = arith.addi %[[A]], %[[FIVE]]
     # PARTS: arith.addi %[[SUM]], %[[B]]
     tl.store(t[0], t[1][0] + t[1][1] + b)
+
+
+# Both operands are copied 16 bytes at a time: sizes are multiples of 16.
+# WIDE-NOT: ld.global
+# WIDE: cp.async.cg.shared.global
+# WIDE-NOT: ld.global
+# WIDE: wgmma.mma_async
+@triton.jit
+def product(a, b_ptr, c_ptr, m, n, k):
+    b = tl.make_block_ptr(b_ptr, (k, n), (n, 1), (0, tl.program_id(1) * 128), (64, 128), (1, 0))
+    c = tl.make_tensor_descriptor(c_ptr, [m, n], [n, 1], [128, 128])
+    total = tl.zeros((128, 128), tl.float32)
+    for at in range(0, k, 64):
+        total = tl.dot(a.load([tl.program_id(0) * 128, at]), tl.load(b, boundary_check=(0, 1)), total)
+        b = tl.advance(b, (64, 0))
+    c.store([tl.program_id(0) * 128, tl.program_id(1) * 128], total)
