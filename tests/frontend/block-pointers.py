@@ -2,7 +2,7 @@
 # RUN: pantilec %s --kernel sum_rows --signature "*fp16:16, *fp32:16, i32, i32, i32:16" --no-cache --emit tile | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel described --signature "tensordesc<fp16[8, 64]>:16, tensordesc<fp16[8, 64],nan>" --no-cache --emit tile | FileCheck %s --check-prefix=DESC
 # RUN: pantilec %s --kernel parts --signature "(*fp32, (i32, 5)), i32" --no-cache --emit tile | FileCheck %s --check-prefix=PARTS
-# RUN: pantilec %s --kernel product --signature "tensordesc<fp16[128, 64]>:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16" --no-cache --emit ptx --target sm_90a --num-warps 8 | FileCheck %s --check-prefix=WIDE
+# RUN: pantilec %s --kernel product --signature "tensordesc<fp16[128, 64]>:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16" --no-cache --emit ptx --target sm_80 --num-warps 8 | FileCheck %s --check-prefix=WIDE
 import pantile as triton
 import pantile.language as tl
 
@@ -47,13 +47,15 @@ def parts(t, b):
 # WIDE-NOT: ld.global
 # WIDE: cp.async.cg.shared.global
 # WIDE-NOT: ld.global
-# WIDE: wgmma.mma_async
+# WIDE: mma.sync
 @triton.jit
 def product(a, b_ptr, c_ptr, m, n, k):
     b = tl.make_block_ptr(b_ptr, (k, n), (n, 1), (0, tl.program_id(1) * 128), (64, 128), (1, 0))
     c = tl.make_tensor_descriptor(c_ptr, [m, n], [n, 1], [128, 128])
     total = tl.zeros((128, 128), tl.float32)
     for at in range(0, k, 64):
-        total = tl.dot(a.load([tl.program_id(0) * 128, at]), tl.load(b, boundary_check=(0, 1)), total)
+        total = tl.dot(
+            a.load([tl.program_id(0) * 128, at]), tl.load(b, boundary_check=(0, 1)), total
+        )
         b = tl.advance(b, (64, 0))
     c.store([tl.program_id(0) * 128, tl.program_id(1) * 128], total)
