@@ -8,8 +8,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 
-#include <cstdlib>
-
 using namespace mlir;
 
 namespace pantile {
@@ -65,8 +63,7 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createStageOperands());
-  if (options.maxRegisters == 0 && // a limit for one role would bind the other
-      std::getenv("PANTILE_SPECIALISE"))
+  if (options.maxRegisters == 0) // a limit for one role would bind the other
     passes.add(createSpecialiseWarps());
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());

@@ -323,8 +323,9 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
   };
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<ProgramIdOp, NumProgramsOp>([](auto) { return true; })
-      .Case<arith::AddIOp, arith::MulIOp, arith::DivSIOp, arith::MinSIOp>(both)
-      .Case([&](arith::RemSIOp op) { return isNonNegative(op.getLhs(), assumed); })
+      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
+      .Case<arith::DivSIOp, arith::RemSIOp>(
+          [&](auto op) { return isNonNegative(op.getLhs(), assumed); })
       .Case<arith::ExtSIOp, arith::IndexCastOp>(
           [&](auto op) { return isNonNegative(op.getIn(), assumed); })
       .Default(false);

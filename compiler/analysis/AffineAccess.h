@@ -46,6 +46,7 @@ public:
   /// True if every leaf is an argument of the kernel.
   bool isHostValue(const Polynomial &polynomial) const;
   /// True if it cannot be negative as long as the arguments that are put into `assumed` are not.
+  /// Nobody divides a position by a negative number.
   bool isNonNegative(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
 
 private:

@@ -3,7 +3,8 @@
 // Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
 //        that only wait for full slots and release them; `nv.producer_warps` on the module.
 // How:   1. A kernel qualifies when every loop of it with products takes all their streamed
-//        operands from loads that tmaAccess can raise, and nothing before them writes memory.
+//        operands from loads that tmaAccess can raise, and nothing before them writes memory or
+//        meets other threads.
 //        2. Such a loop gets a turn, counted through all loops around it: slot = turn mod slots,
 //        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
 //        kernel is cloned into the producer, and each side loses the other's operations; what the
@@ -72,10 +73,10 @@ nv::WgmmaOp loneProduct(scf::ForOp loop) {
   return sums ? products[0] : nv::WgmmaOp();
 }
 
-/// Operations that a producer running ahead must not pass, or that it could not do twice.
-bool forbidsProducer(Operation *op) {
+/// Operations that loads must not be moved before: they write memory, or meet other threads.
+bool ordersLoads(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
-  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp, scf::WhileOp>(op) ||
+  return isa<StoreOp, AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
          (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
          (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
 }
@@ -109,10 +110,6 @@ private:
     });
     if (candidates.empty())
       return false;
-    Operation *culprit = nullptr;
-    function.walk([&](Operation *op) { culprit = forbidsProducer(op) ? op : culprit; });
-    if (culprit)
-      return refuse(candidates[0], "the kernel synchronises or has effects of its own", culprit);
     for (scf::ForOp loop : candidates)
       if (!collect(loop))
         return false;
@@ -136,8 +133,8 @@ private:
          around = around->getParentOp())
       if (!isa<scf::ForOp>(around))
         return refuse(loop, "it stands under a condition", around);
-    if (Operation *write = earlierWrite(loop))
-      return refuse(loop, "what it reads may have been written", write);
+    if (Operation *effect = earlierEffect(loop))
+      return refuse(loop, "what it reads may have been written", effect);
     for (StagedLoad staged : findStagedLoads(loop)) {
       int operand = 0;
       nv::WgmmaOp product = productOf(staged, operand);
@@ -162,16 +159,16 @@ private:
     return moduleInt(loop, names::numStages, 3);
   }
 
-  /// A store that the kernel may have done before it enters `loop`, or in an earlier iteration.
-  Operation *earlierWrite(scf::ForOp loop) {
+  /// What orders loads and may have run before `loop` is entered, or in an earlier iteration.
+  Operation *earlierEffect(scf::ForOp loop) {
     Operation *outermost = function.getBody().front().findAncestorOpInBlock(*loop);
-    Operation *write = nullptr;
+    Operation *effect = nullptr;
     for (Operation &op : function.getBody().front()) {
-      op.walk([&](StoreOp store) { write = store; });
-      if (write || &op == outermost)
+      op.walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
+      if (effect || &op == outermost)
         break;
     }
-    return write;
+    return effect;
   }
 
   /// Coordinates are made of leaves that one thread can compute again.
