@@ -308,11 +308,24 @@ static Value subscriptTuple(Emitter &e, const Value &tuple, const Value &index, 
   return items[size_t(normal)];
 }
 
+static Value subscriptText(Emitter &e, const Value &text, const Value &index, SourceSpan span) {
+  Value letters = Value::tuple(*e.itemsOf(text, span, "an index"));
+  Value part = subscriptTuple(e, letters, index, span);
+  if (!part.isTuple())
+    return part;
+  std::string joined;
+  for (const Value &letter : part.elements())
+    joined += letter.as<std::string>();
+  return joined;
+}
+
 Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span) {
   if (value.failed() || index.failed())
     return Failed();
   if (value.isTuple())
     return subscriptTuple(*this, value, index, span);
+  if (value.is<std::string>())
+    return subscriptText(*this, value, index, span);
   auto *tile = value.dynAs<Runtime>();
   if (!tile)
     return error(span, "a " + kindText(value) + " cannot be indexed");

@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p, n):
     tl.store(p, "abc"[n])
 
-# ERROR: string-index.py:8:17: error: a string cannot be indexed
+# ERROR: string-index.py:8:17: error: a tuple's index must be a compile-time integer, got a run-time value of type `int32`
 # ERROR-NOT: error:
