@@ -47,6 +47,8 @@ class Writer:
             elif self.returns:
                 self.put(indent, f"if {self.condition()}:")
                 self.put(indent + 1, f"return {self.variable()} + 7, {self.variable()}")
+            else:
+                self.assignment(indent)
 
     def branch(self, indent, depth, in_loop):
         self.put(indent, f"if {self.condition()}:")
