@@ -30,9 +30,7 @@ def test_lock(device, programs, n, num_warps):
     x = random((programs, n), "i32", seed=71)
     lock, count = device.to(np.zeros(1, np.int32)), device.to(np.zeros(1, np.int32))
     total = device.output(n, "i32")
-    locked_sum_kernel[(programs,)](
-        lock, count, total.array, device.to(x), n, num_warps=num_warps
-    )
+    locked_sum_kernel[(programs,)](lock, count, total.array, device.to(x), n, num_warps=num_warps)
     np.testing.assert_array_equal(total.numpy(), x.sum(0))
     assert device.numpy(lock)[0] == 0
 
