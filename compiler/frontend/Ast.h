@@ -356,7 +356,7 @@ struct UnsupportedStmt : NodeOf<Stmt, Stmt::Kind::Unsupported> {
   std::string name;                ///< of a class
   ExprPtr bases;                   ///< of a class: a Call of its name; null without parentheses
   std::vector<ExprPtr> decorators; ///< of a class
-  Block body;       ///< the statements of all its blocks, for who searches a module
+  Block body;                      ///< the statements of all its blocks, for who searches a module
   std::vector<ImportedName> imports; ///< of an import
 };
 

@@ -149,8 +149,7 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     return error(span, "`@` is not supported in a kernel; `tl.dot` multiplies tiles",
                  ErrorKind::Unsupported);
   if (op == BinaryOp::Pow)
-    return error(span,
-                 "`**` is supported on compile-time values only; `libdevice.pow` takes tiles",
+    return error(span, "`**` is supported on compile-time values only; `libdevice.pow` takes tiles",
                  ErrorKind::Unsupported);
   if (op == BinaryOp::Add && (isPointer(lhs) || isPointer(rhs)))
     return isPointer(lhs) ? addPointer(lhs, rhs, span) : addPointer(rhs, lhs, span);

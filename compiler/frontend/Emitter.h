@@ -60,7 +60,9 @@ struct FlowState {
   Value &by(Exit exit) { return left[size_t(exit)]; }
   const Value &by(Exit exit) const { return left[size_t(exit)]; }
   bool may(Exit exit) const { return !by(exit).is<bool>() || by(exit).as<bool>(); }
-  bool mayLeave() const { return llvm::any_of(allExits, [&](Exit exit) { return may(exit); }); }
+  bool mayLeave() const {
+    return llvm::any_of(allExits, [&](Exit exit) { return may(exit); });
+  }
   /// Some path goes on with the variables: to the next statement, or to where a loop goes on.
   bool keepsVariables() const {
     return flow != Flow::Leaves || may(Exit::Break) || may(Exit::Continue);
