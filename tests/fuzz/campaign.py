@@ -9,6 +9,7 @@ import collections
 import multiprocessing
 import os
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from .running import Failure, check_program, devices_named, signature
 
 def set_up(options):
     """What a worker needs once: the devices, and a kernel cache of its own."""
+    sys.dont_write_bytecode = True  # a module that is written anew each second must not be mistaken
     os.environ.setdefault("PANTILE_CACHE_DIR", str(Path(options.out) / "cache"))
     if options.skip:
         from . import draw
