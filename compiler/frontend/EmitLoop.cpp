@@ -303,8 +303,9 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     b.setInsertionPointToEnd(loop.getBody());
     Value index = Runtime{loop.getInductionVar(), {dtype, {}}};
     if (std::optional<BigInt> known = knownInt(*range.step); known && *known < 0) {
-      Value up = binary(ast::BinaryOp::Sub, index, low, here());
-      index = binary(ast::BinaryOp::Sub, high, up, here());
+      // This may wrap, and wraps back.
+      Value up = binary(ast::BinaryOp::Sub, index, low, here(), false);
+      index = binary(ast::BinaryOp::Sub, high, up, here(), false);
     }
     carried.bind(loop.getRegionIterArgs());
     assignName(target->id, index, target->span);

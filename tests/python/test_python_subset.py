@@ -363,3 +363,26 @@ def test_tuples_in_loops(device, n):
     np.testing.assert_array_equal(
         out.numpy(), [*pair, nested[0], nested[1][0] * 1000 + nested[1][1]]
     )
+
+
+def test_condition_of_one_element_warns():
+    """On the CPU: the warning comes from the front end."""
+    x, out = random(32, "fp32", seed=3), np.zeros(32, np.float32)
+    with pytest.warns(RuntimeWarning, match="tile of one element"):
+        merged_kernel.warmup(out, x, 3, 32, grid=(1,), debug=True)
+
+
+@triton.jit
+def wide_down_kernel(out_ptr, start, stop):
+    count = 0
+    for i in range(start, stop, -(2**30)):
+        count += 1
+        tl.store(out_ptr + count, i)
+    tl.store(out_ptr, count)
+
+
+def test_counting_down_over_all_integers(device):
+    out = device.output(5, "i32")
+    wide_down_kernel[(1,)](out.array, 2**31 - 1, -(2**31))
+    values = list(range(2**31 - 1, -(2**31), -(2**30)))
+    np.testing.assert_array_equal(out.numpy(), [len(values), *values])
