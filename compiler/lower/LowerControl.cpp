@@ -31,12 +31,29 @@ void addIncoming(ValueList phis, ValueList values, llvm::BasicBlock *from) {
     cast<llvm::PHINode>(phi)->addIncoming(value, from);
 }
 
+/// The loop goes on from counters below this: `upper - step`, found without overflow, since the
+/// counter plus a step may lie beyond the last integer.
+llvm::Value *lastStep(Lowering &l, scf::ForOp op) {
+  auto &b = l.b;
+  llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound()),
+              *step = l.scalar(op.getStep());
+  llvm::Value *more = b.CreateICmpUGT(b.CreateSub(upper, lower), step);
+  return b.CreateSelect(more, b.CreateSub(upper, step), lower, "last");
+}
+
+bool isOne(llvm::Value *value) {
+  auto *constant = dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->isOne();
+}
+
 LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
   const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
   llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"),
                    *exit = newBlock(l, "done");
+  const bool mayPass = !isOne(l.scalar(op.getStep()));
+  llvm::Value *last = mayPass ? lastStep(l, op) : nullptr;
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
 
   b.SetInsertPoint(body);
@@ -54,7 +71,8 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   llvm::Value *next =
       b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
   llvm::BasicBlock *latch = b.GetInsertBlock();
-  b.CreateCondBr(b.CreateICmp(less, next, upper), body, exit);
+  llvm::Value *goesOn = mayPass ? b.CreateICmp(less, iv, last) : b.CreateICmp(less, next, upper);
+  b.CreateCondBr(goesOn, body, exit);
   iv->addIncoming(next, latch);
   b.SetInsertPoint(exit);
   auto yielded = op.getBody()->getTerminator()->getOperands();

@@ -4,6 +4,8 @@
 #layout = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
   // CHECK-LABEL: define ptx_kernel void @sum
+  // CHECK: %[[LESS:.*]] = sub i32 %1, 256
+  // CHECK: %last = select i1 %{{.*}}, i32 %[[LESS]], i32 0
   // CHECK: %[[FIRST:.*]] = icmp slt i32 0, %1
   // CHECK: br i1 %[[FIRST]], label %loop, label %done
   // CHECK: loop:
@@ -11,7 +13,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
   // CHECK-NEXT: phi float [ 0.000000e+00, %body ]
   // CHECK-NEXT: phi float [ 0.000000e+00, %body ]
   // CHECK: %[[NEXT]] = add nsw i32 %i, 256
-  // CHECK: %[[MORE:.*]] = icmp slt i32 %[[NEXT]], %1
+  // CHECK: %[[MORE:.*]] = icmp slt i32 %i, %last
   // CHECK: br i1 %[[MORE]], label %loop, label %done
   // CHECK: done:
   // CHECK-COUNT-2: phi float
