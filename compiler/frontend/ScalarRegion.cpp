@@ -1,6 +1,8 @@
 //===- ScalarRegion.cpp - see ScalarRegion.h --------------------------------------------===//
 #include "frontend/ScalarRegion.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace pantile;
 
 namespace {
@@ -17,10 +19,22 @@ std::string complaintAbout(mlir::Operation *op) {
     return "cannot print or wait";
   return "";
 }
+
+/// A tile may have been made for its type alone, as in `promote_to_tensor(x).dtype`.
+void eraseUnused(mlir::Region &region) {
+  for (mlir::Block &block : region)
+    for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      for (mlir::Region &inner : op.getRegions())
+        eraseUnused(inner);
+      if (mlir::isOpTriviallyDead(&op))
+        op.erase();
+    }
+}
 } // namespace
 
 bool pantile::worksOnScalars(Emitter &e, mlir::Region &region, SourceSpan span,
                              llvm::StringRef what) {
+  eraseUnused(region);
   std::string complaint;
   region.walk([&](mlir::Operation *op) {
     complaint = complaintAbout(op);

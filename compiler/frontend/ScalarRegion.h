@@ -7,7 +7,7 @@
 namespace pantile {
 
 /// False, and an error at `span`, if the function of `what` makes a tile or has an effect that one
-/// thread would do for all: every thread runs it on elements of its own.
+/// thread would do for all: every thread runs it on elements of its own. Erases what nothing uses.
 bool worksOnScalars(Emitter &e, mlir::Region &region, SourceSpan span, llvm::StringRef what);
 
 } // namespace pantile
