@@ -141,8 +141,8 @@ LogicalResult gatherThroughShared(Lowering &l, GatherOp op) {
   const LinearLayout &src = l.layout(op.getSrc().getType()), &to = l.layout(op.getType());
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   ValueList values = l.get(op.getSrc());
-  l.storeShared(values, bits,
-                rowMajorOffsets(l, src.shape(), coordinatesOf(l, src), *scratch, bits), bits / 8);
+  Values offsets = rowMajorOffsets(l, src.shape(), coordinatesOf(l, src), *scratch, bits);
+  l.inFirstWarps(src, [&] { l.storeShared(values, bits, offsets, bits / 8); });
   l.barrier();
   std::vector<Values> coordinates = coordinatesOf(l, to);
   Values &along = coordinates[op.getAxis()];

@@ -121,7 +121,7 @@ private:
       Values mine;
       for (int reg : kept)
         mine.push_back(rows[reg][i]);
-      l.storeShared(mine, bits, offsets, bits / 8);
+      l.inFirstWarps(layout, [&] { l.storeShared(mine, bits, offsets, bits / 8); });
       llvm::Type *type = mine[0]->getType();
       readers.push_back([this, start, bits, partBytes, type](int part) {
         return l.loadShared(

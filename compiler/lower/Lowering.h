@@ -97,6 +97,8 @@ public:
                       llvm::ArrayRef<int64_t> constants);
   /// True in one thread among those that hold the same elements; null when all threads differ.
   llvm::Value *firstReplica(mlir::Type type);
+  /// Runs `store` in one warp among those that hold the same elements of `layout`.
+  void inFirstWarps(const LinearLayout &layout, llvm::function_ref<void()> store);
   llvm::Value *isFirstThread();
   /// All threads that hold tiles meet.
   void barrier();
