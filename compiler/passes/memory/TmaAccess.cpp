@@ -23,6 +23,7 @@ namespace {
 
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = 5;
+constexpr int64_t smallStep = 1 << 16;
 
 /// A number that divides `polynomial` whatever the arguments, which have their own divisibility.
 int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
@@ -113,7 +114,8 @@ private:
       left = rest;
     }
     for (const auto &[product, coefficient] : left.products())
-      placeProduct(product, coefficient);
+      if (!placeProduct(product, coefficient))
+        return refused("an offset might not fit a coordinate of 32 bits");
     if (access.dims.size() > maxRank)
       return refused("its address has more than five dimensions");
     if (divisor(affine, access.offset) * elementBytes % 16 != 0)
@@ -121,7 +123,9 @@ private:
     return true;
   }
 
-  void placeProduct(const Polynomial::Product &product, int64_t coefficient) {
+  /// A coordinate has 32 bits, an offset 64: only steps that are small for sure go to the fastest
+  /// dimension.
+  bool placeProduct(const Polynomial::Product &product, int64_t coefficient) {
     Polynomial host(coefficient), device(1);
     for (unsigned leaf : product) {
       Polynomial factor = Polynomial::of(leaf);
@@ -130,11 +134,14 @@ private:
     }
     if (device.constant() == 1) {
       access.offset = access.offset + host;
-    } else if (host.constant() || !isStride(host)) {
+    } else if (host.constant().value_or(smallStep) < smallStep) {
       access.dims[0].start = access.dims[0].start + host * device;
-    } else {
+    } else if (isStride(host)) {
       addFurther(host, device);
+    } else {
+      return false;
     }
+    return true;
   }
 
   void addFurther(const Polynomial &stride, const Polynomial &start) {

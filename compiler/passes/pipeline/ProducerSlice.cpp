@@ -77,12 +77,14 @@ void eraseMarked(func::FuncOp function, StringRef mark) {
     op->erase();
 }
 
-bool hasTiles(Block &body) {
+/// One thread has no tiles. What it reads from memory, consumers that had nothing to wait for may
+/// have overwritten.
+bool needsTilesOrMemory(Block &body) {
   return body
       .walk([](Operation *op) {
         bool tile = llvm::any_of(op->getResultTypes(),
                                  [](Type type) { return isa<RankedTensorType>(type); });
-        return tile ? WalkResult::interrupt() : WalkResult::advance();
+        return tile || isa<LoadOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -116,7 +118,7 @@ bool splitRoles(func::FuncOp function) {
   while (eraseUnused(*body));
   eraseMarked(function, names::producerOnly);
   function.walk([](Operation *op) { op->removeAttr(names::producerOnly); });
-  return !hasTiles(*body);
+  return !needsTilesOrMemory(*body);
 }
 
 } // namespace pantile

@@ -90,12 +90,14 @@ public:
   bool run() {
     if (!collect())
       return false;
+    OwningOpRef<func::FuncOp> plain = function.clone();
     b.setInsertionPointToStart(&function.getBody().front());
     for (FedLoop &fed : loops)
       feed(fed);
-    if (!splitRoles(function)) // collect() asked for the same before anything changed
-      return function.emitError("the producer needs more than scalars"), true;
-    return true;
+    if (splitRoles(function))
+      return true;
+    function.getBody().takeBody(plain->getBody());
+    return refuse(function, "the producer would need tiles or numbers from memory");
   }
 
 private:
@@ -248,7 +250,8 @@ private:
     for (unsigned group = 0; group < barriers.size(); ++group)
       feedGroup(fed, group, groupOf, rings, maps, barriers[group], now);
     removeFences(fed.loop);
-    b.setInsertionPointAfter(fed.loop);
+    // The producer fills the ring for the next round of the loops around before this one's end.
+    b.setInsertionPointAfter(entry->findAncestorOpInBlock(*fed.loop));
     for (Value ring : rings)
       nv::DeallocOp::create(b, loc, ring);
   }

@@ -1,0 +1,81 @@
+# What a producer that runs ahead must not do.
+# RUN: pantilec %s --kernel nested --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=NEST
+# RUN: pantilec %s --kernel shrinking --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel counted --signature "*fp16:16, *fp16:16, *fp32:16, *i32, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel batched --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, i32:16, i32" --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel batched --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=FAR
+import pantile as triton
+import pantile.language as tl
+
+B: tl.constexpr = 64
+
+
+@triton.jit
+def product(acc, a, b, pid, n, end, stride_am, stride_bk):
+    rows = pid * B + tl.arange(0, B)
+    within = tl.arange(0, B)
+    for k in range(0, end, B):
+        x = tl.load(a + rows[:, None] * stride_am + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * stride_bk + (n * B + within)[None, :])
+        acc += tl.dot(x, y)
+    return acc
+
+
+# The reduction's scratch is not in the rings, which are being filled for the next round.
+# NEST-DAG: nv.alloc at 0 {nv.ring} : <4 x[64, 64] x f16
+# NEST-DAG: nv.alloc at 32768 {nv.ring} : <4 x[64, 64] x f16
+# NEST: nv.producer {
+# NEST: tile.reduce
+# NEST: nv.scratch = 65536
+# NEST: nv.dealloc
+# NEST-NOT: tile.reduce
+# NEST: tile.store
+@triton.jit
+def nested(a, b, c, columns, depth, stride_am, stride_bk):
+    pid = tl.program_id(0)
+    best = tl.zeros((B,), tl.float32)
+    for n in range(0, columns):
+        acc = product(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
+        best = tl.maximum(best, tl.max(acc, 0))
+    tl.store(c + pid * B + tl.arange(0, B), best)
+
+
+# The producer has no tiles to find the next depth in, and numbers in memory may change before it
+# reads them.
+# PLAIN-NOT: nv.producer
+# PLAIN: nv.wgmma
+# PLAIN: tile.store
+@triton.jit
+def shrinking(a, b, c, columns, depth, stride_am, stride_bk):
+    pid = tl.program_id(0)
+    sum = tl.zeros((B, B), tl.float32)
+    for n in range(0, columns):
+        acc = product(tl.zeros((B, B), tl.float32), a, b, pid, n, depth, stride_am, stride_bk)
+        depth = tl.minimum(depth, tl.max(tl.max(acc, 0), 0).to(tl.int32))
+        sum += acc
+    within = tl.arange(0, B)
+    tl.store(c + pid * B * B + within[:, None] * B + within[None, :], sum)
+
+
+@triton.jit
+def counted(a, b, c, count, stride_am, stride_bk):
+    pid = tl.program_id(0)
+    depth = tl.load(count)
+    acc = product(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
+    within = tl.arange(0, B)
+    tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
+    tl.store(count, 64)
+
+
+# A coordinate has 32 bits: long strides are dimensions of their own, or nothing is raised.
+# FAR-COUNT-2: box = array<i32: 64, 64, 1>
+# FAR: nv.producer {
+@triton.jit
+def batched(a, b, c, depth, stride_am, stride_bk, stride_batch):
+    pid = tl.program_id(0)
+    batch = tl.program_id(1).to(tl.int64)
+    a += batch * stride_batch
+    b += batch * (1 << 25)
+    acc = product(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
+    within = tl.arange(0, B)
+    tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
