@@ -170,6 +170,10 @@ Result<void> Compilation::emitTile() {
     return irDiagnostics.takeError("parse and emit");
   data->warnings += diagnostics.render();
   pristine = module->clone();
+  return simplifyTiles();
+}
+
+Result<void> Compilation::simplifyTiles() {
   PassClock clock(timing, dump);
   if (mlir::failed(runTilePasses(*module, options, clock.observer())))
     return irDiagnostics.takeError("tile");
@@ -186,7 +190,7 @@ Result<void> Compilation::prepareInterpreter() {
 }
 
 Result<void> Compilation::runGpuStages(const Target &target) {
-  if (Result<void> done = optimizeTiles(target); !done)
+  if (Result<void> done = optimizeTiles(target, options); !done)
     return done;
   static constexpr std::pair<Stage, const char *> stages[] = {
       {Stage::Layout, "layout"}, {Stage::Pipeline, "pipeline"}, {Stage::Mma, "mma"}};
@@ -200,9 +204,9 @@ Result<void> Compilation::runGpuStages(const Target &target) {
   return assemble();
 }
 
-Result<void> Compilation::optimizeTiles(const Target &target) {
+Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
   PassClock clock(timing, dump);
-  if (mlir::failed(runGpuPasses(*module, options, observe.stopAfter, clock.observer())))
+  if (mlir::failed(runGpuPasses(*module, allowed, observe.stopAfter, clock.observer())))
     return irDiagnostics.takeError("mma");
   if (!clock.failure)
     return clock.failure;
@@ -212,6 +216,14 @@ Result<void> Compilation::optimizeTiles(const Target &target) {
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (data->sharedBytes <= target.maxSharedBytes())
     return {};
+  // The producer's rings are our addition: what does not fit with them may fit without.
+  if (!data->tensorMaps.empty()) {
+    Options plain = allowed;
+    plain.disabledPasses.insert("nv-specialise-warps");
+    module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
+    Result<void> simplified = simplifyTiles();
+    return simplified ? optimizeTiles(target, plain) : simplified;
+  }
   return makeError(ErrorKind::Resources,
                    fmt::format("out of resource: shared memory, Required: {}, Hardware limit: {}. "
                                "Reducing block sizes or `num_stages` may help.",

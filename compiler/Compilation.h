@@ -35,9 +35,10 @@ private:
   Result<void> runStages();
   Result<void> printTree();
   Result<void> emitTile();
+  Result<void> simplifyTiles();
   Result<void> prepareInterpreter();
   Result<void> runGpuStages(const Target &target);
-  Result<void> optimizeTiles(const Target &target);
+  Result<void> optimizeTiles(const Target &target, const Options &allowed);
   Result<void> generateCode(const Target &target);
   Result<void> assemble();
 
