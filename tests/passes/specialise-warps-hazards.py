@@ -4,6 +4,7 @@
 # RUN: pantilec %s --kernel counted --signature "*fp16:16, *fp16:16, *fp32:16, *i32, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel batched --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, i32:16, i32" --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel batched --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=FAR
+# RUN: pantilec %s --kernel narrow --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32:16, i32:16" --no-cache --emit mma | FileCheck %s --check-prefix=NARROW
 import pantile as triton
 import pantile.language as tl
 
@@ -79,3 +80,18 @@ def batched(a, b, c, depth, stride_am, stride_bk, stride_batch):
     acc = product(tl.zeros((B, B), tl.float32), a, b, pid, 0, depth, stride_am, stride_bk)
     within = tl.arange(0, B)
     tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
+
+
+# Sums of fp16 are unpacked from iteration to iteration, so no product stays under way.
+# NARROW: nv.producer {
+# NARROW: nv.wgmma %
+# NARROW-NEXT: nv.wgmma_wait 0
+@triton.jit
+def narrow(a, b, c, depth, stride_am, stride_bk):
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float16)
+    for k in range(0, depth, B):
+        x = tl.load(a + within[:, None] * stride_am + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * stride_bk + within[None, :])
+        acc = tl.dot(x, y, acc, out_dtype=tl.float16)
+    tl.store(c + within[:, None] * B + within[None, :], acc)

@@ -57,11 +57,14 @@ nv::WgmmaOp productOf(StagedLoad staged, int &operand) {
   return product;
 }
 
-/// The loop's only product, whose sum is looked at behind the loop alone.
+/// The loop's only product, whose sum is looked at behind the loop alone: neither to move it, nor to
+/// unpack fp16 from registers of 32 bits.
 nv::WgmmaOp loneProduct(scf::ForOp loop) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
-  if (products.size() != 1 || !products[0]->hasOneUse())
+  if (products.size() != 1 || !products[0]->hasOneUse() ||
+      products[0]->hasAttr(names::maxImprecise) ||
+      products[0].getAcc().getType().getElementType().isF16())
     return {};
   auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
   if (!wait || !wait->hasOneUse())
