@@ -145,15 +145,13 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
     return checked.error();
   if (Result<void> checked = checkProgram(program); !checked)
     return checked.error();
-  if (cacheServes(options, observe)) {
-    auto data = impl->compileCached(program, specialization, options, observe);
-    if (data && !(*data)->tensorMaps.empty())
-      (*data)->compilePlain = plainCompiler(program, specialization, options);
-    return data ? Result<Kernel>(Kernel(*data)) : data.error();
-  }
-  auto data = impl->compileFresh(program, specialization, options, observe);
+  auto data = cacheServes(options, observe)
+                  ? impl->compileCached(program, specialization, options, observe)
+                  : impl->compileFresh(program, specialization, options, observe);
   if (!data)
     return data.error();
+  if (!(*data)->tensorMaps.empty())
+    (*data)->compilePlain = plainCompiler(program, specialization, options);
   return Kernel(*data);
 }
 

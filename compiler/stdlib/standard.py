@@ -37,3 +37,8 @@ def swizzle2d(i, j, size_i, size_j, size_g):
     rows = tl.minimum(size_i - first_row, size_g)
     within = position % group_size
     return first_row + within % rows, within // rows
+
+
+def _log2(i: tl.constexpr):
+    log: tl.constexpr = 0 if i <= 1 else 1 + _log2(i // 2)
+    return log

@@ -23,6 +23,7 @@ _LONG_NAMES = {
     "float64": "fp64",
     "void": "void",
 }
+_CODE_NAMES = {short: long for long, short in _LONG_NAMES.items()}
 _BITS = {"bf16": 16, "void": 0}
 
 
@@ -146,7 +147,8 @@ class dtype:
         )
 
     def __repr__(self):
-        return f"triton.language.{self}"
+        # An expression that gives the type again: libraries write it into kernels.
+        return f"triton.language.{_CODE_NAMES.get(self.name, self)}"
 
 
 class pointer_type(dtype):
