@@ -48,20 +48,15 @@ def _compare_exchange(keys, index, axis: tl.constexpr, distance: tl.constexpr, f
 
 # Merges runs of `length` elements that rise and then fall.
 def _merge_runs(keys, index, axis: tl.constexpr, length: tl.constexpr, falls):
-    steps: tl.constexpr = _log2_of(length)
+    steps: tl.constexpr = tl._log2(length)
     for step in tl.static_range(steps):
         keys = _compare_exchange(keys, index, axis, length >> (step + 1), falls)
     return keys
 
 
-def _log2_of(n: tl.constexpr):
-    log: tl.constexpr = 0 if n <= 1 else 1 + _log2_of(n // 2)
-    return log
-
-
 # Sorts runs of `length` elements in alternating directions, the first one falling if `descending`.
 def _sort_runs(keys, index, axis: tl.constexpr, length: tl.constexpr, descending: tl.constexpr):
-    stages: tl.constexpr = _log2_of(length)
+    stages: tl.constexpr = tl._log2(length)
     for stage in tl.static_range(1, stages + 1):
         turn = (index & (1 << stage)) != 0
         falls = turn == (not descending)
