@@ -12,9 +12,9 @@ triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
 
 
-def load(package):
-    """Import this file once more, with its kernels belonging to `package`."""
-    spec = importlib.util.spec_from_file_location(f"kernels_of_{package}", __file__)
+def load(package, path=__file__):
+    """Import this file, or another like it, once more, with its kernels belonging to `package`."""
+    spec = importlib.util.spec_from_file_location(f"kernels_of_{package}", path)
     module = importlib.util.module_from_spec(spec)
     module.PACKAGE = package
     spec.loader.exec_module(module)
