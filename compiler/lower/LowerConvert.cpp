@@ -49,7 +49,7 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
     return failure();
   const SharedLayout shared = conversionScratch(to, bits);
   llvm::Value *base = l.b.getInt32(*scratch);
-  l.inFirstWarps(from, [&] { storeTile(l, values, base, shared, from); });
+  l.inFirstThreads(from.freeBits(), [&] { storeTile(l, values, base, shared, from); });
   l.barrier();
   l.set(op.getResult(), loadTile(l, base, shared, to, l.type(element)));
   return success();

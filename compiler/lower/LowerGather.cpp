@@ -142,7 +142,7 @@ LogicalResult gatherThroughShared(Lowering &l, GatherOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   ValueList values = l.get(op.getSrc());
   Values offsets = rowMajorOffsets(l, src.shape(), coordinatesOf(l, src), *scratch, bits);
-  l.inFirstWarps(src, [&] { l.storeShared(values, bits, offsets, bits / 8); });
+  l.inFirstThreads(src.freeBits(), [&] { l.storeShared(values, bits, offsets, bits / 8); });
   l.barrier();
   std::vector<Values> coordinates = coordinatesOf(l, to);
   Values &along = coordinates[op.getAxis()];

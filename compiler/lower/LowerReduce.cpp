@@ -121,7 +121,7 @@ private:
       Values mine;
       for (int reg : kept)
         mine.push_back(rows[reg][i]);
-      l.inFirstWarps(layout, [&] { l.storeShared(mine, bits, offsets, bits / 8); });
+      l.inFirstThreads(storers(), [&] { l.storeShared(mine, bits, offsets, bits / 8); });
       llvm::Type *type = mine[0]->getType();
       readers.push_back([this, start, bits, partBytes, type](int part) {
         return l.loadShared(
@@ -150,6 +150,13 @@ private:
         return failure();
     }
     return success();
+  }
+
+  /// After the shuffles the lanes along the axis hold the same, too.
+  LinearLayout::FreeBits storers() const {
+    LinearLayout::FreeBits free = layout.freeBits();
+    free.lane = layout.removeDim(dim).freeBits().lane;
+    return free;
   }
 
   int64_t bytesOfPart(unsigned bits) const {

@@ -102,7 +102,7 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
 LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
   const LinearLayout &layout = l.layout(op.getValue().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
-  l.inFirstWarps(layout, [&] {
+  l.inFirstThreads(layout.freeBits(), [&] {
     storeTile(l, l.get(op.getValue()), l.scalar(op.getBuffer()), shared, layout);
   });
   return success();

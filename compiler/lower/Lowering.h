@@ -97,8 +97,9 @@ public:
                       llvm::ArrayRef<int64_t> constants);
   /// True in one thread among those that hold the same elements; null when all threads differ.
   llvm::Value *firstReplica(mlir::Type type);
-  /// Runs `store` in one warp among those that hold the same elements of `layout`.
-  void inFirstWarps(const LinearLayout &layout, llvm::function_ref<void()> store);
+  /// Runs `store` in the threads whose lane and warp have none of these bits: one among those that
+  /// hold the same elements, since even equal values must not race.
+  void inFirstThreads(const LinearLayout::FreeBits &free, llvm::function_ref<void()> store);
   llvm::Value *isFirstThread();
   /// All threads that hold tiles meet.
   void barrier();

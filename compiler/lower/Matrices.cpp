@@ -39,7 +39,7 @@ bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
 std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared) {
   const int bits = shared.elementBits();
   if (bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 ||
-      shared.rowBytes() < 16)
+      shared.rowBytes() < 16 || layout.freeBits().lane != 0)
     return std::nullopt;
   const size_t inWord = llvm::Log2_32(32 / bits);
   for (int along : {0, 1}) {

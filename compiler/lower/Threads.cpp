@@ -117,12 +117,13 @@ llvm::Value *Lowering::firstReplica(Type type) {
       [&] { return b.CreateICmpEQ(b.CreateAnd(threadId, b.getInt32(mask)), b.getInt32(0)); });
 }
 
-void Lowering::inFirstWarps(const LinearLayout &layout, llvm::function_ref<void()> store) {
-  const uint32_t free = layout.freeBits().warp;
-  if (free == 0)
+void Lowering::inFirstThreads(const LinearLayout::FreeBits &free,
+                              llvm::function_ref<void()> store) {
+  const uint32_t mask = free.lane | free.warp << 5;
+  if (mask == 0)
     return store();
   llvm::Value *isFirst = inEntry(
-      [&] { return b.CreateICmpEQ(b.CreateAnd(warpId, b.getInt32(free)), b.getInt32(0)); });
+      [&] { return b.CreateICmpEQ(b.CreateAnd(threadId, b.getInt32(mask)), b.getInt32(0)); });
   llvm::LLVMContext &context = module.getContext();
   auto *inside = llvm::BasicBlock::Create(context, "first", function);
   auto *after = llvm::BasicBlock::Create(context, "stored", function);

@@ -16,8 +16,8 @@
 // REDUCE-LONG-COUNT-4: ld.shared.b32
 // one thread among all stores the scalar
 // REDUCE-LONG: @%p{{[0-9]+}} st.global.b32
-// of the warps that hold the same elements only one stores its part
-// REDUCE-REPLICAS: and.b32 %[[FREE:r[0-9]+]], %{{.*}}, {{64|2}};
+// of the threads that hold the same total only one stores its part: lane bits, and the free bit of the warp
+// REDUCE-REPLICAS: and.b32 %[[FREE:r[0-9]+]], %{{.*}}, 95;
 // REDUCE-REPLICAS: setp.{{eq|ne}}.b32 %[[P:p[0-9]+]], %[[FREE]], 0;
 // REDUCE-REPLICAS: @%[[P]] bra
 // REDUCE-REPLICAS: st.shared.b32
