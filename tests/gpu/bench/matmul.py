@@ -1,11 +1,12 @@
 """The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
 
-Ours and Triton's run the same text and tune over the same ten configurations. Every result is
-compared with float64 before it is timed. The three are timed in turn, round after round, each
+Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
+larger blocks, by the same timer. Every result is compared with float64 before it is timed. The three are timed in turn, round after round, each
 measurement being the median of single launches with a cold L2; the table has the medians of the
 rounds, in TFLOP/s.
 
-Usage: matmul.py [--sizes 256 512 ...] [--rounds 5] [--activation leaky_relu] [--json FILE]
+Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
+                 [--json FILE]
 """
 
 import argparse
@@ -18,7 +19,7 @@ import checking
 import kernels
 import torch
 
-SIZES = [256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192]
+SIZES = [*range(256, 4097, 128), 8192, 16384]
 
 
 class Timer:
@@ -47,10 +48,15 @@ class Timer:
         return statistics.median(s.elapsed_time(e) for s, e in pairs)
 
 
-def tuned(package):
-    """The kernel of `package`, tuned over the tutorial's configurations."""
+def tuned(package, timer, ten):
+    """The kernel of `package`, tuned over the tutorial's configurations and, unless `ten`, more."""
     module = kernels.load(package)
-    tune = module.triton.autotune(configs=module.tutorial_configs(), key=["M", "N", "K"])
+    configs = module.tutorial_configs() + ([] if ten else module.larger_configs())
+
+    def bench(launch, quantiles):
+        return [timer.median(launch)] * len(quantiles)
+
+    tune = module.triton.autotune(configs=configs, key=["M", "N", "K"], do_bench=bench)
     return module, tune(module.matmul_kernel)
 
 
@@ -75,14 +81,13 @@ def library(a, b, c, activation):
     return lambda: torch.matmul(a, b, out=c)
 
 
-def prepare(size, activation):
+def prepare(size, activation, dtype):
     """Contestants by name, those that failed left out, and what is to be said of each."""
-    a = torch.randn(size, size, dtype=torch.float16, device="cuda")
-    b = torch.randn(size, size, dtype=torch.float16, device="cuda")
+    a, b = (torch.randn(size, size, dtype=dtype, device="cuda") for _ in range(2))
     contestants = {"cublas": library(a, b, torch.empty_like(a), activation)}
     notes = {}
     for package in PACKAGES:
-        c, buffer = checking.guarded(size, size)
+        c, buffer = checking.guarded(size, size, dtype)
         try:
             contestants[package], share, config = launcher(package, a, b, c, activation)
             checking.check_guards(buffer)
@@ -96,7 +101,7 @@ def prepare(size, activation):
 
 def measure(size, arguments, timer):
     """One row: TFLOP/s of each contestant."""
-    contestants, notes = prepare(size, arguments.activation)
+    contestants, notes = prepare(size, arguments.activation, getattr(torch, arguments.dtype))
     rounds = {name: [] for name in contestants}
     for number in range(arguments.rounds):
         order = list(contestants)
@@ -106,9 +111,9 @@ def measure(size, arguments, timer):
     return {"size": size, "tflops": medians, "rounds": rounds, "notes": notes}
 
 
-def print_table(rows):
+def print_table(rows, title):
     """The medians, and ours as a share of each peer."""
-    print(f"=== table: fp16 product, TFLOP/s, {torch.cuda.get_device_name()}")
+    print(f"=== table: {title}, TFLOP/s, {torch.cuda.get_device_name()}")
     print(
         f"{'size':>6} {'cublas':>8} {'triton':>8} {'ours':>8} {'/cublas':>8} {'/triton':>8}  note"
     )
@@ -121,6 +126,24 @@ def print_table(rows):
             f"{row['size']:6d} {cublas:8.1f} {triton:8.1f} {ours:8.1f} {ours / cublas:8.2f}"
             f" {ours / triton:8.2f}  {text[:110]}"
         )
+    print_means(rows)
+
+
+def print_means(rows):
+    """Geometric means of the ratios from 1024 up, and the sizes that are behind Triton."""
+    for peer in ("cublas", "triton"):
+        ratios = {row["size"]: ratio(row["tflops"], peer) for row in rows}
+        large = [value for size, value in ratios.items() if size >= 1024]
+        behind = [size for size, value in ratios.items() if not value >= 0.99]
+        if large:
+            print(
+                f"from 1024 up / {peer}: {statistics.geometric_mean(large):.3f}; behind: {behind}"
+            )
+
+
+def ratio(tflops, peer):
+    """Ours as a share of `peer`."""
+    return tflops.get("pantile", float("nan")) / tflops.get(peer, float("nan"))
 
 
 def main():
@@ -128,17 +151,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--budget-ms", type=float, default=60.0)
+    parser.add_argument("--budget-ms", type=float, default=30.0)
+    parser.add_argument("--tune-ms", type=float, default=10.0)
+    parser.add_argument("--dtype", default="float16")
+    parser.add_argument("--ten", action="store_true", help="the tutorial's ten configurations only")
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    timer = Timer(arguments.budget_ms)
+    timer, tuner = Timer(arguments.budget_ms), Timer(arguments.tune_ms)
+    for name in ("triton", "pantile"):
+        try:
+            PACKAGES[name] = tuned(name, tuner, arguments.ten)
+        except ImportError as missing:
+            print(f"without {name}: {missing}")
     rows = []
     for size in arguments.sizes:
         rows.append(measure(size, arguments, timer))
-        print(rows[-1], flush=True)
-    print_table(rows)
+        print(arguments.dtype, size, rows[-1]["tflops"], flush=True)
+    print_table(rows, f"{arguments.dtype} product {arguments.activation}".strip())
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
@@ -147,9 +178,4 @@ def main():
 
 PACKAGES = {}
 if __name__ == "__main__":
-    for name in ("triton", "pantile"):
-        try:
-            PACKAGES[name] = tuned(name)
-        except ImportError as missing:
-            print(f"without {name}: {missing}")
     sys.exit(main())
