@@ -1,0 +1,250 @@
+"""Attention: ours, the same text on Triton, and the text over descriptors (Triton's tutorial 06).
+
+Every contestant is tuned over the same configurations at one length, each configuration's result
+is compared with float64 first; then the contestants take turns, round after round. The table has
+the medians of the rounds in TFLOP/s; a causal product counts half.
+
+Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
+                    [--only pantile] [--variants] [--rounds 5]
+`--variants` also runs ours without each of the passes that make it fast. Lines `cfg` have each
+configuration's time at the length of the tuning.
+"""
+
+import argparse
+import statistics
+import sys
+
+import attention_kernels
+import torch
+from matmul import Timer
+
+FORWARD = {
+    64: [(128, 64, 3, 4), (128, 128, 3, 8), (64, 64, 3, 4), (128, 64, 3, 8)],
+    128: [(128, 64, 3, 8), (128, 128, 2, 8), (128, 128, 3, 8), (64, 64, 3, 4)],
+}
+BACKWARD = {
+    64: [(32, 128, 3, 4), (32, 128, 3, 8), (64, 128, 2, 8)],
+    128: [(32, 128, 2, 4), (32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
+}
+VARIANTS = {
+    "": (),
+    " cp.async": ("nv-specialise-warps",),
+    " no overlap": ("nv-overlap-products",),
+}
+PASSES = set()
+
+
+def batch(length):
+    """Heads times batch, so that every length keeps the GPU busy for about as long."""
+    return max(32, min(128, 2**19 // length))
+
+
+class Problem:
+    """Inputs of one shape and the float64 results, those of a few heads."""
+
+    def __init__(self, head, length, causal):
+        self.head, self.length, self.causal = head, length, causal
+        self.shape = (batch(length), length, head)
+        self.scale = head**-0.5
+        self.q, self.k, self.v, self.do = (
+            torch.randn(self.shape, dtype=torch.float16, device="cuda") for _ in range(4)
+        )
+        self.flops = 4.0 * self.shape[0] * length * length * head * (0.5 if causal else 1)
+        self.checked = sorted({0, self.shape[0] // 2, self.shape[0] - 1})
+        self.references = {head: self.reference(head) for head in self.checked}
+
+    def reference(self, index):
+        """O, log2 of the sums, and the gradients of one head in float64."""
+        q, k, v, do = (x[index].double() for x in (self.q, self.k, self.v, self.do))
+        s = q @ k.T * self.scale
+        if self.causal:
+            s.masked_fill_(torch.ones_like(s, dtype=torch.bool).triu_(1), float("-inf"))
+        lse = torch.logsumexp(s, 1, keepdim=True)
+        p = s.sub_(lse).exp_()
+        o = p @ v
+        ds = p * (do @ v.T - (o * do).sum(1, keepdim=True)) * self.scale
+        return {
+            "O": o,
+            "dQ": ds @ k,
+            "dK": ds.T @ q,
+            "dV": p.T @ do,
+            "LSE": lse[:, 0] / 0.6931471805599453,
+        }
+
+    def check(self, name, result):
+        """Raise if an element of the checked heads is off by more than fp16 probabilities explain."""
+        for index, reference in self.references.items():
+            want = reference[name]
+            limit = 4e-3 * want.abs() + 4e-3 * max(1.0, want.abs().max().item() / 4)
+            worst = ((result[index].double() - want).abs() / limit).nan_to_num(nan=1e9).max().item()
+            if worst > 1:
+                raise AssertionError(
+                    f"{name} of head {index} is off by {worst:.2f} times the bound"
+                )
+
+
+def forward(package, kind, problem, config, disabled):
+    """A function without arguments that computes O; checked."""
+    module = MODULES[package]
+    m, n, stages, warps = config
+    heads, length, head = problem.shape
+    o = torch.full_like(problem.q, float("nan"))
+    lse = torch.full((heads, length), float("nan"), device="cuda")
+    sizes = {"HEAD": head, "BLOCK_M": m, "BLOCK_N": n, "CAUSAL": problem.causal}
+    options = {"num_stages": stages, "num_warps": warps}
+    if disabled:
+        options["disabled_passes"] = ",".join(disabled)
+    grid = (length // m, heads)
+    if kind == "descriptors":
+        make = DESCRIPTORS[package]
+        rows = heads * length
+        views = [
+            make(x, [rows, head], [head, 1], [block, head])
+            for x, block in ((problem.q, m), (problem.k, n), (problem.v, n), (o, m))
+        ]
+
+        def launch():
+            module.descriptor_kernel[grid](*views, lse, problem.scale, length, **sizes, **options)
+
+    else:
+        q, k, v = problem.q, problem.k, problem.v
+
+        def launch():
+            module.pointer_kernel[grid](
+                q, k, v, o, lse, problem.scale, length * head, head, length, **sizes, **options
+            )
+
+    launch()
+    problem.check("O", o)
+    problem.check("LSE", lse)
+    return launch
+
+
+def backward(package, kind, problem, config, disabled):
+    """A function without arguments that computes dQ, dK and dV; checked."""
+    module = MODULES[package]
+    m, n, stages, warps = config
+    heads, length, head = problem.shape
+    if not hasattr(problem, "saved"):
+        o, lse = torch.empty_like(problem.q), torch.empty((heads, length), device="cuda")
+        saved = MODULES["pantile"] if "pantile" in MODULES else module
+        saved.pointer_kernel[(length // 64, heads)](
+            problem.q, problem.k, problem.v, o, lse, problem.scale, length * head, head, length,
+            HEAD=head, BLOCK_M=64, BLOCK_N=64, CAUSAL=problem.causal,
+        )  # fmt: skip
+        problem.saved = (o, lse, (problem.k.float() * (problem.scale * 1.4426950408889634)).half())
+    o, lse, k = problem.saved
+    delta = torch.empty_like(lse)
+    grads = [torch.full_like(problem.q, float("nan")) for _ in range(3)]
+    sizes = {"BLOCK_M1": m, "BLOCK_N1": n, "BLOCK_M2": n, "BLOCK_N2": m, "SLICES": 2}
+    options = {"num_stages": stages, "num_warps": warps}
+    if disabled:
+        options["disabled_passes"] = ",".join(disabled)
+
+    def launch():
+        module.delta_kernel[(heads * length // 128,)](o, problem.do, delta, BLOCK=128, HEAD=head)
+        module.backward_kernel[(length // n, heads)](
+            problem.q, k, problem.v, problem.scale, problem.do, *grads, lse, delta, length * head,
+            head, length, **sizes, HEAD=head, CAUSAL=problem.causal, **options,
+        )  # fmt: skip
+
+    launch()
+    for name, grad in zip(("dQ", "dK", "dV"), grads, strict=True):
+        problem.check(name, grad)
+    return launch
+
+
+def contestants(arguments):
+    """(package, kind, name of the variant) of what is measured."""
+    kinds = ["pointers"] if arguments.backward else ["pointers", "descriptors"]
+    result = []
+    for package in MODULES:
+        for kind in kinds:
+            names = VARIANTS if arguments.variants and package == "pantile" else [""]
+            result += [
+                (package, kind, name)
+                for name in names
+                if (kind == "pointers" or name == "") and PASSES.issuperset(VARIANTS[name])
+            ]
+    return result
+
+
+def tune(arguments, head, causal, timer):
+    """The best configuration of each contestant at the length of the tuning."""
+    problem = Problem(head, arguments.tune, causal)
+    make, configs = (backward, BACKWARD) if arguments.backward else (forward, FORWARD)
+    best = {}
+    for package, kind, variant in contestants(arguments):
+        times = {}
+        for config in configs[head]:
+            try:
+                launch = make(package, kind, problem, config, VARIANTS[variant])
+                times[config] = timer.median(launch)
+            except Exception as error:
+                print(f"  failed: {package} {kind}{variant} {config}: {str(error)[:150]}")
+        label = f"{package} {kind}{variant}"
+        factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
+        cells = [f"{'x'.join(map(str, c))} {factor / t:.0f}" for c, t in times.items()]
+        print(f"cfg d={head} causal={causal} {label}: " + ", ".join(cells), flush=True)
+        if times:
+            best[label] = (package, kind, variant, min(times, key=times.get))
+    return best
+
+
+def measure(arguments, head, causal, length, best, timer):
+    """Medians in TFLOP/s by contestant."""
+    problem = Problem(head, length, causal)
+    make = backward if arguments.backward else forward
+    launches = {
+        label: make(package, kind, problem, config, VARIANTS[variant])
+        for label, (package, kind, variant, config) in best.items()
+    }
+    rounds = {label: [] for label in launches}
+    for number in range(arguments.rounds):
+        order = list(launches)
+        for label in order if number % 2 == 0 else reversed(order):
+            rounds[label].append(timer.median(launches[label]))
+    factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
+    return {label: factor / statistics.median(times) for label, times in rounds.items()}
+
+
+def main():
+    """Tune, measure, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--heads", type=int, nargs="+", default=[64, 128])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 4096, 16384])
+    parser.add_argument("--causal", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--tune", type=int, default=4096)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--variants", action="store_true")
+    parser.add_argument("--only")
+    parser.add_argument("--passes", nargs="*", default=["nv-specialise-warps"])
+    arguments = parser.parse_args()
+    PASSES.update(arguments.passes)
+    for name in ("triton", "pantile"):
+        if arguments.only in (None, name):
+            MODULES[name] = attention_kernels.load(name)
+            tools = __import__(f"{name}.tools.tensor_descriptor", fromlist=["TensorDescriptor"])
+            DESCRIPTORS[name] = tools.TensorDescriptor
+    torch.manual_seed(0)
+    timer = Timer(25.0)
+    rows = []
+    for head in arguments.heads:
+        for causal in arguments.causal:
+            best = tune(arguments, head, causal, timer)
+            for length in arguments.lengths:
+                rows.append(
+                    (head, causal, length, measure(arguments, head, causal, length, best, timer))
+                )
+                print(rows[-1], flush=True)
+    what = "backward" if arguments.backward else "forward"
+    print(f"=== table: attention {what}, fp16, TFLOP/s, {torch.cuda.get_device_name()}")
+    for head, causal, length, result in rows:
+        cells = ", ".join(f"{label} {value:.0f}" for label, value in result.items())
+        print(f"d={head} causal={causal} N={length}: {cells}")
+
+
+MODULES, DESCRIPTORS = {}, {}
+if __name__ == "__main__":
+    sys.exit(main())
