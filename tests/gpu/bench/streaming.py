@@ -3,8 +3,9 @@
 Ours and Triton's run the same text and take the fastest of the same few configurations, each of
 which is compared with float64 first. Then all take turns, round after round, each measurement
 being the median of single launches with a cold L2. GB/s count every byte read or written once.
+With --variant, ours comes a second time, compiled with one more option.
 
-Usage: streaming.py [--only add softmax ...] [--rounds 5] [--budget-ms 8] [--json FILE]
+Usage: streaming.py [--only add softmax ...] [--rounds 5] [--budget-ms 8] [--variant maxnreg=255]
 """
 
 import argparse
@@ -66,13 +67,13 @@ def print_row(name, size, rates, notes):
     """The rates, and ours as a share of the copy's and of each peer's."""
     nan = float("nan")
     ours = rates.get("pantile", nan)
-    cells = [f"{rates.get(c, nan):8.0f}" for c in ("copy", "torch", "triton", "pantile")]
+    cells = [f"{rates.get(c, nan):8.0f}" for c in ("copy", "torch", "triton", "pantile", "variant")]
     shares = [f"{ours / rates.get(c, nan):8.3f}" for c in ("copy", "torch", "triton")]
     print(
         f"{name:20} {size / 1e6:7.0f}",
         *cells,
         *shares,
-        f" ours {notes.get('pantile')} triton {notes.get('triton')}",
+        f" ours {notes.get('pantile')} {notes.get('variant', '')} triton {notes.get('triton')}",
         flush=True,
     )
 
@@ -84,13 +85,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget-ms", type=float, default=8.0)
     parser.add_argument("--packages", nargs="+", default=["triton", "pantile"])
+    parser.add_argument("--variant", help="NAME=NUMBER, an option of the compiler")
     parser.add_argument("--json")
     options = parser.parse_args()
     torch.manual_seed(0)
     modules = {package: kernels.load(package, STREAMS) for package in options.packages}
+    if options.variant:
+        name, value = options.variant.split("=")
+        modules["variant"] = kernels.load("pantile", STREAMS)
+        modules["variant"].OPTIONS[name] = int(value)
     print(f"=== table: GB/s, {torch.cuda.get_device_name()}")
     print(
-        f"{'workload':20} {'MB':>7} {'copy':>8} {'torch':>8} {'triton':>8} {'ours':>8}"
+        f"{'workload':20} {'MB':>7} {'copy':>8} {'torch':>8} {'triton':>8} {'ours':>8} {'variant':>8}"
         f" {'/copy':>8} {'/torch':>8} {'/triton':>8}"
     )
     rows = [

@@ -9,6 +9,7 @@ import importlib
 PACKAGE = globals().get("PACKAGE", "pantile")
 triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
+OPTIONS = {}  # of every launch, beside num_warps
 
 
 @triton.jit

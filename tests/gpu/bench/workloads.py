@@ -52,7 +52,13 @@ class Add(Workload):
         def make(block, warps):
             grid = (-(-self.x.numel() // block),)
             return lambda: module.add_kernel[grid](
-                self.x, self.y, self.out, self.x.numel(), BLOCK=block, num_warps=warps
+                self.x,
+                self.y,
+                self.out,
+                self.x.numel(),
+                BLOCK=block,
+                num_warps=warps,
+                **module.OPTIONS,
             )
 
         return {(b, w): make(b, w) for b, w in ((1024, 4), (1024, 8), (2048, 4), (4096, 8))}
@@ -73,7 +79,14 @@ class Dropout(Workload):
         def make(block, warps):
             grid = (-(-self.x.numel() // block),)
             return lambda: module.dropout_kernel[grid](
-                self.x, self.out, self.x.numel(), 0.3, 1234, BLOCK=block, num_warps=warps
+                self.x,
+                self.out,
+                self.x.numel(),
+                0.3,
+                1234,
+                BLOCK=block,
+                num_warps=warps,
+                **module.OPTIONS,
             )
 
         return {(b, w): make(b, w) for b, w in ((1024, 4), (2048, 8))}
@@ -101,12 +114,12 @@ class Softmax(Workload):
         def walk(warps, grid, stages):
             return lambda: module.softmax_walk_kernel[(min(grid, rows),)](
                 self.out, self.x, cols, cols, rows, cols,
-                BLOCK=block, STAGES=stages, num_warps=warps,
+                BLOCK=block, STAGES=stages, num_warps=warps, **module.OPTIONS,
             )  # fmt: skip
 
         def one(warps):
             return lambda: module.softmax_kernel[(rows,)](
-                self.out, self.x, cols, cols, cols, BLOCK=block, num_warps=warps
+                self.out, self.x, cols, cols, cols, BLOCK=block, num_warps=warps, **module.OPTIONS
             )
 
         warps = [w for w in (1, 2, 4, 8, 16, 32) if 128 <= block // w <= 8192][:6]
@@ -137,7 +150,7 @@ class LayerNorm(Workload):
         def make(block, warps):
             return lambda: module.layer_norm_kernel[(rows,)](
                 self.x, self.out, self.w, self.b, self.mean, self.rstd, cols, cols, 1e-5,
-                BLOCK=block, num_warps=warps,
+                BLOCK=block, num_warps=warps, **module.OPTIONS,
             )  # fmt: skip
 
         whole = min(next_power_of_2(cols), 32768)
@@ -175,7 +188,7 @@ class LayerNormBackward(Workload):
         def make(programs, warps):
             return lambda: module.layer_norm_dx_kernel[(programs,)](
                 self.out, self.dy, self.dw, self.db, self.x, self.w, self.mean, self.rstd,
-                cols, rows, cols, BLOCK=next_power_of_2(cols), num_warps=warps,
+                cols, rows, cols, BLOCK=next_power_of_2(cols), num_warps=warps, **module.OPTIONS,
             )  # fmt: skip
 
         return {(p, w): make(p, w) for p, w in ((264, 8), (264, 16))}
@@ -207,7 +220,14 @@ class ColumnSum(Workload):
         def make(block):
             grid = (-(-(cols, rows)[self.axis] // block[1 - self.axis]),)
             return lambda: getattr(module, self.kernel)[grid](
-                self.x, self.out, rows, cols, ROWS=block[0], COLS=block[1], num_warps=block[2]
+                self.x,
+                self.out,
+                rows,
+                cols,
+                ROWS=block[0],
+                COLS=block[1],
+                num_warps=block[2],
+                **module.OPTIONS,
             )
 
         return {block: make(block) for block in self.blocks}
@@ -237,7 +257,7 @@ class Transpose(Workload):
         def make(r, c, warps):
             grid = (-(-rows // r), -(-cols // c))
             return lambda: module.transpose_kernel[grid](
-                self.x, self.out, rows, cols, ROWS=r, COLS=c, num_warps=warps
+                self.x, self.out, rows, cols, ROWS=r, COLS=c, num_warps=warps, **module.OPTIONS
             )
 
         return {b: make(*b) for b in ((32, 32, 4), (64, 64, 4), (64, 64, 8), (128, 64, 8))}
@@ -260,7 +280,15 @@ class BiasGelu(Workload):
         def make(r, c, warps):
             grid = (-(-rows // r), -(-cols // c))
             return lambda: module.bias_gelu_kernel[grid](
-                self.x, self.bias, self.out, rows, cols, ROWS=r, COLS=c, num_warps=warps
+                self.x,
+                self.bias,
+                self.out,
+                rows,
+                cols,
+                ROWS=r,
+                COLS=c,
+                num_warps=warps,
+                **module.OPTIONS,
             )
 
         return {b: make(*b) for b in ((8, 256, 4), (16, 128, 4), (4, 1024, 8))}
