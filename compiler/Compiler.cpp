@@ -70,6 +70,23 @@ Error cacheMismatch(const Kernel::Data &fresh) {
                                fresh.name, fresh.hash));
 }
 
+/// The kernel stored under `key`; an entry that is whole but holds another kernel is refused.
+std::optional<Kernel::Data> loadKernel(Cache &cache, const std::string &key) {
+  std::optional<std::string> bytes = cache.load(key);
+  if (!bytes)
+    return std::nullopt;
+  std::optional<Kernel::Data> data = parseArtifact(*bytes);
+  if (data && data->hash == key && !data->cubin.empty())
+    return data;
+  cache.refuse(key, "holds another kernel");
+  return std::nullopt;
+}
+
+void warnOf(Cache &cache, Kernel::Data &data) {
+  if (std::string problem = cache.takeProblem(); !problem.empty())
+    data.warnings += "warning: " + problem + "\n";
+}
+
 /// Compiles the same kernel without tensor maps, for launches that they cannot describe.
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
@@ -112,14 +129,20 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   std::string key =
       cacheKey({program, specialization, options, (*assembler)->identity(), buildId()});
   Cache cache = Cache::ofProcess();
-  std::optional<Kernel::Data> stored;
-  if (!isSet("PANTILE_ALWAYS_COMPILE"))
-    if (std::optional<std::string> bytes = cache.load(key))
-      stored = parseArtifact(*bytes);
+  const bool reads = !isSet("PANTILE_ALWAYS_COMPILE");
+  std::optional<Kernel::Data> stored = reads ? loadKernel(cache, key) : std::nullopt;
+  // Whoever comes second waits here and then finds the kernel.
+  std::optional<CacheLock> lock;
+  if (!stored && reads) {
+    lock.emplace(cache.entryPath(key), CacheLock::defaultPatience());
+    if (lock->waited())
+      stored = loadKernel(cache, key);
+  }
   lookup.reset();
   if (stored && !isSet("PANTILE_CACHE_CHECK")) {
     stored->fromCache = true;
     stored->timings = timing.stages();
+    warnOf(cache, *stored);
     return std::make_shared<Kernel::Data>(std::move(*stored));
   }
   auto fresh = compileFresh(program, specialization, options, observe);
@@ -131,8 +154,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   if (stored && (stored->cubin != data.cubin || stored->text != data.text))
     return cacheMismatch(data);
   cache.store(key, serializeArtifact(data));
-  if (std::string problem = cache.takeProblem(); !problem.empty())
-    data.warnings += "warning: " + problem + "\n";
+  warnOf(cache, data);
   return *fresh;
 }
 

@@ -1,24 +1,29 @@
 //===- Cache.cpp - compiled kernels on disk -----------------------------------------------===//
 // Needs: see Cache.h.
-// Gives: Cache, cacheDirectory.
+// Gives: Cache, listCacheFiles, cacheDirectory.
 // How:   entries lie under their key's first two digits. The directory is scanned for its size at
 //        a process's first store and again whenever it has stored another sixteenth of the bound.
+//        Times of use in the future (the clock was turned back) count as now.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Cache.h"
 #include "pantile/Runtime.h"
-#include "runtime/Bytes.h"
+#include "runtime/CacheFile.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <mutex>
 #include <pwd.h>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <vector>
 
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
@@ -26,98 +31,59 @@ namespace path = llvm::sys::path;
 namespace pantile {
 namespace {
 
-constexpr std::string_view magic = "PANTILE\n";
-constexpr uint64_t formatVersion = 1;
 constexpr uint64_t defaultMaxBytes = uint64_t(1) << 30;
+constexpr int64_t second = 1'000'000'000, minute = 60 * second, hour = 60 * minute;
 
-std::string checksum(const std::string &key, std::string_view payload) {
-  llvm::BLAKE3 hasher;
-  hasher.update(llvm::StringRef(key));
-  hasher.update(llvm::StringRef(payload.data(), payload.size()));
-  auto digest = hasher.final();
-  return std::string(digest.begin(), digest.end());
+int64_t now() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-std::string header(const std::string &key, std::string_view payload) {
-  ByteWriter out;
-  out.u64(formatVersion);
-  out.u64(payload.size());
-  return std::string(magic) + out.take() + checksum(key, payload);
+/// Whether a directory cannot be written on purpose: then nothing is said.
+bool isReadOnly(int error) {
+  return error == EACCES || error == EPERM || error == EROFS || error == ENOENT || error == ENOTDIR;
 }
 
-constexpr size_t headerBytes = 8 + 8 + 8 + 32;
-
-/// A file descriptor that closes itself.
-struct File {
-  explicit File(int descriptor) : descriptor(descriptor) {}
-  ~File() {
-    if (descriptor >= 0)
-      close(descriptor);
-  }
-  File(const File &) = delete;
-  const int descriptor;
-};
-
-std::optional<std::string> readAll(int descriptor, size_t bytes) {
-  std::string content(bytes, '\0');
-  for (size_t done = 0; done < bytes;) {
-    ssize_t got = read(descriptor, content.data() + done, bytes - done);
-    if (got <= 0)
-      return std::nullopt;
-    done += static_cast<size_t>(got);
-  }
-  return content;
+uid_t ownerOf(const std::string &directory) {
+  struct stat status;
+  return stat(directory.c_str(), &status) == 0 ? status.st_uid : geteuid();
 }
 
-bool writeAll(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    ssize_t put = write(descriptor, content.data(), content.size());
-    if (put <= 0)
-      return false;
-    content.remove_prefix(static_cast<size_t>(put));
-  }
-  return true;
-}
-
-bool makePrivateDirectories(const std::string &directory) {
-  return !fs::create_directories(directory, /*IgnoreExisting=*/true, fs::perms::owner_all);
-}
-
-/// Writes `content` to `target` so that others see all of it or none.
-bool writeAtomically(const std::string &target, std::string_view content) {
-  static std::atomic<unsigned> counter;
-  if (!makePrivateDirectories(path::parent_path(target).str()))
-    return false;
-  std::string temporary = fmt::format("{}.{}.{}.tmp", target, getpid(), counter++);
-  bool written = false;
-  {
-    File file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.descriptor < 0)
-      return false;
-    written = writeAll(file.descriptor, content);
-  }
-  if (written && rename(temporary.c_str(), target.c_str()) == 0)
-    return true;
-  unlink(temporary.c_str());
-  return false;
-}
-
-struct Entry {
-  std::string path;
-  uint64_t bytes;
-  llvm::sys::TimePoint<> used;
-};
-
-std::vector<Entry> listEntries(const std::string &directory) {
-  std::vector<Entry> entries;
+/// The folders "00" to "ff" of a cache, those that are there.
+std::vector<std::string> entryFolders(const std::string &directory) {
+  std::vector<std::string> folders;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(directory, error, /*follow_symlinks=*/false), end;
+  for (fs::directory_iterator it(directory, error, /*follow_symlinks=*/false), end;
        it != end && !error; it.increment(error)) {
-    llvm::ErrorOr<fs::basic_file_status> status = it->status();
-    if (status && status->type() == fs::file_type::regular_file)
-      entries.push_back({it->path(), status->getSize(), status->getLastModificationTime()});
+    llvm::StringRef name = path::filename(it->path());
+    if (name.size() == 2 && llvm::all_of(name, llvm::isHexDigit))
+      folders.push_back(it->path());
   }
-  return entries;
+  return folders;
+}
+
+std::optional<CacheFile> describeFile(const std::string &place) {
+  llvm::StringRef name = path::filename(place);
+  const std::string key = name.take_front(64).str();
+  const bool isEntry = name.size() == 64;
+  if (!isEntryName(key) || (!isEntry && !name.ends_with(".tmp") && !name.ends_with(".lock")))
+    return std::nullopt;
+  struct stat status;
+  if (lstat(place.c_str(), &status) != 0)
+    return std::nullopt;
+  return CacheFile{place, key, isEntry, static_cast<uint64_t>(status.st_size),
+                   status.st_mtim.tv_sec * second + status.st_mtim.tv_nsec};
+}
+
+std::vector<std::string> splitAtColons(std::string_view text) {
+  std::vector<std::string> parts;
+  for (llvm::StringRef rest(text.data(), text.size()); !rest.empty();) {
+    auto [part, tail] = rest.split(':');
+    if (!part.empty())
+      parts.push_back(part.str());
+    rest = tail;
+  }
+  return parts;
 }
 
 } // namespace
@@ -153,46 +119,91 @@ std::optional<uint64_t> parseByteSize(std::string_view text) {
   }
 }
 
+std::vector<CacheFile> listCacheFiles(const std::string &directory) {
+  std::vector<CacheFile> files;
+  for (const std::string &folder : entryFolders(directory)) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error, /*follow_symlinks=*/false), end;
+         it != end && !error; it.increment(error))
+      if (auto file = describeFile(it->path()))
+        files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+bool isAbandoned(const CacheFile &file) {
+  const int64_t age = now() - file.used;
+  if (file.isEntry || (age > -minute && age < minute))
+    return false;
+  if (age > hour || llvm::StringRef(file.path).ends_with(".lock"))
+    return age > hour || age < -hour;
+  // KEY.PID.NUMBER.tmp
+  int process = 0;
+  llvm::StringRef name = path::filename(file.path);
+  name.split('.').second.split('.').first.getAsInteger(10, process);
+  return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+}
+
 Cache Cache::ofProcess() {
-  const char *text = std::getenv("PANTILE_CACHE_SIZE");
-  return Cache(cacheDirectory(), parseByteSize(text ? text : "").value_or(defaultMaxBytes));
+  const char *text = std::getenv("PANTILE_CACHE_SIZE"), *more = std::getenv("PANTILE_CACHE_SHARED");
+  return Cache(cacheDirectory(), parseByteSize(text ? text : "").value_or(defaultMaxBytes),
+               splitAtColons(more ? more : ""));
 }
 
 std::string Cache::entryPath(const std::string &key) const {
   return fmt::format("{}/{}/{}", directory, key.substr(0, 2), key);
 }
 
-std::optional<std::string> Cache::load(const std::string &key) {
-  std::string place = entryPath(key);
-  File file(open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status;
-  if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0)
-    return std::nullopt;
-  auto refuse = [&](std::string_view why) {
-    problem = fmt::format("cache entry `{}` {}; it is compiled again", place, why);
-    unlink(place.c_str());
-    return std::nullopt;
-  };
-  if (status.st_uid != geteuid() && status.st_uid != 0)
-    return refuse("belongs to another user");
-  if (!S_ISREG(status.st_mode) || static_cast<size_t>(status.st_size) < headerBytes)
-    return refuse("is damaged");
-  std::optional<std::string> content =
-      readAll(file.descriptor, static_cast<size_t>(status.st_size));
-  if (!content)
-    return refuse("cannot be read");
-  std::string payload = content->substr(headerBytes);
-  if (content->compare(0, headerBytes, header(key, payload)) != 0)
-    return refuse("is damaged");
-  futimens(file.descriptor, nullptr);
-  return payload;
+void Cache::reportOnce(const std::string &what) {
+  static std::mutex guard;
+  static auto *reported = new std::set<std::string>();
+  std::lock_guard lock(guard);
+  if (reported->insert(what).second)
+    problem += (problem.empty() ? "" : "; ") + what;
 }
 
-void Cache::store(const std::string &key, std::string_view payload) {
-  std::string content = header(key, payload);
-  content += payload;
-  if (writeAtomically(entryPath(key), content))
+std::optional<std::string> Cache::loadFrom(const std::string &folder, const std::string &key,
+                                           bool own) {
+  std::string place = fmt::format("{}/{}/{}", folder, key.substr(0, 2), key);
+  EntryRead read = readEntry(place, key, /*touch=*/own, own ? geteuid() : ownerOf(folder));
+  if (read.content)
+    return std::move(read.content->payload);
+  if (!read.exists)
+    return std::nullopt;
+  // Of many processes that see a damaged entry, the one that removes it reports it.
+  if (own && removeSame(place, read.status))
+    problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
+                           place, read.why);
+  else if (access(path::parent_path(place).str().c_str(), W_OK) != 0)
+    reportOnce(
+        fmt::format("cache entry `{}` {} and cannot be removed; it is not used", place, read.why));
+  return std::nullopt;
+}
+
+std::optional<std::string> Cache::load(const std::string &key) {
+  if (auto payload = loadFrom(directory, key, /*own=*/true))
+    return payload;
+  for (const std::string &folder : shared)
+    if (auto payload = loadFrom(folder, key, /*own=*/false))
+      return payload;
+  return std::nullopt;
+}
+
+void Cache::refuse(const std::string &key, std::string_view why) {
+  std::string place = entryPath(key);
+  unlink(place.c_str());
+  problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
+                         place, why);
+}
+
+void Cache::store(const std::string &key, std::string_view payload, EntryKind kind) {
+  std::string content = formatEntry(key, payload, kind);
+  int error = writeAtomically(entryPath(key), content);
+  if (!error)
     countTowardsEviction(content.size());
+  else if (!isReadOnly(error))
+    reportOnce(fmt::format("nothing is saved in the cache `{}`: {}", directory,
+                           llvm::StringRef(std::strerror(error)).lower()));
 }
 
 void Cache::countTowardsEviction(uint64_t bytes) {
@@ -204,26 +215,38 @@ void Cache::countTowardsEviction(uint64_t bytes) {
 }
 
 void Cache::evict() {
-  std::vector<Entry> entries = listEntries(directory);
+  std::vector<CacheFile> files = listCacheFiles(directory);
+  const int64_t present = now();
   uint64_t total = 0;
-  for (const Entry &entry : entries)
-    total += entry.bytes;
+  for (CacheFile &file : files) {
+    if (isAbandoned(file)) {
+      unlink(file.path.c_str());
+      file.bytes = 0;
+    }
+    if (file.used > present + minute) {
+      file.used = present;
+      utimensat(AT_FDCWD, file.path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    }
+    total += file.bytes;
+  }
   if (total <= maxBytes)
     return;
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry &a, const Entry &b) { return a.used < b.used; });
-  for (const Entry &entry : entries) {
+  std::sort(files.begin(), files.end(),
+            [](const CacheFile &a, const CacheFile &b) { return a.used < b.used; });
+  for (const CacheFile &file : files) {
     if (total <= maxBytes)
       break;
+    if (!file.isEntry)
+      continue;
     // Another process may have removed it first: that frees it as well.
-    unlink(entry.path.c_str());
-    total -= entry.bytes;
+    unlink(file.path.c_str());
+    total -= file.bytes;
   }
 }
 
 std::string Cache::save(const std::string &folder, const std::string &name, std::string_view text) {
   std::string target = fmt::format("{}/{}/{}", directory, folder, name);
-  return writeAtomically(target, text) ? target : "";
+  return writeAtomically(target, text) == 0 ? target : "";
 }
 
 } // namespace pantile

@@ -87,7 +87,7 @@ std::optional<PtxasVersion> versionOf(const std::string &program) {
   Run run = runProgram(program, {"--version"});
   std::optional<PtxasVersion> version = run.status == 0 ? parseVersion(run.log) : std::nullopt;
   if (version)
-    cache.store(key, run.log);
+    cache.store(key, run.log, EntryKind::Note);
   return version;
 }
 

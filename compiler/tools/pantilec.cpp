@@ -4,6 +4,7 @@
 //        2: the command line is wrong.
 // How:   the public interface alone: scan the file, specialise, compile, print.
 //===-----------------------------------------------------------------------------------===//
+#include "Commands.h"
 #include "KernelArguments.h"
 #include "pantile/Compiler.h"
 #include <CLI/CLI.hpp>
@@ -18,8 +19,6 @@
 using namespace pantile;
 
 namespace {
-
-enum ExitStatus { Success = 0, CompileFailure = 1, UsageFailure = 2 };
 
 const std::map<std::string, Stage> stages = {
     {"ast", Stage::Ast},           {"tile", Stage::Tile},  {"layout", Stage::Layout},
@@ -76,27 +75,6 @@ void describeOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--dump-dir", line.observe.dumpDir, "folder for the IR after every pass");
   app.add_flag("--time", line.time, "print the time of each stage");
   app.add_flag("--no-cache", line.noCache, "compile even if the result is in the cache");
-}
-
-ExitStatus fail(const Error &error, ExitStatus status) {
-  std::string text = error.rendered.empty() ? "error: " + error.message : error.rendered;
-  std::cerr << text << (text.ends_with('\n') ? "" : "\n");
-  return status;
-}
-
-ExitStatus wrongUsage(const std::string &message) {
-  return fail({ErrorKind::Launch, message, "error: " + message, {}}, UsageFailure);
-}
-
-std::optional<std::string> readFile(const std::string &path) {
-  if (path == "-")
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    return std::nullopt;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return stream.bad() ? std::nullopt : std::optional(text.str());
 }
 
 ExitStatus writeOutput(const CommandLine &line, const std::string &bytes) {
@@ -185,7 +163,11 @@ ExitStatus compileFile(const std::string &text, const std::string &fileName, Com
 } // namespace
 
 int main(int argc, char **argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "cache")
+    return runCacheCommand(argc - 1, argv + 1);
   CLI::App app("pantilec: compiles a kernel of a Python file", "pantilec");
+  app.footer("pantilec cache --help tells how to look after the store of compiled kernels");
   CommandLine line;
   describe(app, line);
   describeOptions(app, line);

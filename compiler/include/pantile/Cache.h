@@ -1,0 +1,71 @@
+//===- Cache.h - the store of compiled kernels and measured times ------------------------===//
+// What `pantilec cache` does, for applications. Every call looks at the directory as it is now;
+// other processes may add and remove entries meanwhile, which is no error.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Compiler.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pantile {
+
+enum class EntryKind : uint8_t {
+  Note = 0,   ///< what a tool said of itself, such as the assembler's version
+  Kernel = 1, ///< an artifact
+  Tuning = 2, ///< measured times of one configuration, as JSON
+};
+
+/// "note", "kernel" or "tuning".
+PANTILE_API std::string_view nameOf(EntryKind kind);
+
+struct CacheEntry {
+  std::string key; ///< 64 hexadecimal digits
+  EntryKind kind = EntryKind::Note;
+  uint64_t bytes = 0;
+  int64_t used = 0;    ///< last use, in seconds since 1970
+  std::string about;   ///< one line: the kernel's name and target, or the tuned configuration
+  std::string damage;  ///< why the entry would be refused; empty if it is whole
+  std::string payload; ///< what is stored; empty if it is damaged or was not asked for
+};
+
+/// The entries of the process's cache directory, last used first. All are read and checked.
+PANTILE_API std::vector<CacheEntry> cacheEntries(bool withPayload = false);
+
+/// How the cache stands: entries and bytes by kind, and what is left of processes that died.
+struct CacheStats {
+  std::string directory;
+  std::vector<std::string> shared; ///< further directories, read only
+  bool writable = false;
+  uint64_t maxBytes = 0;
+  uint64_t entries[3] = {}, bytes[3] = {}; ///< by EntryKind
+  uint64_t damaged = 0, leftovers = 0;
+};
+PANTILE_API CacheStats cacheStats();
+
+/// Removes the entries with these keys; nothing else in the directory is touched. Returns how many
+/// there were.
+PANTILE_API size_t removeCacheEntries(const std::vector<std::string> &keys);
+/// Removes the files of processes that died while they wrote.
+PANTILE_API size_t removeCacheLeftovers();
+
+/// Writes the whole entries among `entries` (with payload) to one file.
+PANTILE_API Result<size_t> exportCache(const std::vector<CacheEntry> &entries,
+                                       const std::string &file);
+
+struct ImportReport {
+  size_t added = 0, known = 0, refused = 0;
+};
+/// Adds the entries of a file of exportCache. A damaged entry is refused, the others count.
+PANTILE_API Result<ImportReport> importCache(const std::string &file);
+
+/// One entry by key, for tuners; nothing if there is none. `problem`, if given, receives what is to
+/// be reported.
+PANTILE_API std::optional<std::string> loadCacheEntry(const std::string &key,
+                                                      std::string *problem = nullptr);
+PANTILE_API void storeCacheEntry(const std::string &key, std::string_view payload, EntryKind kind,
+                                 std::string *problem = nullptr);
+
+} // namespace pantile

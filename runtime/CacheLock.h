@@ -1,0 +1,36 @@
+//===- CacheLock.h - one process at a time compiles a kernel -------------------------------===//
+// Needs: the path of an entry.
+// Gives: a lock that saves work and nothing else: whoever does not get it compiles all the same.
+// How:   flock on a file beside the entry, so the kernel frees it when its holder is killed. The
+//        file goes with the lock; a waiter that locked a file which is gone opens the new one.
+//        Waiting is bounded by the monotonic clock, which does not jump.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include <chrono>
+#include <string>
+
+namespace pantile {
+
+class CacheLock {
+public:
+  /// Waits at most `patience`.
+  CacheLock(const std::string &entryPath, std::chrono::milliseconds patience);
+  ~CacheLock();
+  CacheLock(const CacheLock &) = delete;
+  CacheLock &operator=(const CacheLock &) = delete;
+
+  /// Whether another held it first, so that the entry may be there now.
+  bool waited() const { return hasWaited; }
+  bool held() const { return descriptor >= 0; }
+
+  /// PANTILE_CACHE_LOCK_SECONDS, else 120: longer than a compilation takes.
+  static std::chrono::milliseconds defaultPatience();
+
+private:
+  bool attempt();
+  std::string path;
+  int descriptor = -1;
+  bool hasWaited = false, impossible = false;
+};
+
+} // namespace pantile
