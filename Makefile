@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 JOBS ?= $(shell scripts/jobs)
 
-.PHONY: demo test build debug setup format check-format install wheel gpu-pack clean
+.PHONY: demo test build debug setup format check-format install wheel docs gpu-pack clean
 
 demo: build
 	PYTHONPATH=build/python $(PYTHON) -m pantile.demo
@@ -38,6 +38,11 @@ install: build
 
 wheel: setup
 	$(PYTHON) -m pip wheel --no-deps --no-build-isolation -w dist .
+
+docs: build
+	@[ -x build-docs/venv/bin/sphinx-build ] || \
+	  ($(PYTHON) -m venv build-docs/venv && build-docs/venv/bin/pip install -q -r docs/requirements.txt)
+	build-docs/venv/bin/python scripts/docs.py
 
 gpu-pack: build
 	tests/gpu/pack

@@ -2,15 +2,17 @@
 Matrix multiplication
 =====================
 
-A product C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in a few dozen lines.
-The script shows
+A product C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in a
+few dozen lines. You will see
 
-* arithmetic on tiles of pointers, with strides known only at run time;
-* an order of the programs that keeps what they share in the L2 cache;
+* how a product is cut into blocks, and why blocks should be large;
+* tiles of addresses for matrices whose strides are known only at run time;
+* an order of the programs that keeps what they share in the cache;
 * a choice among configurations by measurement;
 * an activation that is fused into the product, so that C is written once.
 
-With torch and a GPU the script runs there; otherwise it runs on the CPU, on NumPy arrays, at small sizes.
+With torch and a GPU the script runs there; otherwise it runs on the CPU, on NumPy arrays, at small
+sizes.
 """
 
 import pantile as triton
@@ -28,34 +30,57 @@ if not ON_GPU:
 # %%
 # Blocks
 # ------
-# Each program computes one block of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of blocks of A and B along K:
+# The product of two matrices of 4096 × 4096 has 137 billion operations on 100 MB of data: more than a
+# thousand for each byte. A GPU can do about two hundred in the time that it takes to fetch a byte, so
+# that the arithmetic is the limit, *if* each byte that was fetched is used often. A program that
+# computed one element of C would read a row and a column, and use each number once.
 #
-#     for k in range(0, K, BLOCK_SIZE_K):
-#         C[m : m + BLOCK_SIZE_M, n : n + BLOCK_SIZE_N] +=
-#             A[m : m + BLOCK_SIZE_M, k : k + BLOCK_SIZE_K] @ B[k : k + BLOCK_SIZE_K, n : n + BLOCK_SIZE_N]
+# So a program computes a block of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of blocks of A
+# and B along K. In NumPy:
 #
-# The programs run in parallel, the loop is inside a program.
+#     for m in range(0, M, BLOCK_SIZE_M):              # on the GPU: all at once
+#         for n in range(0, N, BLOCK_SIZE_N):          # on the GPU: all at once
+#             block = np.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), np.float32)
+#             for k in range(0, K, BLOCK_SIZE_K):
+#                 a = A[m : m + BLOCK_SIZE_M, k : k + BLOCK_SIZE_K]
+#                 b = B[k : k + BLOCK_SIZE_K, n : n + BLOCK_SIZE_N]
+#                 block += a @ b
+#             C[m : m + BLOCK_SIZE_M, n : n + BLOCK_SIZE_N] = block
+#
+# With blocks of 128 × 256, a number of A is used 256 times and one of B 128 times. The two outer loops
+# become the grid of programs, the loop along K is inside a program. In it, `tl.dot` is the product of
+# two tiles; on a GPU it runs on the tensor cores.
 #
 # Pointers
 # --------
-# The element (i, j) of a matrix lies at `base + i * stride_i + j * stride_j`. With a column of row indices and a row of
-# column indices the sum broadcasts to a tile of addresses:
+# The element (i, j) of a matrix lies at `base + i * stride_i + j * stride_j`. With a column of row
+# indices and a row of column indices the sum broadcasts to a tile of addresses:
 #
 #     a_ptrs = a_ptr + offs_am[:, None] * stride_am + offs_k[None, :] * stride_ak
 #
-# and the next block along K is `BLOCK_SIZE_K * stride_ak` further. A block at the lower or right edge may reach past
-# the matrix. Its surplus rows and columns are computed from rows that exist (`% M`, `% N`) and are not stored. Along K
-# there is no such way out, so the wrapper asks that BLOCK_SIZE_K divide K.
+# and the next block along K is `BLOCK_SIZE_K * stride_ak` further. Taking strides as parameters costs
+# nothing and serves transposed matrices too: NumPy's and torch's `.T` only exchange them.
+#
+# A block at the lower or right edge may reach past the matrix. Its surplus rows and columns are computed
+# from rows that exist (`% M`, `% N`) and are not stored. Along K there is no such way out, so the
+# wrapper asks that BLOCK_SIZE_K divide K.
 #
 # Order of programs
 # -----------------
-# Programs with neighbouring numbers run at about the same time, so what they read should be the same. Row by row,
-# n blocks of C need all of B. In groups of GROUP_SIZE_M rows, walked column by column, the same number of blocks needs
-# a few rows of A and a few columns of B, which fit the L2 cache.
+# Programs with neighbouring numbers run at about the same time. The blocks of A and B that they read
+# should be the same as far as possible, because then all but the first find them in the L2 cache. Take
+# matrices of 9 × 9 blocks, and nine programs at a time. If these compute the first row of C, they read one
+# row of A and all of B: 9 + 81 blocks. If they compute a square of 3 × 3 blocks, they read three rows of
+# A and three columns of B: 27 + 27 blocks.
+#
+# The first lines of the kernel number the blocks of C in that way: in groups of GROUP_SIZE_M rows, column
+# by column within a group.
 #
 # Configurations
 # --------------
-# Which block is best depends on the sizes. `autotune` measures all configurations whenever M, N or K is new.
+# Which block is best depends on the sizes and on the GPU. `autotune` measures all configurations when
+# M, N or K is new, and keeps the results. Besides the block a configuration has the number of warps and of
+# *stages*: while one block along K is multiplied, `num_stages - 1` more are on their way from memory.
 
 
 @triton.autotune(
@@ -221,7 +246,8 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Square products; a multiplication and an addition for each of M·N·K terms.
+# Square products; a multiplication and an addition for each of M·N·K terms. With the activation, the
+# library needs a second kernel, which reads and writes C once more; ours does it on the way.
 
 
 @triton.testing.perf_report(
@@ -257,6 +283,16 @@ def benchmark(M, N, K, provider):
     tflops = lambda ms: 2 * M * N * K / ms * 1e-9
     return tflops(ms), tflops(slowest), tflops(fastest)
 
+
+# %%
+# What to try next
+# ----------------
+# * Multiply bf16, or fp8: which lines change?
+# * Let K be any number, with masks on the loads of A and B.
+# * Add a bias, one number for each column of C, before the activation.
+# * Print `matmul_kernel.best_config` for several sizes. Why do small matrices want small blocks?
+# * When M and N are small and K is large there are few programs. Let several share a block of C, each
+#   with a part of K, and add their results with `tl.atomic_add`.
 
 if __name__ == "__main__":
     test()

@@ -1,0 +1,114 @@
+"""The pages hang together: links lead somewhere, every page is listed, tutorials become pages.
+
+`make docs` builds them in earnest; this needs neither Sphinx nor a compiler.
+"""
+
+import fnmatch
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9][0-9]-*.py"))
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("reference/*.md"), ROOT / "README.md"])
+
+
+@pytest.fixture(scope="module")
+def docs():
+    spec = importlib.util.spec_from_file_location("docs_script", ROOT / "scripts/docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def prose(path):
+    """A page without its listings."""
+    return re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+
+
+def anchors(path):
+    """What a link to a heading of the page may say after `#`."""
+    titles = re.findall(r"^#+ (.*)$", prose(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def target(page, link):
+    """The file that a relative link leads to; pages of tutorials are made from the scripts."""
+    path = page.parent / link
+    if path.exists():
+        return path
+    made = re.fullmatch(r"tutorials/(.+)\.md", link)
+    if made and page.parent == DOCS:
+        folder = ROOT / "tutorials"
+        if made[1] == "index":
+            return folder
+        for name in (f"{made[1]}.py", f"{made[1]}/README.md"):
+            if (folder / name).exists():
+                return folder / name
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links(page):
+    wrong = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        path = target(page, name) if name else page
+        if path is None or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
+            wrong.append(link)
+    assert not wrong, f"{page.name} links to {wrong}"
+
+
+def test_paths_of_the_front_page():
+    """What the front page names in backticks exists."""
+    names = re.findall(
+        r"`((?:docs|tutorials|compiler|tests|scripts)/[\w./-]+)`", prose(ROOT / "README.md")
+    )
+    assert names
+    assert not [name for name in names if not (ROOT / name).exists()]
+
+
+def test_every_page_is_listed():
+    entries = []
+    for block in re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text(), re.S):
+        entries += [line for line in block.split("\n") if line and not line.startswith(":")]
+    explicit = [entry for entry in entries if "*" not in entry]
+    assert len(set(explicit)) == len(explicit), "a page is listed twice"
+    for entry in explicit:
+        assert target(DOCS / "index.md", f"{entry}.md"), f"no page {entry}"
+    for page in DOCS.glob("*.md"):
+        assert any(fnmatch.fnmatch(page.stem, entry) for entry in entries), page
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorial_becomes_a_page(docs, path):
+    text = path.read_text(encoding="utf-8")
+    cells = list(docs.cells(text))
+    kinds = [kind for kind, _ in cells]
+    assert kinds[0] == "text" and re.match(r".+\n=+\n", cells[0][1]), "no title"
+    prose = "\n".join(body for kind, body in cells if kind == "text")
+    titles = re.findall(r"^(.+)\n-+$", prose, re.M)
+    places = [titles.index(name) for name in ("Unit test", "Benchmark", "What to try next")]
+    assert places == sorted(places) and len(titles) >= 5
+    # All code, in order, and nothing else.
+    code = "\n".join(body for kind, body in cells if kind == "code")
+    compile(code, path, "exec")
+    assert re.findall(r"^(?:def|@|class) ?\S*", code, re.M) == re.findall(
+        r"^(?:def|@|class) ?\S*", text, re.M
+    )
+    page = docs.tutorial_page(path)
+    assert page.count("```") % 2 == 0 and "# %%" not in page
+
+
+def test_listings_are_cut_where_asked(docs):
+    text = "head\n  a 1\n    b\n  c\nd\n  a 2\ntail"
+    options = [["show", "a \\d .. c"], ["show", "a .. a"]]
+    assert docs.excerpt(text, options) == ["a 1", "  b", "c", "...", "a 2"]
+    assert docs.excerpt(text, [["match", "a|d"], ["lines", "2"]]) == ["head", "a 1"]
+    with pytest.raises(LookupError, match="no line matches `zzz`"):
+        docs.excerpt(text, [["show", "zzz .. a"]])
