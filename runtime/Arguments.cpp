@@ -158,8 +158,7 @@ Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs) {
   return plan;
 }
 
-Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args,
-                           uint64_t *slots) {
+Result<void> packArguments(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots) {
   if (args.size() != plan.size())
     return makeError(ErrorKind::Launch,
                      fmt::format("the kernel takes {} run-time argument{}, {} {} given",

@@ -8,6 +8,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <vector>
 
 namespace pantile {
@@ -24,8 +25,7 @@ using ArgPlan = std::vector<ArgSlot>;
 Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs);
 
 /// Writes one slot an argument to `slots`, which has room for `plan.size()`.
-Result<void> packArguments(const ArgPlan &plan, const std::vector<LaunchArg> &args,
-                           uint64_t *slots);
+Result<void> packArguments(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots);
 
 /// An error for a grid that no GPU accepts.
 Result<void> checkGrid(const Grid &grid);

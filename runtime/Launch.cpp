@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t scratchPointers = 2;
 
-Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vector<LaunchArg> &args,
                          int workers) {
   auto *program = static_cast<InterpretedKernel *>(kernel->interpreted.get());
   if (!program)
@@ -28,7 +27,6 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, const std::vect
 
 } // namespace
 
-Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
                     const LaunchOptions &options) {
   if (!kernel)
     return makeError(ErrorKind::Launch, "there is no kernel to launch");
@@ -47,7 +45,8 @@ Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg
   const auto &driver = Driver::shared();
   if (!driver)
     return driver.error();
-  std::optional<EncodedTensorMaps> maps = encodeTensorMaps(**driver, kernel->tensorMaps, args);
+  std::optional<EncodedTensorMaps> maps =
+  if (maps && (!kernel->persistent || mayPersist(grid, options)))
   if (maps)
     return launchOnGpu(**driver, kernel, grid, slots, *maps, options);
   Result<Kernel> plain = plainVariant(kernel);

@@ -14,8 +14,7 @@ namespace {
 
 constexpr int64_t maxExtent = int64_t(1) << 32, maxStride = int64_t(1) << 40;
 
-std::optional<int64_t> valueOf(const HostPolynomial &polynomial,
-                               const std::vector<LaunchArg> &args) {
+std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<LaunchArg> args) {
   int64_t sum = 0;
   for (const HostPolynomial::Term &term : polynomial.terms) {
     int64_t product = term.coefficient;
@@ -48,8 +47,7 @@ struct Geometry {
   llvm::SmallVector<uint32_t, 5> box, steps;
 };
 
-std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe,
-                                   const std::vector<LaunchArg> &args) {
+std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef<LaunchArg> args) {
   Geometry geometry;
   for (const HostPolynomial &extent : recipe.extents) {
     auto value = valueOf(extent, args);
@@ -70,7 +68,7 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe,
   return geometry;
 }
 
-bool encode(const Driver &driver, const TensorMapRecipe &recipe, const std::vector<LaunchArg> &args,
+bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<LaunchArg> args,
             EncodedTensorMap &map) {
   for (int arg : recipe.nonNegative)
     if (args[arg].integer < 0)
@@ -92,7 +90,7 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, const std::vect
 
 std::optional<EncodedTensorMaps> encodeTensorMaps(const Driver &driver,
                                                   const std::vector<TensorMapRecipe> &recipes,
-                                                  const std::vector<LaunchArg> &args) {
+                                                  llvm::ArrayRef<LaunchArg> args) {
   EncodedTensorMaps maps(recipes.size());
   if (!driver.tensorMapEncodeTiled && !recipes.empty())
     return std::nullopt;

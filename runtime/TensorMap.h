@@ -6,6 +6,7 @@
 #pragma once
 #include "pantile/Runtime.h"
 #include "runtime/Driver.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>
 #include <optional>
@@ -20,6 +21,6 @@ using EncodedTensorMaps = llvm::SmallVector<EncodedTensorMap, 4>;
 
 std::optional<EncodedTensorMaps> encodeTensorMaps(const Driver &driver,
                                                   const std::vector<TensorMapRecipe> &recipes,
-                                                  const std::vector<LaunchArg> &args);
+                                                  llvm::ArrayRef<LaunchArg> args);
 
 } // namespace pantile

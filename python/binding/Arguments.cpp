@@ -7,6 +7,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "Arguments.h"
 #include "ArrayProtocols.h"
+#include "TableLock.h"
 #include <array>
 #include <bit>
 #include <limits>
@@ -18,23 +19,6 @@ namespace py = pybind11;
 
 namespace pantile::python {
 namespace {
-
-enum class Protocol {
-  None,
-  Bool,
-  Int,
-  Float,
-  NumpyScalar,
-  Numpy,
-  TorchLike,
-  CudaArray,
-  DLPack,
-  HostArray,
-  Tuple,
-  Aggregate,
-  Descriptor,
-  Constant
-};
 
 bool typeHas(py::handle type, const char *name) {
   return PyObject_HasAttrString(type.ptr(), name) == 1;
@@ -78,31 +62,20 @@ Protocol protocolOfType(PyTypeObject *type, py::handle object) {
   return isDescriptor(object) ? Protocol::Descriptor : Protocol::Constant;
 }
 
-Protocol protocolOf(py::handle object) {
+Protocol protocolOfObject(py::handle object) {
   PyTypeObject *type = Py_TYPE(object.ptr());
-  if (type == &PyLong_Type)
-    return Protocol::Int;
-  if (type == &PyFloat_Type)
-    return Protocol::Float;
-  if (type == &PyBool_Type)
-    return Protocol::Bool;
-  if (object.is_none())
-    return Protocol::None;
-  if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
-    return Protocol::Tuple;
-  if (type == &PyUnicode_Type)
-    return Protocol::Constant;
-  if (PyLong_Check(object.ptr()))
-    return Protocol::Int;
-  if (PyFloat_Check(object.ptr()) &&
-      !typeHas(py::handle(reinterpret_cast<PyObject *>(type)), "dtype"))
-    return Protocol::Float;
   static auto *known = new std::unordered_map<PyTypeObject *, Protocol>();
-  if (auto found = known->find(type); found != known->end())
-    return found->second;
+  static TableLock::Mutex mutex;
+  {
+    const TableLock lock(mutex);
+    if (auto found = known->find(type); found != known->end())
+      return found->second;
+  }
   const Protocol protocol = protocolOfType(type, object);
-  Py_INCREF(type);
-  known->emplace(type, protocol);
+  const TableLock lock(mutex);
+  // Bounded, for a program that makes types without end.
+  if (known->size() < 1024 && known->emplace(type, protocol).second)
+    Py_INCREF(type);
   return protocol;
 }
 
@@ -204,6 +177,28 @@ Argument scalar(Argument::Kind kind, const char *dtype, LaunchArg launch) {
 }
 
 } // namespace
+
+Protocol protocolOf(py::handle object) {
+  PyTypeObject *type = Py_TYPE(object.ptr());
+  if (type == &PyLong_Type)
+    return Protocol::Int;
+  if (type == &PyFloat_Type)
+    return Protocol::Float;
+  if (type == &PyBool_Type)
+    return Protocol::Bool;
+  if (object.is_none())
+    return Protocol::None;
+  if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
+    return Protocol::Tuple;
+  if (type == &PyUnicode_Type)
+    return Protocol::Constant;
+  if (PyLong_Check(object.ptr()))
+    return Protocol::Int;
+  if (PyFloat_Check(object.ptr()) &&
+      !typeHas(py::handle(reinterpret_cast<PyObject *>(type)), "dtype"))
+    return Protocol::Float;
+  return protocolOfObject(object);
+}
 
 const char *shortDtypeName(std::string_view name) {
   if (const size_t dot = name.rfind('.'); dot != std::string_view::npos)

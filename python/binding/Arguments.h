@@ -39,6 +39,25 @@ struct Structure {
   std::vector<LaunchArg> extents; ///< of a descriptor: the sizes, then the strides
 };
 
+/// How an argument is read; settled by its type.
+enum class Protocol {
+  None,
+  Bool,
+  Int,
+  Float,
+  NumpyScalar,
+  Numpy,
+  TorchLike,
+  CudaArray,
+  DLPack,
+  HostArray,
+  Tuple,
+  Aggregate,
+  Descriptor,
+  Constant
+};
+Protocol protocolOf(pybind11::handle object);
+
 Argument classify(pybind11::handle object);
 
 /// Calls `visit(argument, object)` for `argument` or, where it has some, for all its parts.

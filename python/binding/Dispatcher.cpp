@@ -7,6 +7,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "Dispatcher.h"
 #include "Errors.h"
+#include "LaunchGrid.h"
 #include "Values.h"
 #include <algorithm>
 #include <map>
@@ -141,38 +142,72 @@ std::string describe(py::handle value, const Parameter &parameter, const char *p
          Py_TYPE(value.ptr())->tp_name + ")";
 }
 
-int64_t extentOfGrid(py::handle value) {
-  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
-  if (!index)
-    throw py::error_already_set();
-  return index.cast<int64_t>();
+ParameterRules rulesOf(const Parameter &parameter) {
+  return {parameter.isConstexpr, parameter.specializeValue, parameter.specializeAlignment,
+          !parameter.fixedType.empty(), isFloatType(parameter.fixedType)};
 }
 
-Grid toGrid(py::handle grid) {
-  Grid extents = {1, 1, 1};
-  if (!PyTuple_Check(grid.ptr()) && !PyList_Check(grid.ptr())) {
-    extents[0] = extentOfGrid(grid);
-    return extents;
-  }
-  const auto sequence = py::reinterpret_borrow<py::sequence>(grid);
-  if (sequence.size() < 1 || sequence.size() > 3)
-    throw py::value_error("a grid has 1 to 3 extents, not " + std::to_string(sequence.size()));
-  for (size_t axis = 0; axis < sequence.size(); ++axis)
-    extents[axis] = extentOfGrid(sequence[axis]);
-  return extents;
-}
+} // namespace
 
 void showWarnings(const std::string &text) {
   if (!text.empty() && PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 2) < 0)
     throw py::error_already_set();
 }
 
-} // namespace
-
 Dispatcher::Dispatcher(std::string name, std::vector<Parameter> parameters)
     : name(std::move(name)), parameters(std::move(parameters)) {
-  for (size_t i = 0; i < this->parameters.size(); ++i)
-    indexOf.emplace(this->parameters[i].name, i);
+  for (size_t i = 0; i < this->parameters.size(); ++i) {
+    const Parameter &parameter = this->parameters[i];
+    indexOf.emplace(parameter.name, i);
+    rules.push_back(rulesOf(parameter));
+    PyObject *interned = PyUnicode_InternFromString(parameter.name.c_str());
+    names.push_back(py::reinterpret_steal<py::object>(interned));
+  }
+}
+
+int Dispatcher::find(PyObject *keyword) const {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].ptr() == keyword)
+      return static_cast<int>(i);
+  for (size_t i = 0; i < names.size(); ++i)
+    if (PyUnicode_Compare(names[i].ptr(), keyword) == 0)
+      return static_cast<int>(i);
+  return -1;
+}
+
+bool Dispatcher::usesChanged() const {
+  for (const Use &use : uses) {
+    PyObject *now = PyDict_Check(use.space.ptr())
+                        ? PyDict_GetItemWithError(use.space.ptr(), use.name.ptr())
+                        : nullptr;
+    if (now != use.value.ptr()) {
+      PyErr_Clear();
+      return true;
+    }
+  }
+  return false;
+}
+
+int Dispatcher::traverse(visitproc visit, void *arg) const {
+  for (const auto &[key, entry] : kernels)
+    Py_VISIT(entry.compiled.ptr());
+  for (const Parameter &parameter : parameters)
+    Py_VISIT(parameter.defaultValue.ptr());
+  for (const Use &use : uses) {
+    Py_VISIT(use.space.ptr());
+    Py_VISIT(use.value.ptr());
+  }
+  Py_VISIT(preRunHooks.ptr());
+  return warm.traverse(visit, arg);
+}
+
+void Dispatcher::clear() {
+  std::unordered_map<std::string, Entry> dropped;
+  {
+    const TableLock lock(mutex);
+    dropped.swap(kernels);
+  }
+  warm.clear();
 }
 
 void Dispatcher::bind(Call &call, const py::args &args, const py::kwargs &kwargs) const {
@@ -321,6 +356,7 @@ Call Dispatcher::prepare(const py::args &args, const py::kwargs &kwargs) {
   chooseTarget(call);
   formKey(call);
   call.compiled = py::none();
+  const TableLock lock(mutex);
   if (auto found = kernels.find(call.key); found != kernels.end()) {
     call.compiled = found->second.compiled;
     call.kernel = found->second.kernel;
@@ -347,7 +383,7 @@ Specialization Call::specialization(const py::function &toConstant) const {
 void Call::adopt(py::object compiledKernel, Kernel found) {
   compiled = std::move(compiledKernel);
   kernel = std::move(found);
-  dispatcher->kernels[key] = {kernel, compiled};
+  dispatcher->install(key, compiled, kernel);
 }
 
 void Call::use(py::object compiledKernel, Kernel other) {
@@ -380,11 +416,15 @@ std::vector<LaunchArg> Call::launchArguments() const {
 }
 
 void Dispatcher::install(const std::string &key, py::object compiled, Kernel kernel) {
-  kernels[key] = {std::move(kernel), std::move(compiled)};
+  // Swapped, so that what was there is destroyed behind the lock: it runs Python.
+  Entry entry = {std::move(kernel), std::move(compiled)};
+  const TableLock lock(mutex);
+  std::swap(kernels[key], entry);
 }
 
 py::dict Dispatcher::entries() const {
   py::dict result;
+  const TableLock lock(mutex);
   for (const auto &[key, entry] : kernels)
     result[py::str(key)] = entry.compiled;
   return result;
@@ -402,17 +442,23 @@ static bool isAskedFor(const py::dict &options, const char *name) {
   return !options.empty() && options.contains(name) && options[name].cast<bool>();
 }
 
+LaunchOptions Call::launchOptions() const {
+  LaunchOptions result;
+  if (target == "cpu")
+    return result;
+  result.device = device;
+  result.cooperative = isAskedFor(options, "launch_cooperative_grid");
+  result.programmatic = isAskedFor(options, "launch_pdl");
+  return result;
+}
+
 void Call::launch(py::handle grid, py::handle stream) const {
   const Grid extents = toGrid(grid);
   const std::vector<LaunchArg> args = launchArguments();
-  LaunchOptions options;
+  LaunchOptions options = launchOptions();
   const bool onCpu = target == "cpu";
-  if (!onCpu) {
-    options.device = device;
+  if (!onCpu)
     options.stream = stream.is_none() ? currentStream(device) : handleOfStream(stream);
-    options.cooperative = isAskedFor(this->options, "launch_cooperative_grid");
-    options.programmatic = isAskedFor(this->options, "launch_pdl");
-  }
   const Result<void> done = [&] {
     py::gil_scoped_release release;
     return pantile::launch(kernel, extents, args, options);
@@ -433,6 +479,26 @@ static bool runsOnCpu(const std::vector<py::object> &values) {
     });
   }
   return !device && (host || deviceCount() == 0);
+}
+
+/// Makes objects of a bound class take part in Python's garbage collection: kernels refer to the
+/// functions that keep them.
+template <typename T> static py::custom_type_setup collected() {
+  return py::custom_type_setup([](PyHeapTypeObject *heap) {
+    PyTypeObject &type = heap->ht_type;
+    type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+    type.tp_traverse = [](PyObject *self, visitproc visit, void *arg) {
+      Py_VISIT(Py_TYPE(self));
+      if (!py::detail::is_holder_constructed(self))
+        return 0;
+      return py::handle(self).cast<T *>()->traverse(visit, arg);
+    };
+    type.tp_clear = [](PyObject *self) {
+      if (py::detail::is_holder_constructed(self))
+        py::handle(self).cast<T *>()->clear();
+      return 0;
+    };
+  });
 }
 
 void bindDispatcher(py::module_ &module) {
@@ -461,12 +527,25 @@ void bindDispatcher(py::module_ &module) {
       .def("use", &Call::use)
       .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
   module.def("runs_on_cpu", &runsOnCpu);
-  py::class_<Dispatcher, std::shared_ptr<Dispatcher>>(module, "Dispatcher")
+  py::class_<TunedTable>(module, "TunedTable", collected<TunedTable>())
+      .def(py::init([](std::vector<int> parameters) {
+        auto table = std::make_unique<TunedTable>();
+        table->parameters = std::move(parameters);
+        return table;
+      }))
+      .def("clear", [](TunedTable &self) { self.table.clear(); });
+  py::class_<Dispatcher, std::shared_ptr<Dispatcher>>(module, "Dispatcher", collected<Dispatcher>())
       .def(py::init<std::string, std::vector<Parameter>>())
       .def("prepare", &Dispatcher::prepare)
       .def("install", &Dispatcher::install)
       .def("entries", &Dispatcher::entries)
       .def_readwrite("always_cpu", &Dispatcher::alwaysCpu)
+      .def("watch",
+           [](Dispatcher &self, py::object space, py::object name, py::object value) {
+             self.uses.push_back({std::move(space), std::move(name), std::move(value)});
+           })
+      .def("set_pre_run_hooks",
+           [](Dispatcher &self, py::list hooks) { self.preRunHooks = std::move(hooks); })
       .def("clear", &Dispatcher::clear);
 }
 

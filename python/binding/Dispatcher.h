@@ -6,6 +6,7 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "Arguments.h"
+#include "LaunchTable.h"
 #include <memory>
 #include <pybind11/pybind11.h>
 #include <unordered_map>
@@ -45,23 +46,42 @@ struct Call {
   void use(pybind11::object compiledKernel, Kernel other);
   /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
   void launch(pybind11::handle grid, pybind11::handle stream) const;
-
-private:
   std::vector<LaunchArg> launchArguments() const;
+  /// All but the stream.
+  LaunchOptions launchOptions() const;
 };
 
 class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 public:
   Dispatcher(std::string name, std::vector<Parameter> parameters);
   Call prepare(const pybind11::args &args, const pybind11::kwargs &kwargs);
-  void clear() { kernels.clear(); }
+  /// Forgets all kernels.
+  void clear();
   /// Keeps a kernel for the calls whose key is `key`.
   void install(const std::string &key, pybind11::object compiled, Kernel kernel);
   pybind11::dict entries() const;
 
+  /// The parameter that a keyword names; -1 if it is an option.
+  int find(PyObject *keyword) const;
+  PyObject *nameOf(int parameter) const { return names[parameter].ptr(); }
+  /// Whether functions are to be called before launches.
+  bool hasHooks() const { return preRunHooks && PyList_GET_SIZE(preRunHooks.ptr()) > 0; }
+  /// Whether a constant that a kernel read is another object now; its value may be the same.
+  bool usesChanged() const;
+  int traverse(visitproc visit, void *arg) const;
+
   const std::string name;
   const std::vector<Parameter> parameters;
-  bool alwaysCpu = false; ///< also for calls without arrays, where there is a GPU
+  std::vector<ParameterRules> rules; ///< one a parameter
+  bool alwaysCpu = false;            ///< also for calls without arrays, where there is a GPU
+  LaunchTable warm;
+
+  /// A constant that a kernel read: `space[name]` was `value`.
+  struct Use {
+    pybind11::object space, name, value;
+  };
+  std::vector<Use> uses;
+  pybind11::object preRunHooks;
 
 private:
   friend struct Call;
@@ -73,9 +93,22 @@ private:
   void classifyAll(Call &call) const;
   void chooseTarget(Call &call) const;
   void formKey(Call &call) const;
+  std::vector<pybind11::object> names;
+  mutable TableLock::Mutex mutex; ///< of `kernels`
   std::unordered_map<std::string, size_t> indexOf;
   std::unordered_map<std::string, Entry> kernels;
 };
+
+/// The launches of a tuned kernel; `parameters` are those by whose values it is tuned.
+struct TunedTable {
+  std::vector<int> parameters;
+  LaunchTable table;
+  int traverse(visitproc visit, void *arg) const { return table.traverse(visit, arg); }
+  void clear() { table.clear(); }
+};
+
+/// Passes on what the CPU's checks had to say.
+void showWarnings(const std::string &text);
 
 void bindDispatcher(pybind11::module_ &module);
 

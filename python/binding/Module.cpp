@@ -6,6 +6,9 @@
 #include "ArgTypes.h"
 #include "Dispatcher.h"
 #include "Errors.h"
+#include "LaunchStats.h"
+#include "Launcher.h"
+#include "Store.h"
 #include "Values.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
@@ -36,7 +39,10 @@ Kernel compile(const std::shared_ptr<Program> &program, const Specialization &sp
     py::gil_scoped_release release;
     return compiler->compile(*program, specialization, options, observe);
   }();
-  return unwrap(std::move(result));
+  Kernel kernel = unwrap(std::move(result));
+  LaunchStats &stats = LaunchStats::ofProcess();
+  LaunchStats::count(kernel->fromCache ? stats.loads : stats.compiles);
+  return kernel;
 }
 
 void bindOptions(py::module_ &module) {
@@ -148,3 +154,17 @@ PYBIND11_MODULE(_pantile, module) {
   bindDevices(module);
   module.def("language_functions", &describeLanguage);
 }
+py::dict describeLaunches() {
+  const LaunchStats &stats = LaunchStats::ofProcess();
+  py::dict result;
+  result["launches"] = stats.hits.load() + stats.misses.load();
+  result["hits"] = stats.hits.load();
+  result["misses"] = stats.misses.load();
+  result["compiles"] = stats.compiles.load();
+  result["loads"] = stats.loads.load();
+  return result;
+}
+
+  bindLauncher(module);
+  bindStore(module);
+  module.def("launch_stats", &describeLaunches);

@@ -6,6 +6,9 @@
 #include "pantile/Compiler.h"
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 namespace pantile {
@@ -24,6 +27,17 @@ struct LaunchArg {
     a.kind = Kind::Pointer, a.pointer = reinterpret_cast<uint64_t>(p), a.begin = begin, a.end = end;
     return a;
   }
+  /// Device memory, by its address.
+  static LaunchArg device(uint64_t address) {
+    LaunchArg a;
+    a.kind = Kind::Pointer, a.pointer = address;
+    return a;
+  }
+  /// Host memory, with its bounds.
+  template <typename T> static LaunchArg host(std::span<T> values) {
+    auto begin = reinterpret_cast<uint64_t>(values.data());
+    return ptr(values.data(), begin, begin + values.size_bytes());
+  }
   static LaunchArg i(int64_t v) {
     LaunchArg a;
     a.kind = Kind::Int, a.integer = v;
@@ -35,6 +49,22 @@ struct LaunchArg {
     return a;
   }
 };
+
+/// The arguments of a launch from numbers and from LaunchArgs (pointers must say what they are).
+template <typename... T> std::vector<LaunchArg> launchArgs(const T &...values) {
+  auto one = [](const auto &value) {
+    using V = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<V, LaunchArg>)
+      return value;
+    else if constexpr (std::is_floating_point_v<V>)
+      return LaunchArg::f(value);
+    else {
+      static_assert(std::is_integral_v<V>, "a number or a LaunchArg");
+      return LaunchArg::i(static_cast<int64_t>(value));
+    }
+  };
+  return {one(values)...};
+}
 
 struct LaunchOptions {
   uint64_t stream = 0; ///< CUstream; 0: the default stream
@@ -48,8 +78,12 @@ using Grid = std::array<int64_t, 3>;
 
 /// Runs `kernel` over `grid`. On the GPU the call returns when the launch is queued, on the CPU
 /// when it is done. A grid with a zero launches nothing.
-PANTILE_API Result<void> launch(const Kernel &kernel, Grid grid, const std::vector<LaunchArg> &args,
+PANTILE_API Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> args,
                                 const LaunchOptions &options = {});
+inline Result<void> launch(const Kernel &kernel, Grid grid, std::initializer_list<LaunchArg> args,
+                           const LaunchOptions &options = {}) {
+  return launch(kernel, grid, std::span(args.begin(), args.size()), options);
+}
 
 struct DeviceInfo {
   std::string name;

@@ -27,6 +27,18 @@ def info():
     return _pantile.version_text()
 
 
+def stats():
+    """Return what the launches of this process came to, as a dict of counts.
+
+    `launches` are `hits`, which found their kernel without running Python (but a callable grid), and
+    `misses`: the first ones of a kind, and those that hooks watch. `compiles` are kernels that were
+    compiled, `loads` those that were read from the cache on disk.
+    """
+    from .. import _pantile
+
+    return _pantile.launch_stats()
+
+
 __all__ = [
     "Autotuner",
     "Config",
@@ -45,4 +57,5 @@ __all__ = [
     "info",
     "reinterpret",
     "set_allocator",
+    "stats",
 ]

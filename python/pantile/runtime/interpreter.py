@@ -43,11 +43,15 @@ class InterpretedFunction(JITFunction):
         dispatcher.always_cpu = True
         return dispatcher
 
+    def __getitem__(self, grid):
+        # Not a launcher of the extension module: that would not copy.
+        return functools.partial(self.run, grid=grid, warmup=False)
+
     def run(self, *args, grid, warmup, **kwargs):
         copies = _HostCopies()
         args = [copies.of(argument) for argument in args]
         kwargs = {name: copies.of(argument) for name, argument in kwargs.items()}
-        kernel = super().run(*args, grid=grid, warmup=warmup, **kwargs)
+        kernel = self._launch(grid, args, kwargs, warmup)
         if not warmup:
             copies.write_back()
         return kernel

@@ -1,7 +1,8 @@
 """Functions that are compiled when they are launched: `@jit` and `kernel[grid](...)`.
 
-A launch binds its arguments, forms the specialisation key and finds the kernel in the extension module; Python code
-runs for a grid that is callable, for hooks, and on a miss, which compiles.
+`kernel[grid]` is an object of the extension module (`_pantile.Launcher`), kept by grid. Its call binds arguments, finds
+the kernel by what they are and launches it. What is below runs for the first launch of a kind, which may compile, and
+where hooks are set.
 """
 
 import functools
@@ -12,6 +13,7 @@ from .. import knobs
 from ._async_compile import FutureKernel, active_mode
 from .callables import ConstexprFunction, JITCallable, constexpr_function
 from .kernel_cache import DeviceCaches, KernelCache
+from .launchers import Launchers
 from .parameters import KernelParam, parameters_of
 from .tensors import MockTensor, TensorWrapper, reinterpret
 
@@ -71,7 +73,7 @@ class JITFunction(JITCallable, KernelInterface):
         self.params = parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         self.arg_names = [p.name for p in self.params]
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
-        self.pre_run_hooks = []
+        self._pre_run_hooks = []
         self.kernel, self.hash = None, None
         self._uses = []
 
@@ -79,7 +81,27 @@ class JITFunction(JITCallable, KernelInterface):
     def dispatcher(self):
         from .. import _pantile
 
-        return _pantile.Dispatcher(self.__name__, [p.for_dispatcher() for p in self.params])
+        dispatcher = _pantile.Dispatcher(self.__name__, [p.for_dispatcher() for p in self.params])
+        dispatcher.set_pre_run_hooks(self._pre_run_hooks)
+        return dispatcher
+
+    @functools.cached_property
+    def _launchers(self):
+        return Launchers(self, self.dispatcher)
+
+    def __getitem__(self, grid):
+        if type(grid) is list:
+            grid = tuple(grid)
+        return self._launchers[grid]
+
+    @property
+    def pre_run_hooks(self):
+        """The functions that are called with the arguments of every launch, before it: a list."""
+        return self._pre_run_hooks
+
+    @pre_run_hooks.setter
+    def pre_run_hooks(self, hooks):
+        self._pre_run_hooks[:] = hooks
 
     @property
     def device_caches(self):
@@ -120,6 +142,12 @@ class JITFunction(JITCallable, KernelInterface):
         return call.named(), list(source.signature.values()), call.options
 
     def run(self, *args, grid, warmup, **kwargs):
+        if not warmup:
+            return self[grid](*args, **kwargs)
+        return self._launch(grid, args, kwargs, warmup=True)
+
+    def _launch(self, grid, args, kwargs, warmup=False):
+        """Find or compile the kernel and, unless this is a warm-up, launch it; return the kernel."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         call = self.dispatcher.prepare(*args, **kwargs)
@@ -206,7 +234,11 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _remember(self, snapshot):
         known = {(use.name, id(use.namespace)) for use in self._uses}
-        self._uses += [use for use in snapshot.uses if (use.name, id(use.namespace)) not in known]
+        for use in snapshot.uses:
+            if (use.name, id(use.namespace)) not in known:
+                known.add((use.name, id(use.namespace)))
+                self._uses.append(use)
+                self.dispatcher.watch(use.namespace, use.name, use.value)
 
     def _call_hook(self, hook, source, call, warmup):
         from .preload import serialize
@@ -270,7 +302,9 @@ class JITFunction(JITCallable, KernelInterface):
     def __copy__(self):
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.__dict__.pop("dispatcher", None)
+        for cached in ("dispatcher", "_launchers"):
+            copy.__dict__.pop(cached, None)
+        copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), []
         return copy
 
     def __deepcopy__(self, memo):

@@ -1,0 +1,80 @@
+//===- LaunchReader.h - a warm launch's arguments as key words and values ---------------===//
+// Needs: the GIL, or on a build without it nothing.
+// Gives: words that are equal for two launches only if one kernel serves both, and the values that
+//        its run-time arguments take. Nothing is allocated but by objects that allocate when read.
+// How:   each class of argument is a tag that says how many words follow, so that no sequence of
+//        words is the beginning of another. What is rare, or wrong, is refused: the launch then
+//        goes through Dispatcher::prepare, which knows everything and explains errors.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "Arguments.h"
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace pantile::python {
+
+/// What a parameter asks of its argument; Dispatcher.h's Parameter, ready for use.
+struct ParameterRules {
+  bool isConstexpr = false;
+  bool specializeValue = true, specializeAlignment = true;
+  bool isFixed = false, isFixedFloat = false; ///< by an annotation
+};
+
+class LaunchReader {
+public:
+  static constexpr size_t maxWords = 320, maxArgs = 128, maxKept = 8;
+
+  LaunchReader() {} // not defaulted: that would zero the stores
+
+  /// False: refused. Leaves no Python error.
+  bool argument(PyObject *object, const ParameterRules &rules);
+  bool option(PyObject *name, PyObject *value) { return text(name) && constant(value); }
+  bool word(uint64_t value) {
+    if (wordCount == maxWords)
+      return false;
+    wordStore[wordCount++] = value;
+    return true;
+  }
+
+  /// The GPU of the arrays, -1 for the CPU; `currentIfNone` is asked for where there is no array.
+  /// False: refused.
+  template <typename Current> bool place(bool alwaysCpu, int &device, const Current &current) {
+    if (host && gpu >= 0)
+      return false;
+    device = gpu >= 0 ? gpu : host || alwaysCpu ? -1 : current();
+    return true;
+  }
+
+  std::span<const uint64_t> words() const { return {wordStore.data(), wordCount}; }
+  std::span<const LaunchArg> args() const {
+    return {reinterpret_cast<const LaunchArg *>(argStore.data()), argCount};
+  }
+  /// Objects whose identity is in the words: whoever keeps the words keeps them too.
+  std::span<PyObject *const> kept() const { return {keptStore.data(), keptCount}; }
+
+private:
+  bool constant(PyObject *value);
+  bool text(PyObject *value);
+  bool integer(PyObject *object, const ParameterRules &rules);
+  bool array(const Argument &argument, const ParameterRules &rules);
+  bool pointer(const char *dtype, uint64_t address, const ParameterRules &rules);
+  bool other(PyObject *object, const ParameterRules &rules);
+  bool sequence(PyObject *object, const ParameterRules &rules);
+  bool aggregate(PyObject *object, PyObject *fields, const ParameterRules &rules);
+  bool descriptor(PyObject *object, const ParameterRules &rules);
+  bool extents(PyObject *object, PyObject *name, int64_t &last);
+  bool onDevice(int device);
+  bool keep(PyObject *object);
+  bool value(const LaunchArg &value);
+
+  // Not initialised: only what is counted is read.
+  std::array<uint64_t, maxWords> wordStore;
+  alignas(LaunchArg) std::array<std::byte, maxArgs * sizeof(LaunchArg)> argStore;
+  std::array<PyObject *, maxKept> keptStore;
+  size_t wordCount = 0, argCount = 0, keptCount = 0;
+  int gpu = -1;
+  bool host = false;
+};
+
+} // namespace pantile::python

@@ -1,0 +1,25 @@
+//===- LaunchStats.h - what launches and compilations of this process came to -----------===//
+// Gives: counters; a silent slow path shows in `misses`.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+namespace pantile::python {
+
+struct LaunchStats {
+  std::atomic<uint64_t> hits = 0;     ///< launches that ran no Python but a grid's
+  std::atomic<uint64_t> misses = 0;   ///< launches that Python bound: the first of a kind, or hooks
+  std::atomic<uint64_t> compiles = 0; ///< kernels that were compiled
+  std::atomic<uint64_t> loads = 0;    ///< kernels that were read from the cache on disk
+
+  static LaunchStats &ofProcess() {
+    static LaunchStats stats;
+    return stats;
+  }
+  static void count(std::atomic<uint64_t> &counter) {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+} // namespace pantile::python

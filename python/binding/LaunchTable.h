@@ -1,0 +1,47 @@
+//===- LaunchTable.h - kernels by the words of warm launches ----------------------------===//
+// Needs: words of a LaunchReader.
+// Gives: what a launch with the same words needs, in a few comparisons; bounded.
+// Invariant: an entry never changes; a launch holds it while it runs, also if the table is cleared.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "LaunchReader.h"
+#include "TableLock.h"
+#include <memory>
+#include <pybind11/pybind11.h>
+#include <unordered_map>
+#include <vector>
+
+namespace pantile::python {
+
+/// A choice that a tuner made: it counts while `cache[key]` is `config`.
+struct TunedChoice {
+  pybind11::object cache, key, config;
+  pybind11::object keywords; ///< a dict: what the configuration adds to the call
+};
+
+struct LaunchEntry {
+  std::vector<uint64_t> words;
+  std::vector<pybind11::object> kept; ///< whose addresses are among the words
+  Kernel kernel;
+  pybind11::object compiled; ///< the Python object of the kernel
+  LaunchOptions options;     ///< but for the stream
+  bool onCpu = false;
+  TunedChoice tuned;
+};
+
+class LaunchTable {
+public:
+  using Entry = std::shared_ptr<const LaunchEntry>;
+  Entry find(std::span<const uint64_t> words);
+  void insert(Entry entry);
+  void clear();
+  int traverse(visitproc visit, void *arg) const;
+
+private:
+  static constexpr size_t maxEntries = 4096;
+  TableLock::Mutex mutex;
+  Entry last;
+  std::unordered_multimap<uint64_t, Entry> entries; ///< by hash
+};
+
+} // namespace pantile::python

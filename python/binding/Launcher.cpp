@@ -1,0 +1,336 @@
+//===- Launcher.cpp - the object behind `kernel[grid]` ----------------------------------===//
+// Needs: `function._launch(grid, args, kwargs)`, which can do everything and returns the kernel; of
+//        a tuned one (kernel, TunedChoice's parts), the latter None where calls must not be short.
+// How:   1. bind arguments to parameters; 2. read them into words and values; 3. look the words up;
+//        4. launch. On a miss the words are kept as soon as the dispatcher knows the kernel.
+//        Whatever is unusual goes to `_launch`, which also explains errors.
+// Invariant: no Python code runs between binding and the launch of a hit, but that of arguments and
+//        a callable grid.
+//===-----------------------------------------------------------------------------------===//
+#include "Launcher.h"
+#include "Dispatcher.h"
+#include "Errors.h"
+#include "LaunchGrid.h"
+#include "LaunchHooks.h"
+#include "LaunchReader.h"
+#include "LaunchStats.h"
+#include "TensorAccess.h"
+#include <cstddef>
+#include <structmember.h>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+struct Launcher {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject *function;   ///< with `_launch`
+  PyObject *dispatcher; ///< of the kernel
+  PyObject *tuner;      ///< a TunedTable, or null
+  PyObject *grid;       ///< as given
+  Dispatcher *target;   ///< that of `dispatcher`
+  LaunchTable *table;
+  const std::vector<int> *tunedBy; ///< parameters by whose values the tuner chooses
+  Grid extents;
+  bool hasExtents; ///< false: `grid` is to be called, or `_launch` explains what is wrong with it
+};
+
+/// One call on its way.
+struct Attempt {
+  Attempt(Launcher &launcher, PyObject *const *args, Py_ssize_t count, PyObject *names)
+      : launcher(launcher), args(args), count(count), names(names) {}
+  Launcher &launcher;
+  PyObject *const *args;
+  Py_ssize_t count;
+  PyObject *names; ///< of the keywords behind `args`; may be null
+  std::array<PyObject *, LaunchReader::maxArgs> bound; ///< by parameter, once `bind` succeeded
+  std::array<Py_ssize_t, 16> options; ///< keywords that are no parameters, by position
+  size_t optionCount = 0;
+  LaunchReader reader;
+
+  bool bind();
+  bool read();
+  py::object meta(const LaunchEntry &entry) const;
+  py::tuple positional() const;
+  py::dict keywords() const;
+};
+
+bool Attempt::bind() {
+  const auto &parameters = launcher.target->parameters;
+  if (static_cast<size_t>(count) > parameters.size() || parameters.size() > bound.size())
+    return false;
+  std::fill(std::copy(args, args + count, bound.begin()), bound.begin() + parameters.size(),
+            nullptr);
+  const Py_ssize_t keywordCount = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < keywordCount; ++i) {
+    const int index = launcher.target->find(PyTuple_GET_ITEM(names, i));
+    if (index < 0 && optionCount == options.size())
+      return false;
+    if (index < 0)
+      options[optionCount++] = i;
+    else if (bound[index])
+      return false;
+    else
+      bound[index] = args[count + i];
+  }
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!bound[i] && !(bound[i] = parameters[i].defaultValue.ptr()) && !launcher.tunedBy)
+      return false;
+  return true;
+}
+
+bool Attempt::read() {
+  const std::vector<ParameterRules> &rules = launcher.target->rules;
+  constexpr uint64_t absent = 0;
+  for (size_t i = 0; i < rules.size(); ++i)
+    if (!(bound[i] ? reader.argument(bound[i], rules[i]) : reader.word(absent)))
+      return false;
+  if (launcher.tunedBy)
+    for (int i : *launcher.tunedBy)
+      if (!bound[i] || !reader.option(launcher.target->nameOf(i), bound[i]))
+        return false;
+  int device = -1;
+  const auto current = [] { return knownDeviceCount() == 0 ? -1 : currentDevice(); };
+  if (!reader.place(launcher.target->alwaysCpu, device, current) ||
+      !reader.word(static_cast<uint64_t>(device + 1)))
+    return false;
+  for (size_t i = 0; i < optionCount; ++i)
+    if (!reader.option(PyTuple_GET_ITEM(names, options[i]), args[count + options[i]]))
+      return false;
+  return true;
+}
+
+/// What a callable grid is called with.
+py::object Attempt::meta(const LaunchEntry &entry) const {
+  py::dict result;
+  for (size_t i = 0; i < optionCount; ++i)
+    result[py::handle(PyTuple_GET_ITEM(names, options[i]))] = py::handle(args[count + options[i]]);
+  for (size_t i = 0; i < launcher.target->parameters.size(); ++i)
+    if (bound[i] && PyDict_SetItem(result.ptr(), launcher.target->nameOf(i), bound[i]) != 0)
+      throw py::error_already_set();
+  if (entry.tuned.keywords && PyDict_Update(result.ptr(), entry.tuned.keywords.ptr()) != 0)
+    throw py::error_already_set();
+  return result;
+}
+
+py::tuple Attempt::positional() const {
+  py::tuple result(count);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    result[i] = py::handle(args[i]);
+  return result;
+}
+
+py::dict Attempt::keywords() const {
+  py::dict result;
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
+    result[py::handle(PyTuple_GET_ITEM(names, i))] = py::handle(args[count + i]);
+  return result;
+}
+
+/// Whether the tuner would still choose what `entry` holds.
+bool stillChosen(const TunedChoice &choice) {
+  PyObject *now = PyDict_GetItemWithError(choice.cache.ptr(), choice.key.ptr());
+  if (!now)
+    PyErr_Clear();
+  return now == choice.config.ptr();
+}
+
+void launchEntry(const LaunchEntry &entry, const Grid &grid, std::span<const LaunchArg> args) {
+  LaunchOptions options = entry.options;
+  if (!entry.onCpu)
+    options.stream = currentStream(options.device);
+  PyThreadState *released = PyEval_SaveThread();
+  const Result<void> done = launch(entry.kernel, grid, args, options);
+  PyEval_RestoreThread(released);
+  if (entry.onCpu)
+    showWarnings(takeWarnings());
+  if (!done) [[unlikely]]
+    unwrap(done, "launch");
+}
+
+/// Null if the launch must go the long way.
+PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
+  Launcher &launcher = attempt.launcher;
+  if (launcher.hasExtents) {
+    launchEntry(entry, launcher.extents, attempt.reader.args());
+  } else {
+    const auto callable = py::reinterpret_borrow<py::object>(launcher.grid);
+    launchEntry(entry, toGrid(callable(attempt.meta(entry))), attempt.reader.args());
+  }
+  LaunchStats::count(LaunchStats::ofProcess().hits);
+  return py::object(entry.compiled).release().ptr();
+}
+
+/// An entry for a call whose kernel the dispatcher knows; null if it does not.
+LaunchTable::Entry learn(Attempt &attempt, TunedChoice choice) {
+  py::dict keywords = attempt.keywords();
+  if (choice.keywords)
+    for (auto [name, value] : py::reinterpret_borrow<py::dict>(choice.keywords))
+      keywords[name] = value;
+  const Call call =
+      attempt.launcher.target->prepare(py::args(attempt.positional()), py::kwargs(keywords));
+  if (!call.kernel || call.launchArguments().size() != attempt.reader.args().size())
+    return nullptr;
+  auto entry = std::make_shared<LaunchEntry>();
+  entry->words.assign(attempt.reader.words().begin(), attempt.reader.words().end());
+  for (PyObject *object : attempt.reader.kept())
+    entry->kept.push_back(py::reinterpret_borrow<py::object>(object));
+  entry->kernel = call.kernel, entry->compiled = call.compiled;
+  entry->onCpu = call.target == "cpu";
+  entry->options = call.launchOptions();
+  entry->tuned = std::move(choice);
+  attempt.launcher.table->insert(entry);
+  return entry;
+}
+
+/// The long way; of a tuned kernel, it tells what was chosen.
+PyObject *launchLong(Attempt &attempt, bool wasRead) {
+  LaunchStats::count(LaunchStats::ofProcess().misses);
+  static PyObject *const name = PyUnicode_InternFromString("_launch");
+  const auto function = py::reinterpret_borrow<py::object>(attempt.launcher.function);
+  py::object result = function.attr(py::handle(name))(py::handle(attempt.launcher.grid),
+                                                      attempt.positional(), attempt.keywords());
+  if (!attempt.launcher.tuner)
+    return result.release().ptr();
+  const auto parts = py::reinterpret_borrow<py::tuple>(result);
+  if (wasRead && !parts[1].is_none()) {
+    const auto told = parts[1].cast<py::tuple>();
+    learn(attempt, {told[0], told[1], told[2], told[3]});
+  }
+  return py::object(parts[0]).release().ptr();
+}
+
+PyObject *launchCall(Attempt &attempt) {
+  Launcher &launcher = attempt.launcher;
+  const bool isPlain = launcher.hasExtents || PyCallable_Check(launcher.grid);
+  if (!isPlain || launcher.target->hasHooks() || mayHaveLaunchHooks() || !attempt.bind())
+    return launchLong(attempt, false);
+  if (!attempt.read())
+    return launchLong(attempt, false);
+  if (launcher.target->usesChanged())
+    return launchLong(attempt, false);
+  LaunchTable::Entry entry = launcher.table->find(attempt.reader.words());
+  if (launcher.tuner) {
+    if (!entry || !stillChosen(entry->tuned))
+      return launchLong(attempt, true);
+  } else if (!entry) {
+    entry = learn(attempt, {});
+    if (!entry)
+      return launchLong(attempt, true);
+  }
+  return launchKnown(attempt, *entry);
+}
+
+/// Runs `work` and turns C++ exceptions into Python's.
+template <typename Work> PyObject *guarded(const Work &work) {
+  try {
+    return work();
+  } catch (py::error_already_set &error) {
+    error.restore();
+  } catch (const py::builtin_exception &error) {
+    error.set_error();
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObject *names) {
+  Attempt attempt(*reinterpret_cast<Launcher *>(self), args, PyVectorcall_NARGS(flags), names);
+  return guarded([&] { return launchCall(attempt); });
+}
+
+void setGrid(Launcher &launcher, PyObject *grid) {
+  launcher.grid = Py_NewRef(grid);
+  launcher.hasExtents = false;
+  if (PyCallable_Check(grid) || grid == Py_None)
+    return;
+  try {
+    launcher.extents = toGrid(grid);
+    launcher.hasExtents = true;
+  } catch (const py::error_already_set &) {
+  } catch (const py::builtin_exception &) {
+  }
+}
+
+PyObject *create(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *function, *dispatcher, *tuner, *grid;
+  if (!PyArg_ParseTuple(args, "OOOO", &function, &dispatcher, &tuner, &grid))
+    return nullptr;
+  return guarded([&]() -> PyObject * {
+    auto *target = py::handle(dispatcher).cast<Dispatcher *>();
+    auto *tuned = tuner == Py_None ? nullptr : py::handle(tuner).cast<TunedTable *>();
+    auto *launcher = reinterpret_cast<Launcher *>(type->tp_alloc(type, 0));
+    if (!launcher)
+      return nullptr;
+    launcher->vectorcall = vectorcall;
+    launcher->function = Py_NewRef(function), launcher->dispatcher = Py_NewRef(dispatcher);
+    launcher->tuner = tuned ? Py_NewRef(tuner) : nullptr;
+    launcher->target = target;
+    launcher->table = tuned ? &tuned->table : &target->warm;
+    launcher->tunedBy = tuned ? &tuned->parameters : nullptr;
+    setGrid(*launcher, grid);
+    return reinterpret_cast<PyObject *>(launcher);
+  });
+}
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+  auto *launcher = reinterpret_cast<Launcher *>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(launcher->function);
+  Py_VISIT(launcher->dispatcher);
+  Py_VISIT(launcher->tuner);
+  Py_VISIT(launcher->grid);
+  return 0;
+}
+
+/// The function alone: what breaks every cycle, and what a launch looks at last.
+int clear(PyObject *self) {
+  auto *launcher = reinterpret_cast<Launcher *>(self);
+  launcher->vectorcall = [](PyObject *, PyObject *const *, size_t, PyObject *) -> PyObject * {
+    PyErr_SetString(PyExc_ReferenceError, "the kernel of this launcher was collected");
+    return nullptr;
+  };
+  Py_CLEAR(launcher->function);
+  Py_CLEAR(launcher->tuner);
+  Py_CLEAR(launcher->grid);
+  return 0;
+}
+
+void destroy(PyObject *self) {
+  PyObject_GC_UnTrack(self);
+  clear(self);
+  Py_CLEAR(reinterpret_cast<Launcher *>(self)->dispatcher);
+  PyTypeObject *type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launcher, vectorcall), READONLY, nullptr},
+    {"grid", T_OBJECT, offsetof(Launcher, grid), READONLY, "the grid as given"},
+    {"function", T_OBJECT, offsetof(Launcher, function), READONLY, "the kernel"},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
+                       {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+                       {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                       {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+
+PyType_Spec spec = {"pantile._pantile.Launcher", sizeof(Launcher), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+} // namespace
+
+void bindLauncher(py::module_ &module) {
+  auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  if (!type)
+    throw py::error_already_set();
+  module.attr("Launcher") = type;
+}
+
+} // namespace pantile::python
