@@ -17,16 +17,18 @@ namespace {
 
 constexpr size_t scratchPointers = 2;
 
+Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const LaunchArg> args,
                          int workers) {
   auto *program = static_cast<InterpretedKernel *>(kernel->interpreted.get());
   if (!program)
     return makeError(ErrorKind::Launch,
                      fmt::format("kernel `{}` has nothing to run on the CPU", kernel->name));
-  return program->run(grid, args, workers);
+  return program->run(grid, {args.begin(), args.end()}, workers);
 }
 
 } // namespace
 
+Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> args,
                     const LaunchOptions &options) {
   if (!kernel)
     return makeError(ErrorKind::Launch, "there is no kernel to launch");
@@ -34,7 +36,8 @@ constexpr size_t scratchPointers = 2;
   if (!plan)
     return plan.error();
   llvm::SmallVector<uint64_t, 32> slots((*plan)->size() + scratchPointers, 0);
-  if (Result<void> packed = packArguments(**plan, args, slots.data()); !packed)
+  if (Result<void> packed = packArguments(**plan, {args.data(), args.size()}, slots.data());
+      !packed)
     return packed;
   if (Result<void> checked = checkGrid(grid); !checked)
     return checked;
@@ -46,7 +49,7 @@ constexpr size_t scratchPointers = 2;
   if (!driver)
     return driver.error();
   std::optional<EncodedTensorMaps> maps =
-  if (maps && (!kernel->persistent || mayPersist(grid, options)))
+      encodeTensorMaps(**driver, kernel->tensorMaps, {args.data(), args.size()});
   if (maps)
     return launchOnGpu(**driver, kernel, grid, slots, *maps, options);
   Result<Kernel> plain = plainVariant(kernel);

@@ -8,7 +8,6 @@
 #include "Errors.h"
 #include "LaunchStats.h"
 #include "Launcher.h"
-#include "Store.h"
 #include "Values.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
@@ -133,6 +132,17 @@ void bindDevices(py::module_ &module) {
   module.def("take_warnings", &takeWarnings);
 }
 
+py::dict describeLaunches() {
+  const LaunchStats &stats = LaunchStats::ofProcess();
+  py::dict result;
+  result["launches"] = stats.hits.load() + stats.misses.load();
+  result["hits"] = stats.hits.load();
+  result["misses"] = stats.misses.load();
+  result["compiles"] = stats.compiles.load();
+  result["loads"] = stats.loads.load();
+  return result;
+}
+
 /// Rows (space, name, signature, summary, isMethod) of the language's functions.
 py::list describeLanguage() {
   py::list rows;
@@ -151,20 +161,8 @@ PYBIND11_MODULE(_pantile, module) {
   bindOptions(module);
   bindKernel(module);
   bindDispatcher(module);
+  bindLauncher(module);
   bindDevices(module);
+  module.def("launch_stats", &describeLaunches);
   module.def("language_functions", &describeLanguage);
 }
-py::dict describeLaunches() {
-  const LaunchStats &stats = LaunchStats::ofProcess();
-  py::dict result;
-  result["launches"] = stats.hits.load() + stats.misses.load();
-  result["hits"] = stats.hits.load();
-  result["misses"] = stats.misses.load();
-  result["compiles"] = stats.compiles.load();
-  result["loads"] = stats.loads.load();
-  return result;
-}
-
-  bindLauncher(module);
-  bindStore(module);
-  module.def("launch_stats", &describeLaunches);
