@@ -4,13 +4,15 @@
 //        `nv.shared_bytes` of the module.
 // How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
 //        scratch during its one operation. Largest first, each takes the lowest place that is free
-//        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers.
+//        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
+//        so where shared memory is plentiful, small scratch shares its bytes with nobody.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -18,6 +20,11 @@ namespace pantile {
 #define GEN_PASS_DEF_ALLOCATESHARED
 #include "passes/Passes.h.inc"
 namespace {
+
+/// A kernel that needs no more than this does not fill a multiprocessor with its buffers.
+constexpr int64_t plentiful = 16 << 10;
+/// Bytes that may be kept for small scratch, so that it needs no barrier before it is written.
+constexpr int64_t mostKept = 2 << 10;
 
 struct Reservation {
   Operation *op;
@@ -71,21 +78,44 @@ int64_t lowestFree(const Reservation &next, ArrayRef<Reservation> placed) {
   return offset;
 }
 
+/// Lets the smallest scratch live throughout, `most` bytes in all.
+void keepSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most) {
+  for (Reservation &next : llvm::reverse(smallestLast)) {
+    if (isa<nv::AllocOp>(next.op))
+      continue;
+    most -= static_cast<int64_t>(llvm::alignTo(next.bytes, next.alignment));
+    if (most < 0)
+      return;
+    next.begin = 0, next.end = std::numeric_limits<int>::max();
+  }
+}
+
+/// Places all, largest first; returns the bytes in use.
+int64_t place(MutableArrayRef<Reservation> all) {
+  int64_t total = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].offset = lowestFree(all[i], all.take_front(i));
+    total = std::max(total, all[i].offset + all[i].bytes);
+  }
+  return total;
+}
+
 struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
   void runOnOperation() override {
     SmallVector<Reservation> all = collect(getOperation());
     llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
     Builder builder(&getContext());
-    int64_t total = 0;
-    for (size_t i = 0; i < all.size(); ++i) {
-      all[i].offset = lowestFree(all[i], ArrayRef(all).take_front(i));
-      total = std::max(total, all[i].offset + all[i].bytes);
-      if (auto alloc = dyn_cast<nv::AllocOp>(all[i].op))
-        alloc.setOffset(static_cast<int32_t>(all[i].offset));
-      else
-        all[i].op->setAttr(names::scratch,
-                           builder.getI32IntegerAttr(static_cast<int32_t>(all[i].offset)));
+    int64_t total = place(all);
+    if (total <= plentiful) {
+      keepSmallScratch(all, mostKept);
+      total = place(all);
     }
+    for (const Reservation &next : all)
+      if (auto alloc = dyn_cast<nv::AllocOp>(next.op))
+        alloc.setOffset(static_cast<int32_t>(next.offset));
+      else
+        next.op->setAttr(names::scratch,
+                         builder.getI32IntegerAttr(static_cast<int32_t>(next.offset)));
     getOperation()->setAttr(names::sharedBytes,
                             builder.getI32IntegerAttr(static_cast<int32_t>(total)));
   }
