@@ -113,6 +113,8 @@ py::dict describeDevice(int device) {
   result["mem_bus_width"] = info.memoryBusBits;
   result["l2_cache_size"] = info.l2Bytes;
   return result;
+      .def_property_readonly("tensor_maps",
+                             [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
 }
 
 void bindDevices(py::module_ &module) {

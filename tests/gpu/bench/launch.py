@@ -1,0 +1,147 @@
+"""What a warm launch costs the host: ours and Triton's beside the driver's own call.
+
+The bare launch is a loop in C around cuLaunchKernelEx with the same kernel and parameters, in the
+same process. Kernels do nothing, or next to nothing; the queue is drained after every 256 launches,
+outside of the clock. The contestants take turns, batch by batch; the table has medians.
+
+Usage: launch.py [--batches 50] [--launches 256] [--json FILE]
+"""
+
+import argparse
+import ctypes
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import launch_kernels
+import torch
+
+SETS = 16  # of arrays, so that pointers change from launch to launch
+
+
+class Bare:
+    """The driver's call, from C."""
+
+    def __init__(self):
+        folder = tempfile.mkdtemp()
+        library = Path(folder) / "bare_launch.so"
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        source = Path(__file__).with_name("bare_launch.c")
+        command = [compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
+        subprocess.run(command, check=True)
+        self._call = ctypes.CDLL(str(library)).bare_launch
+        self._call.restype = ctypes.c_double
+
+    def contestant(self, compiled, values, maps=0):
+        """A batch of bare launches of a compiled kernel; `values` are its run-time arguments."""
+        slots = [_slot(value) for value in values] + [ctypes.c_uint64(0), ctypes.c_uint64(0)]
+        # A map's content means nothing to a kernel that ends before it uses it.
+        slots += [ctypes.create_string_buffer(192) for _ in range(maps)]
+        parameters = (ctypes.c_void_p * len(slots))(
+            *[(ctypes.addressof(slot) + 63) // 64 * 64 if i >= len(slots) - maps
+              else ctypes.addressof(slot) for i, slot in enumerate(slots)]
+        )  # fmt: skip
+        function = ctypes.c_void_p(compiled.function)
+        threads = 32 * compiled.metadata.num_warps
+        shared = compiled.metadata.shared
+        keep = (slots, parameters)
+
+        def batch(count):
+            nanoseconds = self._call(function, threads, shared, ctypes.c_void_p(0), keep[1], count)
+            if nanoseconds < 0:
+                raise RuntimeError(f"the driver refuses the bare launch: {-nanoseconds:.0f}")
+            return nanoseconds
+
+        return batch
+
+
+def _slot(value):
+    if isinstance(value, torch.Tensor):
+        return ctypes.c_uint64(value.data_ptr())
+    if isinstance(value, float):
+        return ctypes.c_float(value)
+    return ctypes.c_int64(value)
+
+
+def looped(call, sets):
+    """A batch that calls `call(*arguments)` with each of `sets` in turn."""
+
+    def batch(count):
+        rounds = count // len(sets)
+        start = time.perf_counter()
+        for _ in range(rounds):
+            for arguments in sets:
+                call(*arguments)
+        return 1e9 * (time.perf_counter() - start) / (rounds * len(sets))
+
+    return batch
+
+
+def measure(contestants, arguments):
+    """Nanoseconds of one launch by contestant: medians of batches that alternate."""
+    for batch in contestants.values():
+        batch(arguments.launches)
+    torch.cuda.synchronize()
+    times = {name: [] for name in contestants}
+    for number in range(arguments.batches):
+        order = list(contestants)
+        for name in order if number % 2 == 0 else reversed(order):
+            times[name].append(contestants[name](arguments.launches))
+            torch.cuda.synchronize()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def rows(arguments):
+    """Each kind of launch: (name, goal, contestants)."""
+    bare = Bare()
+    for name, goal, make in launch_kernels.CASES:
+        contestants = {}
+        for package in PACKAGES:
+            try:
+                made = make(PACKAGES[package], SETS)
+                if package == "pantile":
+                    contestants["bare"] = bare.contestant(made.compiled, made.values, made.maps)
+                contestants[package] = looped(made.call, made.sets)
+                if made.callable_grid:
+                    contestants[f"{package}, callable"] = looped(made.callable_grid, made.sets)
+            except Exception as error:
+                print(f"{name}: {package}: {type(error).__name__}: {error}"[:400])
+        yield name, goal, measure(contestants, arguments)
+
+
+def main():
+    """Measure every kind of launch, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batches", type=int, default=50)
+    parser.add_argument("--launches", type=int, default=256)
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    print(f"=== table: warm launches, ns of host time, {torch.cuda.get_device_name()}")
+    results = {}
+    for name, goal, medians in rows(arguments):
+        results[name] = medians
+        bare = medians.get("bare", float("nan"))
+        told = "  ".join(f"{who} {ns:.0f} ({ns / bare:.2f}x)" for who, ns in medians.items())
+        print(f"{name:26} goal {goal:.1f}x  {told}", flush=True)
+    if "pantile" in PACKAGES:
+        print(PACKAGES["pantile"].runtime.stats())
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(results, indent=1))
+    return 0
+
+
+PACKAGES = {}
+if __name__ == "__main__":
+    import importlib
+
+    for package in ("pantile", "triton"):
+        try:
+            PACKAGES[package] = importlib.import_module(package)
+        except ImportError as missing:
+            print(f"without {package}: {missing}")
+    sys.exit(main())
