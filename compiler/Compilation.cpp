@@ -21,7 +21,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>
 
@@ -109,7 +108,7 @@ Compilation::Compilation(const mlir::DialectRegistry &dialects, const Program &p
                          const Observe &observe)
     : program(program), specialization(specialization), options(options), observe(observe),
       diagnostics(sources), context(dialects, mlir::MLIRContext::Threading::DISABLED),
-      irDiagnostics(context, sources), dump(observe.dumpDir) {
+      irDiagnostics(context, sources, observe.remarks), dump(observe.dumpDir) {
   context.loadAllAvailableDialects();
 }
 
@@ -125,9 +124,7 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
   if (dumpFailure)
     return *dumpFailure;
   data->warnings += irDiagnostics.warnings();
-  if (const char *wanted = std::getenv("PANTILE_REMARKS");
-      wanted && std::string_view(wanted) == "1")
-    data->warnings += irDiagnostics.remarks();
+  data->remarks = irDiagnostics.takeRemarks();
   data->timings = timing.stages();
   return data;
 }
@@ -206,7 +203,7 @@ Result<void> Compilation::runGpuStages(const Target &target) {
 
 Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
   PassClock clock(timing, dump);
-  if (mlir::failed(runGpuPasses(*module, allowed, observe.stopAfter, clock.observer())))
+  if (mlir::failed(runGpuPasses(*module, allowed, observe, clock.observer())))
     return irDiagnostics.takeError("mma");
   if (!clock.failure)
     return clock.failure;
@@ -218,6 +215,9 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
     return {};
   // The producer's rings are our addition: what does not fit with them may fit without.
   if (!data->tensorMaps.empty()) {
+    irDiagnostics.takeRemarks();
+    remarkOn("warps are not specialised: their rings do not fit into shared memory",
+             Remark::Kind::Missed, Technique::WarpSpecialisation);
     Options plain = allowed;
     plain.disabledPasses.insert("nv-specialise-warps");
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
@@ -268,9 +268,28 @@ Result<void> Compilation::assemble() {
   data->registers = cubin->registers;
   data->spills = cubin->spills;
   data->warnings += notableLines(cubin->log);
+  remarkOnResources();
   if (dump.enabled())
     record(dump.write("cubin", "cubin", data->cubin));
   return {};
+}
+
+void Compilation::remarkOnResources() {
+  remarkOn(fmt::format("a thread has {} registers, a block {} bytes of shared memory",
+                       data->registers, data->sharedBytes),
+           Remark::Kind::Figure, Technique::Registers);
+  if (data->spills)
+    remarkOn(fmt::format("{} bytes of registers are spilled a thread: smaller tiles or more warps "
+                         "may avoid it",
+                         data->spills),
+             Remark::Kind::Missed, Technique::Registers);
+}
+
+void Compilation::remarkOn(std::string message, Remark::Kind kind, Technique technique) {
+  const FunctionSource &kernel = program.functions[program.kernel];
+  SourceRange line{kernel.file, kernel.firstLine, 1, kernel.firstLine, 1};
+  std::string rendered = renderDiagnostic(sources, Severity::Remark, line, message);
+  irDiagnostics.addRemark({kind, technique, std::move(message), std::move(rendered), line});
 }
 
 bool Compilation::finish(Stage stage, std::string_view name, std::string_view extension,

@@ -41,6 +41,9 @@ private:
   Result<void> optimizeTiles(const Target &target, const Options &allowed);
   Result<void> generateCode(const Target &target);
   Result<void> assemble();
+  void remarkOnResources();
+  /// On the kernel as a whole: its first line.
+  void remarkOn(std::string message, Remark::Kind kind, Technique technique);
 
   /// Whether `stage` is the last one; keeps its text if so, and dumps it.
   bool finish(Stage stage, std::string_view name, std::string_view extension,

@@ -15,6 +15,7 @@
 #include "support/Debug.h"
 #include "support/Timing.h"
 #include "target/Ptx.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstdlib>
@@ -27,6 +28,25 @@ namespace {
 bool isSet(const char *variable) {
   const char *value = std::getenv(variable);
   return value && *value && std::string_view(value) != "0";
+}
+
+Result<void> checkPasses(const Options &options) {
+  if (options.disabledPasses.empty())
+    return {};
+  static const std::vector<PassListing> passes = listPasses();
+  for (const std::string &name : options.disabledPasses) {
+    auto known = llvm::find_if(passes, [&](const PassListing &pass) { return pass.name == name; });
+    if (known == passes.end())
+      return makeError(ErrorKind::Unsupported,
+                       fmt::format("there is no pass `{}` to leave out; `pantilec --list-passes` "
+                                   "names them",
+                                   name));
+    if (!known->isOptional)
+      return makeError(
+          ErrorKind::Unsupported,
+          fmt::format("pass `{}` cannot be left out: what comes after needs it", name));
+  }
+  return {};
 }
 
 Result<void> checkOptions(const Options &options) {
@@ -49,7 +69,7 @@ Result<void> checkOptions(const Options &options) {
     return refuse(fmt::format("`num_ctas` is {}; only 1 is supported", options.numCtas));
   if (options.maxRegisters < 0 || options.maxRegisters > 255)
     return refuse(fmt::format("`maxnreg` is {}, expected 0 to 255", options.maxRegisters));
-  return {};
+  return checkPasses(options);
 }
 
 Result<void> checkProgram(const Program &program) {
@@ -129,7 +149,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   std::string key =
       cacheKey({program, specialization, options, (*assembler)->identity(), buildId()});
   Cache cache = Cache::ofProcess();
-  const bool reads = !isSet("PANTILE_ALWAYS_COMPILE");
+  const bool reads = !isSet("PANTILE_ALWAYS_COMPILE") && !observe.remarks;
   std::optional<Kernel::Data> stored = reads ? loadKernel(cache, key) : std::nullopt;
   // Whoever comes second waits here and then finds the kernel.
   std::optional<CacheLock> lock;

@@ -5,9 +5,12 @@
 //        callers follow as notes.
 //===------------------------------------------------------------------------------------===//
 #include "IrDiagnostics.h"
+#include "ir/Remarks.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <tuple>
 
 namespace pantile {
 namespace {
@@ -66,8 +69,9 @@ SourceRange rangeOf(mlir::Location location) {
           static_cast<int>(range.getEndColumn())};
 }
 
-IrDiagnostics::IrDiagnostics(mlir::MLIRContext &context, const SourceManager &sources)
-    : sources(sources),
+IrDiagnostics::IrDiagnostics(mlir::MLIRContext &context, const SourceManager &sources,
+                             bool wantsRemarks)
+    : sources(sources), wantsRemarks(wantsRemarks),
       handler(&context, [this](mlir::Diagnostic &diagnostic) { handle(diagnostic); }) {
   context.printOpOnDiagnostic(false);
 }
@@ -85,11 +89,31 @@ std::string IrDiagnostics::render(mlir::Diagnostic &diagnostic) const {
   return text;
 }
 
+void IrDiagnostics::addRemark(Remark remark) {
+  auto isSame = [&](const Remark &other) { return other.rendered == remark.rendered; };
+  if (wantsRemarks && llvm::none_of(remarks, isSame))
+    remarks.push_back(std::move(remark));
+}
+
+std::vector<Remark> IrDiagnostics::takeRemarks() {
+  auto place = [](const Remark &remark) {
+    return std::tie(remark.range.file, remark.range.line, remark.range.column);
+  };
+  llvm::stable_sort(remarks,
+                    [&](const Remark &a, const Remark &b) { return place(a) < place(b); });
+  return std::exchange(remarks, {});
+}
+
 void IrDiagnostics::handle(mlir::Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark) {
+    if (wantsRemarks)
+      addRemark({kindOf(diagnostic), techniqueOf(diagnostic), diagnostic.str(), render(diagnostic),
+                 rangeOf(diagnostic.getLocation())});
+    return;
+  }
   std::string rendered = render(diagnostic);
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
-    bool isRemark = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark;
-    (isRemark ? remarked : warned) += rendered;
+    warned += rendered;
     return;
   }
   if (first) {

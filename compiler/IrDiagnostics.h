@@ -1,23 +1,26 @@
 //===- IrDiagnostics.h - what passes say, in terms of the user's source -------------------===//
 // Needs: operations whose locations are ranges of the sources.
 // Gives: while it lives, collects the context's diagnostics: the first error as an Error with the
-//        source rendered, warnings and remarks as text.
+//        source rendered, warnings as text, remarks if they are wanted.
 // How:   a message that opens with the name of an operation ("'tile.dot' op ...") is about our IR:
 //        ErrorKind::Internal. Any other error of a pass speaks to the author of the kernel.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Diagnostics.h"
 #include "pantile/Error.h"
+#include "pantile/Remark.h"
 #include "support/Diagnostics.h"
 #include "support/Source.h"
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pantile {
 
 class IrDiagnostics {
 public:
-  IrDiagnostics(mlir::MLIRContext &context, const SourceManager &sources);
+  IrDiagnostics(mlir::MLIRContext &context, const SourceManager &sources,
+                bool wantsRemarks = false);
   IrDiagnostics(const IrDiagnostics &) = delete;
 
   /// The first error with everything rendered that followed it. Of a failure without a message,
@@ -26,8 +29,9 @@ public:
 
   /// Warnings so far, rendered.
   const std::string &warnings() const { return warned; }
-  /// Remarks so far, rendered: where speed was lost, and why.
-  const std::string &remarks() const { return remarked; }
+  /// Remarks so far, by their place in the source; each once, however often a loop was unrolled.
+  std::vector<Remark> takeRemarks();
+  void addRemark(Remark remark);
 
 private:
   void handle(mlir::Diagnostic &diagnostic);
@@ -35,7 +39,9 @@ private:
 
   const SourceManager &sources;
   std::optional<Error> first;
-  std::string warned, remarked;
+  const bool wantsRemarks;
+  std::string warned;
+  std::vector<Remark> remarks;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -1,6 +1,7 @@
 //===- Pipeline.cpp - THE table of contents ----------------------------------------------===//
-// Every pass over the tile IR, in order, with the reason why it stands there. A pass can be
-// switched off by name (Options::disabledPasses), unless the IR behind it needs it.
+// Every pass over the tile IR, in order, with the reason why it stands there. A pass that was
+// `add`ed can be switched off by name (Options::disabledPasses); one that is a `need` cannot: the
+// IR behind it is not taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -32,16 +33,30 @@ public:
   }
 
   void add(std::unique_ptr<Pass> pass) {
+    list(*pass, /*isOptional=*/true);
     if (!options.disabledPasses.contains(pass->getArgument().str()))
       manager.addPass(std::move(pass));
   }
 
+  void need(std::unique_ptr<Pass> pass) {
+    list(*pass, /*isOptional=*/false);
+    manager.addPass(std::move(pass));
+  }
+
   LogicalResult run() { return manager.run(module); }
+  const std::vector<PassListing> &listings() const { return listed; }
 
 private:
+  void list(const Pass &pass, bool isOptional) {
+    auto isSame = [&](const PassListing &other) { return other.name == pass.getArgument(); };
+    if (llvm::none_of(listed, isSame))
+      listed.push_back({pass.getArgument().str(), pass.getDescription().str(), isOptional});
+  }
+
   ModuleOp module;
   const Options &options;
   PassManager manager;
+  std::vector<PassListing> listed;
 };
 
 void addSimplification(Passes &passes) {
@@ -49,12 +64,17 @@ void addSimplification(Passes &passes) {
   passes.add(createCSEPass());
 }
 
+void addTilePasses(Passes &passes) {
+  addSimplification(passes);
+  passes.add(createLoopInvariantCodeMotionPass());
+}
+
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes) {
   passes.add(createOrderRoundTrips());
-  passes.add(createSelectMma());
-  passes.add(createAssignLayouts());
+  passes.need(createSelectMma());
+  passes.need(createAssignLayouts());
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
@@ -62,7 +82,7 @@ void addLayoutPasses(Passes &passes) {
 /// Buffers come before the schedule, which decides about what passes through them and was not
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
-  passes.add(createStageOperands());
+  passes.need(createStageOperands());
   if (options.maxRegisters == 0) // a limit for one role would bind the other
     passes.add(createSpecialiseWarps());
   passes.add(createScheduleLoops());
@@ -74,26 +94,39 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 
 /// Places before barriers: what shares bytes over time is ordered by them.
 void addMemoryPasses(Passes &passes) {
-  passes.add(createAllocateShared());
+  passes.need(createAllocateShared());
   passes.add(createInsertBarriers());
 }
 } // namespace
 
+std::vector<PassListing> listPasses() {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  const Options options;
+  Passes passes(*module, options, {});
+  addTilePasses(passes);
+  addLayoutPasses(passes);
+  addPipelinePasses(passes, options);
+  addMemoryPasses(passes);
+  return passes.listings();
+}
+
 LogicalResult runTilePasses(ModuleOp module, const Options &options, const PassObserver &observe) {
   Passes passes(module, options, observe);
-  addSimplification(passes);
-  passes.add(createLoopInvariantCodeMotionPass());
+  addTilePasses(passes);
   return passes.run();
 }
 
-LogicalResult runGpuPasses(ModuleOp module, const Options &options, Stage stopAfter,
+LogicalResult runGpuPasses(ModuleOp module, const Options &options, const Observe &wanted,
                            const PassObserver &observe) {
   Passes passes(module, options, observe);
   addLayoutPasses(passes);
-  if (stopAfter >= Stage::Pipeline)
+  if (wanted.stopAfter >= Stage::Pipeline)
     addPipelinePasses(passes, options);
-  if (stopAfter >= Stage::Mma)
+  if (wanted.stopAfter >= Stage::Mma)
     addMemoryPasses(passes);
+  if (wanted.remarks && wanted.stopAfter >= Stage::Mma)
+    passes.need(createRemarkAccesses());
   return passes.run();
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LogicalResult.h"
-#include "pantile/Options.h"
+#include "pantile/Compiler.h"
 #include <functional>
 
 namespace pantile {
@@ -15,7 +15,7 @@ mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options,
                                   const PassObserver &observe = {});
 
 /// Layout-free tile IR to what `lower` takes. Stops early at Stage::Layout, Pipeline or Mma.
-mlir::LogicalResult runGpuPasses(mlir::ModuleOp module, const Options &options, Stage stopAfter,
-                                 const PassObserver &observe = {});
+mlir::LogicalResult runGpuPasses(mlir::ModuleOp module, const Options &options,
+                                 const Observe &wanted, const PassObserver &observe = {});
 
 } // namespace pantile

@@ -1,11 +1,12 @@
 //===- Matrices.cpp - whole tiles between registers and shared memory -----------------------===//
 // Needs: shared layouts that are linear over F2.
 // Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
-// How:   such a matrix is found by the shape of the layout: four lanes side by side, eight below
-//        one another, whatever the layout is called. Lane 8*j + i gives the address of row i of
-//        matrix j; matrices are told apart by the register bits above a 32-bit word.
+// How:   findMatrices (analysis/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i gives
+//        the address of row i of matrix j; matrices are told apart by the register bits above a
+//        32-bit word.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Matrices.h"
+#include "analysis/MatrixAccess.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -13,53 +14,13 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-using Coord = LinearLayout::Coord;
-
-struct MatrixAccess {
-  bool transposed; // memory runs along the eight lanes
-  int wordRegs;    // registers in one 32-bit word
-  int matrices;    // 1, 2 or 4 an instruction
-  int rowDim;      // the dimension that the eight rows of 16 bytes run along
-};
-
-Coord unit(int dim, int32_t step) { return dim == 0 ? Coord{step, 0} : Coord{0, step}; }
-
-/// Words along `along`, four lanes further along it, eight lanes along the other dimension.
-bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
-  bool fits = layout.reg().size() >= inWord;
-  for (size_t i = 0; fits && i < inWord; ++i)
-    fits = layout.reg()[i] == unit(along, 1 << i);
-  for (int i = 0; i < 2; ++i)
-    fits &= layout.lane()[i] == unit(along, 1 << (inWord + i));
-  for (int i = 0; i < 3; ++i)
-    fits &= layout.lane()[2 + i] == unit(1 - along, 1 << i);
-  return fits;
-}
-
-std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared) {
-  const int bits = shared.elementBits();
-  if (bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 ||
-      shared.rowBytes() < 16 || layout.freeBits().lane != 0)
-    return std::nullopt;
-  const size_t inWord = llvm::Log2_32(32 / bits);
-  for (int along : {0, 1}) {
-    const bool transposed = shared.order()[0] != along;
-    // Transposing moves elements of 16 bits.
-    if (!isMatrix(layout, along, inWord) || (transposed && bits != 16))
-      continue;
-    const int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
-    return MatrixAccess{transposed, 1 << inWord, matrices, transposed ? along : 1 - along};
-  }
-  return std::nullopt;
-}
-
 /// Offsets of this lane's row, one for each instruction.
 Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
                   const SharedLayout &shared, const LinearLayout &layout) {
   const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (int i = 0; i < 3; ++i)
-    ofLane.push_back(shared.offset(unit(plan.rowDim, 1 << i)));
+    ofLane.push_back(shared.offset(matrixUnit(plan.rowDim, 1 << i)));
   for (size_t j = 0; j < inMatrix; ++j)
     ofLane.push_back(shared.offset(layout.reg()[inWord + j]));
   for (const auto &basis : layout.warp())

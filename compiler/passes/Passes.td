@@ -69,6 +69,13 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
+def RemarkAccesses : Pass<"nv-remark-accesses", "::mlir::ModuleOp"> {
+  let summary = "remark on accesses that use memory badly";
+  let description = [{
+    Global accesses of which a warp takes parts of sectors, and shared ones of which threads meet in a bank. Runs when remarks are asked for, and
+    changes nothing.
+  }];
+}
 def TestAxisInfo : Pass<"test-axis-info", "::mlir::ModuleOp"> {
   let summary = "remark on the facts that AxisInfo knows of each result";
   let description = "For tests and for questions such as `why is this load not vectorised`. Changes nothing.";

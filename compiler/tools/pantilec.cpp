@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -53,6 +54,16 @@ void describe(CLI::App &app, CommandLine &line) {
   app.add_flag("--list", line.list, "list the kernels of the file");
 }
 
+/// One line a pass; a star marks what cannot be left out.
+std::string passTable() {
+  std::ostringstream table;
+  for (const PassListing &pass : listPasses())
+    table << (pass.isOptional ? "  " : "* ") << std::left << std::setw(28) << pass.name
+          << pass.summary << "\n";
+  table << "* cannot be left out";
+  return table.str();
+}
+
 void describeOptions(CLI::App &app, CommandLine &line) {
   line.options.target = "sm_90a";
   app.add_option("--target", line.options.target, "sm_80 ... sm_121a, or cpu")
@@ -70,8 +81,14 @@ void describeOptions(CLI::App &app, CommandLine &line) {
   app.add_flag("--no-fp-fusion", line.noFpFusion, "keep a*b+c as two roundings");
   app.add_flag("--no-line-info", line.noLineInfo, "leave source lines out of the PTX");
   app.add_flag("--debug", line.options.debug, "compile device assertions in");
-  app.add_option("--disable-pass", line.disabledPasses, "pass to leave out")
+  app.add_option("--disable-pass", line.disabledPasses, "pass to leave out; see --list-passes")
       ->allow_extra_args(false);
+  app.add_flag_callback(
+      "--list-passes", [] { throw CLI::CallForVersion(passTable(), Success); },
+      "list the passes over the tile IR, in order");
+  app.add_flag("--remarks", line.observe.remarks,
+               "say what was done for speed, what was not, and why")
+      ->envname("PANTILE_REMARKS");
   app.add_option("--dump-dir", line.observe.dumpDir, "folder for the IR after every pass");
   app.add_flag("--time", line.time, "print the time of each stage");
   app.add_flag("--no-cache", line.noCache, "compile even if the result is in the cache");
@@ -129,6 +146,8 @@ ExitStatus emit(const Program &program, const Specialization &specialization, Co
   if (!kernel)
     return fail(kernel.error(), CompileFailure);
   std::cerr << (*kernel)->warnings;
+  for (const Remark &remark : (*kernel)->remarks)
+    std::cerr << remark.rendered;
   if (line.time)
     printTimes(*kernel);
   if (line.emit == "cubin")

@@ -1,5 +1,6 @@
 //===- IrDiagnosticsTest.cpp - what passes say comes back in terms of the source ----------===//
 #include "IrDiagnostics.h"
+#include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -67,12 +68,36 @@ TEST_F(IrDiagnosticsTest, AFailureWithoutAMessageNamesTheStage) {
 }
 
 TEST_F(IrDiagnosticsTest, WarningsAndRemarksDoNotFail) {
-  IrDiagnostics diagnostics(context, sources);
+  IrDiagnostics diagnostics(context, sources, /*wantsRemarks=*/true);
   mlir::emitRemark(at(10, 5, 17)) << "scalar only";
   mlir::emitWarning(at(11, 5, 9)) << "slow";
-  EXPECT_THAT(diagnostics.remarks(), HasSubstr("remark: scalar only"));
+  std::vector<Remark> remarks = diagnostics.takeRemarks();
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_THAT(remarks[0].rendered, HasSubstr("k.py:10:5: remark: scalar only"));
   EXPECT_THAT(diagnostics.warnings(), HasSubstr("warning: slow"));
   EXPECT_THAT(diagnostics.warnings(), Not(HasSubstr("scalar only")));
+}
+
+TEST_F(IrDiagnosticsTest, RemarksCarryTheirKindAndComeByPlaceAndOnce) {
+  IrDiagnostics diagnostics(context, sources, /*wantsRemarks=*/true);
+  remarkMissed(at(11, 5, 9), Technique::Pipelining) << "not prefetched";
+  for (int copy = 0; copy < 2; ++copy)
+    remarkApplied(at(10, 5, 17), Technique::TensorCores) << "on wgmma";
+  std::vector<Remark> remarks = diagnostics.takeRemarks();
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_EQ(remarks[0].kind, Remark::Kind::Applied);
+  EXPECT_EQ(remarks[0].technique, Technique::TensorCores);
+  EXPECT_EQ(remarks[0].message, "on wgmma");
+  EXPECT_EQ(remarks[0].range.line, 10);
+  EXPECT_EQ(remarks[1].kind, Remark::Kind::Missed);
+  EXPECT_EQ(remarks[1].technique, Technique::Pipelining);
+}
+
+TEST_F(IrDiagnosticsTest, UnwantedRemarksGoNowhere) {
+  IrDiagnostics diagnostics(context, sources);
+  remarkMissed(at(11, 5, 9), Technique::Pipelining) << "not prefetched";
+  EXPECT_TRUE(diagnostics.takeRemarks().empty());
+  EXPECT_EQ(diagnostics.warnings(), "");
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "pantile/Error.h"
 #include "pantile/Options.h"
 #include "pantile/Program.h"
+#include "pantile/Remark.h"
 #include "pantile/TensorMap.h"
 #include <functional>
 #include <map>
@@ -80,7 +81,8 @@ public:
     bool fromCache = false;
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
     std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
-    std::string warnings;                                ///< rendered warnings and remarks
+    std::string warnings;                                ///< rendered
+    std::vector<Remark> remarks;                         ///< by place, if Observe asked for them
     std::shared_ptr<LaunchState> launchState = newLaunchState();
   };
   Kernel() = default;
@@ -107,6 +109,14 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
+
+/// One pass of the compiler, by the name that Options::disabledPasses takes.
+struct PassListing {
+  std::string name, summary;
+  bool isOptional = true; ///< false: what follows needs it, and leaving it out is an error
+};
+/// All passes in the order in which they first run.
+PANTILE_API std::vector<PassListing> listPasses();
 
 /// Version of the library, of LLVM, and of the assembler in use, a line each.
 PANTILE_API std::string versionText();

@@ -8,6 +8,7 @@
 //        stay in their threads; otherwise they make each warp's part as square as possible,
 //        which reads least.
 //===--------------------------------------------------------------------------===//
+#include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -15,12 +16,9 @@
 #include "passes/Passes.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/Support/DebugLog.h"
 
 #include <algorithm>
 #include <variant>
-
-#define DEBUG_TYPE "tile-select-mma"
 
 using namespace mlir;
 
@@ -182,30 +180,49 @@ MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
   return MmaAttr::get(dot.getContext(), MmaKind::Fma, 1, 1, 1, warps.m, warps.n);
 }
 
-Choice tryTensorCores(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
+/// `noWgmma` becomes the reason why another instruction is taken.
+Choice tryTensorCores(DotOp dot, const Target &target, int64_t numWarps, bool chained,
+                      const char *&noWgmma) {
   const DotShape shape(dot);
   Choice choice = tryWgmma(dot, shape, target, numWarps);
   auto *reason = std::get_if<const char *>(&choice);
   if (!reason)
     return choice;
-  LDBG() << dot.getLoc() << " no wgmma: " << *reason;
+  if (target.hasWgmma())
+    noWgmma = *reason;
   return tryMmaSync(dot, shape, target, numWarps, chained);
+}
+
+/// `noWgmma` says why a dot that runs on mma.sync does not run on wgmma, where that is there.
+void remarkChoice(DotOp dot, const char *noWgmma) {
+  const MmaAttr mma = dot.getMmaAttr();
+  if (mma.getKind() == MmaKind::Fma)
+    return;
+  InFlightDiagnostic remark = remarkApplied(dot.getLoc(), Technique::TensorCores);
+  remark << "this dot runs on " << (mma.getKind() == MmaKind::Wgmma ? "wgmma" : "mma.sync") << " m"
+         << mma.getM() << "n" << mma.getN() << "k" << mma.getK() << ", " << mma.getWarpsM() << " x "
+         << mma.getWarpsN() << " warps";
+  if (noWgmma)
+    remark << "; not on wgmma: " << noWgmma;
 }
 
 void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
   const DotShape shape(dot);
-  Choice choice = tryTensorCores(dot, target, numWarps, chained);
+  const char *refusal = nullptr;
+  Choice choice = tryTensorCores(dot, target, numWarps, chained, refusal);
   if (shape.isFp8() && std::holds_alternative<const char *>(choice)) {
     // Every fp8 number is one of fp16.
     widenOperands(dot, Float16Type::get(dot.getContext()));
-    choice = tryTensorCores(dot, target, numWarps, chained);
+    refusal = nullptr;
+    choice = tryTensorCores(dot, target, numWarps, chained, refusal);
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
-    dot.emitRemark("this dot runs on scalar FMA: ") << *reason;
+    remarkMissed(dot.getLoc(), Technique::TensorCores) << "this dot runs on scalar FMA: " << *reason;
     widenOperands(dot, shape.accumulator);
     choice = scalarFma(dot, shape, numWarps);
   }
   dot.setMmaAttr(std::get<MmaAttr>(choice));
+  remarkChoice(dot, refusal);
 }
 
 struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {

@@ -10,6 +10,7 @@
 //        shared memory is short, one iteration less of distance.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -116,7 +117,8 @@ private:
   int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
     LoadOp load = staged.load;
     auto refuse = [&](const Twine &reason, Operation *culprit = nullptr) {
-      InFlightDiagnostic remark = load.emitRemark("load is not prefetched: ") << reason;
+      InFlightDiagnostic remark = remarkMissed(load.getLoc(), Technique::Pipelining);
+      remark << "load is not prefetched: " << reason;
       if (culprit)
         remark.attachNote(culprit->getLoc()) << "it may change here";
       return 0;
@@ -160,6 +162,10 @@ private:
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
+    for (StagedLoad &staged : chosen)
+      remarkApplied(staged.load.getLoc(), Technique::Pipelining)
+          << "load is prefetched " << schedule.distance << " iterations ahead into "
+          << schedule.slots << " buffers";
   }
 };
 } // namespace

@@ -10,6 +10,7 @@
 //        kernel is cloned into the producer, and each side loses the other's operations; what the
 //        producer then computes for nobody is dropped, and only scalars may be left.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -94,16 +95,41 @@ public:
     if (!collect())
       return false;
     OwningOpRef<func::FuncOp> plain = function.clone();
+    const std::vector<Finding> findings = describeLoops();
     b.setInsertionPointToStart(&function.getBody().front());
     for (FedLoop &fed : loops)
       feed(fed);
-    if (splitRoles(function))
+    if (splitRoles(function)) {
+      for (const Finding &finding : findings)
+        remarkApplied(finding.at, finding.technique) << finding.text;
       return true;
+    }
     function.getBody().takeBody(plain->getBody());
     return refuse(function, "the producer would need tiles or numbers from memory");
   }
 
 private:
+  struct Finding {
+    Location at;
+    Technique technique;
+    std::string text;
+  };
+
+  /// Before the loops are rebuilt.
+  std::vector<Finding> describeLoops() {
+    std::vector<Finding> findings;
+    for (FedLoop &fed : loops) {
+      findings.push_back({fed.loop.getLoc(), Technique::WarpSpecialisation,
+                          "a warp of its own loads for this loop, through " +
+                              std::to_string(fed.slots) + " buffers"});
+      for (Raised &raised : fed.loads)
+        findings.push_back({raised.staged.load.getLoc(), Technique::TensorMaps,
+                            "load is raised to a tensor map of " +
+                                std::to_string(raised.access.dims.size()) + " dimensions"});
+    }
+    return findings;
+  }
+
   //===- which loops -----------------------------------------------------------------------===//
 
   bool collect() {
@@ -122,7 +148,8 @@ private:
   }
 
   bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-    InFlightDiagnostic remark = at->emitRemark("warps are not specialised: ") << reason;
+    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::WarpSpecialisation);
+    remark << "warps are not specialised: " << reason;
     if (culprit)
       remark.attachNote(culprit->getLoc()) << "here";
     return false;

@@ -1,0 +1,37 @@
+//===- MatrixAccess.cpp - tiles that ldmatrix and stmatrix can move ------------------------===//
+#include "analysis/MatrixAccess.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace pantile {
+namespace {
+/// Words along `along`, four lanes further along it, eight lanes along the other dimension.
+bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
+  bool fits = layout.reg().size() >= inWord;
+  for (size_t i = 0; fits && i < inWord; ++i)
+    fits = layout.reg()[i] == matrixUnit(along, 1 << i);
+  for (int i = 0; i < 2; ++i)
+    fits &= layout.lane()[i] == matrixUnit(along, 1 << (inWord + i));
+  for (int i = 0; i < 3; ++i)
+    fits &= layout.lane()[2 + i] == matrixUnit(1 - along, 1 << i);
+  return fits;
+}
+} // namespace
+
+std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared) {
+  const int bits = shared.elementBits();
+  if (bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 ||
+      shared.rowBytes() < 16 || layout.freeBits().lane != 0)
+    return std::nullopt;
+  const size_t inWord = llvm::Log2_32(32 / bits);
+  for (int along : {0, 1}) {
+    const bool transposed = shared.order()[0] != along;
+    // Transposing moves elements of 16 bits.
+    if (!isMatrix(layout, along, inWord) || (transposed && bits != 16))
+      continue;
+    const int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
+    return MatrixAccess{transposed, 1 << inWord, matrices, transposed ? along : 1 - along};
+  }
+  return std::nullopt;
+}
+
+} // namespace pantile

@@ -1,0 +1,67 @@
+//===- Remark.h - what the compiler did for speed, and why not more ---------------------===//
+#pragma once
+#include "pantile/Error.h"
+#include <string>
+
+namespace pantile {
+
+/// What a remark is about.
+enum class Technique {
+  Other,
+  TensorCores,        ///< the instruction of a dot
+  TensorMaps,         ///< loads and stores by TMA
+  WarpSpecialisation, ///< a warp that loads for the others
+  Pipelining,         ///< copies issued iterations ahead
+  Persistence,        ///< programs that run one after the other in one block
+  Registers,          ///< a thread's registers and what was spilled
+  SharedMemory,       ///< bytes, and accesses that meet in one bank
+  GlobalMemory        ///< vectors, and accesses that use sectors in part
+};
+
+/// One finding, in terms of the source.
+struct Remark {
+  enum class Kind { Applied, Missed, Figure } kind = Kind::Missed;
+  Technique technique = Technique::Other;
+  std::string message;  ///< one line
+  std::string rendered; ///< with the source line, the underlined range and the notes
+  SourceRange range;    ///< of the operation; without a file where it has no place
+};
+
+/// "tensor cores": as it stands in lists and in Python.
+inline const char *toString(Technique technique) {
+  switch (technique) {
+  case Technique::TensorCores:
+    return "tensor cores";
+  case Technique::TensorMaps:
+    return "tensor maps";
+  case Technique::WarpSpecialisation:
+    return "warp specialisation";
+  case Technique::Pipelining:
+    return "pipelining";
+  case Technique::Persistence:
+    return "persistence";
+  case Technique::Registers:
+    return "registers";
+  case Technique::SharedMemory:
+    return "shared memory";
+  case Technique::GlobalMemory:
+    return "global memory";
+  case Technique::Other:
+    break;
+  }
+  return "other";
+}
+
+inline const char *toString(Remark::Kind kind) {
+  switch (kind) {
+  case Remark::Kind::Applied:
+    return "applied";
+  case Remark::Kind::Missed:
+    return "missed";
+  case Remark::Kind::Figure:
+    break;
+  }
+  return "figure";
+}
+
+} // namespace pantile

@@ -1,0 +1,206 @@
+//===- RemarkAccesses.cpp - say which accesses use memory badly ---------------------------===//
+// Needs: layouts; buffers and conversions as they are lowered.
+// Gives: remarks on global accesses that are narrower than they could be or use parts of sectors,
+//        and on shared accesses of which threads meet in a bank. Changes nothing.
+// How:   what one instruction of the first warp touches is counted from the layout. Elements that
+//        AxisInfo does not know to be neighbours in memory, or one element, count as strangers, so
+//        a remark says what is known at compile time: a stride may turn out to be 1.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/AxisInfo.h"
+#include "analysis/MatrixAccess.h"
+#include "analysis/Scratch.h"
+#include "ir/Remarks.h"
+#include "ir/Tile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "support/Target.h"
+#include <set>
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_REMARKACCESSES
+#include "passes/Passes.h.inc"
+namespace {
+
+constexpr int64_t sectorBytes = 32;
+constexpr int64_t widestBytes = 16;
+
+//===- global memory ---------------------------------------------------------------------===//
+
+/// One access of global memory by a tile of pointers.
+struct GlobalAccess {
+  Operation *op;
+  Value ptr, mask;
+  const char *verb; ///< "load"
+};
+
+/// What one instruction of a warp moves.
+struct SectorUse {
+  int64_t sectors = 0, wanted = 0; ///< a count; bytes
+
+  bool isWasteful() const { return sectors > 1 && wanted * 2 <= sectors * sectorBytes; }
+};
+
+int64_t elementBytesOf(Value ptr) {
+  auto pointer = cast<PtrType>(elementTypeOf(ptr.getType()));
+  return std::max<int64_t>(storageBits(pointer.getPointee()) / 8, 1);
+}
+
+int longestDim(const AxisInfo &info) {
+  return static_cast<int>(llvm::max_element(info.contiguity) - info.contiguity.begin());
+}
+
+/// `width` registers from register 0 of every lane of warp 0.
+SectorUse sectorsOf(const AxisInfo &info, const LinearLayout &layout, int64_t width,
+                    int64_t bytes) {
+  const int along = longestDim(info);
+  const int64_t run = info.contiguity[along];
+  std::set<LinearLayout::Coord> sectors, elements;
+  for (int lane = 0; lane < layout.numLanes(); ++lane)
+    for (int reg = 0; reg < width; ++reg) {
+      LinearLayout::Coord at = layout.apply(reg, lane, 0);
+      for (auto [d, index] : llvm::enumerate(at))
+        index &= ~static_cast<int32_t>(info.constancy[d] - 1);
+      elements.insert(at);
+      const int64_t inRun = at[along] % run * bytes;
+      at[along] = static_cast<int32_t>(at[along] / run);
+      at.push_back(static_cast<int32_t>(inRun / sectorBytes));
+      sectors.insert(at);
+    }
+  return {static_cast<int64_t>(sectors.size()), static_cast<int64_t>(elements.size()) * bytes};
+}
+
+/// Why neighbours in a warp are not neighbours in memory.
+std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t bytes) {
+  const int along = longestDim(info);
+  const int64_t run = info.contiguity[along];
+  if (run == 1)
+    return "no two neighbours of the tile are known to be neighbours in memory";
+  if (run * bytes < sectorBytes)
+    return "no more than " + std::to_string(run) +
+           " elements are known to follow each other in memory";
+  return "memory runs along dimension " + std::to_string(along) + ", the warp along dimension " +
+         std::to_string(layout.fastestDim());
+}
+
+/// What keeps an access of `width` elements from being wider, or null if nothing of the kind does.
+const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, int64_t width,
+                    int64_t bytes) {
+  const AxisInfo &info = axes.of(access.ptr);
+  const int along = longestDim(info);
+  const int64_t perThread =
+      cast<RankedTensorType>(access.ptr.getType()).getNumElements() /
+      (int64_t(layoutOf(access.ptr.getType()).numLanes()) *
+       layoutOf(access.ptr.getType()).numWarps());
+  const int64_t most = std::min({info.contiguity[along], widestBytes / bytes, perThread});
+  if (width >= most)
+    return nullptr;
+  if (axes.accessWidth(access.ptr, Value(), along) <= width)
+    return "the first address is not known to be a multiple of 16 bytes";
+  if (access.mask && axes.of(access.mask).constancy[along] <= width)
+    return "its mask may change between neighbours";
+  return nullptr;
+}
+
+void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t width) {
+  const LinearLayout layout = layoutOf(access.ptr.getType());
+  const AxisInfo &info = axes.of(access.ptr);
+  const int64_t bytes = elementBytesOf(access.ptr);
+  if (const SectorUse use = sectorsOf(info, layout, width, bytes); use.isWasteful())
+    remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
+        << access.verb << " is not coalesced: a warp touches " << use.sectors
+        << " sectors of 32 bytes for " << use.wanted
+        << " bytes; " << reasonOf(info, layout, bytes);
+  else if (const char *limit = limitOf(axes, access, width, bytes))
+    remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
+        << access.verb << " moves " << width * bytes << " bytes a thread at once, of 16: " << limit;
+}
+
+//===- shared memory ---------------------------------------------------------------------===//
+
+/// Rows of 16 bytes, eight of a matrix at a time.
+int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared) {
+  int rowsOfChunk[8] = {};
+  for (int row = 0; row < 8; ++row)
+    ++rowsOfChunk[shared.offset(matrixUnit(matrix.rowDim, row)) / 16 % 8];
+  return *std::max_element(rowsOfChunk, rowsOfChunk + 8);
+}
+
+int conflicts(const SharedLayout &shared, const LinearLayout &layout, bool hasMatrices,
+              int leastMatrices) {
+  const int vector = shared.vectorBytes(layout);
+  auto matrix = hasMatrices ? findMatrices(layout, shared) : std::nullopt;
+  if (matrix && matrix->matrices >= leastMatrices && vector < widestBytes)
+    return matrixConflicts(*matrix, shared);
+  return shared.bankConflicts(layout, vector);
+}
+
+struct RemarkAccessesPass : impl::RemarkAccessesBase<RemarkAccessesPass> {
+  void runOnOperation() override {
+    target = Target::parse(moduleTarget(getOperation()));
+    if (!target)
+      return;
+    const AxisInfoAnalysis axes(getOperation());
+    getOperation().walk([&](Operation *op) {
+      remarkOnGlobal(op, axes);
+      remarkOnShared(op);
+    });
+  }
+
+private:
+  static void remarkOnGlobal(Operation *op, const AxisInfoAnalysis &axes) {
+    auto plain = [&](GlobalAccess access) {
+      if (isa<RankedTensorType>(access.ptr.getType()))
+        remarkOn(access, axes,
+                 axes.accessWidth(access.ptr, access.mask, layoutOf(access.ptr.getType())));
+    };
+    if (auto load = dyn_cast<LoadOp>(op))
+      plain({op, load.getPtr(), load.getMask(), "load"});
+    else if (auto store = dyn_cast<StoreOp>(op))
+      plain({op, store.getPtr(), store.getMask(), "store"});
+    else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op))
+      remarkOn({op, copy.getPtr(), copy.getMask(), "load"}, axes,
+               copy.getVectorBytes() / elementBytesOf(copy.getPtr()));
+  }
+
+  int storeConflicts(const SharedLayout &shared, const LinearLayout &layout) const {
+    return conflicts(shared, layout, target->hasStmatrix(), 4);
+  }
+  int loadConflicts(const SharedLayout &shared, const LinearLayout &layout) const {
+    return conflicts(shared, layout, target->hasLdmatrix(), 1);
+  }
+
+  void remarkOnShared(Operation *op) const {
+    int ways = 1;
+    const char *what = "";
+    if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
+      what = "storing a tile to shared memory";
+      ways = storeConflicts(sharedLayoutOf(store.getBuffer().getType()),
+                            layoutOf(store.getValue().getType()));
+    } else if (auto load = dyn_cast<nv::LocalLoadOp>(op)) {
+      what = "loading a tile from shared memory";
+      ways = loadConflicts(sharedLayoutOf(load.getBuffer().getType()), layoutOf(load.getType()));
+    } else if (auto convert = dyn_cast<ConvertLayoutOp>(op)) {
+      what = "handing elements to other threads";
+      ways = conversionConflicts(convert);
+    }
+    if (ways > 1)
+      remarkMissed(op->getLoc(), Technique::SharedMemory)
+          << what << " takes " << ways << " turns a warp: its threads meet in banks";
+  }
+
+  int conversionConflicts(ConvertLayoutOp convert) const {
+    const LinearLayout from = layoutOf(convert.getSrc().getType());
+    const LinearLayout to = layoutOf(convert.getType());
+    const unsigned bits = storageBits(elementTypeOf(convert.getType()));
+    if (conversionKind(from, to, bits) != ConversionKind::Shared)
+      return 1;
+    const SharedLayout shared = conversionScratch(to, bits);
+    return std::max(storeConflicts(shared, from), loadConflicts(shared, to));
+  }
+
+  std::optional<Target> target;
+};
+} // namespace
+} // namespace pantile
