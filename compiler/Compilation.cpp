@@ -210,16 +210,18 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   data->numWarps = moduleInt(*module, names::numWarps, options.numWarps) +
                    moduleInt(*module, names::producerWarps, 0);
   data->tensorMaps = tensorMapRecipes(*module);
+  data->persistent = (*module)->hasAttr(names::persistent);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (data->sharedBytes <= target.maxSharedBytes())
     return {};
-  // The producer's rings are our addition: what does not fit with them may fit without.
+  // The producer's rings are our addition, and more so while they live beside the epilogue's
+  // scratch: what does not fit with them may fit without.
   if (!data->tensorMaps.empty()) {
     irDiagnostics.takeRemarks();
     remarkOn("warps are not specialised: their rings do not fit into shared memory",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
     Options plain = allowed;
-    plain.disabledPasses.insert("nv-specialise-warps");
+    plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
     Result<void> simplified = simplifyTiles();
     return simplified ? optimizeTiles(target, plain) : simplified;

@@ -83,8 +83,11 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
   passes.need(createStageOperands());
-  if (options.maxRegisters == 0) // a limit for one role would bind the other
+  if (options.maxRegisters == 0) { // a limit for one role would bind the other
+    if (!options.disabledPasses.contains("nv-specialise-warps"))
+      passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());
+  }
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
   passes.add(createDropDeadArgs());

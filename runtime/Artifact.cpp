@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 2;
+constexpr uint64_t format = 4;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -84,6 +84,7 @@ std::string serializeArtifact(const Kernel::Data &data) {
     out.argument(spec);
   for (int value : {data.sharedBytes, data.numWarps, data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
+  out.u64(data.persistent);
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
     write(out, recipe);
@@ -109,6 +110,7 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
     data.args.push_back(in.argument());
   for (int *value : {&data.sharedBytes, &data.numWarps, &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
+  data.persistent = in.u64() != 0;
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));
   data.cubin = in.text();

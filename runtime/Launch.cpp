@@ -26,6 +26,14 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const
   return program->run(grid, {args.begin(), args.end()}, workers);
 }
 
+/// Whether a block may run several programs of this launch: each takes its number in 32 bits, and
+/// programs that were asked to be there at once, or to start early, are.
+bool mayPersist(const Grid &grid, const LaunchOptions &options) {
+  constexpr int64_t mostPrograms = 1 << 30;
+  return !options.cooperative && !options.programmatic && grid[0] * grid[1] <= mostPrograms &&
+         grid[0] * grid[1] * grid[2] <= mostPrograms;
+}
+
 } // namespace
 
 Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> args,
@@ -50,7 +58,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
     return driver.error();
   std::optional<EncodedTensorMaps> maps =
       encodeTensorMaps(**driver, kernel->tensorMaps, {args.data(), args.size()});
-  if (maps)
+  if (maps && (!kernel->persistent || mayPersist(grid, options)))
     return launchOnGpu(**driver, kernel, grid, slots, *maps, options);
   Result<Kernel> plain = plainVariant(kernel);
   return plain ? launch(*plain, grid, args, options) : Result<void>(plain.error());

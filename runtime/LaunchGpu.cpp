@@ -7,6 +7,7 @@
 #include "runtime/Device.h"
 #include "runtime/Launch.h"
 #include "runtime/Module.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
 
@@ -31,6 +32,17 @@ llvm::SmallVector<LaunchAttribute, 2> attributesOf(const LaunchOptions &options)
   return attributes;
 }
 
+/// Of a persistent kernel as many blocks as run at once: they take the programs in turn.
+Result<Grid> blocksOf(const Driver &driver, const Kernel &kernel, const Grid &grid, CUdevice device,
+                      CUfunction function) {
+  if (!kernel->persistent)
+    return grid;
+  Result<int> resident = residentBlocks(driver, kernel, device, function);
+  if (!resident)
+    return resident.error();
+  return Grid{std::min<int64_t>(grid[0] * grid[1] * grid[2], *resident), 1, 1};
+}
+
 } // namespace
 
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
@@ -47,12 +59,20 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
     params.push_back(const_cast<uint64_t *>(&slot));
   for (const EncodedTensorMap &map : maps)
     params.push_back(const_cast<EncodedTensorMap *>(&map));
+  std::array<int32_t, 3> userGrid{};
+  llvm::copy(grid, userGrid.begin());
+  if (kernel->persistent)
+    for (int32_t &extent : userGrid)
+      params.push_back(&extent);
+  Result<Grid> blocks = blocksOf(driver, kernel, grid, scope->device(), *function);
+  if (!blocks)
+    return blocks.error();
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
   if (!attributes.empty() && !driver.launchKernelEx)
     return makeError(ErrorKind::Driver, "cooperative launches need a newer CUDA driver");
-  CUlaunchConfig config = {unsigned(grid[0]),
-                           unsigned(grid[1]),
-                           unsigned(grid[2]),
+  CUlaunchConfig config = {unsigned((*blocks)[0]),
+                           unsigned((*blocks)[1]),
+                           unsigned((*blocks)[2]),
                            32u * kernel->numWarps,
                            1,
                            1,

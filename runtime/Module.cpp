@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: argPlan, plainVariant, loadedFunction, newLaunchState.
+// Gives: argPlan, plainVariant, loadedFunction, residentBlocks, newLaunchState.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.
@@ -104,6 +104,26 @@ Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CU
   if (function)
     slot.store(*function, std::memory_order_release);
   return function;
+}
+
+Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice device,
+                           CUfunction function) {
+  constexpr int multiprocessorCount = 16; // CUdevice_attribute
+  std::atomic<int> &slot = kernel->launchState->resident[device];
+  if (int known = slot.load(std::memory_order_relaxed)) [[likely]]
+    return known;
+  int perMultiprocessor = 0, multiprocessors = 0;
+  CUresult result = driver.occupancy(&perMultiprocessor, function, 32 * kernel->numWarps,
+                                     kernel->sharedBytes);
+  if (!result)
+    result = driver.deviceGetAttribute(&multiprocessors, multiprocessorCount, device);
+  if (result)
+    return driver.error(result, fmt::format("asking how many blocks of kernel `{}` fit GPU {}",
+                                            kernel->name, device));
+  // A block that does not fit at all fails at its launch, with the driver's words.
+  const int blocks = std::max(perMultiprocessor, 1) * multiprocessors;
+  slot.store(blocks, std::memory_order_relaxed);
+  return blocks;
 }
 
 } // namespace pantile

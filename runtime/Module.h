@@ -18,6 +18,7 @@ struct LaunchState {
   static constexpr int maxDevices = 64;
   std::mutex loading;
   std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
+  std::array<std::atomic<int>, maxDevices> resident{}; ///< by device; 0 until asked for
   ArgPlan plan;                                                ///< valid once `planned`
   std::atomic<bool> planned = false;
   std::mutex compilingPlain;
@@ -32,5 +33,9 @@ Result<Kernel> plainVariant(const Kernel &kernel);
 
 /// The handle of `kernel` on `device`, whose context is current.
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);
+
+/// How many blocks of `function`, which is `kernel` on `device`, run at once.
+Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice device,
+                           CUfunction function);
 
 } // namespace pantile

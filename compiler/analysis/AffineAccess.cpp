@@ -322,7 +322,7 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
     return isNonNegative(op.getLhs(), assumed) && isNonNegative(op.getRhs(), assumed);
   };
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
-      .Case<ProgramIdOp, NumProgramsOp>([](auto) { return true; })
+      .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
       .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
       .Case<arith::DivSIOp, arith::RemSIOp>(
           [&](auto op) { return isNonNegative(op.getLhs(), assumed); })

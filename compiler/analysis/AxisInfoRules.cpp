@@ -310,7 +310,7 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
   auto rank = [&] { return axisShape(result.getType()).size(); };
   return TypeSwitch<Operation *, AxisInfo>(op)
       .Case([&](arith::ConstantOp c) { return constant(c); })
-      .Case<ProgramIdOp, NumProgramsOp>([&](auto) { return nonNegativeScalar(); })
+      .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([&](auto) { return nonNegativeScalar(); })
       .Case([&](ArangeOp a) { return arange(a); })
       .Case([&](SplatOp s) { return splat(s, *operands[0]); })
       .Case([&](ExpandDimsOp e) { return expandDims(e, *operands[0]); })

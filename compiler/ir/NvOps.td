@@ -133,6 +133,30 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+//===- programs that outnumber the blocks ----------------------------------------------===//
+
+def Nv_BlockIdOp : Nv_Op<"block_id", [Pure]> {
+  let summary = "number of this block among those that were launched";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Nv_NumBlocksOp : Nv_Op<"num_blocks", [Pure]> {
+  let summary = "how many blocks were launched, at most as many as there are programs";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Nv_ProgramCountOp : Nv_Op<"program_count", [Pure]> {
+  let summary = "programs of the user's grid over all axes";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Nv_ProgramAtOp : Nv_Op<"program_at", [Pure]> {
+  let summary = "index along `axis` of the user's grid of program number `program`, the first axis running fastest";
+  let arguments = (ins I32:$program, ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$program `,` $axis attr-dict";
+}
+
 //===- tensor maps and warps with roles ------------------------------------------------===//
 
 def Nv_TensorMapType : TypeDef<Nv_Dialect, "TensorMap"> {

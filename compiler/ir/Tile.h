@@ -44,6 +44,8 @@ constexpr llvm::StringLiteral numStages =
     "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
 constexpr llvm::StringLiteral producerWarps =
     "nv.producer_warps"; // i32, on the module: warps beside those of tile.num_warps
+constexpr llvm::StringLiteral persistent =
+    "nv.persistent"; // unit, on the module: a block runs several programs, see nv.program_at
 constexpr llvm::StringLiteral sharedBytes =
     "nv.shared_bytes"; // i32, on the module, after AllocateShared
 constexpr llvm::StringLiteral maxImprecise =

@@ -250,21 +250,6 @@ LogicalResult lowerPtrCast(Lowering &l, PtrCastOp op) {
   return success();
 }
 
-LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
-  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x,
-                        llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
-                        llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
-  l.set(op, l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[op.getAxis()], {}));
-  return success();
-}
-LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
-  constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x,
-                        llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
-                        llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_z};
-  l.set(op, l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[op.getAxis()], {}));
-  return success();
-}
-
 void addIntegers(Handlers &h) {
   using I = llvm::Instruction;
   addWrapping<arith::AddIOp, I::Add>(h);
@@ -321,6 +306,4 @@ void lower::addElementwise(Handlers &h) {
   h.add<PtrToIntOp>(lowerPtrToInt);
   h.add<IntToPtrOp>(lowerIntToPtr);
   h.add<PtrCastOp>(lowerPtrCast);
-  h.add<ProgramIdOp>(lowerProgramId);
-  h.add<NumProgramsOp>(lowerNumPrograms);
 }

@@ -13,7 +13,7 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts, addMath, addExtern, addShape, addMemory, addAtomics, addControl,
+    for (auto add : {addElementwise, addCasts, addMath, addExtern, addShape, addPrograms, addMemory, addAtomics, addControl,
                      addConvert, addReduce, addScan, addGather, addMap, addDot, addFma, addShared, addTma, addWgmma,
                      addDebug})
       add(h);
@@ -126,11 +126,11 @@ FailureOr<Values> Lowering::inlineRegion(Region &region, ValueList arguments) {
 
 //===- kernels -------------------------------------------------------------------------===//
 
-/// The last parameters: by value, read where they lie.
-void Lowering::passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps) {
+/// By value, read where they lie.
+void Lowering::passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps, unsigned first) {
   llvm::LLVMContext &c = module.getContext();
   for (size_t i = 0; i < maps.size(); ++i) {
-    const unsigned index = function->arg_size() - maps.size() + i;
+    const unsigned index = first + i;
     function->addParamAttr(
         index, llvm::Attribute::getWithByValType(c, llvm::ArrayType::get(b.getInt8Ty(), 128)));
     function->addParamAttr(index, llvm::Attribute::getWithAlignment(c, llvm::Align(64)));
@@ -147,6 +147,8 @@ void Lowering::startKernel(Operation *op) {
   types.append(2, b.getPtrTy(1));
   llvm::SmallVector<nv::TensorMapOp> maps(fn.getOps<nv::TensorMapOp>());
   types.append(maps.size(), b.getPtrTy());
+  if (source->hasAttr(names::persistent))
+    types.append(3, b.getInt32Ty());
   function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
@@ -160,7 +162,9 @@ void Lowering::startKernel(Operation *op) {
           i, llvm::Attribute::getWithAlignment(module.getContext(), llvm::Align(alignment)));
     }
 
-  passTensorMaps(maps);
+  passTensorMaps(maps, fn.getNumArguments() + 2);
+  for (size_t i = fn.getNumArguments() + 2 + maps.size(); i < types.size(); ++i)
+    grid.push_back(function->getArg(i));
   auto *entry = llvm::BasicBlock::Create(module.getContext(), "entry", function);
   auto *body = llvm::BasicBlock::Create(module.getContext(), "body", function);
   b.SetInsertPoint(entry);

@@ -97,6 +97,8 @@ public:
                       llvm::ArrayRef<int64_t> constants);
   /// True in one thread among those that hold the same elements; null when all threads differ.
   llvm::Value *firstReplica(mlir::Type type);
+  /// The grid that the user launched, in a persistent kernel; else empty.
+  ValueList userGrid() const { return grid; }
   /// Runs `store` in the threads whose lane and warp have none of these bits: one among those that
   /// hold the same elements, since even equal values must not race.
   void inFirstThreads(const LinearLayout::FreeBits &free, llvm::function_ref<void()> store);
@@ -146,7 +148,7 @@ public:
 
 private:
   void startKernel(mlir::Operation *op);
-  void passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps);
+  void passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps, unsigned first);
   llvm::Value *shuffle(llvm::Value *value, llvm::Intrinsic::ID kind, llvm::Value *operand);
   /// Runs `make` with the builder at the end of the entry block.
   llvm::Value *inEntry(llvm::function_ref<llvm::Value *()> make);
@@ -159,6 +161,7 @@ private:
   llvm::Instruction *entryEnd = nullptr;
   llvm::Value *threadId = nullptr, *laneId = nullptr, *warpId = nullptr, *uniformWarpId = nullptr,
               *first = nullptr;
+  Values grid;
   llvm::DenseMap<mlir::Value, ValueList> values;
   llvm::BumpPtrAllocator arena;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<LinearLayout>> layouts;
@@ -177,6 +180,7 @@ void addCasts(Handlers &);
 void addMath(Handlers &);
 void addExtern(Handlers &);
 void addShape(Handlers &);
+void addPrograms(Handlers &);
 void addMemory(Handlers &);
 void addAtomics(Handlers &);
 void addControl(Handlers &);

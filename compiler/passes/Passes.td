@@ -33,6 +33,14 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
+  let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";
+  let description = [{
+    Puts the body of a kernel with load-dot loops that can have a producer warp into a loop over program numbers. Sets `nv.persistent`; the launcher
+    then starts at most as many blocks as run at once, and passes the user's grid.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
 def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let summary = "give the loads of load-dot loops to an extra warp that copies by TMA";
   let description = [{

@@ -15,9 +15,12 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "analysis/Scratch.h"
 #include "passes/Passes.h"
 #include "passes/memory/TmaAccess.h"
 #include "passes/pipeline/ProducerSlice.h"
+#include "passes/pipeline/Programs.h"
+#include "passes/pipeline/SpecialiseWarps.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -78,12 +81,7 @@ nv::WgmmaOp loneProduct(scf::ForOp loop) {
 }
 
 /// Operations that loads must not be moved before: they write memory, or meet other threads.
-bool ordersLoads(Operation *op) {
-  auto load = dyn_cast<LoadOp>(op);
-  return isa<StoreOp, AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
-         (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
-         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
-}
+bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
 
 class Specialiser {
 public:
@@ -193,9 +191,10 @@ private:
 
   /// What orders loads and may have run before `loop` is entered, or in an earlier iteration.
   Operation *earlierEffect(scf::ForOp loop) {
-    Operation *outermost = function.getBody().front().findAncestorOpInBlock(*loop);
+    Block &program = programBody(function);
+    Operation *outermost = program.findAncestorOpInBlock(*loop);
     Operation *effect = nullptr;
-    for (Operation &op : function.getBody().front()) {
+    for (Operation &op : program) {
       op.walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
       if (effect || &op == outermost)
         break;
@@ -233,9 +232,14 @@ private:
     });
   }
 
-  /// A slot more than stages where a product stays under way, if there is room.
+  /// A slot more than stages where a product stays under way, if there is room beside the scratch
+  /// of the operations that run while the rings are filled.
   bool fits() {
     int64_t bytes = 0;
+    programBody(function).walk([&](Operation *op) {
+      if (op->getParentOfType<scf::ForOp>())
+        bytes = std::max(bytes, scratchBytes(op));
+    });
     auto slotBytes = [](FedLoop &fed) {
       int64_t sum = 0;
       for (Raised &raised : fed.loads)
@@ -528,17 +532,20 @@ private:
 };
 
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    auto target = Target::parse(moduleTarget(module));
-    int warps = moduleInt(module, names::numWarps, 4);
-    if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
-        32 * (warps + 1) > target->maxThreadsPerBlock())
-      return;
-    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (kernels.size() == 1 && Specialiser(kernels[0], *target).run())
-      module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(1));
-  }
+  void runOnOperation() override { specialiseWarps(getOperation()); }
 };
 } // namespace
+
+bool specialiseWarps(ModuleOp module) {
+  auto target = Target::parse(moduleTarget(module));
+  int warps = moduleInt(module, names::numWarps, 4);
+  if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
+      32 * (warps + 1) > target->maxThreadsPerBlock())
+    return false;
+  auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+  if (kernels.size() != 1 || !Specialiser(kernels[0], *target).run())
+    return false;
+  module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(1));
+  return true;
+}
 } // namespace pantile

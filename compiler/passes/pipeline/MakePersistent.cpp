@@ -1,0 +1,155 @@
+//===- MakePersistent.cpp - blocks that run one program after the other -------------------===//
+// Needs: StageOperands ran; SpecialiseWarps comes next.
+// Gives: the kernel's body in a loop over program numbers (Programs.h), `nv.persistent` on the
+//        module; then the producer copies a program's first tiles while the others still store
+//        those of the program before.
+// How:   1. Programs must not meet, nor be seen while they run, and the kernel must not loop over
+//        them itself. 2. All take the same time as far as the arguments tell: the schedule is
+//        static. 3. The loop pays with a producer only, so the change is tried on a copy first.
+//===--------------------------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/Programs.h"
+#include "passes/pipeline/SpecialiseWarps.h"
+#include "passes/pipeline/StagedLoad.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_MAKEPERSISTENT
+#include "passes/Passes.h.inc"
+
+bool meetsOthers(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
+         (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
+         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
+}
+
+Block &programBody(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  for (auto loop : entry.getOps<scf::ForOp>())
+    if (loop->hasAttr(names::programs))
+      return *loop.getBody();
+  return entry;
+}
+
+namespace {
+
+bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+  InFlightDiagnostic remark = at->emitRemark("programs are not run one after the other: ")
+                              << reason;
+  if (culprit)
+    remark.attachNote(culprit->getLoc()) << "here";
+  return false;
+}
+
+/// The first operation that `value` is computed from for which `wanted` holds.
+Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
+  SmallVector<Value> work{value};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !seen.insert(next).second)
+      continue;
+    if (wanted(op))
+      return op;
+    work.append(op->operand_begin(), op->operand_end());
+  }
+  return nullptr;
+}
+
+Operation *findInBounds(scf::ForOp loop, llvm::function_ref<bool(Operation *)> wanted) {
+  for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+    if (Operation *found = findSource(bound, wanted))
+      return found;
+  return nullptr;
+}
+
+/// Loops with products of staged loads.
+SmallVector<scf::ForOp> productLoops(func::FuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](nv::WgmmaOp product) {
+    auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
+    if (loop && !findStagedLoads(loop).empty() && !llvm::is_contained(loops, loop))
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
+bool programsStandAlone(func::FuncOp kernel) {
+  Operation *culprit = nullptr;
+  kernel.walk([&](Operation *op) { culprit = !culprit && meetsOthers(op) ? op : culprit; });
+  return !culprit || refuse(kernel, "they meet, or are seen while they run", culprit);
+}
+
+bool hasEvenWork(scf::ForOp loop) {
+  auto differs = [](Operation *op) {
+    return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0;
+  };
+  if (Operation *culprit = findInBounds(loop, differs))
+    return refuse(loop, "they differ in length", culprit);
+  for (auto outer = loop->getParentOfType<scf::ForOp>(); outer;
+       outer = outer->getParentOfType<scf::ForOp>())
+    if (Operation *culprit =
+            findInBounds(outer, [](Operation *op) { return isa<ProgramIdOp, NumProgramsOp>(op); }))
+      return refuse(outer, "the kernel does so itself", culprit);
+  return true;
+}
+
+/// Puts the kernel's body into a loop over programs.
+void wrap(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  Location loc = kernel.getLoc();
+  SmallVector<Operation *> body;
+  for (Operation &op : entry.without_terminator())
+    if (!op.hasTrait<OpTrait::ConstantLike>())
+      body.push_back(&op);
+  OpBuilder b(entry.getTerminator());
+  Type i32 = b.getI32Type();
+  auto loop = scf::ForOp::create(b, loc, nv::BlockIdOp::create(b, loc, i32),
+                                 nv::ProgramCountOp::create(b, loc, i32),
+                                 nv::NumBlocksOp::create(b, loc, i32));
+  loop->setAttr(names::programs, b.getUnitAttr());
+  for (Operation *op : body)
+    op->moveBefore(loop.getBody()->getTerminator());
+  for (auto id : llvm::make_early_inc_range(kernel.getOps<scf::ForOp>()))
+    id.walk([&](ProgramIdOp own) {
+      b.setInsertionPoint(own);
+      auto at = nv::ProgramAtOp::create(b, own.getLoc(), i32, loop.getInductionVar(),
+                                        static_cast<uint32_t>(own.getAxis()));
+      own.replaceAllUsesWith(at.getResult());
+      own.erase();
+    });
+}
+
+bool canSpecialise(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  return specialiseWarps(*copy);
+}
+
+struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    if (kernels.size() != 1)
+      return;
+    func::FuncOp kernel = kernels[0];
+    SmallVector<scf::ForOp> loops = productLoops(kernel);
+    if (loops.empty() || !programsStandAlone(kernel) || !llvm::all_of(loops, hasEvenWork))
+      return;
+    OwningOpRef<func::FuncOp> plain = kernel.clone();
+    wrap(kernel);
+    if (canSpecialise(module))
+      module->setAttr(names::persistent, UnitAttr::get(&getContext()));
+    else
+      kernel.getBody().takeBody(plain->getBody());
+  }
+};
+} // namespace
+} // namespace pantile

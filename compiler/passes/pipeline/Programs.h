@@ -1,0 +1,23 @@
+//===- Programs.h - kernels whose blocks run one program after the other ------------------===//
+// MakePersistent leaves
+//     scf.for %p = nv.block_id to nv.program_count step nv.num_blocks { the program } {nv.programs}
+// as the only thing that the kernel does. Programs are unordered among themselves: what one stores,
+// another does not read, so nothing in the loop orders one round before the next.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace pantile {
+
+namespace names {
+constexpr llvm::StringLiteral programs = "nv.programs"; // unit, on the scf.for over programs
+} // namespace names
+
+/// Operations by which a program meets others, or is seen while it runs.
+bool meetsOthers(mlir::Operation *op);
+
+/// What one program does: the body of the loop over programs, or of the kernel.
+mlir::Block &programBody(mlir::func::FuncOp kernel);
+
+} // namespace pantile
