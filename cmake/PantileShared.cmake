@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 get_property(pantile_archives GLOBAL PROPERTY PANTILE_ARCHIVES)
-list(FILTER pantile_archives EXCLUDE REGEX "^pantile_(tool_registry|kernel_arguments)$")
+list(FILTER pantile_archives EXCLUDE REGEX "^pantile_tool_registry$")
 set(pantile_objects)
 foreach(archive ${pantile_archives})
   list(APPEND pantile_objects $<TARGET_OBJECTS:${archive}>)
@@ -44,3 +44,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/pantileConfigVersion.cmak
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/pantileConfig.cmake ${PROJECT_BINARY_DIR}/pantileConfigVersion.cmake
         DESTINATION ${pantile_package_dir} COMPONENT cpp)
+
+# `cmake --install --prefix` may choose the prefix late, so the paths are relative to where the file lies.
+file(RELATIVE_PATH pantile_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/pantile.pc.in ${PROJECT_BINARY_DIR}/pantile.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/pantile.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT cpp)

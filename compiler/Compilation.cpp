@@ -59,9 +59,10 @@ std::string describeOptions(const Options &options) {
     disabled += " " + pass;
   return fmt::format(
       "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
-      "precision {}, disabled passes:{}",
+      "overflow checks {}, precision {}, disabled passes:{}",
       options.target, options.numWarps, options.numStages, options.maxRegisters,
-      options.enableFpFusion, options.debug, options.inputPrecision, disabled);
+      options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
+      disabled);
 }
 
 /// What ptxas says that the author of a kernel should know.

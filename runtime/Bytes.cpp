@@ -77,9 +77,11 @@ void ByteWriter::options(const Options &options) {
   text(options.target);
   for (int value : {options.numWarps, options.numStages, options.numCtas, options.maxRegisters})
     u64(static_cast<uint64_t>(value));
-  for (bool value : {options.enableFpFusion, options.debug, options.lineInfo})
+  for (bool value :
+       {options.enableFpFusion, options.debug, options.sanitizeOverflow, options.lineInfo})
     u8(value);
   text(options.inputPrecision);
+  text(options.assemblerOptions);
   u64(options.externLibs.size());
   for (const auto &[name, path] : options.externLibs) {
     text(name);
@@ -193,9 +195,11 @@ Options ByteReader::options() {
   for (int *value :
        {&options.numWarps, &options.numStages, &options.numCtas, &options.maxRegisters})
     *value = static_cast<int>(u64());
-  for (bool *value : {&options.enableFpFusion, &options.debug, &options.lineInfo})
+  for (bool *value :
+       {&options.enableFpFusion, &options.debug, &options.sanitizeOverflow, &options.lineInfo})
     *value = u8() != 0;
   options.inputPrecision = text();
+  options.assemblerOptions = text();
   for (size_t i = 0, n = count(); i < n; ++i) {
     std::string name = text();
     options.externLibs[std::move(name)] = text();

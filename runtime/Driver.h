@@ -24,6 +24,7 @@ using CUfunction = struct CUfunc_st *;
 using CUlibrary = struct CUlib_st *;
 using CUkernel = struct CUkern_st *;
 using CUstream = struct CUstream_st *;
+using CUevent = struct CUevent_st *;
 using CUlinkState = struct CUlinkState_st *;
 
 struct CUlaunchConfig {

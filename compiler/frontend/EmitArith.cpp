@@ -123,7 +123,8 @@ bool takesIntegersOnly(BinaryOp op) {
 void Emitter::checkOverflow(BinaryOp op, const Pair &operands) {
   DType dtype = operands.first.type.element;
   bool mayOverflow = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
-  if (!options.debug || !mayOverflow || !dtype.isInt() || dtype.isBool() || dtype.bits() >= 64 ||
+  const bool checks = options.debug && options.sanitizeOverflow;
+  if (!checks || !mayOverflow || !dtype.isInt() || dtype.isBool() || dtype.bits() >= 64 ||
       frame->function->inLibrary)
     return;
   Runtime x = *cast(operands.first, Scalar::I64, here());

@@ -35,6 +35,11 @@ public:
 
   Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName,
                          const Options &options) const override {
+    if (!options.assemblerOptions.empty())
+      return makeError(
+          ErrorKind::Assembler,
+          "the driver's linker takes no options of `ptxas`: install `ptxas`, or leave `" +
+              options.assemblerOptions + "` out");
     auto scope = ContextScope::enter(driver, -1);
     if (!scope)
       return scope.error();

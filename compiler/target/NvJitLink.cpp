@@ -110,6 +110,8 @@ public:
       texts.push_back("-Xptxas=--fmad=false");
     if (options.maxRegisters > 0)
       texts.push_back(fmt::format("-maxrregcount={}", options.maxRegisters));
+    for (const std::string &option : splitOptions(options))
+      texts.push_back("-Xptxas=" + option);
     std::vector<const char *> pointers;
     for (const std::string &text : texts)
       pointers.push_back(text.c_str());

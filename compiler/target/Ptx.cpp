@@ -1,10 +1,11 @@
 //===- Ptx.cpp - PTX to machine code: the choice, and what assemblers say -----------------===//
 // Needs: see Ptx.h.
-// Gives: processAssembler, readResourceUsage, assemblerError.
+// Gives: processAssembler, splitOptions, readResourceUsage, assemblerError.
 // How:   PANTILE_ASSEMBLER (`ptxas`, `nvjitlink`, `driver`) allows one kind only.
 //===------------------------------------------------------------------------------------===//
 #include "target/Ptx.h"
 #include "runtime/Driver.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdlib>
 #include <fmt/format.h>
@@ -57,6 +58,17 @@ Result<std::unique_ptr<Assembler>> choose() {
 const Result<std::unique_ptr<Assembler>> &processAssembler() {
   static const auto *assembler = new Result<std::unique_ptr<Assembler>>(choose());
   return *assembler;
+}
+
+std::vector<std::string> splitOptions(const Options &options) {
+  std::vector<std::string> words;
+  llvm::StringRef rest = llvm::StringRef(options.assemblerOptions).ltrim();
+  while (!rest.empty()) {
+    auto [word, next] = llvm::getToken(rest);
+    words.push_back(word.str());
+    rest = next.ltrim();
+  }
+  return words;
 }
 
 void readResourceUsage(std::string_view log, Cubin &cubin) {

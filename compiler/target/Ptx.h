@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pantile {
 
@@ -50,6 +51,9 @@ const Result<std::unique_ptr<Assembler>> &processAssembler();
 Result<std::unique_ptr<Assembler>> findPtxas(int maxVersion);
 Result<std::unique_ptr<Assembler>> findNvJitLink(int maxVersion);
 Result<std::unique_ptr<Assembler>> findDriverLinker();
+
+/// The words of Options::assemblerOptions.
+std::vector<std::string> splitOptions(const Options &options);
 
 /// Fills registers and spills from the text of `ptxas -v`, which the other kinds print as well.
 void readResourceUsage(std::string_view log, Cubin &cubin);

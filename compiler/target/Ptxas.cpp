@@ -136,6 +136,8 @@ private:
       out.push_back("--fmad=false");
     if (options.maxRegisters > 0)
       out.push_back(fmt::format("--maxrregcount={}", options.maxRegisters));
+    for (const std::string &option : splitOptions(options))
+      out.push_back(option);
     out.insert(out.end(), {std::move(input), "-o", std::move(output)});
     return out;
   }

@@ -54,8 +54,10 @@ void bindOptions(py::module_ &module) {
       .def_readwrite("maxnreg", &Options::maxRegisters)
       .def_readwrite("enable_fp_fusion", &Options::enableFpFusion)
       .def_readwrite("debug", &Options::debug)
+      .def_readwrite("sanitize_overflow", &Options::sanitizeOverflow)
       .def_readwrite("line_info", &Options::lineInfo)
       .def_readwrite("input_precision", &Options::inputPrecision)
+      .def_readwrite("ptx_options", &Options::assemblerOptions)
       .def_readwrite("extern_libs", &Options::externLibs)
       .def_readwrite("disabled_passes", &Options::disabledPasses);
   py::class_<Specialization>(module, "Specialization")

@@ -8,9 +8,9 @@ until the end of `with knobs.autotuning.scope():`.
 import functools
 import os
 from collections import namedtuple
-from contextlib import contextmanager
 
 from .hooks import HookChain
+from .settings import Flag, Group, Setting, export_all, flag, getenv
 
 __all__ = [
     "CompileTimes",
@@ -20,6 +20,9 @@ __all__ = [
     "build",
     "cache",
     "compilation",
+    "export",
+    "flag",
+    "getenv",
     "language",
     "nvidia",
     "proton",
@@ -28,109 +31,41 @@ __all__ = [
 ]
 
 
-def flag(*names, default=False):
-    """Return whether one of the environment variables `names` is set to a true value."""
-    for name in names:
-        value = os.environ.get(name)
-        if value is not None:
-            return value.lower() in ("1", "true", "on", "yes", "y")
-    return default
-
-
-def getenv(name):
-    """Return the text of an environment variable, stripped; None if it is not set."""
-    value = os.environ.get(name)
-    return value if value is None else value.strip()
-
-
-class Setting:
-    """A value from the first environment variable that is set. An attribute of the object wins."""
-
-    def __init__(self, *names, default=None, parse=str):
-        self.names, self.default, self.parse = names, default, parse
-
-    def __get__(self, group, owner=None):
-        if group is None:
-            return self
-        for name in self.names:
-            value = os.environ.get(name)
-            if value is not None:
-                return self.parse(value.strip())
-        return self.default(group) if callable(self.default) else self.default
-
-
-def _truth(text):
-    return text.lower() in ("1", "true", "on", "yes", "y")
-
-
-def Flag(*names, default=False):
-    """A Setting that is true or false."""
-    return Setting(*names, default=default, parse=_truth)
-
-
-class Group:
-    """Settings that belong together."""
-
-    def __init__(self):
-        self._start()
-
-    def _start(self):
-        """Set what is no setting from the environment: hooks."""
-
-    @property
-    def knobs(self):
-        """The values of all settings by name."""
-        return {
-            name: getattr(self, name)
-            for name, kind in sorted(vars(type(self)).items())
-            if isinstance(kind, Setting)
-        }
-
-    @property
-    def knob_descriptors(self):
-        return {name: kind for name, kind in vars(type(self)).items() if isinstance(kind, Setting)}
-
-    def copy(self):
-        """Return a group of the same kind with the same overrides."""
-        result = type(self)()
-        result.__dict__.update(self.__dict__)
-        return result
-
-    def reset(self):
-        """Drop all overrides, so that the environment counts again; return the group."""
-        self.__dict__.clear()
-        self._start()
-        return self
-
-    @contextmanager
-    def scope(self):
-        """Within the block, overrides and environment may change; behind it all is as before."""
-        saved = dict(self.__dict__)
-        names = [name for kind in self.knob_descriptors.values() for name in kind.names]
-        environment = {name: os.environ.get(name) for name in names}
-        try:
-            yield self
-        finally:
-            self.__dict__.clear()
-            self.__dict__.update(saved)
-            for name, value in environment.items():
-                _set_variable(name, value)
-
-
-def _set_variable(name, value):
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
-
-
 class Runtime(Group):
-    """Hooks around launches and compilations."""
+    """Launches, and hooks around launches and compilations."""
 
-    interpret = Flag("PANTILE_INTERPRET", "TRITON_INTERPRET")
-    debug = Flag("PANTILE_DEVICE_ASSERTS", "TRITON_DEBUG")
-    sanitize_overflow = Flag("TRITON_SANITIZE_OVERFLOW", default=True)
-    override_arch = Setting("TRITON_OVERRIDE_ARCH")
+    interpret = Flag(
+        "PANTILE_INTERPRET",
+        "TRITON_INTERPRET",
+        doc="kernels run on the CPU; arrays of a GPU are copied there and back",
+    )
+    debug = Flag(
+        "PANTILE_DEVICE_ASSERTS",
+        "TRITON_DEBUG",
+        doc="compile `device_assert` and the checks for overflow in, as `debug=True` of a launch",
+    )
+    sanitize_overflow = Flag(
+        "PANTILE_SANITIZE_OVERFLOW",
+        "TRITON_SANITIZE_OVERFLOW",
+        default=True,
+        doc="with `debug`: assert that additions, subtractions and products of integers do not wrap",
+    )
+    override_arch = Setting(
+        "TRITON_OVERRIDE_ARCH",
+        doc='compile for this processor ("sm_80") instead of the GPU at hand',
+    )
+    num_threads = Setting(
+        "PANTILE_NUM_THREADS",
+        parse=int,
+        exported=True,
+        shown="the cores that the process may use",
+        doc="threads that a launch on the CPU runs on; 1 makes the order of programs fixed",
+    )
+    check = Setting(
+        "PANTILE_CHECK",
+        exported=True,
+        doc="`bounds`: on the CPU a read outside of an array is an error too, not a warning and 0",
+    )
 
     def _start(self):
         self.launch_enter_hook = HookChain()
@@ -154,28 +89,69 @@ class Runtime(Group):
 class Autotuning(Group):
     """How the tuner behaves."""
 
-    cache = Flag("PANTILE_CACHE_AUTOTUNING", "TRITON_CACHE_AUTOTUNING")
-    print = Flag("PANTILE_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")
-    tune_cpu = Flag("PANTILE_TUNE_CPU")
+    cache = Flag(
+        "PANTILE_CACHE_AUTOTUNING",
+        "TRITON_CACHE_AUTOTUNING",
+        doc="keep what was measured between processes",
+    )
+    print = Flag(
+        "PANTILE_PRINT_AUTOTUNING",
+        "TRITON_PRINT_AUTOTUNING",
+        doc="print the time that tuning took and the choice, in Triton's words",
+    )
+    tune_cpu = Flag(
+        "PANTILE_TUNE_CPU", doc="measure on the CPU too, instead of taking the first configuration"
+    )
 
 
 class Compilation(Group):
     """How kernels are compiled. `listener` is told of every compilation."""
 
-    override = Flag("TRITON_KERNEL_OVERRIDE")
-    dump_ir = Flag("TRITON_KERNEL_DUMP")
-    dump_ir_extract_di_local_variables = Flag("LLVM_EXTRACT_DI_LOCAL_VARIABLES")
-    store_binary_only = Flag("TRITON_STORE_BINARY_ONLY")
-    always_compile = Flag("PANTILE_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE")
-    use_ir_loc = Setting("USE_IR_LOC")
-    enable_asan = Flag("TRITON_ENABLE_ASAN")
-    disable_line_info = Flag("PANTILE_DISABLE_LINE_INFO", "TRITON_DISABLE_LINE_INFO")
-    front_end_debugging = Flag("TRITON_FRONT_END_DEBUGGING")
-    allow_non_constexpr_globals = Flag(
-        "PANTILE_ALLOW_NON_CONSTEXPR_GLOBALS", "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"
+    always_compile = Flag(
+        "PANTILE_ALWAYS_COMPILE",
+        "TRITON_ALWAYS_COMPILE",
+        doc="never take a kernel from the cache",
     )
-    instrumentation_mode = Setting("TRITON_INSTRUMENTATION_MODE", default="")
-    dump_dir = Setting("PANTILE_DUMP_DIR", default="")
+    disable_line_info = Flag(
+        "PANTILE_DISABLE_LINE_INFO",
+        "TRITON_DISABLE_LINE_INFO",
+        doc="leave source lines out of PTX and machine code",
+    )
+    allow_non_constexpr_globals = Flag(
+        "PANTILE_ALLOW_NON_CONSTEXPR_GLOBALS",
+        "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS",
+        doc="kernels may read plain numbers among the globals of their module",
+    )
+    dump_dir = Setting(
+        "PANTILE_DUMP_DIR",
+        default="",
+        doc="folder for numbered texts of every stage and pass of every compilation",
+    )
+    dump_ir = Flag("TRITON_KERNEL_DUMP", doc="the same into `cache.dump_dir`")
+    remarks = Flag(
+        "PANTILE_REMARKS",
+        doc="print what the compiler made of each kernel's lines, and why not more",
+    )
+    debug_topics = Setting(
+        "PANTILE_DEBUG",
+        exported=True,
+        doc="topics, with commas, that passes write about to the error output; for developers",
+    )
+    override = Flag("TRITON_KERNEL_OVERRIDE", unused=True, doc="texts of stages are not replaced")
+    store_binary_only = Flag(
+        "TRITON_STORE_BINARY_ONLY", unused=True, doc="the cache keeps what launches need anyway"
+    )
+    dump_ir_extract_di_local_variables = Flag(
+        "LLVM_EXTRACT_DI_LOCAL_VARIABLES", unused=True, doc="there are no variables in debug info"
+    )
+    use_ir_loc = Setting("USE_IR_LOC", unused=True, doc="lines are always those of the source")
+    enable_asan = Flag("TRITON_ENABLE_ASAN", unused=True, doc="the CPU checks every access")
+    front_end_debugging = Flag(
+        "TRITON_FRONT_END_DEBUGGING", unused=True, doc="errors always hold all that is known"
+    )
+    instrumentation_mode = Setting(
+        "TRITON_INSTRUMENTATION_MODE", default="", unused=True, doc="there is no instrumentation"
+    )
 
     def _start(self):
         self.listener = None
@@ -189,8 +165,18 @@ class Compilation(Group):
 class Language(Group):
     """Defaults of the language."""
 
-    fp32_default = Setting("PANTILE_F32_DEFAULT", "TRITON_F32_DEFAULT")
-    default_fp_fusion = Flag("PANTILE_DEFAULT_FP_FUSION", "TRITON_DEFAULT_FP_FUSION", default=True)
+    fp32_default = Setting(
+        "PANTILE_F32_DEFAULT",
+        "TRITON_F32_DEFAULT",
+        shown="tf32",
+        doc="precision of `tl.dot` of fp32 operands: `tf32`, `tf32x3` or `ieee`",
+    )
+    default_fp_fusion = Flag(
+        "PANTILE_DEFAULT_FP_FUSION",
+        "TRITON_DEFAULT_FP_FUSION",
+        default=True,
+        doc="contract `a * b + c` to one rounding",
+    )
 
 
 def _triton_folder(name):
@@ -198,39 +184,90 @@ def _triton_folder(name):
 
 
 def _kernel_folder(_):
-    return os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pantile"
-    )
+    from . import _pantile
+
+    return _pantile.cache_directory()
 
 
 class Cache(Group):
     """Where files are kept."""
 
-    home_dir = Setting("TRITON_HOME", default=lambda _: os.path.expanduser("~"))
-    dir = Setting("PANTILE_CACHE_DIR", "TRITON_CACHE_DIR", default=_kernel_folder)
-    dump_dir = Setting("TRITON_DUMP_DIR", default=_triton_folder("dump"))
-    override_dir = Setting("TRITON_OVERRIDE_DIR", default=_triton_folder("override"))
-    manager_class = Setting("TRITON_CACHE_MANAGER")
-    remote_manager_class = Setting("TRITON_REMOTE_CACHE_BACKEND")
+    dir = Setting(
+        "PANTILE_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        default=_kernel_folder,
+        exported=True,
+        shown="`~/.cache/pantile`",
+        doc="folder of compiled kernels and measured times",
+    )
+    shared = Setting(
+        "PANTILE_CACHE_SHARED",
+        exported=True,
+        doc="more such folders, with colons between them, which are only read",
+    )
+    size = Setting(
+        "PANTILE_CACHE_SIZE",
+        exported=True,
+        shown="1G",
+        doc="bound of the folder in bytes, or with K, M, G; what was longest unused goes",
+    )
+    lock_seconds = Setting(
+        "PANTILE_CACHE_LOCK_SECONDS",
+        parse=float,
+        exported=True,
+        shown="chosen by the library",
+        doc="how long a process waits for another one that compiles the same kernel",
+    )
+    check = Flag(
+        "PANTILE_CACHE_CHECK",
+        exported=True,
+        doc="compile on every hit too, and fail if the result is another one; for developers",
+    )
+    home_dir = Setting(
+        "TRITON_HOME",
+        default=lambda _: os.path.expanduser("~"),
+        shown="the home folder",
+        doc="where the folders below are",
+    )
+    dump_dir = Setting(
+        "TRITON_DUMP_DIR",
+        default=_triton_folder("dump"),
+        shown="`.triton/dump`",
+        doc="folder of `compilation.dump_ir`, and of dump managers",
+    )
+    override_dir = Setting(
+        "TRITON_OVERRIDE_DIR",
+        default=_triton_folder("override"),
+        shown="`.triton/override`",
+        doc="folder of override managers",
+    )
+    manager_class = Setting(
+        "TRITON_CACHE_MANAGER", doc="class, as `module:name`, of `runtime.cache.get_cache_manager`"
+    )
+    remote_manager_class = Setting(
+        "TRITON_REMOTE_CACHE_BACKEND", doc="class behind `RemoteCacheManager`"
+    )
 
     def get_triton_dir(self, dirname):
         return os.path.join(self.home_dir, ".triton", dirname)
 
 
 class Redis(Group):
-    """Where a shared cache is."""
+    """Where the shared cache of `RedisRemoteCacheBackend` is."""
 
-    key_format = Setting("TRITON_REDIS_KEY_FORMAT", default="triton:{key}:{filename}")
-    host = Setting("TRITON_REDIS_HOST", default="localhost")
-    port = Setting("TRITON_REDIS_PORT", default=6379, parse=int)
+    key_format = Setting(
+        "TRITON_REDIS_KEY_FORMAT", default="triton:{key}:{filename}", doc="name of an entry"
+    )
+    host = Setting("TRITON_REDIS_HOST", default="localhost", doc="host of the server")
+    port = Setting("TRITON_REDIS_PORT", default=6379, parse=int, doc="port of the server")
 
 
 class Build(Group):
     """What Triton builds its launchers with; ours need no C compiler."""
 
-    cc = Setting("CC")
-    cudacrt_path = Setting("TRITON_CUDACRT_PATH")
-    cudart_path = Setting("TRITON_CUDART_PATH")
+    cc = Setting("CC", doc="C compiler of `runtime.build`, for libraries that build with it")
+    cudacrt_path = Setting("TRITON_CUDACRT_PATH", doc="folder of CUDA's headers for it")
+    cudart_path = Setting("TRITON_CUDART_PATH", doc="folder of CUDA's runtime headers for it")
     impl = None
 
     @property
@@ -259,7 +296,7 @@ class NvidiaTool(namedtuple("NvidiaTool", ["path", "version"])):
         return NvidiaTool(path, version)
 
 
-def _tool(name, variable):
+def _tool(name, *variables, **more):
     def find(_):
         import shutil
 
@@ -267,7 +304,13 @@ def _tool(name, variable):
         found = found if os.path.exists(found) else _in_wheels(name)
         return NvidiaTool.from_path(found) if found else None
 
-    return Setting(variable, default=find, parse=NvidiaTool.from_path)
+    return Setting(
+        *variables,
+        default=find,
+        parse=NvidiaTool.from_path,
+        shown="on PATH, in the toolkit, in NVIDIA's wheels",
+        **more,
+    )
 
 
 def _in_wheels(name):
@@ -279,39 +322,71 @@ def _in_wheels(name):
 
 
 class Nvidia(Group):
-    """Tools and libraries of NVIDIA."""
+    """Tools and libraries of NVIDIA. The library chooses its assembler once a process."""
 
-    cuobjdump = _tool("cuobjdump", "TRITON_CUOBJDUMP_PATH")
-    nvdisasm = _tool("nvdisasm", "TRITON_NVDISASM_PATH")
-    ptxas = _tool("ptxas", "TRITON_PTXAS_PATH")
-    ptxas_blackwell = _tool("ptxas", "TRITON_PTXAS_BLACKWELL_PATH")
-    dump_nvptx = Flag("NVPTX_ENABLE_DUMP")
-    disable_ptxas_opt = Flag("DISABLE_PTXAS_OPT")
-    ptxas_options = Setting("PTXAS_OPTIONS")
-    mock_ptx_version = Setting("TRITON_MOCK_PTX_VERSION")
-    dump_ptxas_log = Flag("TRITON_DUMP_PTXAS_LOG")
-    libdevice_path = Setting("PANTILE_LIBDEVICE_PATH", "TRITON_LIBDEVICE_PATH")
-    libcuda_path = Setting("PANTILE_LIBCUDA_PATH", "TRITON_LIBCUDA_PATH")
+    assembler = Setting(
+        "PANTILE_ASSEMBLER",
+        exported=True,
+        shown="the first that is found",
+        doc="what makes machine code of PTX: `ptxas`, `nvjitlink` or `driver`",
+    )
+    ptxas = _tool(
+        "ptxas", "PANTILE_PTXAS_PATH", "TRITON_PTXAS_PATH", exported=True, doc="the assembler"
+    )
+    ptxas_options = Setting(
+        "PANTILE_PTXAS_OPTIONS",
+        "PTXAS_OPTIONS",
+        doc="more options of the assembler, before `ptx_options` of a launch",
+    )
+    disable_ptxas_opt = Flag(
+        "PANTILE_DISABLE_PTXAS_OPT", "DISABLE_PTXAS_OPT", doc="assemble without optimisation"
+    )
+    dump_nvptx = Flag("NVPTX_ENABLE_DUMP", doc="print the PTX of each kernel that is compiled")
+    cuobjdump = _tool("cuobjdump", "TRITON_CUOBJDUMP_PATH", doc='for `kernel.asm["sass"]`')
+    nvdisasm = _tool("nvdisasm", "TRITON_NVDISASM_PATH", doc="the same, and first choice")
+    libdevice_path = Setting(
+        "PANTILE_LIBDEVICE_PATH",
+        "TRITON_LIBDEVICE_PATH",
+        exported=True,
+        shown="beside the assembler, in NVIDIA's wheels",
+        doc="bitcode of NVIDIA's mathematical functions, for kernels that call some of them",
+    )
+    libcuda_path = Setting(
+        "PANTILE_LIBCUDA_PATH",
+        "TRITON_LIBCUDA_PATH",
+        exported=True,
+        shown="`libcuda.so.1`",
+        doc="the CUDA driver's library",
+    )
+    ptxas_blackwell = _tool(
+        "ptxas", "TRITON_PTXAS_BLACKWELL_PATH", unused=True, doc="one assembler serves all GPUs"
+    )
+    mock_ptx_version = Setting(
+        "TRITON_MOCK_PTX_VERSION", unused=True, doc="PTX has the oldest version that holds its text"
+    )
+    dump_ptxas_log = Flag(
+        "TRITON_DUMP_PTXAS_LOG", unused=True, doc="registers and spills are on the kernel"
+    )
 
 
 class Amd(Group):
     """Settings of a target that is not here; libraries read and set them all the same."""
 
-    use_buffer_ops = Flag("AMDGCN_USE_BUFFER_OPS", default=True)
-    use_buffer_atomics = Flag("AMDGCN_USE_BUFFER_ATOMICS", default=True)
-    dump_amdgcn = Flag("AMDGCN_ENABLE_DUMP")
-    libhip_path = Setting("TRITON_LIBHIP_PATH")
-    use_in_thread_transpose = Flag("TRITON_HIP_USE_IN_THREAD_TRANSPOSE")
-    use_async_copy = Flag("TRITON_HIP_USE_ASYNC_COPY")
-    scalarize_packed_fops = Flag("AMDGCN_SCALARIZE_PACKED_FOPS")
+    use_buffer_ops = Flag("AMDGCN_USE_BUFFER_OPS", default=True, unused=True)
+    use_buffer_atomics = Flag("AMDGCN_USE_BUFFER_ATOMICS", default=True, unused=True)
+    dump_amdgcn = Flag("AMDGCN_ENABLE_DUMP", unused=True)
+    libhip_path = Setting("TRITON_LIBHIP_PATH", unused=True)
+    use_in_thread_transpose = Flag("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", unused=True)
+    use_async_copy = Flag("TRITON_HIP_USE_ASYNC_COPY", unused=True)
+    scalarize_packed_fops = Flag("AMDGCN_SCALARIZE_PACKED_FOPS", unused=True)
 
 
 class Proton(Group):
-    """Settings of the profiler."""
+    """Settings of Triton's profiler, which is not here."""
 
-    disable = Flag("TRITON_PROTON_DISABLE")
-    cupti_lib_dir = Setting("TRITON_CUPTI_LIB_PATH")
-    enable_nvtx = Flag("TRITON_ENABLE_NVTX", default=True)
+    disable = Flag("TRITON_PROTON_DISABLE", unused=True)
+    cupti_lib_dir = Setting("TRITON_CUPTI_LIB_PATH", unused=True)
+    enable_nvtx = Flag("TRITON_ENABLE_NVTX", default=True, unused=True)
 
 
 class CompileTimes(
@@ -330,33 +405,21 @@ class CompileTimes(
         return self.ir_initialization + self.total_lowering + self.store_results
 
 
-build = Build()
-redis = Redis()
-cache = Cache()
-compilation = Compilation()
-autotuning = Autotuning()
-runtime = Runtime()
-language = Language()
-nvidia = Nvidia()
-amd = Amd()
-proton = Proton()
-
-# What the library reads from the environment itself: (group, setting, variable).
-_EXPORTED = [
-    (cache, "dir", "PANTILE_CACHE_DIR"),
-    (nvidia, "libdevice_path", "PANTILE_LIBDEVICE_PATH"),
-    (nvidia, "libcuda_path", "PANTILE_LIBCUDA_PATH"),
-]
+build = Build.make_live()
+redis = Redis.make_live()
+cache = Cache.make_live()
+compilation = Compilation.make_live()
+autotuning = Autotuning.make_live()
+runtime = Runtime.make_live()
+language = Language.make_live()
+nvidia = Nvidia.make_live()
+amd = Amd.make_live()
+proton = Proton.make_live()
 
 
 def export():
     """Put settings that are overridden into the environment, where the library reads them."""
-    for group, name, variable in _EXPORTED:
-        setting = vars(type(group))[name]
-        override = group.__dict__.get(name)
-        told = override or next((os.environ[n] for n in setting.names if n in os.environ), None)
-        if told is not None and os.environ.get(variable) != str(told):
-            os.environ[variable] = str(told)
+    export_all()
 
 
 def refresh_knobs():

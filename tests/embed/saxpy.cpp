@@ -35,7 +35,9 @@ Result<Kernel> compileFor(const std::string &target) {
       return argument.error();
     specialization.args.push_back(*argument);
   }
-  specialization.args.push_back({ArgSpec::Kind::Constant, "", false, 1, int64_t(block)});
+  ArgSpec constant;
+  constant.value = int64_t(block);
+  specialization.args.push_back(constant);
   Options options;
   options.target = target;
   return Compiler().compile(*program, specialization, options);

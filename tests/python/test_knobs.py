@@ -1,8 +1,10 @@
 """Settings: the environment, overrides, scopes, hooks."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pantile as triton
@@ -200,3 +202,79 @@ def test_remote_cache_managers(tmp_path):
         other = get_cache_manager("12" * 32)
         group = other.get_group("k.json")
         assert open(group["k.cubin"], "rb").read() == b"code" and "two" in group["k.cubin"]
+
+
+def test_overrides_reach_the_library(monkeypatch):
+    monkeypatch.delenv("PANTILE_NUM_THREADS", raising=False)
+    monkeypatch.setenv("PANTILE_CHECK", "races")
+    with knobs.runtime.scope():
+        knobs.runtime.num_threads, knobs.runtime.check = 3, "bounds"
+        assert (os.environ["PANTILE_NUM_THREADS"], os.environ["PANTILE_CHECK"]) == ("3", "bounds")
+        with knobs.runtime.scope():
+            knobs.runtime.num_threads = 5
+        assert os.environ["PANTILE_NUM_THREADS"] == "3" and knobs.runtime.num_threads == 3
+        knobs.runtime.copy().num_threads = 7
+        assert os.environ["PANTILE_NUM_THREADS"] == "3"
+        del knobs.runtime.check
+        assert knobs.runtime.check == os.environ["PANTILE_CHECK"] == "races"
+        assert knobs.runtime.reset().num_threads is None
+        assert "PANTILE_NUM_THREADS" not in os.environ
+    assert knobs.runtime.check == "races"
+
+
+def test_tritons_names_reach_the_library(monkeypatch):
+    for name in ("PANTILE_LIBCUDA_PATH", "TRITON_LIBCUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TRITON_LIBCUDA_PATH", "/x/libcuda.so")
+    knobs.export()
+    assert os.environ["PANTILE_LIBCUDA_PATH"] == "/x/libcuda.so"
+    monkeypatch.delenv("TRITON_LIBCUDA_PATH")
+    assert knobs.nvidia.libcuda_path is None
+    knobs.export()
+    assert "PANTILE_LIBCUDA_PATH" not in os.environ
+
+
+def test_a_bound_read_is_an_error_where_it_is_asked_for():
+    text = "def kernel(out):\n    tl.store(out, tl.load(out + 5))\n"
+    out = np.zeros(1, np.int32)
+    with knobs.runtime.scope():
+        knobs.runtime.check = "bounds"
+        with pytest.raises(triton.TritonError, match="outside argument"):
+            triton.jit(function_of(text))[(1,)](out)
+
+
+def test_options_of_the_assembler(capsys):
+    from pantile.backends.compiler import GPUTarget
+
+    text = "def kernel(out):\n    tl.store(out, 7)\n"
+    target = GPUTarget("cuda", 90, 32)
+    source = triton.compiler.ASTSource(triton.jit(function_of(text)), {"out": "*i32"})
+    with knobs.nvidia.scope(), knobs.compilation.scope():
+        knobs.compilation.always_compile = knobs.nvidia.dump_nvptx = True
+        triton.compile(source, target=target, options={"ptx_options": "--warn-on-spills"})
+        assert ".entry kernel" in capsys.readouterr().err
+        with pytest.raises(triton.TritonError, match="no-such-option"):
+            triton.compile(source, target=target, options={"ptx_options": "--no-such-option"})
+        knobs.nvidia.ptxas_options = "--another-one"
+        with pytest.raises(triton.TritonError, match="another-one"):
+            triton.compile(source, target=target)
+
+
+def test_the_page_is_current():
+    """`scripts/knobs_page.py` writes it; every variable that the library reads stands there."""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, root / "scripts/knobs_page.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (root / "docs/knobs.md").read_text()
+    read = set()
+    for folder in ("compiler", "runtime", "python"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".cpp", ".h", ".py"):
+                text = path.read_text()
+                read |= set(
+                    re.findall(r'(?:getenv|isSet|variable|environ\.get)\("(PANTILE_\w+)', text)
+                )
+                read |= set(re.findall(r'"(PANTILE_[A-Z_]+)"', text))
+    own = {"PANTILE_MEMCHECK"}  # how a decorated test tells its other process
+    assert sorted(name for name in read - own if f"`{name}`" not in page) == []

@@ -290,7 +290,7 @@ def overflow_kernel(out_ptr, x_ptr, y_ptr, OP: tl.constexpr, CHECK: tl.constexpr
 
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int32", "uint32"])
-def test_overflow_is_caught_with_debug(name):
+def test_overflow_is_caught_with_debug(name, monkeypatch):
     """On the CPU: a failed assertion on the GPU ends the process's context."""
     dtype = np.dtype(name)
     limits = np.iinfo(dtype)
@@ -305,6 +305,11 @@ def test_overflow_is_caught_with_debug(name):
         with pytest.raises(Exception, match=f"{name} overflow"):
             overflow_kernel[(1,)](out, a, b, op, True, debug=True)
         overflow_kernel[(1,)](out, a, b, op, True)
+        overflow_kernel[(1,)](out, a, b, op, True, debug=True, sanitize_overflow=False)
+        np.testing.assert_array_equal(out, wrapped)
+        monkeypatch.setenv("PANTILE_SANITIZE_OVERFLOW", "0")
+        triton.jit(overflow_kernel.fn)[(1,)](out, a, b, op, True, debug=True)
+        monkeypatch.delenv("PANTILE_SANITIZE_OVERFLOW")
 
 
 @triton.jit

@@ -1,5 +1,5 @@
-//===- KernelArgumentsTest.cpp - definitions and signatures of the command line ---------===//
-#include "tools/KernelArguments.h"
+//===- KernelArgumentsTest.cpp - definitions and signatures as texts ---------------------===//
+#include "pantile/Request.h"
 #include <gmock/gmock.h>
 
 using namespace pantile;

@@ -18,8 +18,10 @@ struct Options {
   int maxRegisters = 0;                          ///< limit of registers a thread; 0: none
   bool enableFpFusion = true;                    ///< contract a*b+c to fma
   bool debug = false;                            ///< compile device_assert in
+  bool sanitizeOverflow = true;                  ///< with debug: assert that integers do not wrap
   bool lineInfo = true;                          ///< `.loc` lines in PTX
   std::string inputPrecision = "tf32";           ///< default of fp32 dots: "tf32" or "ieee"
+  std::string assemblerOptions;                  ///< more options, as `ptxas` takes them
   std::map<std::string, std::string> externLibs; ///< bitcode files to link: name, path
   std::set<std::string> disabledPasses;          ///< pass names, e.g. "nv-expand-pipeline"
 };

@@ -67,9 +67,9 @@ template <typename... T> std::vector<LaunchArg> launchArgs(const T &...values) {
 }
 
 struct LaunchOptions {
-  uint64_t stream = 0; ///< CUstream; 0: the default stream
-  int device = -1;     ///< GPU ordinal; -1: the current context's, else 0
-  bool cooperative = false; ///< all blocks run at once, or the launch fails
+  uint64_t stream = 0;       ///< CUstream; 0: the default stream
+  int device = -1;           ///< GPU ordinal; -1: the current context's, else 0
+  bool cooperative = false;  ///< all blocks run at once, or the launch fails
   bool programmatic = false; ///< may start before the kernel ahead of it in the stream has ended
   int workers = 0; ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
 };
@@ -103,6 +103,12 @@ PANTILE_API Result<uint64_t> deviceAlloc(size_t bytes, int device = 0);
 PANTILE_API void deviceFree(uint64_t pointer);
 PANTILE_API Result<void> copyToDevice(uint64_t dst, const void *src, size_t bytes);
 PANTILE_API Result<void> copyFromDevice(void *dst, uint64_t src, size_t bytes);
+
+/// Streams for applications without a library of their own; `stream` is a CUstream.
+PANTILE_API Result<uint64_t> newStream(int device = 0);
+PANTILE_API void freeStream(uint64_t stream);
+/// Waits for the work that was put into the stream.
+PANTILE_API Result<void> synchronizeStream(uint64_t stream);
 
 /// Where compiled kernels are kept: PANTILE_CACHE_DIR, else ~/.cache/pantile.
 PANTILE_API std::string cacheDirectory();

@@ -35,7 +35,7 @@ class CUDAOptions:
     extern_libs: Any = None
     debug: bool = False
     backend_name: str = "cuda"
-    sanitize_overflow: bool = False
+    sanitize_overflow: bool = True
     arch: str = None
     instrumentation_mode: str = ""
     disabled_passes: Any = None
@@ -61,6 +61,7 @@ def parse_options(keywords, debug=None, **fixed):
     }
     defaults = {"enable_fp_fusion": knobs.language.default_fp_fusion}
     defaults["debug"] = knobs.runtime.debug if debug is None else bool(debug)
+    defaults["sanitize_overflow"] = knobs.runtime.sanitize_overflow
     if knobs.language.fp32_default:
         defaults["default_dot_input_precision"] = knobs.language.fp32_default
     return CUDAOptions(**{**defaults, **fixed, **given})
@@ -83,6 +84,9 @@ def library_options(target, options):
     result.num_warps, result.num_stages = options.num_warps, options.num_stages
     result.maxnreg = options.maxnreg or 0
     result.enable_fp_fusion, result.debug = bool(options.enable_fp_fusion), bool(options.debug)
+    result.sanitize_overflow = bool(options.sanitize_overflow)
+    if words := _assembler_options(options):
+        result.ptx_options = words
     result.line_info = not knobs.compilation.disable_line_info
     result.input_precision = options.default_dot_input_precision
     result.extern_libs = {
@@ -92,6 +96,13 @@ def library_options(target, options):
     if passes is not None:
         result.disabled_passes = set(passes.split(",") if isinstance(passes, str) else passes)
     return result
+
+
+def _assembler_options(options):
+    words = [knobs.nvidia.ptxas_options or "", options.ptx_options or ""]
+    if knobs.nvidia.disable_ptxas_opt:
+        words.insert(0, "--opt-level 0")
+    return " ".join(word for word in words if word)
 
 
 def _check_counts(options):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 import warnings
 
 from .. import knobs
@@ -336,6 +337,8 @@ def _build(program, specialization, library, src, target, options):
     if kernel.warnings:
         warnings.warn(kernel.warnings, RuntimeWarning, stacklevel=5)
     compiled = CompiledKernel(src, kernel, target, options, compile_to)
+    if knobs.nvidia.dump_nvptx and target.backend == "cuda" and not kernel.from_cache:
+        print(compiled.asm["ptx"], file=sys.stderr)
     if knobs.compilation.listener is not None:
         _tell(knobs.compilation.listener, compiled)
     return compiled

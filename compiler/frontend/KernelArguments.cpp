@@ -1,9 +1,10 @@
-//===- KernelArguments.cpp - the command line's description of a kernel's arguments -----===//
+//===- KernelArguments.cpp - a kernel's arguments from texts ------------------------------===//
 // Needs: parameters as kernelParameters() gives them.
-// Gives: the Specialization, or one error that names the parameter.
+// Gives: parseConstant, parseDefinitions, specialize and unusedDefinitions of pantile/Request.h;
+//        an error names the parameter.
 // How:   split the signature at commas; match names first, then fill the rest from the left.
 //===-----------------------------------------------------------------------------------===//
-#include "KernelArguments.h"
+#include "pantile/Request.h"
 #include <algorithm>
 #include <charconv>
 #include <optional>

@@ -1,0 +1,54 @@
+//===- Tuner.h - the fastest of several ways to compile a kernel --------------------------===//
+// `tune` compiles every candidate on all cores, measures them one after another on the given
+// arguments, and returns the fastest. Times are kept in the process's cache for each candidate by
+// itself, so a second call with the same arguments, or with another list, measures only what is
+// new. Times of the CPU are not kept.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "pantile/Request.h"
+#include "pantile/Runtime.h"
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace pantile {
+
+/// What a candidate changes in the request.
+struct TuneCandidate {
+  Definitions definitions; ///< beside and over those of the request
+  int numWarps = 4, numStages = 3, maxRegisters = 0;
+  std::set<std::string> disabledPasses; ///< beside those of the request
+};
+
+struct TuneOptions {
+  /// The grid for a candidate; gets all its definitions.
+  std::function<Grid(const Definitions &)> grid;
+  std::vector<LaunchArg> args;
+  /// Called before every run, outside of the measured time: restores what the kernel changes.
+  std::function<Result<void>()> prepare;
+  LaunchOptions launch;
+  double milliseconds = 50; ///< of measuring, for each candidate
+  bool useStore = true;
+};
+
+struct TuneMeasurement {
+  double milliseconds = std::numeric_limits<double>::infinity(); ///< median of a run
+  bool fromStore = false;
+  std::string error; ///< why it was left out (does not compile, does not fit)
+};
+
+struct TuneResult {
+  Kernel kernel;
+  size_t best = 0; ///< index among the candidates
+  Grid grid = {1, 1, 1};
+  std::vector<TuneMeasurement> measurements; ///< one a candidate
+};
+
+/// An Error where no candidate runs: that of the first. Must not run while the stream is captured.
+PANTILE_API Result<TuneResult> tune(std::string_view text, const std::string &fileName,
+                                    const CompileRequest &request,
+                                    const std::vector<TuneCandidate> &candidates,
+                                    const TuneOptions &options);
+
+} // namespace pantile

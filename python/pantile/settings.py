@@ -1,0 +1,200 @@
+"""How settings are read: from the environment when asked for, unless an attribute overrides it.
+
+Settings that the compiled library reads from the environment itself are exported: an override, or
+a value under Triton's name, is put there under our name, and taken away when it is dropped.
+"""
+
+import os
+from contextlib import contextmanager
+
+
+def truth(text):
+    """Return whether the text of an environment variable means yes."""
+    return text.lower() in ("1", "true", "on", "yes", "y")
+
+
+def flag(*names, default=False):
+    """Return whether one of the environment variables `names` is set to a true value."""
+    for name in names:
+        value = os.environ.get(name)
+        if value is not None:
+            return truth(value)
+    return default
+
+
+def getenv(name):
+    """Return the text of an environment variable, stripped; None if it is not set."""
+    value = os.environ.get(name)
+    return value if value is None else value.strip()
+
+
+# What we put into the environment: {variable: (our text, what stood there before)}.
+_exports = {}
+
+
+def _users_value(variable):
+    """The text that the user gave an environment variable, not we."""
+    text = os.environ.get(variable)
+    ours = _exports.get(variable)
+    return ours[1] if ours is not None and text == ours[0] else text
+
+
+def _put(variable, text):
+    """Put a text of ours into the environment; None takes ours away."""
+    before = _users_value(variable)
+    _exports.pop(variable, None)
+    if text is None or text == before:
+        set_variable(variable, before)
+        return
+    _exports[variable] = (text, before)
+    set_variable(variable, text)
+
+
+def set_variable(name, value):
+    """Set an environment variable; None removes it."""
+    if os.environ.get(name) == value:
+        return
+    if value is None:
+        del os.environ[name]
+    else:
+        os.environ[name] = value
+
+
+def _text_of(value):
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(getattr(value, "path", value))
+
+
+class Setting:
+    """A value from the first environment variable that is set. An attribute of the object wins.
+
+    Parameters
+    ----------
+    names : str
+        Environment variables, ours first.
+    default : value, or a function of the group
+    parse : function of the variable's text
+    doc : str
+        One line of docs/knobs.md. A setting with `unused` is read and kept, but changes nothing
+        here; the text says why.
+    exported : bool
+        The compiled library reads the first variable itself.
+    """
+
+    def __init__(
+        self, *names, default=None, parse=str, doc="", exported=False, unused=False, shown=None
+    ):
+        self.names, self.default, self.parse = names, default, parse
+        self.doc, self.exported, self.unused = doc, exported, unused
+        self.shown = shown  # the default, as the page has it
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, group, owner=None):
+        if group is None:
+            return self
+        if self.name in group.__dict__:
+            return group.__dict__[self.name]
+        text = self.told()
+        if text is not None:
+            return self.parse(text.strip())
+        return self.default(group) if callable(self.default) else self.default
+
+    def __set__(self, group, value):
+        group.__dict__[self.name] = value
+        self.export(group)
+
+    def __delete__(self, group):
+        if self.name not in group.__dict__:
+            raise AttributeError(f"`{self.name}` has no override")
+        del group.__dict__[self.name]
+        self.export(group)
+
+    def told(self):
+        """Return the text of the first variable that the user has set, or None."""
+        return next((v for v in map(_users_value, self.names) if v is not None), None)
+
+    def export(self, group):
+        """Show the library the value, if it is of the group that counts."""
+        if not self.exported or not group.is_live:
+            return
+        value = group.__dict__.get(self.name)
+        _put(self.names[0], self.told() if value is None else _text_of(value))
+
+
+def Flag(*names, default=False, **more):
+    """A Setting that is true or false."""
+    return Setting(*names, default=default, parse=truth, **more)
+
+
+class Group:
+    """Settings that belong together."""
+
+    _live = {}
+
+    def __init__(self):
+        self._start()
+
+    def _start(self):
+        """Set what is no setting from the environment: hooks."""
+
+    @classmethod
+    def make_live(cls):
+        """Return the group of this kind whose overrides reach the library."""
+        Group._live[cls] = group = cls()
+        return group
+
+    @property
+    def is_live(self):
+        return Group._live.get(type(self)) is self
+
+    @property
+    def knobs(self):
+        """The values of all settings by name."""
+        return {name: getattr(self, name) for name in sorted(self.knob_descriptors)}
+
+    @property
+    def knob_descriptors(self):
+        return {name: kind for name, kind in vars(type(self)).items() if isinstance(kind, Setting)}
+
+    def copy(self):
+        """Return a group of the same kind with the same overrides."""
+        result = type(self)()
+        result.__dict__.update(self.__dict__)
+        return result
+
+    def reset(self):
+        """Drop all overrides, so that the environment counts again; return the group."""
+        self.__dict__.clear()
+        self._start()
+        self.export()
+        return self
+
+    def export(self):
+        """Show the library the values of this group."""
+        for setting in self.knob_descriptors.values():
+            setting.export(self)
+
+    @contextmanager
+    def scope(self):
+        """Within the block, overrides and environment may change; behind it all is as before."""
+        saved = dict(self.__dict__)
+        names = [name for kind in self.knob_descriptors.values() for name in kind.names]
+        environment = {name: _users_value(name) for name in names}
+        try:
+            yield self
+        finally:
+            self.__dict__.clear()
+            self.export()
+            for name, value in environment.items():
+                set_variable(name, value)
+            self.__dict__.update(saved)
+            self.export()
+
+
+def export_all():
+    """Show the library all settings: those that changed in the environment since as well."""
+    for group in Group._live.values():
+        group.export()

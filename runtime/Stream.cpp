@@ -1,0 +1,52 @@
+//===- Stream.cpp - queues of work on a GPU -----------------------------------------------===//
+// Needs: Driver, contexts (Device.h).
+// Gives: newStream, freeStream, synchronizeStream of pantile/Runtime.h.
+// How:   streams that do not wait for the default stream. The driver knows the context of a
+//        stream, so freeing and waiting need none to be current.
+//===------------------------------------------------------------------------------------===//
+#include "pantile/Runtime.h"
+#include "runtime/Device.h"
+
+namespace pantile {
+namespace {
+
+constexpr unsigned nonBlocking = 1; // CU_STREAM_NON_BLOCKING
+
+Error tooOld() { return makeError(ErrorKind::Driver, "the CUDA driver has no streams: too old"); }
+
+} // namespace
+
+Result<uint64_t> newStream(int device) {
+  const auto &driver = Driver::shared();
+  if (!driver)
+    return driver.error();
+  auto scope = ContextScope::enter(**driver, device);
+  if (!scope)
+    return scope.error();
+  if (!(*driver)->streamCreate)
+    return tooOld();
+  CUstream stream = nullptr;
+  if (auto made =
+          (*driver)->check((*driver)->streamCreate(&stream, nonBlocking), "making a stream");
+      !made)
+    return made.error();
+  return reinterpret_cast<uint64_t>(stream);
+}
+
+void freeStream(uint64_t stream) {
+  const auto &driver = Driver::shared();
+  if (driver && stream && (*driver)->streamDestroy)
+    (*driver)->streamDestroy(reinterpret_cast<CUstream>(stream));
+}
+
+Result<void> synchronizeStream(uint64_t stream) {
+  const auto &driver = Driver::shared();
+  if (!driver)
+    return driver.error();
+  if (!(*driver)->streamSynchronize)
+    return tooOld();
+  return (*driver)->check((*driver)->streamSynchronize(reinterpret_cast<CUstream>(stream)),
+                          "waiting for a stream");
+}
+
+} // namespace pantile
