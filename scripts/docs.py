@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "build-docs/source"
 MATMUL = ROOT / "tutorials/03-matrix-multiplication.py"
 WIDTH = 240  # columns of a listing
+INTRODUCTION = (
+    "Each is a script of its own, with a kernel, its test and its benchmark, that runs with torch on"
+    " a GPU and with NumPy elsewhere. 01 to 03 ask for no more than NumPy."
+)
 COMMAND = [
     "--kernel", "matmul_kernel", "--signature",
     "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
@@ -84,10 +88,11 @@ def folder_page(path):
 
     def listing(match):
         name = match[1]
-        language = {".py": "python", ".cpp": "cpp", ".c": "c", ".txt": "cmake"}[Path(name).suffix]
+        languages = {".py": "python", ".cpp": "cpp", ".txt": "cmake"}
+        language = languages.get(Path(name).suffix, "text")
         return f"```{language}\n{(path / name).read_text(encoding='utf-8').rstrip()}\n```"
 
-    text = (path / "README.md").read_text(encoding="utf-8")
+    text = (path / "README.md").read_text(encoding="utf-8").replace("](../../docs/", "](../")
     return re.sub(r"```\{file\} (\S+)\n```", listing, text)
 
 
@@ -102,13 +107,19 @@ def write_tutorials():
         page = folder_page(path) if path.is_dir() else tutorial_page(path)
         (folder / f"{path.stem}.md").write_text(page, encoding="utf-8")
         names.append(path.stem)
-    listing = "\n".join(names)
-    (folder / "index.md").write_text(
-        "# Tutorials\n\nEach is a script of its own, with a kernel, its test and its benchmark, that runs with"
-        " torch on a GPU and with NumPy elsewhere. 01 to 03 ask for no more than NumPy.\n\n"
-        f"```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
-        encoding="utf-8",
-    )
+    lines = ["# Tutorials", "", INTRODUCTION, ""]
+    for name in names:
+        title, summary = heading((folder / f"{name}.md").read_text(encoding="utf-8"))
+        lines += [f"- [{title}]({name}.md): {summary}"]
+    lines += ["", "```{toctree}", ":maxdepth: 1", ":hidden:", "", *names, "```", ""]
+    (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def heading(page):
+    """The title of a page and the first sentence below it."""
+    title, rest = re.match(r"\s*#* ?([^\n]+)\n(.*)", page, re.S).groups()
+    paragraph = next(p for p in re.split(r"\n\s*\n", rest) if p.strip(" =\n"))
+    return title, re.match(r".*?[.:](?=\s|$)", " ".join(paragraph.split()))[0].rstrip(":.")
 
 
 # ===-- listings ----------------------------------------------------------------------------===

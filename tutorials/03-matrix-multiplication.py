@@ -253,7 +253,7 @@ def test():
 @triton.testing.perf_report(
     triton.testing.Benchmark(
         x_names=["M", "N", "K"],
-        x_vals=[128 * i for i in range(2, 33)] if ON_GPU else [128, 256],
+        x_vals=[256 * i for i in range(1, 17)] if ON_GPU else [128, 256],
         line_arg="provider",
         line_vals=["library", "library+relu", "ours", "ours+relu"],
         line_names=[
