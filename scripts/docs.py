@@ -191,17 +191,6 @@ def fill_stages(text, stages):
     return re.sub(r"```\{stage\} (\w+)\n(.*?)```", listing, text, flags=re.S)
 
 
-def fill_saxpy(text):
-    """Replace the block that asks for the C++ program by its compiling and its launching part."""
-    program = (ROOT / "tests/embed/saxpy.cpp").read_text(encoding="utf-8")
-    first, last = (
-        program.index("constexpr const char *source"),
-        program.index("Result<void> runOnGpu"),
-    )
-    listing = f"```cpp\n{program[first:last].rstrip()}\n```"
-    return re.sub(r"```\{saxpy\}\n```", lambda _: listing, text)
-
-
 def write_sources(build):
     """Put the pages together in build-docs/source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
@@ -211,12 +200,8 @@ def write_sources(build):
     with open(SOURCE / "reference/README.md", "a", encoding="utf-8") as file:
         file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
     stages = Stages(build)
-    for name, fill in (
-        ("how-a-tile-becomes-instructions.md", lambda text: fill_stages(text, stages)),
-        ("quickstart.md", fill_saxpy),
-    ):
-        path = SOURCE / name
-        path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path = SOURCE / "how-a-tile-becomes-instructions.md"
+    path.write_text(fill_stages(path.read_text(encoding="utf-8"), stages), encoding="utf-8")
 
 
 def version():

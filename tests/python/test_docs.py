@@ -6,6 +6,8 @@
 import fnmatch
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,19 @@ def test_listings_are_cut_where_asked(docs):
     assert docs.excerpt(text, [["match", "a|d"], ["lines", "2"]]) == ["head", "a 1"]
     with pytest.raises(LookupError, match="no line matches `zzz`"):
         docs.excerpt(text, [["show", "zzz .. a"]])
+
+
+def test_quick_start_is_what_the_examples_are():
+    """The page shows the files that are run, in Python below and in C++ by the embedding tests."""
+    text = (DOCS / "quickstart.md").read_text(encoding="utf-8")
+    python = re.findall(r"```python\n(.*?)```", text, re.S)
+    examples = DOCS / "examples"
+    assert python == [(examples / n).read_text() for n in ("saxpy.py", "quickstart.py")]
+    (cpp,) = re.findall(r"```cpp\n(.*?)  \.\.\.\n```", text, re.S)
+    assert cpp in (examples / "quickstart.cpp").read_text()
+
+
+def test_quick_start_runs(tmp_path):
+    example = DOCS / "examples/quickstart.py"
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
