@@ -20,7 +20,7 @@ namespace {
 
 Kernel compile(const std::shared_ptr<Program> &program, const Specialization &specialization,
                const Options &options, const std::string &dumpDir, bool useCache,
-               const std::string &stopAfter) {
+               const std::string &stopAfter, bool remarks) {
   static const std::map<std::string, Stage> stages = {
       {"ast", Stage::Ast},           {"tile", Stage::Tile},  {"layout", Stage::Layout},
       {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},    {"llvm", Stage::Llvm},
@@ -31,6 +31,7 @@ Kernel compile(const std::shared_ptr<Program> &program, const Specialization &sp
   Observe observe;
   observe.dumpDir = dumpDir;
   observe.useCache = useCache;
+  observe.remarks = remarks;
   observe.stopAfter = stage->second;
   // Never destroyed: threads of the program may still compile while Python shuts down.
   static auto *compiler = new Compiler();
@@ -82,6 +83,24 @@ void bindOptions(py::module_ &module) {
 
 py::bytes toBytes(const std::string &text) { return {text.data(), text.size()}; }
 
+/// Rows (kind, technique, message, rendered, file, line, column) of what was said about speed.
+py::list describeRemarks(const Kernel &kernel) {
+  py::list rows;
+  for (const Remark &remark : kernel->remarks)
+    rows.append(py::make_tuple(toString(remark.kind), toString(remark.technique), remark.message,
+                               remark.rendered, remark.range.file, remark.range.line,
+                               remark.range.column));
+  return rows;
+}
+
+/// Rows (name, summary, isOptional) of the passes, in order.
+py::list describePasses() {
+  py::list rows;
+  for (const PassListing &pass : listPasses())
+    rows.append(py::make_tuple(pass.name, pass.summary, pass.isOptional));
+  return rows;
+}
+
 void bindKernel(py::module_ &module) {
   py::class_<Kernel>(module, "Kernel")
       .def_property_readonly("name", [](const Kernel &kernel) { return kernel->name; })
@@ -95,10 +114,12 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })
       .def_property_readonly("timings", [](const Kernel &kernel) { return kernel->timings; })
+      .def_property_readonly("remarks", &describeRemarks)
       .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; });
   module.def("compile", &compile, py::arg("program"), py::arg("specialization"), py::arg("options"),
              py::arg("dump_dir") = "", py::arg("use_cache") = true,
-             py::arg("stop_after") = "cubin");
+             py::arg("stop_after") = "cubin", py::arg("remarks") = false);
+  module.def("list_passes", &describePasses);
 }
 
 py::dict describeDevice(int device) {

@@ -12,6 +12,7 @@ from ..backends.options import check_names, library_options
 from ..hooks import LaunchMetadata, LazyDict
 from ..runtime.cache import triton_key
 from .metadata import metadata_of
+from .remarks import Remark
 from .source import ASTSource, AttrsDescriptor
 
 __all__ = [
@@ -166,6 +167,17 @@ class CompiledKernel:
         )
         if hooks.kernel_load_end_hook:
             hooks.kernel_load_end_hook(*self._handles[:2], *told)
+
+    @functools.cached_property
+    def remarks(self):
+        """What was done for the kernel's speed, what was not, and why: Remarks by their place.
+
+        Unless they were asked for (`PANTILE_REMARKS=1`), the kernel is compiled once more for them.
+        """
+        rows = self._kernel.remarks
+        if not rows and self.target.backend == "cuda":
+            rows = self._compile_to(use_cache=False, remarks=True).remarks
+        return [Remark(*row) for row in rows]
 
     @property
     def timings(self):
@@ -332,8 +344,12 @@ def _build(program, specialization, library, src, target, options):
     knobs.export()
     compile_to = functools.partial(_pantile.compile, program, specialization, library)
     kernel = compile_to(
-        dump_dir=knobs.compilation.dump_path, use_cache=not knobs.compilation.always_compile
+        dump_dir=knobs.compilation.dump_path,
+        use_cache=not knobs.compilation.always_compile,
+        remarks=knobs.compilation.remarks,
     )
+    for row in kernel.remarks:
+        print(Remark(*row), end="", file=sys.stderr)
     if kernel.warnings:
         warnings.warn(kernel.warnings, RuntimeWarning, stacklevel=5)
     compiled = CompiledKernel(src, kernel, target, options, compile_to)

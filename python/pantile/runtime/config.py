@@ -11,6 +11,7 @@ class Config:
     """One configuration: values of meta-parameters, and launch options.
 
     `pre_hook` is called with all arguments, by name, before each launch with this configuration.
+    `disabled_passes` names passes of the compiler to leave out, in a tuple or a text with commas.
     The oldest form `Config(meta={...})` is understood.
     """
 
@@ -23,6 +24,7 @@ class Config:
         maxnreg=None,
         pre_hook=None,
         ir_override=None,
+        disabled_passes=None,
         **former,
     ):
         if kwargs is None:
@@ -37,9 +39,13 @@ class Config:
         self.kwargs = kwargs
         self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
         self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
+        if disabled_passes is not None and not isinstance(disabled_passes, str):
+            disabled_passes = ",".join(disabled_passes)
+        self.disabled_passes = disabled_passes
 
     def __setstate__(self, state):
-        self.__dict__.update({"maxnreg": None, "ir_override": None, "pre_hook": None, **state})
+        later = ("maxnreg", "ir_override", "pre_hook", "disabled_passes")
+        self.__dict__.update({**dict.fromkeys(later), **state})
 
     def all_kwargs(self):
         """Return everything that a launch with this configuration passes."""
@@ -49,6 +55,7 @@ class Config:
             "num_stages": self.num_stages,
             "maxnreg": self.maxnreg,
             "ir_override": self.ir_override,
+            "disabled_passes": self.disabled_passes,
         }
         return {
             **self.kwargs,
@@ -62,7 +69,10 @@ class Config:
             f"num_ctas: {self.num_ctas}",
             f"num_stages: {self.num_stages}",
         ]
-        return ", ".join([*parts, f"maxnreg: {self.maxnreg}"])
+        parts.append(f"maxnreg: {self.maxnreg}")
+        if self.disabled_passes:
+            parts.append(f"disabled_passes: {self.disabled_passes}")
+        return ", ".join(parts)
 
     __repr__ = __str__
 

@@ -1,0 +1,188 @@
+"""What the compiler says about speed, and passes that are left out: by launches, tuners and knobs."""
+
+import re
+from pathlib import Path
+
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import check_product, random
+from pantile import knobs
+from pantile.backends.compiler import GPUTarget
+from pantile.compiler.remarks import list_passes
+
+HOPPER, AMPERE = GPUTarget("cuda", 90, 32), GPUTarget("cuda", 80, 32)
+TECHNIQUES = {
+    "tensor cores", "tensor maps", "warp specialisation", "pipelining", "persistence", "registers",
+    "shared memory", "global memory", "other",
+}  # fmt: skip
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
+    b_ptrs = b_ptr + depth[:, None] * N + columns[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptrs, mask=(rows < M)[:, None] & (depth[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & (columns < N)[None, :], other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    inside = (rows < M)[:, None] & (columns < N)[None, :]
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16), mask=inside)
+
+
+@triton.jit
+def strided_kernel(x_ptr, y_ptr, stride, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at * stride))
+
+
+def _source(kernel, signature, constants):
+    types = dict(zip(kernel.arg_names, [*signature, *["constexpr"] * len(constants)], strict=True))
+    names = kernel.arg_names[len(signature) :]
+    attrs = {(i,): [["tt.divisibility", 16]] for i in range(len(signature))}
+    values = dict(zip(((kernel.arg_names.index(n),) for n in names), constants, strict=True))
+    return triton.compiler.ASTSource(kernel, types, values, attrs)
+
+
+def _product(target, block=(128, 128, 64), **options):
+    signature = ["*fp16"] * 3 + ["i32"] * 3
+    return triton.compile(_source(product_kernel, signature, block), target, options)
+
+
+def _line(text):
+    """The line of this file that holds `text`."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def test_remarks_of_a_kernel():
+    remarks = _product(AMPERE).remarks
+    assert {r.technique for r in remarks} <= TECHNIQUES
+    assert [r.line for r in remarks] == sorted(r.line for r in remarks)
+    dot = next(r for r in remarks if r.technique == "tensor cores")
+    assert dot.kind == "applied" and "mma.sync" in dot.message
+    assert dot.file == __file__ and dot.line == _line("acc = tl.dot(a, b, acc)")
+    assert str(dot).startswith(f"{__file__}:{dot.line}:{dot.column}: remark: this dot runs on")
+    loads = [r for r in remarks if r.technique == "pipelining"]
+    assert [r.line for r in loads] == [_line("a = tl.load(a_ptrs"), _line("b = tl.load(b_ptrs")]
+    assert all("prefetched 2 iterations ahead" in r.message for r in loads)
+
+
+def test_registers_are_those_of_the_kernel():
+    kernel = _product(HOPPER)
+    figure = next(r for r in kernel.remarks if r.kind == "figure")
+    numbers = [int(n) for n in re.findall(r"\d+", figure.message)]
+    assert numbers == [kernel.n_regs, kernel.metadata.shared]
+
+
+def test_a_strided_load_is_told():
+    source = _source(strided_kernel, ["*fp32", "*fp32", "i32"], [1024])
+    (told,) = (r for r in triton.compile(source, HOPPER).remarks if "coalesced" in r.message)
+    assert told.kind == "missed" and told.technique == "global memory"
+    assert told.line == _line("tl.load(x_ptr + at * stride)")
+
+
+def test_no_remarks_on_the_cpu():
+    source = _source(strided_kernel, ["*fp32", "*fp32", "i32"], [64])
+    assert triton.compile(source, GPUTarget("cpu", "cpu", 1)).remarks == []
+
+
+def test_knob_prints_them(monkeypatch, capfd):
+    _product(AMPERE)
+    assert "remark" not in capfd.readouterr().err
+    monkeypatch.setenv("PANTILE_REMARKS", "1")
+    _product(AMPERE)  # of the cache by now: compiled anew all the same
+    told = capfd.readouterr().err
+    assert f"{__file__}:{_line('acc = tl.dot')}:" in told and "mma.sync" in told
+
+
+def test_a_knob_that_is_assigned_prints_them(capfd):
+    with knobs.compilation.scope():
+        knobs.compilation.remarks = True
+        _product(AMPERE, block=(64, 64, 32))
+    assert "remark: this dot runs on" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("passes", ["nv-schedule-loops", ("nv-schedule-loops", "cse")])
+def test_a_pass_is_left_out(passes):
+    assert "cp.async" in _product(AMPERE).asm["ptx"]
+    kernel = _product(AMPERE, disabled_passes=passes)
+    assert "cp.async" not in kernel.asm["ptx"]
+    assert not any(r.technique == "pipelining" for r in kernel.remarks)
+
+
+def test_each_optional_pass_can_be_left_out():
+    """Without any one of them the kernel still compiles."""
+    for step in list_passes():
+        if step.is_optional:
+            assert _product(HOPPER, block=(64, 64, 32), disabled_passes=step.name).asm["cubin"]
+
+
+@pytest.mark.parametrize("name, message", [
+    ("nv-make-coffee", "there is no pass `nv-make-coffee`"),
+    ("tile-assign-layouts", "`tile-assign-layouts` cannot be left out"),
+])  # fmt: skip
+def test_what_cannot_be_left_out(name, message):
+    with pytest.raises(Exception, match=re.escape(message)):
+        _product(AMPERE, disabled_passes=name)
+
+
+# Left out, threads race for shared memory.
+RACES = {"nv-insert-barriers"}
+
+
+@pytest.mark.parametrize("name", [p.name for p in list_passes() if p.is_optional])
+def test_results_without_a_pass(device, name):
+    if name in RACES and device.on_gpu:
+        pytest.skip("orders accesses of shared memory")
+    a, b = random((136, 72), "fp16", 1), random((72, 200), "fp16", 2)
+    out = device.output((136, 200), "fp16")
+    product_kernel[(3, 4)](
+        device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, disabled_passes=name
+    )
+    check_product(out.numpy(), a, b)
+
+
+@pytest.mark.parametrize("form", ["parameter", "keyword"])
+def test_a_configuration_names_passes(device, form):
+    left_out = ("nv-schedule-loops", "nv-specialise-warps")
+    blocks = {"BM": 64, "BN": 64, "BK": 32}
+    named = (
+        triton.Config(blocks, disabled_passes=left_out)
+        if form == "parameter"
+        else triton.Config({**blocks, "disabled_passes": ",".join(left_out)})
+    )
+    tuned = triton.autotune([triton.Config(blocks), named], key=["M"])(product_kernel)
+    a, b = random((64, 96), "fp16", 3), random((96, 64), "fp16", 4)
+    out = device.output((64, 64), "fp16")
+    arrays = device.to(a), device.to(b), out.array
+    tuned[(1, 1)](*arrays, 64, 64, 96)
+    check_product(out.numpy(), a, b)
+    alone = triton.autotune([named], key=["M"])(product_kernel)
+    kernel = alone[(1, 1)](*arrays, 64, 64, 96)
+    check_product(out.numpy(), a, b)
+    assert set(kernel.metadata.disabled_passes.split(",")) == set(left_out)
+
+
+def test_configurations_with_other_passes_differ():
+    plain, other = triton.Config({"B": 1}), triton.Config({"B": 1}, disabled_passes=["cse"])
+    assert plain != other and hash(plain) != hash(other)
+    assert other == triton.Config({"B": 1}, disabled_passes="cse")
+    assert "disabled_passes: cse" in str(other) and "disabled" not in str(plain)
+
+
+def test_every_pass_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "passes.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for step in list_passes():
+        row = next((row for row in rows if f"`{step.name}`" in row.split("|")[1]), None)
+        assert row, f"docs/passes.md lacks `{step.name}`"
+        assert ("(needed)" in row) == (not step.is_optional), row
