@@ -153,6 +153,11 @@ bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const 
   return width(candidate) >= width(best) && run(candidate) >= run(best);
 }
 
+int64_t LayoutChoice::accesses(LayoutAttr layout, Value ptr, Value mask) const {
+  const LinearLayout linear = layout.getLinear();
+  return linear.numRegs() / axes.accessWidth(ptr, mask, linear);
+}
+
 LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const ArrayRef<int64_t> shape = shapeOf(dot.getType());
   const MmaAttr mma = dot.getMmaAttr();

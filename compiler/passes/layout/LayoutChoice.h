@@ -25,8 +25,13 @@ public:
   LayoutAttr fallback(mlir::Type type) const;
   /// For reading or writing through the tile `ptr`; `mask` may be null.
   LayoutAttr access(mlir::Value ptr, mlir::Value mask) const;
+  /// For writing what `from`, of a dot, holds, each warp its own part; null where that reaches memory
+  /// badly.
+  LayoutAttr accessInWarps(LayoutAttr from, mlir::Value ptr, mlir::Value mask) const;
   /// Whether memory is reached through `layout` about as well as through access()'s.
   bool accessesWell(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
+  /// Instructions of each thread to reach all of `ptr` in `layout`.
+  int64_t accesses(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
   bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
 
   LayoutAttr dotResult(DotOp dot) const;

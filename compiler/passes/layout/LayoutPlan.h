@@ -39,6 +39,8 @@ public:
   /// A cast to wider elements: another layout of its result is better made by converting its
   /// operand.
   static bool isWideningCast(mlir::Operation *op);
+  /// Without effects, each element of the result computed from those at its place.
+  static bool isPureElementwise(mlir::Operation *op);
 
 private:
   /// Stronger anchors win where tiles of two layouts meet.
@@ -67,6 +69,12 @@ private:
   void anchorTogether(mlir::Operation *op);
   void anchorOther(mlir::Operation *op);
 
+  // Small loads.
+  void moveSmallLoads(mlir::FunctionOpInterface function);
+  void collectWishes(mlir::Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const;
+  bool canLoadIn(LoadOp load, LayoutAttr layout) const;
+
+  void plan(mlir::FunctionOpInterface function);
   // Backward.
   void chooseStoreLayouts(mlir::FunctionOpInterface function);
   void demandAll(mlir::FunctionOpInterface function);
@@ -76,6 +84,8 @@ private:
 
   LayoutChoice choice;
   llvm::DenseMap<mlir::Value, Anchor> anchors;
+  /// Loads that work in their users' layout instead of their own.
+  llvm::DenseMap<mlir::Operation *, LayoutAttr> moved;
   /// The one layout that operations with several tiles work in: stores, reductions, pairs.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> workLayout;
   llvm::DenseMap<mlir::Value, llvm::SmallSetVector<LayoutAttr, 2>> carriedVersions;

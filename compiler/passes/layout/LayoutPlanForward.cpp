@@ -16,12 +16,6 @@ namespace pantile {
 namespace {
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-bool isElementwise(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp,
-             ExternCallOp>(op);
-}
-
 /// `layout` if neighbouring registers hold runs of `length` elements, else one in which they do.
 LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
   const LinearLayout linear = layout.getLinear();
@@ -41,8 +35,27 @@ bool isAlwaysFree(Operation *op) {
 }
 } // namespace
 
+bool LayoutPlan::isPureElementwise(Operation *op) {
+  return (op->hasTrait<OpTrait::Elementwise>() ||
+          isa<AddPtrOp, PtrToIntOp, IntToPtrOp, PtrCastOp, MulHiUOp, PreciseDivOp, PreciseSqrtOp,
+              ExternCallOp>(op)) &&
+         isMemoryEffectFree(op);
+}
+
 LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes)
     : choice(function, axes) {
+  plan(function);
+  moveSmallLoads(function);
+  if (moved.empty())
+    return;
+  anchors.clear();
+  workLayout.clear();
+  carriedVersions.clear();
+  demanded.clear();
+  plan(function);
+}
+
+void LayoutPlan::plan(FunctionOpInterface function) {
   for (BlockArgument argument : function.getArguments())
     if (isTile(argument))
       anchor(argument, {choice.fallback(argument.getType()), Fallback});
@@ -162,6 +175,8 @@ void LayoutPlan::anchorMemory(Operation *op) {
     own = anchorOf(value);
   else if (native(ptr) && (value || !choice.isVectorAccess(ptr, mask)))
     own = anchorOf(ptr);
+  if (LayoutAttr layout = moved.lookup(op))
+    own = {layout, Memory};
   anchor(op->getResult(0), own);
   workLayout[op] = own.layout;
 }
@@ -248,7 +263,7 @@ void LayoutPlan::anchorTogether(Operation *op) {
 }
 
 void LayoutPlan::anchorOther(Operation *op) {
-  if (isElementwise(op) && isMemoryEffectFree(op))
+  if (isPureElementwise(op))
     return anchor(op->getResult(0), strongest(op->getOperands()));
   for (Value result : op->getResults())
     if (isTile(result))

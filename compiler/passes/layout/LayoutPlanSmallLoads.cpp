@@ -1,0 +1,69 @@
+//===- LayoutPlanSmallLoads.cpp - loads that work where their values are used --===//
+// Needs: a whole plan, made without knowing of such loads.
+// Gives: LayoutPlan::moved, for a second plan.
+// How:   a vector that a larger tile repeats (a bias, a scale, the statistics of rows) is wanted in
+//        one layout, which holds every element many times. To load it there costs about as many
+//        accesses as to fetch it from shared memory, which the first level cache is, and saves the
+//        trip there with its barrier. Computations on the vector come along.
+//===--------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/layout/LayoutPlan.h"
+
+#include <bit>
+
+using namespace mlir;
+
+namespace pantile {
+
+namespace {
+/// Accesses of a thread that are still cheaper than the trip.
+constexpr int64_t mostAccesses = 8;
+
+int replicaBits(const LinearLayout &layout) {
+  const LinearLayout::FreeBits free = layout.freeBits();
+  return std::popcount(free.lane) + std::popcount(free.warp);
+}
+} // namespace
+
+/// The layouts in which `value` and what is computed from it element by element are used.
+void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    if (isFree(op)) {
+      for (const auto &[result, layout] : demanded)
+        if (result == op->getResult(0))
+          wishes.insert(wantedFor(use, layout));
+    } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>()) {
+      wishes.insert(native(value));
+    } else if (isPureElementwise(op) && native(op->getResult(0)) == native(value)) {
+      collectWishes(op->getResult(0), wishes);
+    } else {
+      wishes.insert(wanted(use));
+    }
+  }
+}
+
+/// Addresses and masks are computed anew, so they must not themselves come from memory.
+bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
+  const LinearLayout own = native(load.getResult()).getLinear(), wish = layout.getLinear();
+  if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||
+      llvm::any_of(load->getOperands(), [&](Value operand) { return native(operand); }))
+    return false;
+  const ConversionKind trip = conversionKind(own, wish, storageBits(elementTypeOf(load.getType())));
+  return trip != ConversionKind::Registers && trip != ConversionKind::Shuffles &&
+         choice.accesses(layout, load.getPtr(), load.getMask()) <= mostAccesses;
+}
+
+void LayoutPlan::moveSmallLoads(FunctionOpInterface function) {
+  function.walk([&](LoadOp load) {
+    if (!native(load.getResult()))
+      return;
+    llvm::SmallSetVector<LayoutAttr, 2> wishes;
+    collectWishes(load.getResult(), wishes);
+    if (wishes.size() == 1 && canLoadIn(load, wishes.front()))
+      moved[load] = wishes.front();
+  });
+}
+
+} // namespace pantile

@@ -1,0 +1,47 @@
+# Vectors that a larger tile repeats are loaded as it repeats them, without a trip through shared memory.
+# RUN: pantilec %s --kernel affine --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=AFFINE
+# RUN: pantilec %s --kernel shared_use --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=TWO
+# RUN: pantilec %s --kernel indirect --signature "*fp16:16, *fp16:16, *i32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=INDIRECT
+import pantile as triton
+import pantile.language as tl
+
+M: tl.constexpr = 16
+N: tl.constexpr = 256
+
+
+@triton.jit
+def tile_of(x, stride):
+    return x + tl.arange(0, M)[:, None] * stride + tl.arange(0, N)[None, :]
+
+
+# A bias and, with a computation on it, the scales of rows.
+# AFFINE-NOT: convert_layout
+# AFFINE: tile.store
+@triton.jit
+def affine(out, x, bias, variance, stride):
+    b = tl.load(bias + tl.arange(0, N), mask=tl.arange(0, N) < stride, other=0.0).to(tl.float32)
+    scale = 1 / tl.sqrt(tl.load(variance + tl.arange(0, M)) + 1.0)
+    y = (tl.load(tile_of(x, stride)) + b[None, :]) * scale[:, None]
+    tl.store(tile_of(out, stride), y.to(tl.float16))
+
+
+# Stored as it is, too: then it is loaded as it is stored.
+# TWO: tile.load
+# TWO: convert_layout
+# TWO: tile.store
+@triton.jit
+def shared_use(out, x, bias, stride):
+    b = tl.load(bias + tl.arange(0, N))
+    tl.store(bias + N + tl.arange(0, N), b)
+    tl.store(tile_of(out, stride), tl.load(tile_of(x, stride)) + b[None, :])
+
+
+# An address that comes from memory stays where it was loaded.
+# INDIRECT: convert_layout
+# INDIRECT: tile.store
+@triton.jit
+def indirect(out, table, index, stride):
+    i = tl.load(index + tl.arange(0, N))
+    tl.store(index + N + tl.arange(0, N), i)
+    b = tl.load(table + i)
+    tl.store(tile_of(out, stride), tl.load(tile_of(out, stride)) + b[None, :])
