@@ -20,5 +20,18 @@ foreach(lib ${pantile_all_mlir})
     endif()
   endif()
 endforeach()
+
+# Wheels run where libz and libzstd may be missing, so their archives are taken. They are not built for shared
+# libraries, but what a version script hides (PantileShared.cmake) may be linked into one all the same.
+get_target_property(needs LLVMSupport INTERFACE_LINK_LIBRARIES)
+foreach(pair ZLIB::ZLIB=z zstd::libzstd_shared=zstd)
+  string(REGEX MATCH "^(.*)=(.*)$" pair ${pair})
+  find_library(PANTILE_STATIC_${CMAKE_MATCH_2} lib${CMAKE_MATCH_2}.a)
+  if(PANTILE_STATIC_${CMAKE_MATCH_2})
+    list(TRANSFORM needs REPLACE "^${CMAKE_MATCH_1}$" "${PANTILE_STATIC_${CMAKE_MATCH_2}}")
+  endif()
+endforeach()
+set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${needs}")
+
 set(PANTILE_MLIR_LIBS MLIRFuncDialect MLIRArithDialect MLIRSCFDialect MLIRMathDialect MLIRUBDialect
     MLIRTransforms MLIRParser MLIRPass MLIRIR)
