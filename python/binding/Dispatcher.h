@@ -103,6 +103,7 @@ private:
 struct TunedTable {
   std::vector<int> parameters;
   LaunchTable table;
+  const void *lastConfig = nullptr; ///< the one that the tuner shows, if a launch of ours set it
   int traverse(visitproc visit, void *arg) const { return table.traverse(visit, arg); }
   void clear() { table.clear(); }
 };

@@ -30,8 +30,8 @@ struct Launcher {
   PyObject *tuner;      ///< a TunedTable, or null
   PyObject *grid;       ///< as given
   Dispatcher *target;   ///< that of `dispatcher`
+  TunedTable *tuned;    ///< that of `tuner`, or null
   LaunchTable *table;
-  const std::vector<int> *tunedBy; ///< parameters by whose values the tuner chooses
   Grid extents;
   bool hasExtents; ///< false: `grid` is to be called, or `_launch` explains what is wrong with it
 };
@@ -75,7 +75,7 @@ bool Attempt::bind() {
       bound[index] = args[count + i];
   }
   for (size_t i = 0; i < parameters.size(); ++i)
-    if (!bound[i] && !(bound[i] = parameters[i].defaultValue.ptr()) && !launcher.tunedBy)
+    if (!bound[i] && !(bound[i] = parameters[i].defaultValue.ptr()) && !launcher.tuned)
       return false;
   return true;
 }
@@ -86,8 +86,8 @@ bool Attempt::read() {
   for (size_t i = 0; i < rules.size(); ++i)
     if (!(bound[i] ? reader.argument(bound[i], rules[i]) : reader.word(absent)))
       return false;
-  if (launcher.tunedBy)
-    for (int i : *launcher.tunedBy)
+  if (launcher.tuned)
+    for (int i : launcher.tuned->parameters)
       if (!bound[i] || !reader.option(launcher.target->nameOf(i), bound[i]))
         return false;
   int device = -1;
@@ -149,7 +149,16 @@ void launchEntry(const LaunchEntry &entry, const Grid &grid, std::span<const Lau
     unwrap(done, "launch");
 }
 
-/// Null if the launch must go the long way.
+/// Has the tuner show the configuration that this launch takes.
+void showChoice(Launcher &launcher, const TunedChoice &choice) {
+  if (launcher.tuned->lastConfig == choice.config.ptr())
+    return;
+  static PyObject *const name = PyUnicode_InternFromString("best_config");
+  if (PyObject_SetAttr(launcher.function, name, choice.config.ptr()) != 0)
+    throw py::error_already_set();
+  launcher.tuned->lastConfig = choice.config.ptr();
+}
+
 PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
   Launcher &launcher = attempt.launcher;
   if (launcher.hasExtents) {
@@ -186,7 +195,11 @@ LaunchTable::Entry learn(Attempt &attempt, TunedChoice choice) {
 
 /// The long way; of a tuned kernel, it tells what was chosen.
 PyObject *launchLong(Attempt &attempt, bool wasRead) {
-  LaunchStats::count(LaunchStats::ofProcess().misses);
+  if (attempt.launcher.tuner)
+    attempt.launcher.tuned->lastConfig =
+        nullptr; // a tuned kernel's launch counts as its function's
+  else
+    LaunchStats::count(LaunchStats::ofProcess().misses);
   static PyObject *const name = PyUnicode_InternFromString("_launch");
   const auto function = py::reinterpret_borrow<py::object>(attempt.launcher.function);
   py::object result = function.attr(py::handle(name))(py::handle(attempt.launcher.grid),
@@ -214,6 +227,7 @@ PyObject *launchCall(Attempt &attempt) {
   if (launcher.tuner) {
     if (!entry || !stillChosen(entry->tuned))
       return launchLong(attempt, true);
+    showChoice(launcher, entry->tuned);
   } else if (!entry) {
     entry = learn(attempt, {});
     if (!entry)
@@ -269,7 +283,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *) {
     launcher->tuner = tuned ? Py_NewRef(tuner) : nullptr;
     launcher->target = target;
     launcher->table = tuned ? &tuned->table : &target->warm;
-    launcher->tunedBy = tuned ? &tuned->parameters : nullptr;
+    launcher->tuned = tuned;
     setGrid(*launcher, grid);
     return reinterpret_cast<PyObject *>(launcher);
   });

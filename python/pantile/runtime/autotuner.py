@@ -13,7 +13,8 @@ import warnings
 from .. import knobs
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
-from .jit import KernelInterface
+from .jit import JITFunction, KernelInterface
+from .launchers import Launchers
 
 __all__ = [
     "Autotuner",
@@ -99,6 +100,38 @@ class Autotuner(KernelInterface):
             return functools.partial(do_bench_cudagraph, **options)
         return functools.partial(do_bench, on_host=cpu, **options)
 
+    @functools.cached_property
+    def _launchers(self):
+        """Launchers that remember choices; None where they would not know what a launch needs."""
+        if type(self.fn) is not JITFunction or type(self).run is not Autotuner.run:
+            return None
+        from .. import _pantile
+
+        names = self.fn.arg_names
+        table = _pantile.TunedTable([names.index(key) for key in self.keys if key in names])
+        return Launchers(self, self.fn.dispatcher, table)
+
+    def __getitem__(self, grid):
+        if self._launchers is None:
+            return super().__getitem__(grid)
+        return self._launchers[tuple(grid) if type(grid) is list else grid]
+
+    def _launch(self, grid, args, kwargs):
+        """Tune if need be, and launch; return the kernel and what settled its configuration.
+
+        The latter, (choices, key, configuration, keywords), holds while `choices[key]` is the
+        configuration; None if a configuration has to be prepared for each launch.
+        """
+        kernel = self.run(*args, grid=grid, warmup=False, **kwargs)
+        named = {**dict(zip(self.arg_names, args)), **kwargs}
+        key, choices = (), {(): self.configs[0]}
+        if len(self.configs) > 1:
+            key, choices = self._key_of(named), self.cache
+        config = choices.get(key)
+        if config is None or config.pre_hook is not None:
+            return kernel, None
+        return kernel, (choices, key, config, config.all_kwargs())
+
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
         try:
@@ -121,21 +154,23 @@ class Autotuner(KernelInterface):
         finally:
             self.nargs = None
 
-    def _choose(self, args, kwargs):
-        named = {**self.nargs, **kwargs}
+    def _key_of(self, named):
+        """What a choice is kept for: values of the key arguments, dtypes of arrays, the processor."""
         key = [named[name] for name in self.keys if name in named]
         key += [
             str(value.dtype)
             for name, value in named.items()
             if name in self.arg_names and hasattr(value, "dtype")
         ]
-        key = tuple(key)
-        cpu = self._runs_on_cpu(named)
         # Libraries look their own keys up, which are those of a GPU.
-        key = ("cpu", *key) if cpu else key
+        return ("cpu", *key) if self._runs_on_cpu(named) else tuple(key)
+
+    def _choose(self, args, kwargs):
+        named = {**self.nargs, **kwargs}
+        key = self._key_of(named)
         if key not in self.cache:
             configs = self.prune_configs(kwargs)
-            unmeasured = cpu and not knobs.autotuning.tune_cpu
+            unmeasured = self._runs_on_cpu(named) and not knobs.autotuning.tune_cpu
             self.cache[key] = (
                 self._first(configs) if unmeasured else self._best(configs, args, kwargs, key)
             )

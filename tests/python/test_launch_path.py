@@ -1,0 +1,260 @@
+"""The short way of launches: what is found again, what goes the long way, and what is let go."""
+
+import gc
+import importlib.util
+import weakref
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import random
+
+
+@triton.jit
+def scaled_kernel(out_ptr, x_ptr, factor, n, ADD: tl.constexpr = 0, N: tl.constexpr = 16):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + offsets, x * factor + ADD)
+
+
+class Counted:
+    """The launches within a block, by the way they went."""
+
+    def __enter__(self):
+        self.before = triton.runtime.stats()
+        return self
+
+    def __exit__(self, *_):
+        after = triton.runtime.stats()
+        self.hits, self.misses, self.launches, self.compiles = (
+            after[name] - self.before[name] for name in ("hits", "misses", "launches", "compiles")
+        )
+
+
+def test_the_second_launch_runs_no_python(device):
+    x = random(16, "fp32", seed=1)
+    out = device.to(np.zeros(16, np.float32))
+    kernel = scaled_kernel[(1,)](out, device.to(x), 2.0, 16)
+    with Counted() as counted:
+        for factor in (2.0, 3.5, -1.0):
+            assert scaled_kernel[(1,)](out, device.to(x), factor, 16) is kernel
+            np.testing.assert_array_equal(device.numpy(out), x * np.float32(factor))
+    assert (counted.hits, counted.misses, counted.launches) == (3, 0, 3)
+
+
+def test_keys_of_the_short_way_tell_kernels_apart():
+    x = random(16, "fp32", seed=2)
+    out = np.zeros(16, np.float32)
+    calls = [
+        ((2.0, 16), {}),
+        ((2.0, 15), {}),  # no multiple of 16
+        ((2.0, 1), {}),  # compiled in
+        ((2.0, 2**40), {}),  # 64 bits
+        ((2, 16), {}),  # an integer
+        ((True, 16), {}),  # a bool
+        ((2.0, 16), {"ADD": 3}),
+        ((2.0, 16), {"ADD": 3.0}),
+        ((2.0, 16), {"num_warps": 8}),
+        ((2.0, 16), {"N": 8}),
+    ]
+    kernels = [scaled_kernel[(1,)](out, x, *args, **kwargs) for args, kwargs in calls]
+    assert len({id(kernel) for kernel in kernels}) == len(calls)
+    with Counted() as counted:
+        for (args, kwargs), kernel in zip(calls, kernels):
+            out[:] = np.nan
+            assert scaled_kernel[(1,)](out, x, *args, **kwargs) is kernel
+            size = kwargs.get("N", 16)
+            expected = np.where(np.arange(16) < args[1], x, 0) * np.float32(args[0])
+            expected = expected + np.float32(kwargs.get("ADD", 0))
+            np.testing.assert_allclose(out[:size], expected[:size], rtol=1e-6)
+    assert counted.misses == 0
+    half = x.astype(np.float16)
+    assert scaled_kernel[(1,)](out, half, 2.0, 16) not in kernels
+    shifted = np.zeros(20, np.float32)[1:17]
+    assert scaled_kernel[(1,)](out, shifted, 2.0, 16) not in kernels, "the address is no multiple"
+
+
+def test_keywords_defaults_and_grids_go_the_short_way():
+    x = random(16, "fp32", seed=3)
+    out = np.zeros(16, np.float32)
+    seen = []
+
+    def grid(meta):
+        seen.append(meta)
+        return (meta["N"] // 16, 1)
+
+    ways = [
+        lambda: scaled_kernel[(1,)](n=16, factor=1.5, x_ptr=x, out_ptr=out),
+        lambda: scaled_kernel[1](out, x, 1.5, n=16),
+        lambda: scaled_kernel[[1]](out, x, 1.5, n=16),
+        lambda: scaled_kernel[grid](out, x, 1.5, n=16, num_warps=4),
+        lambda: scaled_kernel.run(out, x, 1.5, 16, grid=(1,), warmup=False),
+    ]
+    for way in ways:
+        for _ in range(2):
+            way()
+        with Counted() as counted:
+            out[:] = np.nan
+            way()
+            np.testing.assert_array_equal(out, x * np.float32(1.5))
+        assert (counted.hits, counted.misses) == (1, 0)
+    assert seen[-1]["num_warps"] == 4 and seen[-1]["ADD"] == 0 and seen[-1]["x_ptr"] is x
+
+
+@triton.jit
+def pair_kernel(out_ptr, pair, strings: tl.constexpr, dtype: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(pair[0] + offsets).to(dtype)
+    if strings == "plus":
+        x += pair[1]
+    tl.store(out_ptr + offsets, x)
+
+
+def test_tuples_strings_and_dtypes_go_the_short_way():
+    x = random(16, "fp32", seed=4)
+    out = np.zeros(16, np.float32)
+    for strings, dtype, add in [("plus", tl.float32, 2.5), ("minus", tl.float16, 7.0)]:
+        for _ in range(3):
+            with Counted() as counted:
+                out[:] = np.nan
+                pair_kernel[(1,)](out, (x, add), strings, dtype, 16)
+        kept = x if dtype is tl.float32 else x.astype(np.float16).astype(np.float32)
+        np.testing.assert_allclose(out, kept + (add if strings == "plus" else 0), rtol=1e-6)
+        assert counted.misses == 0
+
+
+def test_hooks_are_seen_as_soon_as_they_are_set():
+    x = random(16, "fp32", seed=5)
+    out = np.zeros(16, np.float32)
+    seen = []
+    launch = lambda: scaled_kernel[(1,)](out, x, 1.0, 16)  # noqa: E731
+    launch()
+    launch()
+    hook = lambda metadata: seen.append(metadata["name"])  # noqa: E731
+    triton.knobs.runtime.launch_exit_hook.add(hook)
+    try:
+        launch()
+    finally:
+        triton.knobs.runtime.launch_exit_hook.remove(hook)
+    launch()
+    with triton.knobs.runtime.scope():
+        triton.knobs.runtime.launch_enter_hook = hook
+        launch()
+    launch()
+    before = lambda *args, **kwargs: seen.append(len(args))  # noqa: E731
+    scaled_kernel.pre_run_hooks = [before]
+    launch()
+    scaled_kernel.pre_run_hooks.remove(before)
+    launch()
+    assert seen == ["scaled_kernel", "scaled_kernel", 4]
+
+
+FACTOR = tl.constexpr(3)
+
+
+@triton.jit
+def global_kernel(out_ptr):
+    tl.store(out_ptr + tl.arange(0, 4), FACTOR)
+
+
+def test_a_changed_constant_is_seen_on_the_short_way():
+    global FACTOR
+    out = np.zeros(4, np.int32)
+    for _ in range(3):
+        global_kernel[(1,)](out)
+    kept = FACTOR
+    FACTOR = tl.constexpr(4)
+    try:
+        with pytest.raises(RuntimeError, match="Global variable FACTOR has value"):
+            global_kernel[(1,)](out)
+    finally:
+        FACTOR = kept
+    with Counted() as counted:
+        global_kernel[(1,)](out)
+    assert counted.misses == 0 and (out == 3).all()
+
+
+def tuned(configs, key=("n",)):
+    return triton.autotune(configs=configs, key=list(key))(scaled_kernel)
+
+
+def test_a_tuned_kernel_takes_the_short_way():
+    kernel = tuned([triton.Config({"ADD": 1}), triton.Config({"ADD": 2})])
+    x = random(16, "fp32", seed=6)
+    out = np.zeros(16, np.float32)
+    grids = []
+
+    def grid(meta):
+        grids.append(meta["ADD"])
+        return (1,)
+
+    for _ in range(2):
+        kernel[(1,)](out, x, 2.0, 16)
+    with Counted() as counted:
+        kernel[(1,)](out, x, 3.0, 16)
+        kernel[grid](out, x, 3.0, 16)
+    assert (counted.hits, counted.misses, grids) == (2, 0, [1])
+    np.testing.assert_allclose(out, x * 3 + 1, rtol=1e-6)
+    # Whoever writes a choice down is followed.
+    (key,) = kernel.cache
+    kernel.cache[key] = kernel.configs[1]
+    kernel[(1,)](out, x, 3.0, 16)
+    np.testing.assert_allclose(out, x * 3 + 2, rtol=1e-6)
+    assert kernel.best_config is kernel.configs[1]
+    kernel[(1,)](out, x, 3.0, 8)
+    assert len(kernel.cache) == 2 and kernel.best_config is kernel.configs[0]
+    kernel[(1,)](out, x, 3.0, 16)
+    assert kernel.best_config is kernel.configs[1]
+
+
+def test_configurations_with_hooks_are_prepared_for_each_launch():
+    seen = []
+    kernel = tuned([triton.Config({"ADD": 1}, pre_hook=lambda args: seen.append(args["n"]))])
+    out, x = np.zeros(16, np.float32), random(16, "fp32", seed=7)
+    for _ in range(3):
+        kernel[(1,)](out, x, 2.0, 16)
+    assert seen == [16, 16, 16]
+
+
+TEXT = """
+import pantile as triton
+import pantile.language as tl
+
+@triton.jit
+def passing_kernel(out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, N), tl.arange(0, N))
+"""
+
+
+def module_of(folder, text, name="passing"):
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_kernels_are_collected_with_their_functions(tmp_path):
+    module = module_of(tmp_path, TEXT)
+    out = np.zeros(8, np.int32)
+    for _ in range(3):
+        compiled = module.passing_kernel[(1,)](out, 8)
+    alive = [weakref.ref(module.passing_kernel), weakref.ref(compiled)]
+    launcher = module.passing_kernel[(1,)]
+    del module, compiled
+    gc.collect()
+    assert alive[0]() is not None, "the launcher holds its kernel"
+    launcher(out, 8)
+    del launcher
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None]
+
+
+def test_stats_count_compilations():
+    out, x = np.zeros(16, np.float32), random(16, "fp32", seed=8)
+    with Counted() as counted:
+        for _ in range(3):
+            scaled_kernel[(1,)](out, x, 2.0, 16, ADD=1234)
+    assert counted.misses == 1 and counted.hits == 2 and counted.compiles <= 1
