@@ -50,13 +50,13 @@ def forward_kernel(
     mask = columns < n_cols
     at = row * row_stride + columns
     x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
-    w = tl.load(w_ptr + columns, mask=mask, other=0.0).to(tl.float32)
-    b = tl.load(b_ptr + columns, mask=mask, other=0.0).to(tl.float32)
     mean = tl.sum(x, axis=0) / n_cols
     centred = tl.where(mask, x - mean, 0.0)
     rstd = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / n_cols + eps)
     tl.store(mean_ptr + row, mean)
     tl.store(rstd_ptr + row, rstd)
+    w = tl.load(w_ptr + columns, mask=mask, other=0.0).to(tl.float32)
+    b = tl.load(b_ptr + columns, mask=mask, other=0.0).to(tl.float32)
     y = centred * rstd * w + b
     tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -97,37 +97,61 @@ def forward_kernel(
 #
 # The first to come finds rubbish in the buffer. A second number beside the lock says whether somebody
 # was there, which saves setting the buffers to zero.
+#
+# Long rows
+# ---------
+# Registers are the scarcest memory: a program has 65,536 numbers of 32 bits, whatever its threads. `dw`
+# and `db` of a row of 16,384 elements would take half of them, and the row itself the rest. When the
+# compiler runs out of registers it moves values to memory and back (it *spills*), and the kernel becomes
+# several times slower. So rows above 8192 are cut into `PARTS`: each program keeps the sums of one part
+# only. It still has to see the whole row for the two averages; the other parts are read by the programs
+# next to it at about the same time, so that they come from the cache.
+
+
+@triton.jit
+def normalised(x_ptr, dy_ptr, w_ptr, row, columns, row_stride, n_cols, mean, rstd):
+    """Of one row, or a part of it: h, the gradient, and the gradient times w."""
+    mask = columns < n_cols
+    at = row * row_stride + columns
+    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    dy = tl.load(dy_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + columns, mask=mask, other=0.0).to(tl.float32)
+    return tl.where(mask, (x - mean) * rstd, 0.0), dy, w * dy
 
 
 @triton.jit
 def backward_kernel(
     dx_ptr, dy_ptr, dw_ptr, db_ptr, x_ptr, w_ptr, mean_ptr, rstd_ptr, locks_ptr,
-    row_stride, n_rows, n_cols, GROUPS: tl.constexpr, BLOCK_SIZE: tl.constexpr,
-    STAGES: tl.constexpr,
+    row_stride, n_rows, n_cols,
+    GROUPS: tl.constexpr, PARTS: tl.constexpr, BLOCK_SIZE: tl.constexpr,
 ):  # fmt: skip
-    pid = tl.program_id(0)
-    columns = tl.arange(0, BLOCK_SIZE)
+    part = tl.program_id(0)
+    pid = tl.program_id(1)
+    columns = part * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
     mask = columns < n_cols
-    w = tl.load(w_ptr + columns, mask=mask, other=0.0).to(tl.float32)
     dw = tl.zeros([BLOCK_SIZE], dtype=tl.float32)
     db = tl.zeros([BLOCK_SIZE], dtype=tl.float32)
-    for row in tl.range(pid, n_rows, tl.num_programs(0), num_stages=STAGES):
-        at = row * row_stride + columns
-        x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    for row in range(pid, n_rows, tl.num_programs(1)):
+        mean = tl.load(mean_ptr + row)
         rstd = tl.load(rstd_ptr + row)
-        h = tl.where(mask, (x - tl.load(mean_ptr + row)) * rstd, 0.0)
-        wdy = w * dy
-        along = tl.sum(h * wdy, axis=0) / n_cols
-        level = tl.sum(wdy, axis=0) / n_cols
-        dx = (wdy - h * along - level) * rstd
-        tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+        h, dy, wdy = normalised(x_ptr, dy_ptr, w_ptr, row, columns, row_stride, n_cols, mean, rstd)
+        along = tl.sum(h * wdy, axis=0)
+        level = tl.sum(wdy, axis=0)
+        for other in tl.static_range(1, PARTS):
+            elsewhere = (part + other) % PARTS * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+            other_h, _, other_wdy = normalised(
+                x_ptr, dy_ptr, w_ptr, row, elsewhere, row_stride, n_cols, mean, rstd
+            )
+            along += tl.sum(other_h * other_wdy, axis=0)
+            level += tl.sum(other_wdy, axis=0)
+        dx = (wdy - h * (along / n_cols) - level / n_cols) * rstd
+        tl.store(dx_ptr + row * row_stride + columns, dx.to(dx_ptr.dtype.element_ty), mask=mask)
         dw += dy * h
         db += dy
 
     group = pid % GROUPS
-    lock = locks_ptr + group
-    used = locks_ptr + GROUPS + group
+    lock = locks_ptr + 2 * (part * GROUPS + group)
+    used = lock + 1
     at = group * n_cols + columns
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
@@ -199,27 +223,34 @@ def layer_norm_forward(x, w, b, eps=1e-5):
     return y, mean, rstd
 
 
-def layer_norm_backward(dy, x, w, mean, rstd, per_processor=4, stages=2, num_warps=None):
+def layer_norm_backward(dy, x, w, mean, rstd, per_processor=None, num_warps=None):
     n_rows, n_cols = x.shape
-    processors = 132
-    if ON_GPU:
-        processors = torch.cuda.get_device_properties(x.device).multi_processor_count
-    programs = min(n_rows, per_processor * processors if ON_GPU else 8)
+    block = min(triton.next_power_of_2(n_cols), 8192 if ON_GPU else 512)
+    parts = triton.cdiv(n_cols, block)
+    per_processor = per_processor or (2 if block <= 4096 else 1)
+    programs = min(n_rows, max(1, per_processor * processors(x) // parts))
     groups = min(programs, 64 if ON_GPU else 3)
     dx, dw, db = empty(x, n_rows, n_cols), empty(w, n_cols), empty(w, n_cols)
     dw_parts = empty(w, groups, n_cols, dtype="float32")
     db_parts = empty(w, groups, n_cols, dtype="float32")
-    locks = empty(w, 2 * groups, dtype="int32")
+    locks = empty(w, 2 * parts * groups, dtype="int32")
     locks[:] = 0
-    block = triton.next_power_of_2(n_cols)
-    backward_kernel[(programs,)](
+    backward_kernel[(parts, programs)](
         dx, dy, dw_parts, db_parts, x, w, mean, rstd, locks, n_cols, n_rows, n_cols,
-        GROUPS=groups, BLOCK_SIZE=block, STAGES=stages, num_warps=num_warps or warps(block),
+        GROUPS=groups, PARTS=parts, BLOCK_SIZE=block,
+        num_warps=num_warps or (4 if block <= 4096 else 16),
     )  # fmt: skip
     sum_kernel[(triton.cdiv(n_cols, 64),)](
         dw_parts, db_parts, dw, db, groups, n_cols, ROWS=32, COLUMNS=64
     )
     return dx, dw, db
+
+
+def processors(array):
+    """How many programs run side by side at least."""
+    if ON_GPU:
+        return torch.cuda.get_device_properties(array.device).multi_processor_count
+    return 4
 
 
 # %%

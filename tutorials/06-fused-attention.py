@@ -282,15 +282,15 @@ def queries_kernel(
 # the loop are in flight: while one is multiplied, the next are on their way from memory.
 
 FORWARD = {
-    64: dict(BLOCK_M=128, BLOCK_N=64, num_warps=4, num_stages=3),
-    128: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2),
+    64: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3),
+    128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=3),
 }
 KEYS = {
-    64: dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=2),
+    64: dict(BLOCK_M=32, BLOCK_N=128, num_warps=4, num_stages=3),
     128: dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=2),
 }
 QUERIES = {
-    64: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=2),
+    64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2),
     128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=2),
 }
 
