@@ -95,8 +95,8 @@ def random_vector(size):
 # %%
 # Unit test
 # ---------
-# A length that is no multiple of the block exercises the mask. One addition is rounded once, on both
-# sides in the same way, so that the results must be equal to the last bit.
+# A length that is no multiple of the block exercises the mask. One addition is rounded once, on
+# both sides in the same way, so that the results must be equal to the last bit.
 
 
 def test():

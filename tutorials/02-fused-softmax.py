@@ -43,14 +43,15 @@ def unfused_softmax(x):
 # once. None of the steps computes much, so that time is spent on moving data, and a kernel that
 # keeps a row in registers from the first step to the last can be up to four times as fast.
 #
-# (Subtracting the largest element changes nothing in the quotient, and keeps `exp` from overflowing.)
+# (Subtracting the largest element changes nothing in the quotient, and keeps `exp` from
+# overflowing.)
 #
 # The kernel
 # ----------
 # Each program takes `ROWS` rows as one tile of `ROWS` × `BLOCK_SIZE` elements. `rows[:, None]` is a
-# column and `columns[None, :]` a row, as in NumPy, and their sum broadcasts to a matrix of addresses.
-# The element (i, j) lies `i * row_stride + j` behind the first one; taking the stride as a parameter
-# lets the rows have gaps between them.
+# column and `columns[None, :]` a row, as in NumPy, and their sum broadcasts to a matrix of
+# addresses. The element (i, j) lies `i * row_stride + j` behind the first one; taking the stride as
+# a parameter lets the rows have gaps between them.
 #
 # `BLOCK_SIZE` must be a power of two, so it is the next one above the number of columns, and the
 # lanes beyond are filled with minus infinity: they do not win the maximum, and add `exp(-inf) = 0`

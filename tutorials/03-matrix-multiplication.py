@@ -30,13 +30,13 @@ if not ON_GPU:
 # %%
 # Blocks
 # ------
-# The product of two matrices of 4096 × 4096 has 137 billion operations on 100 MB of data: more than a
-# thousand for each byte. A GPU can do about two hundred in the time that it takes to fetch a byte, so
-# that the arithmetic is the limit, *if* each byte that was fetched is used often. A program that
-# computed one element of C would read a row and a column, and use each number once.
+# The product of two matrices of 4096 × 4096 has 137 billion operations on 100 MB of data: more than
+# a thousand for each byte. A GPU can do about two hundred in the time that it takes to fetch a
+# byte, so that the arithmetic is the limit, *if* each byte that was fetched is used often. A
+# program that computed one element of C would read a row and a column, and use each number once.
 #
-# So a program computes a block of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of blocks of A
-# and B along K. In NumPy:
+# So a program computes a block of C, BLOCK_SIZE_M × BLOCK_SIZE_N, as a sum of products of blocks of
+# A and B along K. In NumPy:
 #
 #     for m in range(0, M, BLOCK_SIZE_M):              # on the GPU: all at once
 #         for n in range(0, N, BLOCK_SIZE_N):          # on the GPU: all at once
@@ -47,9 +47,9 @@ if not ON_GPU:
 #                 block += a @ b
 #             C[m : m + BLOCK_SIZE_M, n : n + BLOCK_SIZE_N] = block
 #
-# With blocks of 128 × 256, a number of A is used 256 times and one of B 128 times. The two outer loops
-# become the grid of programs, the loop along K is inside a program. In it, `tl.dot` is the product of
-# two tiles; on a GPU it runs on the tensor cores.
+# With blocks of 128 × 256, a number of A is used 256 times and one of B 128 times. The two outer
+# loops become the grid of programs, the loop along K is inside a program. In it, `tl.dot` is the
+# product of two tiles; on a GPU it runs on the tensor cores.
 #
 # Pointers
 # --------
@@ -58,28 +58,29 @@ if not ON_GPU:
 #
 #     a_ptrs = a_ptr + offs_am[:, None] * stride_am + offs_k[None, :] * stride_ak
 #
-# and the next block along K is `BLOCK_SIZE_K * stride_ak` further. Taking strides as parameters costs
-# nothing and serves transposed matrices too: NumPy's and torch's `.T` only exchange them.
+# and the next block along K is `BLOCK_SIZE_K * stride_ak` further. Taking strides as parameters
+# costs nothing and serves transposed matrices too: NumPy's and torch's `.T` only exchange them.
 #
-# A block at the lower or right edge may reach past the matrix. Its surplus rows and columns are computed
-# from rows that exist (`% M`, `% N`) and are not stored. Along K there is no such way out, so the
-# wrapper asks that BLOCK_SIZE_K divide K.
+# A block at the lower or right edge may reach past the matrix. Its surplus rows and columns are
+# computed from rows that exist (`% M`, `% N`) and are not stored. Along K there is no such way out,
+# so the wrapper asks that BLOCK_SIZE_K divide K.
 #
 # Order of programs
 # -----------------
-# Programs with neighbouring numbers run at about the same time. The blocks of A and B that they read
-# should be the same as far as possible, because then all but the first find them in the L2 cache. Take
-# matrices of 9 × 9 blocks, and nine programs at a time. If these compute the first row of C, they read one
-# row of A and all of B: 9 + 81 blocks. If they compute a square of 3 × 3 blocks, they read three rows of
-# A and three columns of B: 27 + 27 blocks.
+# Programs with neighbouring numbers run at about the same time. The blocks of A and B that they
+# read should be the same as far as possible, because then all but the first find them in the L2
+# cache. Take matrices of 9 × 9 blocks, and nine programs at a time. If these compute the first row
+# of C, they read one row of A and all of B: 9 + 81 blocks. If they compute a square of 3 × 3
+# blocks, they read three rows of A and three columns of B: 27 + 27 blocks.
 #
-# The first lines of the kernel number the blocks of C in that way: in groups of GROUP_SIZE_M rows, column
-# by column within a group.
+# The first lines of the kernel number the blocks of C in that way: in groups of GROUP_SIZE_M rows,
+# column by column within a group.
 #
 # Configurations
 # --------------
-# Which block is best depends on the sizes and on the GPU. `autotune` measures all configurations when
-# M, N or K is new, and keeps the results. Besides the block a configuration has the number of warps and of
+# Which block is best depends on the sizes and on the GPU. `autotune` measures all configurations
+# when M, N or K is new, and keeps the results. Besides the block a configuration has the number of
+# warps and of
 # *stages*: while one block along K is multiplied, `num_stages - 1` more are on their way from memory.
 
 
@@ -129,7 +130,8 @@ def matmul_kernel(
     ACTIVATION: tl.constexpr,
 ):
     """One block of C = A·B; A is M×K, B is K×N, C is M×N."""
-    # Which block: groups of GROUP_SIZE_M rows of blocks, column by column inside a group. The last group may be lower.
+    # Which block: groups of GROUP_SIZE_M rows of blocks, column by column inside a group. The last
+    # group may be lower.
     pid = tl.program_id(axis=0)
     num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)
     num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)
@@ -181,7 +183,8 @@ def leaky_relu(x):
 # %%
 # The wrapper
 # -----------
-# It checks what the kernel takes for granted, allocates C and launches a program for each block of it.
+# It checks what the kernel takes for granted, allocates C and launches a program for each block of
+# it.
 
 
 def matmul(a, b, activation=""):
@@ -224,8 +227,8 @@ def library_leaky_relu(x):
 # %%
 # Unit test
 # ---------
-# The sums of the two sides run in different orders, and each result is rounded to fp16: a difference of one unit in the
-# last place of a value of size √K is expected.
+# The sums of the two sides run in different orders, and each result is rounded to fp16: a
+# difference of one unit in the last place of a value of size √K is expected.
 
 
 def test():
@@ -246,8 +249,8 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Square products; a multiplication and an addition for each of M·N·K terms. With the activation, the
-# library needs a second kernel, which reads and writes C once more; ours does it on the way.
+# Square products; a multiplication and an addition for each of M·N·K terms. With the activation,
+# the library needs a second kernel, which reads and writes C once more; ours does it on the way.
 
 
 @triton.testing.perf_report(

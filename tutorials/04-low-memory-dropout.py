@@ -27,8 +27,8 @@ except ImportError:
 # %%
 # With a mask in memory
 # ---------------------
-# The direct way: somebody makes a tensor of zeros and ones, the kernel applies it. The tensor is one
-# more array to allocate, to write, to read, and to keep from the forward to the backward pass.
+# The direct way: somebody makes a tensor of zeros and ones, the kernel applies it. The tensor is
+# one more array to allocate, to write, to read, and to keep from the forward to the backward pass.
 
 
 @triton.jit
@@ -44,9 +44,10 @@ def masked_dropout_kernel(x_ptr, keep_ptr, output_ptr, n_elements, p, BLOCK_SIZE
 # With a seed
 # -----------
 # Most generators of random numbers carry a state from one number to the next, which a thousand
-# programs cannot share. `tl.rand(seed, offsets)` is of another kind: it is a *function* that scrambles
-# the seed and the counter so well that its values look random (Philox, by Salmon, Moraes, Dror and
-# Shaw, 2011). The element at offset i always gets the same number, whoever asks, in whatever order.
+# programs cannot share. `tl.rand(seed, offsets)` is of another kind: it is a *function* that
+# scrambles the seed and the counter so well that its values look random (Philox, by Salmon, Moraes,
+# Dror and Shaw, 2011). The element at offset i always gets the same number, whoever asks, in
+# whatever order.
 #
 # So nothing has to be remembered but the seed. The numbers are those of Triton, bit by bit: a model
 # that is moved from one compiler to the other keeps its masks.
@@ -65,10 +66,10 @@ def seeded_dropout_kernel(x_ptr, output_ptr, n_elements, p, seed, BLOCK_SIZE: tl
 # Four numbers at a time
 # ----------------------
 # Ten rounds of scrambling are some eighty instructions, more than the memory gives time for: the
-# kernel above is bound by arithmetic. But a Philox call gives four numbers, of which `tl.rand` drops
-# three. `tl.rand4x` gives all of them. Which element gets which number is our choice, as long as the
-# forward and the backward pass agree: here a program takes four neighbouring blocks, one for each of
-# the four tiles of numbers, so that every access stays contiguous.
+# kernel above is bound by arithmetic. But a Philox call gives four numbers, of which `tl.rand`
+# drops three. `tl.rand4x` gives all of them. Which element gets which number is our choice, as long
+# as the forward and the backward pass agree: here a program takes four neighbouring blocks, one for
+# each of the four tiles of numbers, so that every access stays contiguous.
 
 
 @triton.jit
@@ -85,8 +86,8 @@ def fast_dropout_kernel(x_ptr, output_ptr, n_elements, p, seed, BLOCK_SIZE: tl.c
 
 
 # %%
-# `tl.static_range` unrolls its loop while compiling, so that `part` is a constant and may choose one
-# of the four tiles.
+# `tl.static_range` unrolls its loop while compiling, so that `part` is a constant and may choose
+# one of the four tiles.
 #
 # The wrappers
 # ------------

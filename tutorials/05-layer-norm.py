@@ -33,8 +33,8 @@ except ImportError:
 # Forward
 # -------
 # A program takes one row and keeps all of it in registers, so that memory is read once although the
-# variance needs the mean first. Data may be fp16; sums are always taken in fp32. The lanes beyond the
-# row must not count in the variance: there `x - mean` would not be zero, so it is set to zero.
+# variance needs the mean first. Data may be fp16; sums are always taken in fp32. The lanes beyond
+# the row must not count in the variance: there `x - mean` would not be zero, so it is set to zero.
 #
 # The mean and the inverse of the standard deviation, two numbers a row, are kept for the backward
 # pass.
@@ -64,8 +64,9 @@ def forward_kernel(
 # %%
 # The gradients
 # -------------
-# Write `h = (x - mean) * rstd` for the normalised row, `g` for the gradient that arrives from above,
-# and n for the number of columns. The columns' parameters are simple, but reach over all rows:
+# Write `h = (x - mean) * rstd` for the normalised row, `g` for the gradient that arrives from
+# above, and n for the number of columns. The columns' parameters are simple, but reach over all
+# rows:
 #
 #     dw = sum over rows of g * h          db = sum over rows of g
 #
@@ -90,22 +91,22 @@ def forward_kernel(
 # looks and, if it finds 0, writes 1, in one step that nobody can get in between; it returns what it
 # found. Whoever finds 1 tries again. `tl.atomic_xchg(lock, 0)` opens the lock.
 #
-# Three things make that right. The atomic operations order memory (they *acquire* and *release*): what
-# was written before the release is seen by whoever acquires later. `tl.debug_barrier` lets all threads
-# of the program finish their stores before one of them opens the lock. And programs that wait do not
-# keep others from finishing, since whoever has the lock is running already.
+# Three things make that right. The atomic operations order memory (they *acquire* and *release*):
+# what was written before the release is seen by whoever acquires later. `tl.debug_barrier` lets all
+# threads of the program finish their stores before one of them opens the lock. And programs that
+# wait do not keep others from finishing, since whoever has the lock is running already.
 #
-# The first to come finds rubbish in the buffer. A second number beside the lock says whether somebody
-# was there, which saves setting the buffers to zero.
+# The first to come finds rubbish in the buffer. A second number beside the lock says whether
+# somebody was there, which saves setting the buffers to zero.
 #
 # Long rows
 # ---------
-# Registers are the scarcest memory: a program has 65,536 numbers of 32 bits, whatever its threads. `dw`
-# and `db` of a row of 16,384 elements would take half of them, and the row itself the rest. When the
-# compiler runs out of registers it moves values to memory and back (it *spills*), and the kernel becomes
-# several times slower. So rows above 8192 are cut into `PARTS`: each program keeps the sums of one part
-# only. It still has to see the whole row for the two averages; the other parts are read by the programs
-# next to it at about the same time, so that they come from the cache.
+# Registers are the scarcest memory: a program has 65,536 numbers of 32 bits, whatever its threads.
+# `dw` and `db` of a row of 16,384 elements would take half of them, and the row itself the rest.
+# When the compiler runs out of registers it moves values to memory and back (it *spills*), and the
+# kernel becomes several times slower. So rows above 8192 are cut into `PARTS`: each program keeps
+# the sums of one part only. It still has to see the whole row for the two averages; the other parts
+# are read by the programs next to it at about the same time, so that they come from the cache.
 
 
 @triton.jit
@@ -167,8 +168,9 @@ def backward_kernel(
 
 
 # %%
-# The second kernel adds up the buffers, in tiles of `ROWS` buffers by `COLUMNS` columns. Order in the
-# first kernel was a matter of luck, so that the last bits of `dw` and `db` may differ from run to run.
+# The second kernel adds up the buffers, in tiles of `ROWS` buffers by `COLUMNS` columns. Order in
+# the first kernel was a matter of luck, so that the last bits of `dw` and `db` may differ from run
+# to run.
 
 
 @triton.jit
@@ -193,7 +195,8 @@ def sum_kernel(
 # %%
 # The wrappers
 # ------------
-# Four programs for each processor of the GPU keep it busy; more would only mean more sums to combine.
+# Four programs for each processor of the GPU keep it busy; more would only mean more sums to
+# combine.
 
 
 def empty(like, *shape, dtype=None):
@@ -297,8 +300,8 @@ def test():
 # %%
 # In torch
 # --------
-# A pair of functions becomes part of torch's automatic differentiation by a class with `forward` and
-# `backward`; the context carries what the second needs of the first.
+# A pair of functions becomes part of torch's automatic differentiation by a class with `forward`
+# and `backward`; the context carries what the second needs of the first.
 
 if ON_GPU:
 

@@ -35,10 +35,10 @@ except ImportError:
 #     scores = scale * K q           output = sum(exp(scores - best) * V) / sum(exp(scores - best))
 #
 # where `best` is the largest score. Suppose the keys come in blocks, and after some of them we know
-# the largest score so far, the sum of the exponentials and the weighted sum of the rows of V. The next
-# block may have a larger score. Then both sums were taken relative to the wrong number, which a factor
-# mends: multiply them by `exp(best_before - best_now)`. So one pass over the keys is enough, and the
-# state is a number, a number and a row for each query.
+# the largest score so far, the sum of the exponentials and the weighted sum of the rows of V. The
+# next block may have a larger score. Then both sums were taken relative to the wrong number, which
+# a factor mends: multiply them by `exp(best_before - best_now)`. So one pass over the keys is
+# enough, and the state is a number, a number and a row for each query.
 #
 # The exponential is computed in base 2, the one that the hardware has; the factor log2(e) is folded
 # into the scale.
@@ -46,11 +46,11 @@ except ImportError:
 # The loop over keys
 # ------------------
 # `attend` handles the keys from `begin` to `end`. K's block is loaded transposed, with the depth
-# along the columns of addresses, so that `tl.dot(q, k)` gives the scores. The weights `p` go straight
-# into the second product: they never leave the registers.
+# along the columns of addresses, so that `tl.dot(q, k)` gives the scores. The weights `p` go
+# straight into the second product: they never leave the registers.
 #
-# With `MASKED`, scores of keys that come after the query are set to minus infinity. Only blocks on the
-# diagonal need that, so there are two versions, made from one text.
+# With `MASKED`, scores of keys that come after the query are set to minus infinity. Only blocks on
+# the diagonal need that, so there are two versions, made from one text.
 
 
 @triton.jit
@@ -84,12 +84,12 @@ def attend(
 # A program owns `BLOCK_M` queries of one head. Arrays are (heads, length, depth), one row after
 # another; batch and heads are the same thing here.
 #
-# With a causal mask, query i sees the keys 0 ... i. The blocks left of the diagonal are complete, those
-# on it are masked, those right of it are skipped. Programs at the end of the sequence have the most to
-# do, so they start first; the short ones fill the gaps at the end.
+# With a causal mask, query i sees the keys 0 ... i. The blocks left of the diagonal are complete,
+# those on it are masked, those right of it are skipped. Programs at the end of the sequence have
+# the most to do, so they start first; the short ones fill the gaps at the end.
 #
-# Besides the output, a program stores the logarithm of the sum of its exponentials. With that one number
-# the backward pass can compute any weight again: `exp(score - lse)`.
+# Besides the output, a program stores the logarithm of the sum of its exponentials. With that one
+# number the backward pass can compute any weight again: `exp(score - lse)`.
 
 
 @triton.jit
@@ -137,10 +137,11 @@ def forward_kernel(
 # --------
 # Let S be the scores with their scale, P the weights, O = P V the output and g its gradient. Then
 #
-#     dV = Pᵀ g        dP = g Vᵀ        dS = P * (dP - delta)        dQ = scale dS K        dK = scale dSᵀ Q
+#     dV = Pᵀ g             dP = g Vᵀ             dS = P * (dP - delta)
+#     dQ = scale dS K       dK = scale dSᵀ Q
 #
-# where `delta`, a number for each query, is the sum of P * dP along the row. Since that sum is equal to
-# the one of g * O, a small kernel computes it beforehand.
+# where `delta`, a number for each query, is the sum of P * dP along the row. Since that sum is
+# equal to the one of g * O, a small kernel computes it beforehand.
 
 
 @triton.jit
@@ -156,9 +157,9 @@ def delta_kernel(o_ptr, g_ptr, delta_ptr, DEPTH: tl.constexpr, BLOCK: tl.constex
 # dK and dV belong to keys and sum over queries, dQ belongs to queries and sums over keys. With one
 # kernel for each there are no sums across programs, at the price of computing P and dP twice.
 #
-# The first kernel keeps `BLOCK_N` keys and walks over queries. It computes everything transposed, keys
-# down and queries across. That way the weights come out of one product in the shape in which the next
-# one takes them.
+# The first kernel keeps `BLOCK_N` keys and walks over queries. It computes everything transposed,
+# keys down and queries across. That way the weights come out of one product in the shape in which
+# the next one takes them.
 
 
 @triton.jit
@@ -278,8 +279,8 @@ def queries_kernel(
 # %%
 # The wrappers
 # ------------
-# Blocks, warps and stages by depth, found by measuring on an H200. `num_stages` says how many blocks of
-# the loop are in flight: while one is multiplied, the next are on their way from memory.
+# Blocks, warps and stages by depth, found by measuring on an H200. `num_stages` says how many
+# blocks of the loop are in flight: while one is multiplied, the next are on their way from memory.
 
 FORWARD = {
     64: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3),
@@ -377,8 +378,8 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Forward has two products of 2 L² D operations for each head, backward five (those that are computed
-# twice count once). A causal mask halves both. The peer is torch's own fused attention.
+# Forward has two products of 2 L² D operations for each head, backward five (those that are
+# computed twice count once). A causal mask halves both. The peer is torch's own fused attention.
 
 BATCH_HEADS = 128 if ON_GPU else 1
 

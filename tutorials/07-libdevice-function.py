@@ -34,9 +34,10 @@ except ImportError:
 # %%
 # The kernel
 # ----------
-# `libdevice.erf` looks like any other function of the language. libdevice itself has two, `__nv_erff`
-# for fp32 and `__nv_erf` for fp64; which of them is called depends on the type of the tile. There is
-# none for fp16, so that such data is converted first, as one would do anyway to keep the precision.
+# `libdevice.erf` looks like any other function of the language. libdevice itself has two,
+# `__nv_erff` for fp32 and `__nv_erf` for fp64; which of them is called depends on the type of the
+# tile. There is none for fp16, so that such data is converted first, as one would do anyway to keep
+# the precision.
 
 
 @triton.jit
@@ -53,10 +54,10 @@ def gelu_kernel(x_ptr, y_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
 # The condition is about a type, so that it is decided while compiling: the kernel for fp32 contains
 # no trace of it.
 #
-# The derivative is `Φ(x) + x φ(x)`, with the density φ. Here Φ is libdevice's own `normcdf`, which also
-# keeps its relative precision far to the left, where `1 + erf` cancels, and costs more. `rcbrt`,
-# `hypot`, `lgamma`, the Bessel functions and the conversions with all modes of rounding are called in
-# the same way; the page on libdevice in the reference has the list.
+# The derivative is `Φ(x) + x φ(x)`, with the density φ. Here Φ is libdevice's own `normcdf`, which
+# also keeps its relative precision far to the left, where `1 + erf` cancels, and costs more.
+# `rcbrt`, `hypot`, `lgamma`, the Bessel functions and the conversions with all modes of rounding
+# are called in the same way; the page on libdevice in the reference has the list.
 
 
 @triton.jit
@@ -156,8 +157,8 @@ def test():
 # %%
 # Benchmark
 # ---------
-# Even with a function of some twenty instructions for each element the memory is the limit. Replace it
-# by `normcdf`, and it is not any more.
+# Even with a function of some twenty instructions for each element the memory is the limit. Replace
+# it by `normcdf`, and it is not any more.
 
 
 def library_gelu(x):
