@@ -1,6 +1,7 @@
 //===- LowerControl.cpp - structured control flow as blocks and phis ------------------------===//
 // How:   a loop is emitted rotated: one test before it, one at its end, so that no pass has to
-//        turn it round. Tiles carried through are one phi a register.
+//        turn it round. Tiles carried through are one phi a register; floats of 16 bits are
+//        carried by a `for` in pairs, which is what instructions take.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,6 +32,33 @@ void addIncoming(ValueList phis, ValueList values, llvm::BasicBlock *from) {
     cast<llvm::PHINode>(phi)->addIncoming(value, from);
 }
 
+/// Whether the registers of `tile` are carried in pairs.
+bool isPaired(Lowering &l, Value tile) {
+  const ValueList values = l.get(tile);
+  llvm::Type *type = values.empty() ? nullptr : values[0]->getType();
+  return type && (type->isHalfTy() || type->isBFloatTy()) && values.size() % 2 == 0;
+}
+
+Values carriedWords(Lowering &l, Value tile) {
+  return isPaired(l, tile) ? l.pack(l.get(tile), 16) : Values(l.get(tile));
+}
+
+/// Phis for what `like` carries; `words` are its values from `from`.
+Values makePhis(Lowering &l, ValueList words, llvm::BasicBlock *from) {
+  return llvm::map_to_vector<8>(words, [&](llvm::Value *word) -> llvm::Value * {
+    llvm::PHINode *phi = l.b.CreatePHI(word->getType(), 2);
+    phi->addIncoming(word, from);
+    return phi;
+  });
+}
+
+/// The tile, of the type and size of `like`, that `words` carry.
+void setCarried(Lowering &l, Value tile, Value like, ValueList words) {
+  const ValueList values = l.get(like);
+  l.set(tile, isPaired(l, like) ? l.unpack(words, values[0]->getType(), 16, values.size())
+                                : Values(words));
+}
+
 /// The loop goes on from counters below this: `upper - step`, found without overflow, since the
 /// counter plus a step may lie beyond the last integer.
 llvm::Value *lastStep(Lowering &l, scf::ForOp op) {
@@ -46,12 +74,32 @@ bool isOne(llvm::Value *value) {
   return constant && constant->isOne();
 }
 
+/// The assembler unrolls by four without asking whether four steps overflow: CUDA 13.0's ptxas went
+/// on past the end from -2**31 in steps of 2**30.
+bool hasSmallStep(llvm::Value *step) {
+  auto *constant = dyn_cast<llvm::ConstantInt>(step);
+  return constant && constant->getValue().ult(1u << 24);
+}
+
+void keepRolled(llvm::BranchInst *branch) {
+  llvm::LLVMContext &context = branch->getContext();
+  auto *disable =
+      llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
+  auto *loop = llvm::MDNode::getDistinct(context, {nullptr, disable});
+  loop->replaceOperandWith(0, loop);
+  branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
 LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
   const auto less = op.getUnsignedCmp() ? llvm::CmpInst::ICMP_ULT : llvm::CmpInst::ICMP_SLT;
   llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock(l, "loop"),
                    *exit = newBlock(l, "done");
+  auto wordsOf = [&](ValueRange tiles) {
+    return llvm::map_to_vector(tiles, [&](Value tile) { return carriedWords(l, tile); });
+  };
+  const auto inits = wordsOf(op.getInitArgs());
   const bool mayPass = !isOne(l.scalar(op.getStep()));
   llvm::Value *last = mayPass ? lastStep(l, op) : nullptr;
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);
@@ -61,27 +109,31 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   iv->addIncoming(lower, before);
   l.set(op.getInductionVar(), iv);
   std::vector<Values> carried;
-  for (auto [init, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs())) {
-    carried.push_back(makePhis(l, init, before));
-    l.set(argument, carried.back());
-  }
+  for (const Values &words : inits)
+    carried.push_back(makePhis(l, words, before));
+  for (auto [i, argument] : llvm::enumerate(op.getRegionIterArgs()))
+    setCarried(l, argument, op.getInitArgs()[i], carried[i]);
   if (failed(l.lowerBlock(*op.getBody())))
     return failure();
 
+  const auto yielded = wordsOf(op.getBody()->getTerminator()->getOperands());
   llvm::Value *next =
       b.CreateAdd(iv, l.scalar(op.getStep()), "", op.getUnsignedCmp(), !op.getUnsignedCmp());
   llvm::BasicBlock *latch = b.GetInsertBlock();
   llvm::Value *goesOn = mayPass ? b.CreateICmp(less, iv, last) : b.CreateICmp(less, next, upper);
-  b.CreateCondBr(goesOn, body, exit);
+  llvm::BranchInst *again = b.CreateCondBr(goesOn, body, exit);
+  if (!hasSmallStep(l.scalar(op.getStep())))
+    keepRolled(again);
   iv->addIncoming(next, latch);
   b.SetInsertPoint(exit);
-  auto yielded = op.getBody()->getTerminator()->getOperands();
+  std::vector<Values> results;
   for (auto [i, phis] : llvm::enumerate(carried)) {
-    addIncoming(phis, l.get(yielded[i]), latch);
-    Values results = makePhis(l, op.getInitArgs()[i], before);
-    addIncoming(results, l.get(yielded[i]), latch);
-    l.set(op.getResult(i), results);
+    addIncoming(phis, yielded[i], latch);
+    results.push_back(makePhis(l, inits[i], before));
+    addIncoming(results.back(), yielded[i], latch);
   }
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    setCarried(l, result, op.getInitArgs()[i], results[i]);
   return success();
 }
 

@@ -64,4 +64,18 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
     tile.store %x, %w : !tile.ptr<i32>, i32
     return
   }
+
+  // The assembler must not unroll what may pass the end of the integers.
+  // CHECK-LABEL: define ptx_kernel void @wide
+  // CHECK: br i1 %{{.*}}, label %loop, label %done, !dbg !{{[0-9]+}}, !llvm.loop ![[LOOP:[0-9]+]]
+  // CHECK: ![[LOOP]] = distinct !{![[LOOP]], ![[ROLLED:[0-9]+]]}
+  // CHECK: ![[ROLLED]] = !{!"llvm.loop.unroll.disable"}
+  func.func @wide(%x: !tile.ptr<i32>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 1073741824 : i32
+    scf.for %k = %c0 to %n step %step : i32 {
+      tile.store %x, %k : !tile.ptr<i32>, i32
+    }
+    return
+  }
 }
