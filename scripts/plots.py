@@ -3,13 +3,15 @@
 
 Needs: matplotlib; JSON that tests/gpu/bench/matmul.py or tutorials.py wrote on a GPU.
 Gives: docs/images/matmul.svg, or docs/images/tutorials/NN-*.svg; the medians, without rounds and
-       notes, in docs/measurements, from which the plots can be drawn again.
+       notes, in docs/measurements, from which the plots can be drawn again; on standard output, for
+       docs/performance.md, the tutorials' shares of their peers.
 
 Usage: scripts/plots.py [FILE.json ...]     (without files: those of docs/measurements)
 """
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -104,6 +106,21 @@ def draw_matmul(rows):
     draw(DOCS / "images/tutorials/03-product.svg", title, "TFLOP/s", points)
 
 
+def print_shares(rows):
+    """A table in Markdown: ours as a share of each peer, the smallest and the median of the points."""
+    print("| workload | points | same text on Triton | Triton's tutorial | torch |")
+    print("| --- | --- | --- | --- | --- |")
+    for (table, _), points in group(rows).items():
+        cells = []
+        for peer in ("same", "tutorial", "torch"):
+            shares = sorted(r["ours"] / r[peer] for _, r in points if "ours" in r and peer in r)
+            if shares:
+                cells.append(f"{statistics.median(shares):.2f} ({shares[0]:.2f})")
+            else:
+                cells.append("")
+        print(f"| {table} | {len(points)} | {' | '.join(cells)} |")
+
+
 def kept(rows):
     """What is worth keeping of a benchmark's rows."""
     if "tflops" in rows[0]:
@@ -132,7 +149,10 @@ def main():
         path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     for name, drawer in (("matmul.json", draw_matmul), ("tutorials.json", draw_tutorials)):
         if (folder / name).exists():
-            drawer(json.loads((folder / name).read_text(encoding="utf-8")))
+            rows = json.loads((folder / name).read_text(encoding="utf-8"))
+            drawer(rows)
+            if name == "tutorials.json":
+                print_shares(rows)
 
 
 if __name__ == "__main__":
