@@ -101,7 +101,7 @@ def forward_kernel(
 #
 # Long rows
 # ---------
-# Registers are the scarcest memory: a program has 65,536 numbers of 32 bits, whatever its threads.
+# Registers are the scarcest memory: a program has at most 65,536 numbers of 32 bits in all of them.
 # `dw` and `db` of a row of 16,384 elements would take half of them, and the row itself the rest.
 # When the compiler runs out of registers it moves values to memory and back (it *spills*), and the
 # kernel becomes several times slower. So rows above 8192 are cut into `PARTS`: each program keeps
