@@ -2,6 +2,7 @@
 #include "lower/Lowering.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
+#include "lower/Occupancy.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/Support/MathExtras.h"
@@ -153,6 +154,8 @@ void Lowering::startKernel(Operation *op) {
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
   function->addFnAttr("nvvm.reqntid", std::to_string(32 * (numWarps() + producerWarps())) + ",1,1");
+  if (auto blocks = leastBlocks(fn, 32 * (numWarps() + producerWarps()), target))
+    function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)
     if (auto divisor = fn.getArgAttrOfType<IntegerAttr>(i, names::divisibility);

@@ -95,8 +95,10 @@ std::unique_ptr<llvm::TargetMachine> targetMachine(const Target &target, const O
 void setFunctionAttributes(llvm::Module &module, const Options &options) {
   for (llvm::Function &fn : module)
     if (fn.getCallingConv() == llvm::CallingConv::PTX_Kernel) {
-      if (options.maxRegisters > 0)
+      if (options.maxRegisters > 0) {
+        fn.removeFnAttr("nvvm.minctasm");
         fn.addFnAttr("nvvm.maxnreg", std::to_string(options.maxRegisters));
+      }
     } else if (!fn.isDeclaration()) {
       fn.removeFnAttr(llvm::Attribute::NoInline);
       fn.addFnAttr(llvm::Attribute::AlwaysInline);

@@ -1,0 +1,75 @@
+//===- Occupancy.cpp - blocks that should share a multiprocessor ----------------------------===//
+#include "lower/Occupancy.h"
+#include "ir/Tile.h"
+#include "mlir/Analysis/Liveness.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace pantile;
+
+namespace {
+/// Registers for addresses, masks and scalars.
+constexpr int besidesTiles = 16;
+
+/// Registers of 32 bits that a tile takes in each thread; 0 for what is computed from its place.
+int wordsOf(Value value) {
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  if (!tile)
+    return 0;
+  Type element = tile.getElementType();
+  const bool isComputed = !isa<BlockArgument>(value) && !isa<LoadOp>(value.getDefiningOp());
+  if (isa<PtrType>(element) || element.isInteger(1) || (element.isIntOrIndex() && isComputed) ||
+      (!isa<BlockArgument>(value) && value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>()) ||
+      isa_and_nonnull<SplatOp, BroadcastOp, ExpandDimsOp>(value.getDefiningOp()))
+    return 0;
+  return static_cast<int>((layoutOf(tile).numRegs() * storageBits(element) + 31) / 32);
+}
+
+/// The most that is alive in tiles at a load or a reduction. What is computed element by element
+/// in between passes through few registers.
+int mostWords(Block &block, const Liveness &liveness) {
+  const LivenessBlockInfo *info = liveness.getLiveness(&block);
+  llvm::DenseMap<Value, int> words;
+  int most = 0;
+  for (Operation &op : block) {
+    if (!isa<LoadOp, ReduceOp, ScanOp>(op))
+      continue;
+    int here = 0;
+    for (Value value : info->currentlyLiveValues(&op)) {
+      auto [entry, isNew] = words.try_emplace(value, 0);
+      if (isNew)
+        entry->second = wordsOf(value);
+      here += entry->second;
+    }
+    most = std::max(most, here);
+  }
+  return most;
+}
+
+bool isLoopOfLoads(Operation *op) {
+  return isa<LoopLikeOpInterface>(op) && op->walk([](LoadOp load) {
+                                             return isa<RankedTensorType>(load.getType())
+                                                        ? WalkResult::interrupt()
+                                                        : WalkResult::advance();
+                                           }).wasInterrupted();
+}
+
+bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
+} // namespace
+
+std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Target &target) {
+  bool loads = false, products = false;
+  kernel.walk([&](Operation *op) {
+    loads |= isLoopOfLoads(op);
+    products |= isProduct(op);
+  });
+  if (!loads || products)
+    return std::nullopt;
+  const Liveness liveness(kernel);
+  int most = 0;
+  kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness)); });
+  for (int budget : {64, 128})
+    if (most + besidesTiles <= budget)
+      return std::max(target.registersPerBlock() / (budget * threads), 1);
+  return 1;
+}

@@ -1,0 +1,39 @@
+# A loop of loads gets the least registers that hold what is in flight together; other kernels keep the assembler's choice.
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=32768 --no-cache --emit ptx | FileCheck %s --check-prefix=HUGE
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx --max-registers 40 | FileCheck %s --check-prefix=LIMIT
+# RUN: pantilec %s --kernel copy --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+import pantile as triton
+import pantile.language as tl
+
+
+# Eight registers of sums and eight of loads: eight blocks of 128 threads with 64 registers.
+# SMALL: .minnctapersm 8
+# LARGE: .minnctapersm 1
+# HUGE: .minnctapersm 1
+# LIMIT-NOT: .minnctapersm
+# LIMIT: .maxnreg 40
+@triton.jit
+def row_sum(x, out, n, N: tl.constexpr):
+    total = tl.zeros([N], dtype=tl.float32)
+    for start in range(0, n, N):
+        cols = start + tl.arange(0, N)
+        total += tl.load(x + cols, mask=cols < n, other=0.0)
+    tl.store(out, tl.sum(total, axis=0))
+
+
+# NONE-NOT: .minnctapersm
+@triton.jit
+def copy(x, y):
+    tl.store(y + tl.arange(0, 1024), tl.load(x + tl.arange(0, 1024)))
+
+
+@triton.jit
+def product(c, a, b, n):
+    m, k = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    total = tl.zeros([64, 64], dtype=tl.float32)
+    for i in range(n):
+        total = tl.dot(tl.load(a + i * 4096 + m * 64 + k), tl.load(b + m * 64 + k), total)
+    tl.store(c + m * 64 + k, total)
