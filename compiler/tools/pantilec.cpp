@@ -184,8 +184,14 @@ int main(int argc, char **argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "cache")
     return runCacheCommand(argc - 1, argv + 1);
+  if (command == "build")
+    return runBuildCommand(argc - 1, argv + 1);
+  if (command == "run")
+    return runRunCommand(argc - 1, argv + 1);
   CLI::App app("pantilec: compiles a kernel of a Python file", "pantilec");
-  app.footer("pantilec cache --help tells how to look after the store of compiled kernels");
+  app.footer(
+      "pantilec build, pantilec run and pantilec cache make artifacts, run a kernel and look\n"
+      "after the store; each has a --help of its own");
   CommandLine line;
   describe(app, line);
   describeOptions(app, line);
