@@ -8,6 +8,7 @@
 #include "Errors.h"
 #include "LaunchStats.h"
 #include "Launcher.h"
+#include "Store.h"
 #include "Values.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
@@ -188,6 +189,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindDispatcher(module);
   bindLauncher(module);
   bindDevices(module);
+  bindStore(module);
   module.def("launch_stats", &describeLaunches);
   module.def("language_functions", &describeLanguage);
 }

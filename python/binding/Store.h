@@ -1,0 +1,11 @@
+//===- Store.h - the store of kernels and times, for Python -------------------------------===//
+// Gives: `cache_load`, `cache_store`, `cache_entries` of the extension module.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include <pybind11/pybind11.h>
+
+namespace pantile::python {
+
+void bindStore(pybind11::module_ &module);
+
+} // namespace pantile::python
