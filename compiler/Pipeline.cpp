@@ -91,6 +91,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
   passes.add(createDropDeadArgs());
+  passes.add(createOverlapProducts()); // carries as little as it can by then
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
@@ -98,6 +99,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 /// Places before barriers: what shares bytes over time is ordered by them.
 void addMemoryPasses(Passes &passes) {
   passes.need(createAllocateShared());
+  passes.add(createShareRegisters());
   passes.add(createInsertBarriers());
 }
 } // namespace

@@ -133,6 +133,13 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Nv_SettleOp : Nv_Op<"settle", [MemoryEffects<[MemWrite, MemRead]>]> {
+  let summary = "numbers have been computed before any wait behind this begins";
+  let description = "The assembler moves waits up, past arithmetic that was to run beside a product. This keeps it in front of them.";
+  let arguments = (ins RankedTensorOf<[F32]>:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 //===- programs that outnumber the blocks ----------------------------------------------===//
 
 def Nv_BlockIdOp : Nv_Op<"block_id", [Pure]> {

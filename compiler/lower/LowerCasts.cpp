@@ -136,11 +136,31 @@ llvm::Value *roundToOdd(Lowering &l, llvm::Value *value) {
   return b.CreateBitCast(b.CreateSelect(isInexact, odd, bits), b.getFloatTy());
 }
 
+/// fp32 to 16 bits in pairs, since two neighbours are one instruction and one register.
+Values narrowPairs(Lowering &l, ValueList values, llvm::Type *to) {
+  auto &b = l.b;
+  const auto id =
+      to->isHalfTy() ? llvm::Intrinsic::nvvm_ff2f16x2_rn : llvm::Intrinsic::nvvm_ff2bf16x2_rn;
+  auto *pair = llvm::FixedVectorType::get(to, 2);
+  Values result;
+  for (size_t i = 0; i + 1 < values.size(); i += 2) {
+    llvm::Value *both = b.CreateIntrinsic(pair, id, {values[i + 1], values[i]});
+    for (uint64_t j : {0, 1})
+      result.push_back(b.CreateExtractElement(both, j));
+  }
+  if (values.size() % 2 != 0)
+    result.push_back(b.CreateFPTrunc(values.back(), to));
+  return result;
+}
+
 /// Rounded to nearest even.
 Values narrowFloats(Lowering &l, ValueList values, Type to) {
   auto &b = l.b;
   const bool fromDouble = values[0]->getType()->isDoubleTy();
   Values result;
+  if (!isFloat8(to) && l.type(to)->getPrimitiveSizeInBits() == 16 &&
+      values[0]->getType()->isFloatTy() && !llvm::all_of(values, llvm::IsaPred<llvm::Constant>))
+    return narrowPairs(l, values, l.type(to));
   if (!isFloat8(to)) {
     for (llvm::Value *value : values)
       result.push_back(

@@ -6,6 +6,7 @@
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
 //        with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/Registers.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -39,6 +40,16 @@ LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
   return success();
 }
 
+/// From here on the warps of a role have their own number of registers.
+void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
+  auto shares = op->getParentOfType<ModuleOp>()->getAttrOfType<DenseI32ArrayAttr>(names::registers);
+  if (!shares)
+    return;
+  const auto id = shares[role] < shares[0] ? llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32
+                                           : llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
+  l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
+}
+
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_mbarrier_init_release_cluster,
                       {});
@@ -52,6 +63,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   llvm::Value *first = l.b.getInt32(l.numThreads());
   l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
   l.b.SetInsertPoint(extra);
+  takeShare(l, op, 1);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
   l.b.SetInsertPoint(produce);
   if (failed(l.lowerBlock(op.getBody().front())))
@@ -60,6 +72,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.SetInsertPoint(done);
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
+  takeShare(l, op, 2);
   return success();
 }
 

@@ -162,8 +162,24 @@ Values zerosLike(ValueList values) {
   });
 }
 
-/// Waits for every product; the registers go through the wait.
-Values waitForAll(Lowering &l, ValueList words) {
+bool isZero(llvm::Value *value) {
+  auto *constant = dyn_cast<llvm::Constant>(value);
+  return constant && constant->isZeroValue();
+}
+
+/// What an instruction that starts a sum anew may find in its registers.
+Values unset(ValueList values) {
+  return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
+    return llvm::UndefValue::get(value->getType());
+  });
+}
+
+std::string waitText(unsigned pending) {
+  return "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
+}
+
+/// Waits until at most `pending` products are under way; the registers go through the wait.
+Values waitFor(Lowering &l, ValueList words, unsigned pending) {
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *word : words) {
@@ -177,7 +193,7 @@ Values waitForAll(Lowering &l, ValueList words) {
   llvm::Type *type = types.empty()       ? l.b.getVoidTy()
                      : types.size() == 1 ? types[0]
                                          : llvm::StructType::get(l.module.getContext(), types);
-  llvm::Value *call = l.assembly(type, "wgmma.wait_group.sync.aligned 0;", constraints, words);
+  llvm::Value *call = l.assembly(type, waitText(pending), constraints, words);
   return words.empty() ? Values() : l.results(call, words.size());
 }
 
@@ -219,44 +235,72 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     const int first = *l.layout(lhsTile).registerOf({row, i}, 0, 0);
     return l.pack(l.get(op.getLhs()).slice(first, 128 / bits), bits);
   };
-  auto issue = [&](int reg, int start, ValueList sum, bool keepsSum) {
+  struct Piece {
+    Values sum, lhs, rhs;
+  };
+  auto piece = [&](int reg, int start) {
     const Coord at = acc.apply(reg, 0, 0);
-    Values lhsPieces, rhsPieces;
+    Piece piece{instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece)), {}, {}};
     for (int i = start; i < start + most; i += k) {
-      lhsPieces.append(lhsAt(at[0], i));
-      rhsPieces.push_back(rhs.at(at[1], i));
+      piece.lhs.append(lhsAt(at[0], i));
+      piece.rhs.push_back(rhs.at(at[1], i));
     }
-    return instructions(sum, lhsPieces, rhsPieces, keepsSum);
+    return piece;
   };
 
-  fence(l);
   Values result;
-  for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
-    Values words = instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece));
-    if (op->hasAttr(names::maxImprecise))
+  if (op->hasAttr(names::maxImprecise)) {
+    for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
+      Values sums;
       for (int start = 0; start < depth; start += most) {
-        Values part = issue(reg, start, zerosLike(words), false);
-        commit(l);
-        part = waitForAll(l, part);
+        Piece part = piece(reg, start);
         fence(l);
-        for (auto [sum, product] : llvm::zip_equal(words, part))
-          sum = l.b.CreateFAdd(sum, product);
+        Values product = instructions(zerosLike(part.sum), part.lhs, part.rhs, false);
+        commit(l);
+        product = waitFor(l, product, 0);
+        sums = start == 0 ? part.sum : sums;
+        for (auto [sum, add] : llvm::zip_equal(sums, product))
+          sum = l.b.CreateFAdd(sum, add);
       }
-    else
-      words = issue(reg, 0, words, !op.getInitZero());
-    result.append(instructions.toElements(words));
+      result.append(instructions.toElements(sums));
+    }
+    fence(l);
+  } else {
+    // Between the fence and the last piece no register may be written that a piece uses.
+    SmallVector<Piece> pieces;
+    for (int reg = 0; reg < acc.numRegs(); reg += perPiece)
+      pieces.push_back(piece(reg, 0));
+    fence(l);
+    const bool startsAnew = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
+    for (Piece &piece : pieces) {
+      if (startsAnew)
+        piece.sum = unset(piece.sum);
+      result.append(
+          instructions.toElements(instructions(piece.sum, piece.lhs, piece.rhs, !startsAnew)));
+    }
   }
   commit(l);
   l.set(op.getResult(), result);
   return success();
 }
 
+/// Whether `wait` leaves `value` under way: too few products were started after it.
+bool staysUnderWay(nv::WgmmaWaitOp wait, Value value) {
+  Operation *product = value.getDefiningOp();
+  if (!product || product->getBlock() != wait->getBlock())
+    return wait.getPending() > 0;
+  unsigned younger = 0;
+  for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
+    younger += isa<nv::WgmmaOp>(op);
+  return younger < wait.getPending();
+}
+
 /// The accumulators go through the wait as tied operands, so no use of them can move above it. What
 /// may still be under way has no use but the next product or wait, which keep their order.
 LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
-  if (op.getPending() > 0) {
-    l.assembly(l.b.getVoidTy(),
-               "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";", "", {});
+  const unsigned pending = op.getPending();
+  if (llvm::any_of(op.getValues(), [&](Value value) { return staysUnderWay(op, value); })) {
+    l.assembly(l.b.getVoidTy(), waitText(pending), "", {});
     for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
       l.set(result, Values(l.get(value)));
     return success();
@@ -265,7 +309,7 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   for (Value value : op.getValues())
     operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(l.get(value), 16)
                                                            : Values(l.get(value)));
-  Values waited = waitForAll(l, operands);
+  Values waited = waitFor(l, operands, pending);
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));
@@ -277,9 +321,23 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   }
   return success();
 }
+/// A store in front of the wait, under a condition that only the numbers decide and that never
+/// holds: a sum is no NaN of these bits, since the hardware makes but one. Stores keep their order
+/// with waits for products, which read the same memory.
+LogicalResult lowerSettle(Lowering &l, nv::SettleOp op) {
+  const ValueList values = l.get(op.getValue());
+  llvm::Value *sum = l.b.CreateFAdd(values.front(), values.back());
+  for (llvm::Value *value : values.drop_front().drop_back(values.size() > 1))
+    sum = l.b.CreateFAdd(sum, value);
+  l.assembly(l.b.getVoidTy(),
+             "{ .reg .pred p; setp.eq.u32 p, $0, 0x7fffdead; @p st.volatile.shared.b32 [$1], $0; }",
+             "r,r", {l.b.CreateBitCast(sum, l.b.getInt32Ty()), l.sharedAddress(l.b.getInt32(0))});
+  return success();
+}
 } // namespace
 
 void lower::addWgmma(Handlers &h) {
   h.add<nv::WgmmaOp>(lowerWgmma);
   h.add<nv::WgmmaWaitOp>(lowerWgmmaWait);
+  h.add<nv::SettleOp>(lowerSettle);
 }

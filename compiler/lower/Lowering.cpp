@@ -1,5 +1,6 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
+#include "ir/Registers.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
@@ -154,7 +155,9 @@ void Lowering::startKernel(Operation *op) {
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
   function->addFnAttr("nvvm.reqntid", std::to_string(32 * (numWarps() + producerWarps())) + ",1,1");
-  if (auto blocks = leastBlocks(fn, 32 * (numWarps() + producerWarps()), target))
+  if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
+    function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
+  else if (auto blocks = leastBlocks(fn, 32 * (numWarps() + producerWarps()), target))
     function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)

@@ -50,6 +50,14 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
+def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
+  let summary = "start the first of two chained products one iteration ahead, as attention can";
+  let description = [{
+    The second product of an iteration is under way together with the first one of the next, while the elements between them are computed. Only
+    where a producer fills the rings and registers suffice.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
   let summary = "decide which staged loads of a loop are prefetched, how far, and through how many slots";
   let description = [{
@@ -70,6 +78,10 @@ def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "give each buffer and each operation's scratch its place in shared memory";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
+  let summary = "let the warps that multiply have registers of the producer";
+  let description = "Where loops need more than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole group.";
 }
 def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "order the threads' accesses to shared memory";

@@ -1,8 +1,9 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
 // Needs: layouts; every dot carries `mma`.
-// Gives: a wgmma dot is `nv.wgmma` on buffers, waited for at once; a scalar one is `nv.fma` on
-//        buffers. Inside a loop, the operand of an mma.sync dot that comes from a load passes
-//        through a buffer, so that the load can become an asynchronous copy.
+// Gives: a wgmma dot is `nv.wgmma` on buffers, its left operand in registers where they hold it as
+//        the instruction reads it, waited for at once; a scalar one is `nv.fma` on buffers. Inside
+//        a loop, the operand of an mma.sync dot that comes from a load passes through a buffer, so
+//        that the load can become an asynchronous copy.
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
 //        and the transposes are done on the view of the buffer. Where the reader needs another
@@ -119,16 +120,37 @@ void endBuffer(Staged staged) {
   nv::DeallocOp::create(builder, staged.user->getLoc(), staged.alloc);
 }
 
+/// The left operand where its threads hold it as wgmma reads it from registers, as the sum of
+/// another product does. A tile that only comes from memory goes by a buffer and takes no
+/// registers.
+Value inRegisters(DotOp dot) {
+  OperandSource source = sourceOf(dot.getLhs());
+  auto tile = cast<RankedTensorType>(source.value.getType());
+  if (source.transposed || storageBits(tile.getElementType()) != 16 ||
+      source.value.getDefiningOp<LoadOp>())
+    return {};
+  const MmaAttr mma = *dot.getMma();
+  const LinearLayout wanted =
+      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 16);
+  return layoutOf(tile) == wanted ? source.value : Value();
+}
+
 void stageWgmma(DotOp dot) {
   Location loc = dot.getLoc();
   const bool alongK = storageBits(dot.getLhs().getType().getElementType()) != 16;
-  Staged lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1}),
-         rhs = stage(dot, sourceOf(dot.getRhs()), {alongK ? 0 : -1});
+  Value left = inRegisters(dot);
+  std::optional<Staged> lhs;
+  if (!left) {
+    lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1});
+    left = lhs->view;
+  }
+  Staged rhs = stage(dot, sourceOf(dot.getRhs()), {alongK ? 0 : -1});
   endBuffer(rhs);
-  endBuffer(lhs);
+  if (lhs)
+    endBuffer(*lhs);
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
-  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), lhs.view, rhs.view, dot.getAcc(),
+  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs.view, dot.getAcc(),
                                      *dot.getMma(), UnitAttr());
   if (int most = dot.getMaxImprecise())
     product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));

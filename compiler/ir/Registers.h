@@ -1,0 +1,21 @@
+//===- Registers.h - how the registers of a block are shared ------------------------------===//
+// Needs: tiles with layouts.
+// Gives: the name of the attribute that tells it, and what a tile takes.
+// How:   `nv.registers` on the module: registers of a thread at launch, then of the producer's
+// warps
+//        and of the others'.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+
+namespace pantile {
+namespace names {
+constexpr llvm::StringLiteral registers = "nv.registers"; // array<i32: launch, producer, consumer>
+} // namespace names
+
+/// Registers of 32 bits that a thread needs for `value`; 0 for what is no tile.
+inline int64_t registersOf(mlir::Value value) {
+  auto tile = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
+  return tile ? layoutOf(tile).numRegs() * storageBits(tile.getElementType()) / 32 : 0;
+}
+} // namespace pantile

@@ -1,0 +1,87 @@
+# Attention's first product runs one block ahead of its second one, beside the softmax; the left operand stays in
+# registers. Eight warps get registers of the producer where they need them.
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass nv-overlap-products -o - | FileCheck %s --check-prefix=APART
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=SHARE
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D BLOCK_N=64 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FEW
+# RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=READS
+import pantile
+import pantile.language as tl
+
+# The first block alone, then two products together, then the last second product.
+# CHECK: nv.producer
+# CHECK: scf.if
+# CHECK: %[[FIRST:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# CHECK: nv.wgmma_wait 0, %[[FIRST]]
+# CHECK-NOT: nv.wgmma
+# CHECK: scf.for
+# CHECK: %[[AHEAD:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# CHECK-NOT: nv.wgmma_wait
+# CHECK: nv.mbarrier_wait
+# CHECK: %[[SECOND:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
+# CHECK: nv.wgmma_wait 1, %[[AHEAD]]
+# CHECK: nv.release
+# CHECK: math.exp2
+# CHECK: nv.settle %{{.*}} : tensor<128xf32
+# CHECK-NOT: nv.settle
+# CHECK: nv.wgmma_wait 0, %[[SECOND]]
+# CHECK: nv.release
+# CHECK: arith.truncf
+# CHECK: scf.yield
+# CHECK: %[[LAST:.*]] = nv.wgmma %{{.*}} : tensor<128x128xf16
+# CHECK: nv.wgmma_wait 0, %[[LAST]]
+# CHECK: } else {
+
+# APART-NOT: nv.wgmma_wait 1
+# APART-NOT: nv.settle
+
+# SHARE: nv.producer_warps = 4
+# SHARE-SAME: nv.registers = array<i32: 168, 24, 240>
+# PTX: .reqntid 384
+# PTX: .maxnreg 168
+# PTX: setmaxnreg.dec.sync.aligned.u32 24
+# PTX: setmaxnreg.inc.sync.aligned.u32 240
+# PTX: @p st.volatile.shared
+# FEW: nv.producer_warps = 1
+# FEW-NOT: nv.registers
+
+
+@pantile.jit
+def attention(Q, K, V, Out, stride, n, HEAD: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.program_id(0) * 128 + tl.arange(0, 128)
+    columns = tl.arange(0, BLOCK_N)
+    features = tl.arange(0, HEAD)
+    q = tl.load(Q + rows[:, None] * stride + features[None, :])
+    best = tl.full([128], float("-inf"), tl.float32)
+    total = tl.zeros([128], tl.float32)
+    acc = tl.zeros([128, HEAD], tl.float32)
+    for start in range(0, n, BLOCK_N):
+        k = tl.load(K + (start + columns)[None, :] * stride + features[:, None])
+        scores = tl.dot(q, k)
+        higher = tl.maximum(best, tl.max(scores, 1))
+        p = tl.exp2(scores - higher[:, None])
+        decay = tl.exp2(best - higher)
+        total = total * decay + tl.sum(p, 1)
+        v = tl.load(V + (start + columns)[:, None] * stride + features[None, :])
+        acc = tl.dot(p.to(tl.float16), v, acc * decay[:, None])
+        best = higher
+    tl.store(Out + rows[:, None] * HEAD + features[None, :], acc / total[:, None])
+
+
+# The sum itself is looked at between the products: nothing may be moved.
+# READS-NOT: nv.wgmma_wait 1
+# READS-NOT: nv.settle
+# READS: return
+@pantile.jit
+def scored(Q, K, V, Out, n):
+    rows, features = tl.arange(0, 64), tl.arange(0, 64)
+    at = rows[:, None] * 64 + features[None, :]
+    q = tl.load(Q + at)
+    acc = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        k = tl.load(K + start * 64 + rows[None, :] * 64 + features[:, None])
+        p = tl.dot(q, k) + tl.max(acc, 1)[:, None]
+        v = tl.load(V + start * 64 + at)
+        acc = tl.dot(p.to(tl.float16), v, acc)
+    tl.store(Out + at, acc)
