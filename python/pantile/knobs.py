@@ -99,6 +99,18 @@ class Autotuning(Group):
         "TRITON_PRINT_AUTOTUNING",
         doc="print the time that tuning took and the choice, in Triton's words",
     )
+    store = Flag(
+        "PANTILE_STORE_TUNING",
+        default=True,
+        doc="keep the times that `autotune` takes on a GPU by itself in the cache of kernels",
+    )
+    deterministic = Flag(
+        "PANTILE_DETERMINISTIC_TUNING",
+        doc="measure nothing: take the fastest configuration in the cache, else the first that fits",
+    )
+    progress = Flag(
+        "PANTILE_PROGRESS", default=True, doc="show a bar on a terminal while `autotune` works"
+    )
     tune_cpu = Flag(
         "PANTILE_TUNE_CPU", doc="measure on the CPU too, instead of taking the first configuration"
     )

@@ -146,6 +146,123 @@ def test_failing_configurations_lose(tune_cpu):
         )
 
 
+def test_the_race_finds_the_fastest(tune_cpu):
+    """By our own clock: blocks of 16 need a hundred times the programs of a block of 4096."""
+    configs = [triton.Config({"BLOCK": size}) for size in (16, 4096, 32)]
+    tuned = make(configs)
+    x, runs = arrays(50000)
+    launch(tuned, x, runs)
+    assert tuned.best_config is configs[1]
+    assert all(0 < times[1] <= times[0] <= times[2] for times in tuned.configs_timings.values())
+    launches = runs[0]
+    launch(tuned, x, runs)
+    assert runs[0] == launches + 1 and (x == runs[0]).all(), "a second launch measures nothing"
+
+
+def test_the_race_restores_and_resets(tune_cpu):
+    seen = []
+    tuned = make(
+        restore_value=["x_ptr"],
+        reset_to_zero=["runs_ptr"],
+        pre_hook=lambda args: seen.append("before"),
+        post_hook=lambda args, exception: seen.append(exception),
+    )
+    x, runs = arrays()
+    x += 5
+    launch(tuned, x, runs)
+    assert (x == 6).all() and runs[0] == 1
+    assert seen[::2] == ["before"] * (len(seen) // 2) and set(seen[1::2]) == {None}
+
+
+def test_configurations_compile_side_by_side():
+    """Failures come back with their configurations; what compiled is launched without a compilation."""
+    import threading
+
+    from pantile.runtime import tuning
+
+    @triton.jit
+    def picky(x_ptr, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK >= 32)
+        tl.store(x_ptr, BLOCK)
+
+    configs = [triton.Config({"BLOCK": size}) for size in (8, 32, 64, 128)]
+    tuned = triton.autotune(configs, key=[])(picky)
+    x = np.zeros(1, np.int32)
+    tuned.nargs = {"x_ptr": x}
+    threads = set()
+    listener = lambda **_: threads.add(threading.get_ident())
+    with triton.knobs.compilation.scope():
+        triton.knobs.compilation.listener = listener
+        errors = tuning.compile_all(tuned, configs, (x,), {"grid": (1,), "warmup": False})
+        assert list(errors) == configs[:1] and threading.get_ident() not in threads
+        assert x[0] == 0, "nothing was launched"
+        threads.clear()
+        picky[(1,)](x, **configs[2].all_kwargs())
+        assert not threads and x[0] == 64
+
+
+def test_a_bar_on_a_terminal(monkeypatch):
+    import io
+
+    from pantile.runtime.tuning import Progress
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, shown in [(Terminal(), True), (io.StringIO(), False)]:
+        monkeypatch.setattr("sys.stderr", stream)
+        bar = Progress("compiling k", 4)
+        bar.step()
+        bar.close()
+        text = stream.getvalue()
+        assert ("compiling k [######..................] 1/4" in text) == shown
+        assert bool(text) == shown
+
+
+def test_deterministic(tune_cpu, monkeypatch, tmp_path):
+    """What is stored decides; without it the first configuration that fits."""
+    monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PANTILE_DETERMINISTIC_TUNING", "1")
+    tuned = make(cache_results=True, do_bench=fake_bench([]))
+    launch(tuned, *arrays())
+    assert tuned.best_config is CONFIGS[0]
+    monkeypatch.delenv("PANTILE_DETERMINISTIC_TUNING")
+    launch(make(cache_results=True, do_bench=fake_bench([3, 1, 2])), *arrays())
+    monkeypatch.setenv("PANTILE_DETERMINISTIC_TUNING", "1")
+    tuned = make(cache_results=True, do_bench=fake_bench([]))
+    launch(tuned, *arrays())
+    assert tuned.best_config is CONFIGS[1]
+
+
+def test_a_longer_list_measures_only_what_is_new(tune_cpu, monkeypatch, tmp_path):
+    monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))
+    launch(make(CONFIGS[:2], cache_results=True, do_bench=fake_bench([3, 2])), *arrays())
+    tuned = make(CONFIGS, cache_results=True, do_bench=fake_bench([1]))
+    launch(tuned, *arrays())
+    assert tuned.best_config is CONFIGS[2]
+    assert [tuned.configs_timings[config][0] for config in CONFIGS] == [3, 2, 1]
+
+
+def test_failures_are_stored_and_told(tune_cpu, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PANTILE_PRINT_AUTOTUNING", "1")
+
+    @triton.jit
+    def picky(x_ptr, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK >= 32)
+        tl.store(x_ptr, BLOCK)
+
+    x = np.zeros(1, np.int32)
+    for times in ([2, 1], []):
+        tuned = triton.autotune(CONFIGS, key=[], do_bench=fake_bench(times), cache_results=True)(
+            picky
+        )
+        tuned[(1,)](x)
+        assert x[0] == 64 and list(tuned.configs_errors) == CONFIGS[:1]
+        assert "left out: BLOCK: 16" in capsys.readouterr().out
+
+
 def test_printing(tune_cpu, monkeypatch, capsys):
     monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
     launch(make(do_bench=fake_bench([2, 1, 3])), *arrays())

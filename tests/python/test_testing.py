@@ -8,7 +8,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
-from pantile import knobs, testing
+from pantile import _pantile, knobs, testing
 from pantile.runtime.driver import driver
 
 
@@ -170,18 +170,21 @@ def test_tuning_is_kept_on_disk(device, tmp_path, by):
         first = tuned(do_bench=bench, cache_results=by == "argument")
         launch(first, device)
         assert len(measured) == 4 and first.best_config == first.configs[3]
-        (path,) = tmp_path.rglob("*.autotune.json")
-        assert path.name == "negate.autotune.json"
-        assert len(json.loads(path.read_text())["configs_timings"]) == 4
+        entries = [json.loads(payload) for _, _, payload in _pantile.cache_entries("tuning")]
+        assert {entry["config"] for entry in entries} == {str(c) for c in first.configs}
+        assert all(entry["kernel"] == "negate" and entry["error"] is None for entry in entries)
         second = tuned(do_bench=bench, cache_results=by == "argument")
         launch(second, device)
         assert len(measured) == 4 and second.best_config == first.best_config
         assert second.configs_timings == first.configs_timings
         launch(second, device, n=101)
         assert len(measured) == 8
-        path.write_text("{")
-        launch(tuned(do_bench=bench, cache_results=by == "argument"), device)
-        assert len(measured) == 12
+        damaged = next(path for path in tmp_path.glob("??/*") if b'"negate"' in path.read_bytes())
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+        with pytest.warns(RuntimeWarning, match="is damaged"):
+            launch(tuned(do_bench=bench, cache_results=by == "argument"), device)
+            launch(tuned(do_bench=bench, cache_results=by == "argument"), device, n=101)
+        assert len(measured) == 9, "the damaged one alone is measured again"
 
 
 def test_printing_of_a_choice(device, capsys):

@@ -68,6 +68,7 @@ class Autotuner(KernelInterface):
         self.cache, self.nargs = {}, None
         self._saved = {}
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
+        self.configs_errors = {}
         self._said_untuned = False
         if (warmup, rep) != (None, None) or use_cuda_graph:
             warnings.warn(
@@ -195,34 +196,91 @@ class Autotuner(KernelInterface):
         """The fastest of `configs`: as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
-        timings, path = None, None
-        if (self.cache_results or knobs.autotuning.cache) and not any(c.pre_hook for c in configs):
-            from .tuning_cache import load, path_of, store
-
-            path = path_of(self, configs, key)
-            timings = load(path, configs)
-        from_disk = timings is not None
-        if not from_disk:
+        store = self._store(key)
+        timings, failures = store.load(configs) if store else ({}, {})
+        missing = [c for c in configs if c not in timings and c not in failures]
+        if knobs.autotuning.deterministic:
+            return self._fastest_known(timings) or self._first_that_fits(missing, args, kwargs)
+        if missing:
             start = time.perf_counter()
-            timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}
+            measured, errors = self._measure(missing, args, kwargs)
             self.bench_time = time.perf_counter() - start
-        self.configs_timings = timings
-        best = min(timings, key=lambda config: timings[config][0])
-        if timings[best][0] == float("inf"):
+            for config in missing:
+                if store and (config in measured or config in errors):
+                    store.store(config, measured.get(config), errors.get(config))
+            timings, failures = {**timings, **measured}, {**failures, **errors}
+            self.pre_hook({**self.nargs, **kwargs}, reset_only=True)
+        self.configs_timings = {c: timings.get(c, [float("inf")] * 3) for c in configs}
+        self.configs_errors = {c: str(failures[c]) for c in configs if c in failures}
+        best = self._fastest_known(timings)
+        if best is None:
             raise AutotunerError(
                 f"none of the {len(configs)} configurations of `{self.__name__}` runs"
+                + "".join(f"\n{config}: {why}" for config, why in self.configs_errors.items())
             )
-        if not from_disk:
-            if path is not None:
-                store(path, key, timings)
-            self.pre_hook({**self.nargs, **kwargs}, reset_only=True)
         if knobs.autotuning.print:
-            took = "read from the cache" if from_disk else f"finished after {self.bench_time:.2f}s"
-            print(
-                f"Triton autotuning for function {self.__name__},\nwith key as {key},\n{took},\n"
-                f"best config selected: {best};"
-            )
+            self._print_choice(best, key, bool(missing))
         return best
+
+    def _store(self, key):
+        """Where times are kept: by default those that our own clock takes on a GPU."""
+        on_cpu = key[:1] == ("cpu",)
+        wanted = self.cache_results or knobs.autotuning.cache
+        if not wanted and (on_cpu or self._do_bench is not None or not knobs.autotuning.store):
+            return None
+        from .tuning_cache import TuningStore
+
+        return TuningStore(self, key, on_cpu)
+
+    @staticmethod
+    def _fastest_known(timings):
+        """The configuration with the smallest median; None if no one has a finite one."""
+        best = min(timings, key=lambda config: timings[config][0], default=None)
+        return None if best is None or timings[best][0] == float("inf") else best
+
+    def _measure(self, configs, args, kwargs):
+        """Measure `configs` now; return ({config: times}, {config: error})."""
+        from .tuning import compile_all, race
+
+        for config in configs:
+            self._check_clash(kwargs, config)
+        on_cpu = self._runs_on_cpu({**self.nargs, **kwargs})
+        errors = {} if on_cpu else compile_all(self, configs, args, kwargs)
+        configs = [config for config in configs if config not in errors]
+        if self._do_bench is None and not self.use_cuda_graph and self.num_reps is None:
+            timings, more = race(self, configs, args, kwargs, on_cpu)
+            return timings, {**errors, **more}
+        self.configs_errors = errors
+        timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}
+        return {c: times for c, times in timings.items() if c not in errors}, errors
+
+    def _first_that_fits(self, configs, args, kwargs):
+        """The first configuration that compiles: what is chosen where nothing may be measured."""
+        from .tuning import FAILURES
+
+        for config in configs:
+            try:
+                self.fn.run(*args, **{**kwargs, "warmup": True}, **config.all_kwargs())
+                return config
+            except FAILURES:
+                continue
+        raise AutotunerError(f"none of the {len(configs)} configurations of `{self.__name__}` runs")
+
+    def _print_choice(self, best, key, is_measured):
+        took = f"finished after {self.bench_time:.2f}s" if is_measured else "read from the cache"
+        print(
+            f"Triton autotuning for function {self.__name__},\nwith key as {key},\n{took},\n"
+            f"best config selected: {best};"
+        )
+        for config, why in self.configs_errors.items():
+            print(f"left out: {config}: {why.splitlines()[0]}")
+
+    def _check_clash(self, meta, config):
+        clash = [name for name in meta if name in config.kwargs]
+        if clash:
+            raise ValueError(
+                f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call"
+            )
 
     def pre_hook(self, args, reset_only=False):
         """Before a measured run: zero arrays, keep those to be restored, call the user's hook."""
@@ -244,11 +302,6 @@ class Autotuner(KernelInterface):
 
     def _bench(self, *args, config, **meta):
         """Times of `config` at quantiles 0.5, 0.2 and 0.8; infinite where it does not fit."""
-        clash = [name for name in meta if name in config.kwargs]
-        if clash:
-            raise ValueError(
-                f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call"
-            )
         full = {**self.nargs, **meta, **config.all_kwargs()}
 
         def call():
@@ -265,7 +318,8 @@ class Autotuner(KernelInterface):
         try:
             measure = self._do_bench_on(self._runs_on_cpu({**self.nargs, **meta}))
             return measure(call, quantiles=(0.5, 0.2, 0.8))
-        except (OutOfResources, CompileTimeAssertionFailure, PTXASError):
+        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:
+            self.configs_errors[config] = error
             return [float("inf")] * 3
 
     def prune_configs(self, kwargs):
@@ -342,7 +396,8 @@ def autotune(
     pre_hook, post_hook : callable, optional
         Called around each measured run: `pre_hook(args)`, `post_hook(args, exception=None)`.
     cache_results : bool
-        Keep the times on disk, so that another process does not measure again.
+        Keep the times on disk in any case. Without it those are kept that our own clock takes on a GPU, unless
+        PANTILE_STORE_TUNING=0; those of `do_bench`, or of the CPU, are not.
     """
 
     def decorate(fn):

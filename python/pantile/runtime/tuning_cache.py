@@ -1,51 +1,96 @@
-"""Measured times on disk: a file for a kernel, its key, the device and the configurations."""
+"""Measured times in the store of the kernels: an entry for each configuration.
 
+An entry belongs to a kernel's text, the values of its key arguments, the device and one configuration, so that editing
+the list of configurations keeps what was measured of the others. Failures are kept too: they are not compiled again.
+"""
+
+import datetime
 import hashlib
 import json
-import os
+import math
 
-from .cache import FileCacheManager, triton_key
-from .config import Config
+from .. import _pantile, knobs
+from .cache import triton_key
 
 
-def path_of(tuner, configs, key):
-    """Return the file that holds, or will hold, the times of `configs` for a key."""
-    from ..compiler.compiler import make_backend
-    from .driver import driver
+def _hook_identity(hook):
+    """What a hook is: its name and code; None for one that cannot be told from others."""
+    if hook is None:
+        return ""
+    code = getattr(hook, "__code__", None)
+    if code is None or getattr(hook, "__closure__", None):
+        return None
+    digest = hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()
+    return f"{hook.__module__}.{hook.__qualname__} {digest}"
 
+
+def _kernel_of(tuner):
     kernel = tuner.fn
     while not hasattr(kernel, "cache_key"):
         kernel = kernel.fn
-    parts = [
-        triton_key(),
-        make_backend(driver.active.get_current_target()).hash(),
-        kernel.cache_key,
-        str(key),
-        *map(str, configs),
-    ]
-    digest = hashlib.sha256("-".join(parts).encode()).hexdigest()
-    manager = FileCacheManager(os.path.join("autotune", digest))
-    return os.path.join(manager.cache_dir, f"{tuner.__name__[:150]}.autotune.json")
+    return kernel
 
 
-def load(path, configs):
-    """Return {Config: times} of a file, or None where it is not of exactly these."""
-    try:
-        with open(path) as file:
-            pairs = json.load(file)["configs_timings"]
-    except (OSError, ValueError, KeyError):
-        return None
-    timings = {Config(**described): times for described, times in pairs}
-    return timings if set(timings) == set(configs) else None
+def device_name():
+    """Return the device that launches go to, by name and target."""
+    from .driver import driver
+
+    if not driver.active.is_active():
+        return "cpu"
+    info = _pantile.device_info(driver.active.get_current_device())
+    return f"{info['name']} {info['target']}"
 
 
-def store(path, key, timings):
-    """Write the times of a key down; the file appears whole or not at all."""
-    described = [
-        ({name: value for name, value in vars(config).items() if name != "pre_hook"}, times)
-        for config, times in timings.items()
-    ]
-    temporary = f"{path}.tmp.{os.getpid()}"
-    with open(temporary, "w") as file:
-        json.dump({"key": [str(part) for part in key], "configs_timings": described}, file)
-    os.replace(temporary, path)
+class TuningStore:
+    """The entries of one tuner for one key."""
+
+    def __init__(self, tuner, key, on_cpu):
+        knobs.export()
+        self.tuner, self.key = tuner, [str(part) for part in key]
+        self.device = "cpu" if on_cpu else device_name()
+        self._kernel = _kernel_of(tuner)
+
+    def _entry(self, config):
+        """The key of a configuration's entry; None if it has a hook that cannot be named."""
+        hook = _hook_identity(config.pre_hook)
+        if hook is None:
+            return None
+        parts = ["pantile tuning 1", triton_key(), self._kernel.cache_key, self.device]
+        parts += [str(len(self.key)), *self.key, str(config), str(config.ir_override), hook]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def load(self, configs):
+        """Return ({config: times}, {config: why it was ruled out}) of those that are known."""
+        timings, failures = {}, {}
+        for config in configs:
+            entry = self._entry(config)
+            payload = _pantile.cache_load(entry) if entry else None
+            if payload is None:
+                continue
+            try:
+                found = json.loads(payload)
+                if found["error"] is not None:
+                    failures[config] = str(found["error"])
+                elif all(math.isfinite(time) for time in found["times"]):
+                    timings[config] = [float(time) for time in found["times"]]
+            except (ValueError, KeyError, TypeError):
+                continue
+        return timings, failures
+
+    def store(self, config, times, error=None):
+        """Write one measurement down: milliseconds, or the error that ruled it out."""
+        entry = self._entry(config)
+        if entry is None:
+            return
+        described = {
+            "kernel": self.tuner.__name__,
+            "place": f"{self._kernel.module}:{self._kernel.__name__}",
+            "key": self.key,
+            "key_names": self.tuner.keys,
+            "device": self.device,
+            "config": str(config),
+            "times": None if error else list(times),
+            "error": str(error).splitlines()[0] if error else None,
+            "measured": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
+        _pantile.cache_store(entry, json.dumps(described), "tuning")

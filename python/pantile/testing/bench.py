@@ -101,7 +101,7 @@ class _ClockTimer:
         return result
 
 
-def _quantile(ordered, q):
+def quantile_of(ordered, q):
     """The `q`-quantile of sorted values, linear between neighbours."""
     place = q * (len(ordered) - 1)
     low = int(place)
@@ -109,7 +109,7 @@ def _quantile(ordered, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def _timer(on_host):
+def timer_of(on_host):
     """The best timer for where the work runs."""
     if on_host:
         return _ClockTimer()
@@ -125,7 +125,7 @@ _SUMMARIES = {
     "min": min,
     "max": max,
     "mean": lambda times: sum(times) / len(times),
-    "median": lambda times: _quantile(sorted(times), 0.5),
+    "median": lambda times: quantile_of(sorted(times), 0.5),
     "all": list,
 }
 
@@ -134,7 +134,7 @@ def _summarize(times, quantiles, return_mode):
     if quantiles is None:
         return _SUMMARIES[return_mode](times)
     ordered = sorted(times)
-    values = [_quantile(ordered, q) for q in quantiles]
+    values = [quantile_of(ordered, q) for q in quantiles]
     return values[0] if len(values) == 1 else values
 
 
@@ -171,7 +171,7 @@ def do_bench(
         quantiles = quantiles if quantiles is not None else percentiles
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    timer = _timer(on_host)
+    timer = timer_of(on_host)
 
     def prepare():
         for tensor in grad_to_none or ():

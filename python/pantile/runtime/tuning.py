@@ -1,0 +1,180 @@
+"""Compiling configurations side by side, and finding the fastest by a race.
+
+All are compiled first, on all cores: what takes the time there runs without the GIL. Then they are measured one after
+the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from .. import knobs
+from ._async_compile import AsyncCompileMode, FutureKernel, active_mode
+from .errors import CompileTimeAssertionFailure, OutOfResources, PTXASError
+
+# What rules a configuration out; any other error is the kernel's, and the caller gets it.
+FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
+
+# Milliseconds for each configuration, and how much slower than the best it may be to stay for the next round.
+_ROUNDS = ((3.0, 1.4), (10.0, 1.1), (40.0, 1.0))
+_HOPELESS = 3.0
+_OVERHEAD = 0.15  # milliseconds of a run beside itself, mostly the write that makes the cache cold
+
+
+class Progress:
+    """A bar on standard error while something is done `total` times, if that is a terminal."""
+
+    _WIDTH = 24
+
+    def __init__(self, what, total):
+        self.what, self.total, self.done = what, total, 0
+        self.shown = total > 1 and knobs.autotuning.progress and sys.stderr.isatty()
+        self._draw()
+
+    def _draw(self):
+        if self.shown:
+            filled = self._WIDTH * self.done // self.total
+            bar = "#" * filled + "." * (self._WIDTH - filled)
+            print(
+                f"\r{self.what} [{bar}] {self.done}/{self.total}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def step(self):
+        self.done += 1
+        self._draw()
+
+    def close(self):
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _cores():
+    return len(os.sched_getaffinity(0))
+
+
+def _submit(tuner, config, args, kwargs):
+    """Begin the compilation of a configuration; None where it is compiled already."""
+    if config.pre_hook is not None:
+        config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
+    made = tuner.fn.run(*args, **{**kwargs, "warmup": True}, **config.all_kwargs())
+    return made if isinstance(made, FutureKernel) else None
+
+
+def compile_all(tuner, configs, args, kwargs):
+    """Compile `configs` for the arguments at hand; return {config: error} of those that are ruled out.
+
+    Inside of the caller's own AsyncCompileMode nothing is done: each is compiled when it first runs.
+    """
+    if active_mode.get() is not None or len(configs) < 2:
+        return {}
+    progress, futures, errors = Progress(f"compiling {tuner.__name__}", len(configs)), {}, {}
+    try:
+        with ThreadPoolExecutor(min(_cores(), len(configs))) as pool:
+            with AsyncCompileMode(pool, ignore_errors=True) as mode:
+                for config in configs:
+                    try:
+                        futures[config] = _submit(tuner, config, args, kwargs)
+                    except FAILURES as error:
+                        errors[config] = error
+                progress.done = len(configs) - len(mode.raw_futures)
+                for _ in as_completed(mode.raw_futures):
+                    progress.step()
+    finally:
+        progress.close()
+    for config, kernel in futures.items():
+        error = kernel.future.exception() if kernel is not None else None
+        if isinstance(error, FAILURES):
+            errors[config] = error
+        elif error is not None:
+            raise error
+    return errors
+
+
+class _Trial:
+    """A configuration in the race: its runs, with the hooks around each outside of the measured time."""
+
+    def __init__(self, tuner, config, args, kwargs):
+        self.tuner, self.config, self.args = tuner, config, args
+        self.keywords = {**kwargs, **config.all_kwargs()}
+        self.full = {**tuner.nargs, **self.keywords}
+        self.times, self._prepared = [], False
+
+    def prepare(self):
+        self.finish()
+        if self.config.pre_hook is not None:
+            self.config.pre_hook(self.full)
+        self.tuner.pre_hook(self.full)
+        self._prepared = True
+
+    def finish(self, exception=None):
+        if self._prepared:
+            self._prepared = False
+            self.tuner.post_hook(self.full, exception=exception)
+
+    def launch(self):
+        try:
+            self.tuner.fn.run(*self.args, **self.keywords)
+        except Exception as error:
+            self.finish(exception=error)
+            raise
+
+    def measure(self, timer, count):
+        """Replace the times by those of `count` runs; return their median."""
+        self.times = timer.times(self.launch, count, self.prepare)
+        self.finish()
+        return self.summary()[0]
+
+    def summary(self):
+        """The times at quantiles 0.5, 0.2 and 0.8."""
+        from ..testing.bench import quantile_of
+
+        ordered = sorted(self.times)
+        return [quantile_of(ordered, q) for q in (0.5, 0.2, 0.8)]
+
+
+def _first_runs(trials, timer, errors, progress):
+    """Load and run each configuration twice; those that cannot be launched go into `errors`."""
+    running = []
+    for trial in trials:
+        try:
+            trial.prepare()
+            trial.launch()
+            trial.finish()
+            timer.synchronize()
+            trial.measure(timer, 1)
+            running.append(trial)
+        except FAILURES as error:
+            errors[trial.config] = error
+        progress.step()
+    return running
+
+
+def race(tuner, configs, args, kwargs, on_host):
+    """Measure `configs`; return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
+
+    Times are in milliseconds. Those of a configuration that was left behind are of its last round.
+    """
+    from ..testing.bench import timer_of
+
+    timer, errors = timer_of(on_host), {}
+    progress = Progress(f"measuring {tuner.__name__}", len(configs))
+    try:
+        trials = [_Trial(tuner, config, args, kwargs) for config in configs]
+        trials = running = _first_runs(trials, timer, errors, progress)
+        best = min((trial.times[0] for trial in running), default=0.0)
+        running = [trial for trial in running if trial.times[0] <= _HOPELESS * best]
+        for budget, slack in _ROUNDS:
+            medians = {}
+            for trial in running:
+                once = trial.summary()[0] + _OVERHEAD
+                medians[trial] = trial.measure(timer, min(max(3, int(budget / once)), 200))
+            limit = slack * min(medians.values(), default=0.0)
+            running = [trial for trial in running if medians[trial] <= limit]
+            if len(running) == 1 and len(medians) == 1:
+                break
+    finally:
+        progress.close()
+    return {trial.config: trial.summary() for trial in trials}, errors
