@@ -72,6 +72,7 @@ private:
   // Small loads.
   void moveSmallLoads(mlir::FunctionOpInterface function);
   void collectWishes(mlir::Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const;
+  bool collectWish(mlir::OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const;
   bool canLoadIn(LoadOp load, LayoutAttr layout) const;
 
   void plan(mlir::FunctionOpInterface function);

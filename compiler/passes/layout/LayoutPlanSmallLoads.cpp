@@ -26,22 +26,33 @@ int replicaBits(const LinearLayout &layout) {
 }
 } // namespace
 
-/// The layouts in which `value` and what is computed from it element by element are used.
+/// The layouts in which `value` and what is computed from it element by element are used; the search
+/// ends at the second. Values meet again on many ways (the steps of a sort), so each is seen once.
 void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
-  for (OpOperand &use : value.getUses()) {
-    Operation *op = use.getOwner();
-    if (isFree(op)) {
-      for (const auto &[result, layout] : demanded)
-        if (result == op->getResult(0))
-          wishes.insert(wantedFor(use, layout));
-    } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>()) {
-      wishes.insert(native(value));
-    } else if (isPureElementwise(op) && native(op->getResult(0)) == native(value)) {
-      collectWishes(op->getResult(0), wishes);
-    } else {
-      wishes.insert(wanted(use));
-    }
+  llvm::SmallSetVector<Value, 8> reached;
+  reached.insert(value);
+  for (size_t next = 0; next < reached.size() && wishes.size() < 2; ++next)
+    for (OpOperand &use : reached[next].getUses())
+      if (!collectWish(use, wishes))
+        reached.insert(use.getOwner()->getResult(0));
+}
+
+/// False if the wish of `use` is that of its operation's result.
+bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
+  Operation *op = use.getOwner();
+  const LayoutAttr own = native(use.get());
+  if (isFree(op)) {
+    for (const auto &[result, layout] : demanded)
+      if (result == op->getResult(0))
+        wishes.insert(wantedFor(use, layout));
+  } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>()) {
+    wishes.insert(own);
+  } else if (isPureElementwise(op) && native(op->getResult(0)) == own) {
+    return false;
+  } else {
+    wishes.insert(wanted(use));
   }
+  return true;
 }
 
 /// Addresses and masks are computed anew, so they must not themselves come from memory.
