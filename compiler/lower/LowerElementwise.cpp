@@ -98,9 +98,27 @@ constexpr llvm::CmpInst::Predicate integerPredicates[] = {
     llvm::CmpInst::ICMP_ULT, llvm::CmpInst::ICMP_ULE, llvm::CmpInst::ICMP_UGT,
     llvm::CmpInst::ICMP_UGE};
 
+/// Neighbouring registers, a power of two of them, that hold one value for what is known of `tile`.
+int equalRegs(Lowering &l, Value tile) {
+  const LinearLayout &layout = l.layout(tile.getType());
+  const int dim = layout.fastestDim();
+  return static_cast<int>(
+      std::min<int64_t>(layout.contiguousRegs(dim), l.axisInfo().of(tile).constancy[dim]));
+}
+
+/// A mask that ends on a multiple of the vector is compared once a vector.
 LogicalResult lowerCmpI(Lowering &l, arith::CmpIOp op) {
   const auto predicate = integerPredicates[static_cast<int>(op.getPredicate())];
-  return mapElements(l, op, [&](ValueList v) { return l.b.CreateICmp(predicate, v[0], v[1]); });
+  ValueList x = l.get(op.getLhs()), y = l.get(op.getRhs());
+  auto compare = [&](ValueList v) { return l.b.CreateICmp(predicate, v[0], v[1]); };
+  const int equal = isa<RankedTensorType>(op.getType()) ? equalRegs(l, op.getResult()) : 1;
+  if (equal == 1)
+    return mapElements(l, op, compare);
+  Values results;
+  for (int reg = 0; reg < l.count(op.getType()); ++reg)
+    results.push_back(reg % equal ? results.back() : compare({x[reg], y[reg]}));
+  l.set(op.getResult(), results);
+  return success();
 }
 
 llvm::Value *mulHiU(Lowering &l, llvm::Value *x, llvm::Value *y) {
