@@ -9,9 +9,13 @@
 #include "llvm/ADT/APFloat.h"
 #include <bit>
 #include <fmt/format.h>
+#include <optional>
 
 namespace pantile {
 namespace {
+
+/// Cheaper than a Result where nothing is wrong, which is what a launch pays for.
+using Failure = std::optional<Error>;
 
 Error argumentError(const ArgSlot &slot, std::string text) {
   return makeError(ErrorKind::Launch, fmt::format("argument {}: {}", slot.parameter, text));
@@ -71,7 +75,7 @@ uint64_t packFloat(ArgSlot::Kind kind, double value) {
   }
 }
 
-Result<void> packInteger(const ArgSlot &slot, int64_t value, uint64_t &out) {
+Failure packInteger(const ArgSlot &slot, int64_t value, uint64_t &out) {
   if (!fits(slot, value))
     return argumentError(slot, fmt::format("{} does not fit {}", value, typeName(slot)));
   if (slot.divisibility > 1 && value % slot.divisibility != 0)
@@ -79,10 +83,10 @@ Result<void> packInteger(const ArgSlot &slot, int64_t value, uint64_t &out) {
                          fmt::format("{} is no multiple of {}, for which the kernel was compiled",
                                      value, slot.divisibility));
   out = static_cast<uint64_t>(value);
-  return {};
+  return std::nullopt;
 }
 
-Result<void> packPointer(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
+Failure packPointer(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   uint64_t address =
       arg.kind == LaunchArg::Kind::Pointer ? arg.pointer : static_cast<uint64_t>(arg.integer);
   if (slot.divisibility > 1 && address % slot.divisibility != 0)
@@ -90,10 +94,10 @@ Result<void> packPointer(const ArgSlot &slot, const LaunchArg &arg, uint64_t &ou
         slot, fmt::format("address {:#x} is no multiple of {}, for which the kernel was compiled",
                           address, slot.divisibility));
   out = address;
-  return {};
+  return std::nullopt;
 }
 
-Result<void> packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
+Failure packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   using Kind = ArgSlot::Kind;
   switch (slot.kind) {
   case Kind::Pointer:
@@ -114,7 +118,7 @@ Result<void> packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
       return argumentError(slot, fmt::format("a pointer was given for {}", typeName(slot)));
     out = packFloat(slot.kind,
                     arg.kind == LaunchArg::Kind::Int ? static_cast<double>(arg.integer) : arg.real);
-    return {};
+    return std::nullopt;
   }
 }
 
@@ -165,8 +169,8 @@ Result<void> packArguments(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, 
                                  plan.size(), plan.size() == 1 ? "" : "s", args.size(),
                                  args.size() == 1 ? "was" : "were"));
   for (size_t i = 0; i < plan.size(); ++i)
-    if (Result<void> packed = packOne(plan[i], args[i], slots[i]); !packed)
-      return packed;
+    if (Failure failure = packOne(plan[i], args[i], slots[i]))
+      return std::move(*failure);
   return {};
 }
 

@@ -5,8 +5,10 @@
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Device.h"
 #include "pantile/Runtime.h"
+#include "runtime/LostContext.h"
 #include "support/Target.h"
 #include <array>
+#include <atomic>
 #include <fmt/format.h>
 #include <mutex>
 #include <optional>
@@ -50,6 +52,22 @@ Result<CUcontext> primaryContext(const Driver &driver, int device) {
   return retained[device];
 }
 
+/// Primary contexts that we hold, so that their addresses stay theirs: a launch need not ask whose
+/// context is current.
+std::array<std::atomic<CUcontext>, maxDevices> knownPrimary{};
+
+/// Holds the primary context of a device if somebody else has made it.
+void learnPrimary(const Driver &driver, CUdevice device) {
+  unsigned flags = 0;
+  int isActive = 0;
+  if (device < 0 || device >= maxDevices || knownPrimary[device].load(std::memory_order_relaxed) ||
+      !driver.primaryCtxGetState || driver.primaryCtxGetState(device, &flags, &isActive) != 0 ||
+      !isActive)
+    return;
+  if (Result<CUcontext> primary = primaryContext(driver, device))
+    knownPrimary[device].store(*primary, std::memory_order_release);
+}
+
 /// The richest target that the GPU runs; a plain name for one that is not in our table.
 std::string targetName(int major, int minor) {
   std::optional<Target> target = Target::forDevice(major, minor);
@@ -61,9 +79,15 @@ std::string targetName(int major, int minor) {
 Result<ContextScope> ContextScope::enter(const Driver &driver, int device) {
   CUcontext context = nullptr;
   CUdevice current = 0;
-  if (driver.ctxGetCurrent(&context) == 0 && context && driver.ctxGetDevice(&current) == 0)
-    if (device < 0 || device == current)
+  if (driver.ctxGetCurrent(&context) == 0 && context) {
+    if (device >= 0 && device < maxDevices &&
+        knownPrimary[device].load(std::memory_order_acquire) == context)
+      return ContextScope(driver, device, /*pushed=*/false);
+    if (driver.ctxGetDevice(&current) == 0 && (device < 0 || device == current)) {
+      learnPrimary(driver, current);
       return ContextScope(driver, current, /*pushed=*/false);
+    }
+  }
   const bool push = context != nullptr;
   if (device < 0)
     device = 0;
@@ -135,8 +159,9 @@ Result<void> synchronize(int device) {
   auto scope = ContextScope::enter(**driver, device);
   if (!scope)
     return scope.error();
-  return (*driver)->check((*driver)->ctxSynchronize(),
-                          fmt::format("waiting for GPU {}", scope->device()));
+  if (CUresult result = (*driver)->ctxSynchronize())
+    return failureOf(**driver, result, fmt::format("waiting for GPU {}", scope->device()));
+  return {};
 }
 
 Result<uint64_t> deviceAlloc(size_t bytes, int device) {

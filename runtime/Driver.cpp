@@ -4,12 +4,16 @@
 // How:   every row of DriverApi.def becomes one dlsym.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Driver.h"
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
 namespace pantile {
 namespace {
+
+std::atomic<bool> forked = false;
 
 Result<std::unique_ptr<Driver>> openInstalled() {
   const char *path = std::getenv("PANTILE_LIBCUDA_PATH");
@@ -22,6 +26,7 @@ Result<std::unique_ptr<Driver>> openShared() {
     return driver;
   if (CUresult result = (*driver)->init(0))
     return (*driver)->error(result, "initialising the CUDA driver");
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   return driver;
 }
 
@@ -29,8 +34,14 @@ Result<std::unique_ptr<Driver>> openShared() {
 
 const Result<std::unique_ptr<Driver>> &Driver::shared() {
   static const auto *driver = new Result<std::unique_ptr<Driver>>(openShared());
-  return *driver;
+  static const auto *inFork = new Result<std::unique_ptr<Driver>>(makeError(
+      ErrorKind::Driver, "this process was forked from one that had initialised the CUDA driver, "
+                         "which CUDA does not allow: start it anew (`spawn` of Python's "
+                         "multiprocessing), or fork before the GPU is first used"));
+  return isForked() ? *inFork : *driver;
 }
+
+bool Driver::isForked() { return forked.load(std::memory_order_relaxed); }
 
 int Driver::installedVersion() {
   Result<std::unique_ptr<Driver>> driver = openInstalled();

@@ -38,8 +38,12 @@ struct CUlaunchConfig {
 static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, stream) == 32);
 
 struct Driver {
-  /// The driver of this machine, opened and initialised once.
+  /// The driver of this machine, opened and initialised once. An error in a process that was forked
+  /// after that: CUDA does not work there.
   static const Result<std::unique_ptr<Driver>> &shared();
+
+  /// Whether this process is the fork of one that had initialised the driver.
+  static bool isForked();
 
   /// CUDA version of the installed driver, 0 where there is none. Does not initialise it, which
   /// takes long.

@@ -30,8 +30,8 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const
 /// programs that were asked to be there at once, or to start early, are.
 bool mayPersist(const Grid &grid, const LaunchOptions &options) {
   constexpr int64_t mostPrograms = 1 << 30;
-  return !options.cooperative && !options.programmatic && grid[0] * grid[1] <= mostPrograms &&
-         grid[0] * grid[1] * grid[2] <= mostPrograms;
+  return !options.cooperative && !options.programmatic && options.cluster == std::array{1, 1, 1} &&
+         grid[0] * grid[1] <= mostPrograms && grid[0] * grid[1] * grid[2] <= mostPrograms;
 }
 
 } // namespace

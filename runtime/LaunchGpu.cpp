@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Device.h"
 #include "runtime/Launch.h"
+#include "runtime/LostContext.h"
 #include "runtime/Module.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -16,20 +17,34 @@ namespace {
 
 /// A CUlaunchAttribute, as the driver's ABI has it.
 struct LaunchAttribute {
-  enum Id : int { Cooperative = 2, ProgrammaticSerialization = 6 };
+  enum Id : int { Cooperative = 2, ClusterDimension = 4, ProgrammaticSerialization = 6 };
   int id = 0, padding = 0;
-  int value = 0;
-  char rest[60] = {};
+  std::array<int, 16> value{};
 };
 static_assert(sizeof(LaunchAttribute) == 72);
+
+constexpr std::array<int, 3> noCluster = {1, 1, 1};
 
 llvm::SmallVector<LaunchAttribute, 2> attributesOf(const LaunchOptions &options) {
   llvm::SmallVector<LaunchAttribute, 2> attributes;
   if (options.cooperative)
-    attributes.push_back({LaunchAttribute::Cooperative, 0, 1});
+    attributes.push_back({LaunchAttribute::Cooperative, 0, {1}});
   if (options.programmatic)
-    attributes.push_back({LaunchAttribute::ProgrammaticSerialization, 0, 1});
+    attributes.push_back({LaunchAttribute::ProgrammaticSerialization, 0, {1}});
+  if (auto [x, y, z] = options.cluster; options.cluster != noCluster)
+    attributes.push_back({LaunchAttribute::ClusterDimension, 0, {x, y, z}});
   return attributes;
+}
+
+/// Remembers that the handles of `state` go into a graph, if the stream is being captured. The
+/// default stream never is.
+void noteCapture(const Driver &driver, uint64_t stream, LaunchState &state) {
+  constexpr uint64_t legacyStream = 1;
+  int status = 0;
+  if (stream > legacyStream && driver.streamIsCapturing &&
+      !state.captured.load(std::memory_order_relaxed) &&
+      driver.streamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == 0 && status != 0)
+    state.captured = true;
 }
 
 /// Of a persistent kernel as many blocks as run at once: they take the programs in turn.
@@ -69,7 +84,10 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
     return blocks.error();
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
   if (!attributes.empty() && !driver.launchKernelEx)
-    return makeError(ErrorKind::Driver, "cooperative launches need a newer CUDA driver");
+    return makeError(ErrorKind::Driver,
+                     "cooperative and cluster launches need a newer CUDA driver");
+  noteCapture(driver, options.stream, *kernel->launchState);
+  noteLaunch(kernel->launchState->name);
   CUlaunchConfig config = {unsigned((*blocks)[0]),
                            unsigned((*blocks)[1]),
                            unsigned((*blocks)[2]),
@@ -86,8 +104,9 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
           : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX,
                                 1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
   if (result) [[unlikely]]
-    return driver.error(result, fmt::format("launching kernel `{}` over a grid of {}x{}x{}",
-                                            kernel->name, grid[0], grid[1], grid[2]));
+    return failureOf(driver, result,
+                     fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name,
+                                 grid[0], grid[1], grid[2]));
   return {};
 }
 

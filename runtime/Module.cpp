@@ -6,6 +6,7 @@
 //        launch.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
+#include "runtime/LostContext.h"
 #include <fmt/format.h>
 
 namespace pantile {
@@ -14,15 +15,42 @@ namespace {
 /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. Below the default limit it need not be set.
 constexpr int maxDynamicSharedBytes = 8;
 constexpr int defaultSharedLimit = 48 * 1024;
+constexpr int sharedBytesOptIn = 97; // CUdevice_attribute
+
+/// While it lives, this thread may do what a capture of another stream, or of its own, forbids:
+/// loading and unloading code, which does not touch the stream.
+class RelaxedCapture {
+public:
+  explicit RelaxedCapture(CUresult (*exchange)(int *)) : exchange(exchange) {
+    if (exchange)
+      exchange(&mode);
+  }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  ~RelaxedCapture() {
+    if (exchange)
+      exchange(&mode);
+  }
+
+private:
+  CUresult (*exchange)(int *);
+  int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
+};
 
 Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &data, CUdevice device,
                                    const std::string &doing) {
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
+  CUfunction function = nullptr;
   CUresult result =
       driver.libraryLoadData(&library, data.cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (!result && driver.libraryUnload)
+    data.launchState->code.push_back(
+        {library, driver.libraryUnload, driver.threadExchangeStreamCaptureMode});
   if (!result)
     result = driver.libraryGetKernel(&kernel, library, data.name.c_str());
+  // Lazy loading would otherwise load at the launch, where a capture forbids it.
+  if (!result && driver.kernelGetFunction)
+    result = driver.kernelGetFunction(&function, kernel);
   if (!result && data.sharedBytes > defaultSharedLimit)
     result = driver.kernelSetAttribute(maxDynamicSharedBytes, data.sharedBytes, kernel, device);
   if (result)
@@ -47,6 +75,14 @@ Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data
 Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice device) {
   if (data.cubin.empty())
     return makeError(ErrorKind::Launch, fmt::format("kernel `{}` has no machine code", data.name));
+  int limit = 0;
+  if (data.sharedBytes > defaultSharedLimit && driver.deviceGetAttribute &&
+      driver.deviceGetAttribute(&limit, sharedBytesOptIn, device) == 0 && data.sharedBytes > limit)
+    return makeError(ErrorKind::Resources,
+                     fmt::format("out of resource: shared memory, Required: {}, Hardware limit: "
+                                 "{}. Reducing block sizes or `num_stages` may help.",
+                                 data.sharedBytes, limit));
+  const RelaxedCapture relaxed(driver.threadExchangeStreamCaptureMode);
   std::string doing =
       fmt::format("loading kernel `{}` for `{}` on GPU {}", data.name, data.options.target, device);
   if (driver.libraryLoadData && driver.libraryGetKernel && driver.kernelSetAttribute)
@@ -55,6 +91,14 @@ Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice
 }
 
 } // namespace
+
+LaunchState::~LaunchState() {
+  if (code.empty() || captured || Driver::isForked())
+    return;
+  const RelaxedCapture relaxed(code.front().exchangeCaptureMode);
+  for (const Code &loaded : code)
+    loaded.unload(loaded.library);
+}
 
 std::shared_ptr<LaunchState> newLaunchState() { return std::make_shared<LaunchState>(); }
 
@@ -101,6 +145,7 @@ Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CU
   if (CUfunction function = slot.load(std::memory_order_relaxed))
     return function;
   Result<CUfunction> function = load(driver, *kernel, device);
+  state.name = keptName(kernel->name);
   if (function)
     slot.store(*function, std::memory_order_release);
   return function;
@@ -113,8 +158,8 @@ Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice 
   if (int known = slot.load(std::memory_order_relaxed)) [[likely]]
     return known;
   int perMultiprocessor = 0, multiprocessors = 0;
-  CUresult result = driver.occupancy(&perMultiprocessor, function, 32 * kernel->numWarps,
-                                     kernel->sharedBytes);
+  CUresult result =
+      driver.occupancy(&perMultiprocessor, function, 32 * kernel->numWarps, kernel->sharedBytes);
   if (!result)
     result = driver.deviceGetAttribute(&multiprocessors, multiprocessorCount, device);
   if (result)

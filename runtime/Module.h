@@ -2,8 +2,8 @@
 // Needs: a kernel with a cubin, a Driver, a current context.
 // Gives: the driver's handle for a launch, loaded at the first launch on each device.
 // How:   the handles hang on the kernel itself (Kernel::Data::launchState), so a warm launch
-//        reads one atomic and takes no lock. Nothing is unloaded: a captured graph may still hold
-//        the handle.
+//        reads one atomic and takes no lock. The code is unloaded with the kernel, unless it was
+//        launched into a graph that is being captured.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "runtime/Arguments.h"
@@ -11,6 +11,8 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace pantile {
 
@@ -18,11 +20,25 @@ struct LaunchState {
   static constexpr int maxDevices = 64;
   std::mutex loading;
   std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
-  std::array<std::atomic<int>, maxDevices> resident{}; ///< by device; 0 until asked for
+  std::array<std::atomic<int>, maxDevices> resident{};         ///< by device; 0 until asked for
   ArgPlan plan;                                                ///< valid once `planned`
   std::atomic<bool> planned = false;
   std::mutex compilingPlain;
-  Kernel plain; ///< compiled without tensor maps, once a launch needed it
+  Kernel plain;                      ///< compiled without tensor maps, once a launch needed it
+  const std::string *name = nullptr; ///< keptName; valid once loaded
+  /// A graph may hold the handles: they must outlive the kernel.
+  std::atomic<bool> captured = false;
+
+  struct Code {
+    CUlibrary library;
+    CUresult (*unload)(CUlibrary);
+    CUresult (*exchangeCaptureMode)(int *);
+  };
+  std::vector<Code> code; ///< to be unloaded with the kernel
+
+  LaunchState() = default;
+  LaunchState(const LaunchState &) = delete;
+  ~LaunchState();
 };
 
 /// The kernel's argument plan, made at its first launch.

@@ -39,6 +39,14 @@ void freeStream(uint64_t stream) {
     (*driver)->streamDestroy(reinterpret_cast<CUstream>(stream));
 }
 
+bool isCapturing(uint64_t stream) {
+  const auto &driver = Driver::shared();
+  int status = 0;
+  return driver && (*driver)->streamIsCapturing &&
+         (*driver)->streamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == 0 &&
+         status != 0;
+}
+
 Result<void> synchronizeStream(uint64_t stream) {
   const auto &driver = Driver::shared();
   if (!driver)

@@ -9,6 +9,7 @@
 #include "ArrayProtocols.h"
 #include "TableLock.h"
 #include <array>
+#include <atomic>
 #include <bit>
 #include <limits>
 #include <pybind11/stl.h>
@@ -275,10 +276,30 @@ static py::object loadedModule(const char *name) {
   return module ? py::reinterpret_borrow<py::object>(module) : py::object();
 }
 
+/// torch's function from a device to its current stream; null while torch is not loaded. Looked up
+/// once, as launches ask every time.
+static PyObject *torchStreamOf() {
+  static std::atomic<PyObject *> function = nullptr;
+  if (PyObject *known = function.load(std::memory_order_acquire))
+    return known;
+  static PyObject *const moduleName = PyUnicode_InternFromString("torch._C");
+  PyObject *module = PyDict_GetItemWithError(PyImport_GetModuleDict(), moduleName);
+  PyObject *found = module ? PyObject_GetAttrString(module, "_cuda_getCurrentRawStream") : nullptr;
+  if (!found)
+    PyErr_Clear();
+  function.store(found, std::memory_order_release);
+  return found;
+}
+
 uint64_t currentStream(int device) {
-  if (const py::object torch = loadedModule("torch._C");
-      torch && py::hasattr(torch, "_cuda_getCurrentRawStream"))
-    return torch.attr("_cuda_getCurrentRawStream")(device).cast<uint64_t>();
+  if (PyObject *streamOf = torchStreamOf()) {
+    const auto ordinal = py::reinterpret_steal<py::object>(PyLong_FromLong(device));
+    const auto stream =
+        py::reinterpret_steal<py::object>(PyObject_CallOneArg(streamOf, ordinal.ptr()));
+    if (!stream)
+      throw py::error_already_set();
+    return PyLong_AsUnsignedLongLongMask(stream.ptr());
+  }
   if (const py::object cupy = loadedModule("cupy"))
     return cupy.attr("cuda").attr("get_current_stream")().attr("ptr").cast<uint64_t>();
   return 0;

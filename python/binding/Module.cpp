@@ -113,13 +113,15 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("registers", [](const Kernel &kernel) { return kernel->registers; })
       .def_property_readonly("spills", [](const Kernel &kernel) { return kernel->spills; })
       .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
+      .def_property_readonly("tensor_maps",
+                             [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })
       .def_property_readonly("timings", [](const Kernel &kernel) { return kernel->timings; })
       .def_property_readonly("remarks", &describeRemarks)
       .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; });
   module.def("compile", &compile, py::arg("program"), py::arg("specialization"), py::arg("options"),
-             py::arg("dump_dir") = "", py::arg("use_cache") = true,
-             py::arg("stop_after") = "cubin", py::arg("remarks") = false);
+             py::arg("dump_dir") = "", py::arg("use_cache") = true, py::arg("stop_after") = "cubin",
+             py::arg("remarks") = false);
   module.def("list_passes", &describePasses);
 }
 
@@ -137,8 +139,6 @@ py::dict describeDevice(int device) {
   result["mem_bus_width"] = info.memoryBusBits;
   result["l2_cache_size"] = info.l2Bytes;
   return result;
-      .def_property_readonly("tensor_maps",
-                             [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
 }
 
 void bindDevices(py::module_ &module) {
@@ -146,6 +146,8 @@ void bindDevices(py::module_ &module) {
   module.def("device_info", &describeDevice);
   module.def("current_device", &currentDevice);
   module.def("current_stream", &currentStream);
+  module.def("is_capturing",
+             [](int device) { return deviceCount() > 0 && isCapturing(currentStream(device)); });
   module.def("synchronize", [](int device) {
     const Result<void> done = [&] {
       py::gil_scoped_release release;

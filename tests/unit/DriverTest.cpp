@@ -148,6 +148,8 @@ struct Recorder {
   inline static CUresult launchResult;
   inline static CUlaunchConfig config;
   inline static std::vector<uint64_t> arguments;
+  inline static std::vector<int> attributes; ///< of each: number, two words of its value
+  inline static int unloads, captureStatus;
 
   static Driver driver(bool withLibraries) {
     loads = 0, sharedLimit = 0, launchResult = 0;
@@ -158,6 +160,12 @@ struct Recorder {
     d.ctxGetDevice = [](CUdevice *device) { return *device = 63, 0; };
     d.launchKernelEx = [](const CUlaunchConfig *c, CUfunction, void **args, void **) {
       config = *c;
+      attributes.clear();
+      // Each has 72 bytes: its number, padding, then its value.
+      for (unsigned i = 0; i < c->attributeCount; ++i) {
+        const int *words = static_cast<const int *>(c->attributes) + 18 * i;
+        attributes.insert(attributes.end(), {words[0], words[2], words[3]});
+      }
       arguments.clear();
       for (int i = 0; i < 4; ++i)
         arguments.push_back(*static_cast<uint64_t *>(args[i]));
@@ -180,9 +188,9 @@ struct Recorder {
   }
 };
 
-Kernel recordedKernel() {
+Kernel recordedKernel(std::string name = "k") {
   auto data = std::make_shared<Kernel::Data>();
-  data->name = "k", data->cubin = "cubin", data->options.target = "sm_90a";
+  data->name = std::move(name), data->cubin = "cubin", data->options.target = "sm_90a";
   data->sharedBytes = 100000, data->numWarps = 8;
   data->args = {pointer("fp16"), scalar("i32")};
   return Kernel(data);
@@ -226,12 +234,58 @@ TEST_P(LaunchThroughRecorder, ThreadsLoadAKernelOnce) {
 
 TEST_P(LaunchThroughRecorder, TheDriversErrorSaysWhatWasBeingDone) {
   Driver driver = Recorder::driver(GetParam());
-  Recorder::launchResult = 700;
+  Recorder::launchResult = 1;
   Result<void> result = launchOnGpu(driver, recordedKernel(), {2, 1, 1}, {0, 0, 0, 0}, {}, {});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::Driver);
   EXPECT_EQ(result.error().message,
-            "launching kernel `k` over a grid of 2x1x1: CUDA_ERROR_TEST (700): on purpose");
+            "launching kernel `k` over a grid of 2x1x1: CUDA_ERROR_TEST (1): on purpose");
+}
+
+TEST_P(LaunchThroughRecorder, AnErrorThatLosesTheContextNamesTheLastKernels) {
+  Driver driver = Recorder::driver(GetParam());
+  ASSERT_TRUE(launchOnGpu(driver, recordedKernel("guilty"), {1, 1, 1}, {0, 0, 0, 0}, {}, {}));
+  Recorder::launchResult = 700;
+  Result<void> result = launchOnGpu(driver, recordedKernel("k"), {1, 1, 1}, {0, 0, 0, 0}, {}, {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::Driver);
+  EXPECT_THAT(result.error().message, HasSubstr("the context is lost"));
+  EXPECT_THAT(result.error().message, HasSubstr("launched last: `k`, `guilty`"));
+}
+
+TEST_P(LaunchThroughRecorder, HandsOverWhatTheLaunchAsksOfTheDriver) {
+  Driver driver = Recorder::driver(GetParam());
+  LaunchOptions options;
+  options.cooperative = options.programmatic = true;
+  options.cluster = {2, 1, 1};
+  ASSERT_TRUE(launchOnGpu(driver, recordedKernel(), {4, 1, 1}, {0, 0, 0, 0}, {}, options));
+  // Cooperative, programmatic serialisation, cluster dimension, as the driver numbers them.
+  ASSERT_EQ(Recorder::config.attributeCount, 3u);
+  EXPECT_EQ(Recorder::attributes, (std::vector<int>{2, 1, 0, 6, 1, 0, 4, 2, 1}));
+}
+
+TEST(Module, CodeIsUnloadedWithItsKernelUnlessAGraphHoldsIt) {
+  for (int captureStatus : {0, 1}) {
+    Driver driver = Recorder::driver(true);
+    Recorder::unloads = 0, Recorder::captureStatus = captureStatus;
+    driver.libraryUnload = [](CUlibrary) { return ++Recorder::unloads, 0; };
+    driver.streamIsCapturing = [](CUstream, int *status) {
+      return *status = Recorder::captureStatus, 0;
+    };
+    LaunchOptions options;
+    options.stream = 0x77;
+    ASSERT_TRUE(launchOnGpu(driver, recordedKernel(), {1, 1, 1}, {0, 0, 0, 0}, {}, options));
+    EXPECT_EQ(Recorder::unloads, captureStatus ? 0 : 1);
+  }
+}
+
+TEST(Module, MoreSharedMemoryThanTheDeviceHasIsAnError) {
+  Driver driver = Recorder::driver(true);
+  driver.deviceGetAttribute = [](int *value, int, CUdevice) { return *value = 65536, 0; };
+  Result<void> result = launchOnGpu(driver, recordedKernel(), {1, 1, 1}, {0, 0, 0, 0}, {}, {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::Resources);
+  EXPECT_THAT(result.error().message, HasSubstr("Required: 100000, Hardware limit: 65536"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Driver, LaunchThroughRecorder, testing::Bool(),

@@ -71,6 +71,7 @@ struct LaunchOptions {
   int device = -1;           ///< GPU ordinal; -1: the current context's, else 0
   bool cooperative = false;  ///< all blocks run at once, or the launch fails
   bool programmatic = false; ///< may start before the kernel ahead of it in the stream has ended
+  std::array<int, 3> cluster = {1, 1, 1}; ///< blocks that share a cluster; the grid is a multiple
   int workers = 0; ///< CPU threads; 0: PANTILE_NUM_THREADS, else all cores; 1: deterministic order
 };
 
@@ -107,6 +108,8 @@ PANTILE_API Result<void> copyFromDevice(void *dst, uint64_t src, size_t bytes);
 /// Streams for applications without a library of their own; `stream` is a CUstream.
 PANTILE_API Result<uint64_t> newStream(int device = 0);
 PANTILE_API void freeStream(uint64_t stream);
+/// Whether what is put into the stream becomes part of a graph.
+PANTILE_API bool isCapturing(uint64_t stream);
 /// Waits for the work that was put into the stream.
 PANTILE_API Result<void> synchronizeStream(uint64_t stream);
 

@@ -182,6 +182,16 @@ class Autotuner(KernelInterface):
 
         return _pantile.runs_on_cpu([named[name] for name in self.arg_names if name in named])
 
+    def _refuse_capture(self, named):
+        """Raise AutotunerError where a graph is being captured, which measuring would spoil."""
+        from .. import _pantile
+
+        if not self._runs_on_cpu(named) and _pantile.is_capturing(_pantile.current_device()):
+            raise AutotunerError(
+                f"`{self.__name__}` is not tuned for these arguments, and cannot be while a CUDA graph "
+                "is captured: launch it once before the capture, to warm up"
+            )
+
     def _first(self, configs):
         if not self._said_untuned:
             self._said_untuned = True
@@ -202,6 +212,7 @@ class Autotuner(KernelInterface):
         if knobs.autotuning.deterministic:
             return self._fastest_known(timings) or self._first_that_fits(missing, args, kwargs)
         if missing:
+            self._refuse_capture({**self.nargs, **kwargs})
             start = time.perf_counter()
             measured, errors = self._measure(missing, args, kwargs)
             self.bench_time = time.perf_counter() - start
