@@ -283,12 +283,13 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
       })
       .Case([&](arith::CmpIOp op) -> std::optional<Bounds> {
         bool orEqual = op.getPredicate() == arith::CmpIPredicate::sle;
-        if (op.getPredicate() != arith::CmpIPredicate::slt && !orEqual)
+        bool isLower = op.getPredicate() == arith::CmpIPredicate::sge;
+        if (op.getPredicate() != arith::CmpIPredicate::slt && !orEqual && !isLower)
           return std::nullopt;
         auto a = tile(op.getLhs()), b = tile(op.getRhs());
         if (!a || !b || a->wrappedDim >= 0 || b->wrappedDim >= 0)
           return std::nullopt;
-        AffineBound bound{a->offset - b->offset - Polynomial(orEqual ? 1 : 0), {}};
+        AffineBound bound{a->offset - b->offset - Polynomial(orEqual ? 1 : 0), {}, isLower};
         for (auto [x, y] : llvm::zip(a->coefficients, b->coefficients))
           bound.coefficients.push_back(x - y);
         return Bounds{bound};

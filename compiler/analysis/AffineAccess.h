@@ -26,10 +26,11 @@ struct AffineTile {
   Polynomial dividend, modulus;
 };
 
-/// `offset + sum over d of coefficients[d] * index[d] < 0`.
+/// `offset + sum over d of coefficients[d] * index[d] < 0`; `>= 0` for a lower one.
 struct AffineBound {
   Polynomial offset;
   llvm::SmallVector<Polynomial, 4> coefficients;
+  bool isLower = false;
 };
 
 class AffineAnalysis {

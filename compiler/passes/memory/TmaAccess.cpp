@@ -7,8 +7,9 @@
 //        3. An extent comes from the mask; a dimension without a bound gets one that clips
 //        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
 //        only lanes that a store masks off. 5. Nothing that the kernel did before can have written
-//        there: the caller checks that. A coordinate is never negative, where memory before the
-//        tensor would be read by the plain load; a remainder's dividend is taken to be (README).
+//        there: the caller checks that. A coordinate is never negative unless the mask takes such
+//        lanes away: memory before the tensor would be read by the plain load. A remainder's
+//        dividend is taken to be none (README).
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -179,7 +180,8 @@ private:
     return true;
   }
 
-  /// `start + index < start - offset`, with what is left in the base taken off on both sides.
+  /// `start + index < start - offset`, with what is left in the base taken off on both sides; or
+  /// `start + index >= 0`.
   bool placeBound(const AffineBound &bound) {
     int dim = -1;
     for (auto [d, coefficient] : llvm::enumerate(bound.coefficients)) {
@@ -191,6 +193,8 @@ private:
     }
     if (dim < 0)
       return false;
+    if (bound.isLower)
+      return dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
     Polynomial extent = dimOf(dim).start - bound.offset;
     Polynomial &slot = dimOf(dim).extent;
     if (!extent.isValid() || !affine.isHostValue(extent) ||
@@ -203,7 +207,7 @@ private:
   bool checkStarts(const AffineTile &form) {
     for (auto [i, dim] : llvm::enumerate(access.dims)) {
       bool wrapped = form.wrappedDim >= 0 && &dim == &dimOf(form.wrappedDim);
-      if (!wrapped && !affine.isNonNegative(dim.start, access.nonNegative))
+      if (!wrapped && !dim.fromZero && !affine.isNonNegative(dim.start, access.nonNegative))
         return refused("a coordinate may be negative");
     }
     return true;
@@ -273,6 +277,8 @@ private:
   bool masks(Value mask, int dim, const Polynomial &bound) {
     auto bounds = affine.bounds(mask);
     return bounds && llvm::any_of(*bounds, [&](const AffineBound &have) {
+             if (have.isLower)
+               return false;
              for (auto [d, coefficient] : llvm::enumerate(have.coefficients))
                if (coefficient.constant() != (static_cast<int>(d) == dim ? 1 : 0))
                  return false;

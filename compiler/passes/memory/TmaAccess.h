@@ -12,10 +12,11 @@ namespace pantile {
 
 struct TmaAccess {
   struct Dim {
-    Polynomial extent; ///< of the arguments
-    Polynomial stride; ///< of the arguments, in elements; 1 for the first
-    Polynomial start;  ///< coordinate of the tile's first element
-    int64_t size = 1;  ///< of the tile
+    Polynomial extent;     ///< of the arguments
+    Polynomial stride;     ///< of the arguments, in elements; 1 for the first
+    Polynomial start;      ///< coordinate of the tile's first element
+    int64_t size = 1;      ///< of the tile
+    bool fromZero = false; ///< the mask leaves out negative coordinates, as the copy engine does
   };
   mlir::Value base;      ///< an argument of the kernel
   Polynomial offset;     ///< of the arguments, in elements
