@@ -2,7 +2,8 @@
 
 `pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for
 these targets too, down to machine code, and ends with a table of registers and spills; a kernel
-that does not compile, or that spills more than SPILLS bytes a thread, fails its test.
+that does not compile, that spills more than SPILLS bytes a thread, or of which ptxas says that it
+serialises products, fails its test.
 """
 
 import importlib.util
@@ -30,6 +31,8 @@ _spec.loader.exec_module(_fixtures)
 device, gpu = _fixtures.device, _fixtures.gpu
 
 SPILLS = 1024
+# What ptxas says where it lets tensor cores wait for one another (C7510, C7514).
+_SLOW = ("Potential Performance Loss", "serialized")
 _PROPERTY = "compiled for a GPU"
 
 
@@ -54,6 +57,8 @@ def _compile_for(function, call, target):
     kernel = prepare(program, specialization, target, call.options, source)()
     assert kernel.asm["cubin"], f"no machine code of `{function.__name__}` for {target}"
     assert kernel.n_spills <= SPILLS, f"`{function.__name__}` spills {kernel.n_spills} bytes"
+    said = kernel.warnings
+    assert not any(text in said for text in _SLOW), f"`{function.__name__}` for {target}: {said}"
     metadata = kernel.metadata
     found = (kernel.n_regs, kernel.n_spills, metadata.shared)
     return function.__name__, target, metadata.num_warps, *found, metadata.hash

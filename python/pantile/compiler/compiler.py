@@ -168,6 +168,11 @@ class CompiledKernel:
         if hooks.kernel_load_end_hook:
             hooks.kernel_load_end_hook(*self._handles[:2], *told)
 
+    @property
+    def warnings(self):
+        """What the compiler and the assembler warned of, as text."""
+        return self._kernel.warnings
+
     @functools.cached_property
     def remarks(self):
         """What was done for the kernel's speed, what was not, and why: Remarks by their place.
