@@ -33,7 +33,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/compiler/include/pantile
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cpp FILES_MATCHING PATTERN "*.h")
 install(TARGETS pantilec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cpp)
 file(RELATIVE_PATH pantile_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-set_target_properties(pantilec PROPERTIES INSTALL_RPATH "$ORIGIN/${pantile_bin_to_lib}")
+set_target_properties(pantilec PROPERTIES INSTALL_RPATH "$ORIGIN/${pantile_bin_to_lib};$ORIGIN/..")
 
 set(pantile_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pantile)
 install(EXPORT pantileTargets NAMESPACE pantile:: DESTINATION ${pantile_package_dir} COMPONENT cpp)

@@ -1,6 +1,6 @@
 //===- AssemblerSearch.cpp - where NVIDIA's tools and libraries may lie -------------------===//
 // Needs: see AssemblerSearch.h.
-// Gives: ptxasCandidates, nvJitLinkSonames, nvJitLinkCandidates, fileIdentity.
+// Gives: sitePackages, ptxasCandidates, nvJitLinkSonames, nvJitLinkCandidates, fileIdentity.
 // How:   the wheels of CUDA 12 have a folder a component under `nvidia/`, those of 13 one for
 //        all.
 //===------------------------------------------------------------------------------------===//
@@ -32,6 +32,8 @@ void addSitePackagesOf(const std::string &root, std::vector<std::string> &out) {
       out.push_back(it->path() + "/site-packages");
 }
 
+} // namespace
+
 std::vector<std::string> sitePackages() {
   std::vector<std::string> folders;
   Dl_info here;
@@ -47,8 +49,6 @@ std::vector<std::string> sitePackages() {
     addSitePackagesOf(home + "/.local", folders);
   return folders;
 }
-
-} // namespace
 
 std::vector<std::string> ptxasCandidates() {
   std::vector<std::string> out;

@@ -17,6 +17,10 @@ std::vector<std::string> ptxasCandidates();
 std::vector<std::string> nvJitLinkSonames();
 std::vector<std::string> nvJitLinkCandidates();
 
+/// The `site-packages` folders of the Python environments that hold this library, are active, or
+/// are the user's.
+std::vector<std::string> sitePackages();
+
 /// Path, size and time of change of a file, in one text: another one if it was replaced.
 std::string fileIdentity(const std::string &path);
 

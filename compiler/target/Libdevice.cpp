@@ -19,15 +19,18 @@
 using namespace pantile;
 
 namespace {
-/// The file lies beside the assembler in every distribution of it.
+/// What the user says, alone; else beside each place of the assembler, as in every distribution of
+/// it, and where Triton's wheel has its copy.
 std::vector<std::string> candidates() {
-  std::vector<std::string> paths;
   for (const char *name : {"PANTILE_LIBDEVICE_PATH", "TRITON_LIBDEVICE_PATH"})
-    if (const char *path = std::getenv(name))
-      paths.push_back(path);
+    if (const char *path = std::getenv(name); path && *path)
+      return {path};
+  std::vector<std::string> paths;
   for (llvm::StringRef assembler : ptxasCandidates())
     if (assembler.consume_back("/bin/ptxas"))
       paths.push_back((assembler + "/nvvm/libdevice/libdevice.10.bc").str());
+  for (const std::string &folder : sitePackages())
+    paths.push_back(folder + "/triton/backends/nvidia/lib/libdevice.10.bc");
   return paths;
 }
 
@@ -130,11 +133,14 @@ Result<void> linkLibdevice(llvm::Module &module, const Options &options,
                            const llvm::Function &needed) {
   const auto given = options.externLibs.find("libdevice");
   const std::string path = given != options.externLibs.end() ? given->second : findLibdevice();
-  if (path.empty())
+  if (path.empty()) {
+    const std::vector<std::string> tried = candidates();
+    const std::string places = tried.size() == 1 ? "; there is no `" + tried[0] + "`"
+                                                 : ", which no toolkit and no wheel here has";
     return makeError(ErrorKind::Assembler,
-                     "`" + needed.getName().str() +
-                         "` needs NVIDIA's libdevice.10.bc, which was not found; set "
-                         "`PANTILE_LIBDEVICE_PATH`");
+                     "`" + needed.getName().str() + "` needs NVIDIA's libdevice.10.bc" + places +
+                         "; set `PANTILE_LIBDEVICE_PATH`, or install the wheel `nvidia-nvvm`");
+  }
   if (auto linked = linkFile(module, path); !linked)
     return linked;
   if (const llvm::Function *missing = firstWanted(module))
