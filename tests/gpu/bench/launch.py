@@ -40,19 +40,24 @@ class Bare:
     def contestant(self, compiled, values, maps=0):
         """A batch of bare launches of a compiled kernel; `values` are its run-time arguments."""
         slots = [_slot(value) for value in values] + [ctypes.c_uint64(0), ctypes.c_uint64(0)]
-        # A map's content means nothing to a kernel that ends before it uses it.
-        slots += [ctypes.create_string_buffer(192) for _ in range(maps)]
-        parameters = (ctypes.c_void_p * len(slots))(
-            *[(ctypes.addressof(slot) + 63) // 64 * 64 if i >= len(slots) - maps
-              else ctypes.addressof(slot) for i, slot in enumerate(slots)]
-        )  # fmt: skip
+        # What a map says means nothing to a kernel that ends before it uses it.
+        buffers = [ctypes.create_string_buffer(192) for _ in range(maps)]
+        addresses = [ctypes.addressof(slot) for slot in slots]
+        addresses += [(ctypes.addressof(buffer) + 63) // 64 * 64 for buffer in buffers]
+        # A persistent kernel takes the grid besides.
+        extents = [ctypes.c_int32(1) for _ in range(3)]
+        addresses += [ctypes.addressof(extent) for extent in extents]
+        parameters = (ctypes.c_void_p * len(addresses))(*addresses)
         function = ctypes.c_void_p(compiled.function)
         threads = 32 * compiled.metadata.num_warps
         shared = compiled.metadata.shared
-        keep = (slots, parameters)
+        keep = (slots, buffers, extents)
 
         def batch(count):
-            nanoseconds = self._call(function, threads, shared, ctypes.c_void_p(0), keep[1], count)
+            assert keep
+            nanoseconds = self._call(
+                function, threads, shared, ctypes.c_void_p(0), parameters, count
+            )
             if nanoseconds < 0:
                 raise RuntimeError(f"the driver refuses the bare launch: {-nanoseconds:.0f}")
             return nanoseconds
@@ -111,7 +116,10 @@ def rows(arguments):
                     contestants[f"{package}, callable"] = looped(made.callable_grid, made.sets)
             except Exception as error:
                 print(f"{name}: {package}: {type(error).__name__}: {error}"[:400])
-        yield name, goal, measure(contestants, arguments)
+        try:
+            yield name, goal, measure(contestants, arguments)
+        except RuntimeError as error:
+            print(f"{name}: {error}")
 
 
 def main():
