@@ -37,7 +37,7 @@ install: build
 	cmake --install build --component cpp --prefix $(PREFIX)
 
 wheel: setup
-	$(PYTHON) -m pip wheel --no-deps --no-build-isolation -w dist .
+	$(PYTHON) scripts/wheels
 
 docs: build
 	@[ -x build-docs/venv/bin/sphinx-build ] || \
