@@ -4,7 +4,6 @@ Every keyword that Triton has is accepted. Those that nothing here depends on ar
 `kernel.metadata` shows them; `num_ctas` is a hint, since one CTA runs a program.
 """
 
-import hashlib
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -43,6 +42,8 @@ class CUDAOptions:
     def hash(self):
         """Return a digest of all values."""
         text = "_".join(f"{name}-{value}" for name, value in sorted(vars(self).items()))
+        import hashlib
+
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _asdict(self):

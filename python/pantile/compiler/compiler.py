@@ -10,7 +10,6 @@ from ..backends import backends
 from ..backends.compiler import GPUTarget
 from ..backends.options import check_names, library_options
 from ..hooks import LaunchMetadata, LazyDict
-from ..runtime.cache import triton_key
 from .metadata import metadata_of
 from .remarks import Remark
 from .source import ASTSource, AttrsDescriptor
@@ -31,6 +30,13 @@ _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
 # The passes that give a kernel parameters of their own.
 _WITH_MAPS = {"nv-specialise-warps"}
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
+
+
+def triton_key():
+    """Return a text that changes with the compiler; see `runtime.cache`."""
+    from ..runtime import cache
+
+    return cache.triton_key()
 
 
 def make_backend(target):

@@ -1,7 +1,5 @@
 """A jit function with the types of its parameters: what is compiled without arguments."""
 
-import hashlib
-
 from ..backends.compiler import AttrsDescriptor
 
 __all__ = ["ASTSource", "AttrsDescriptor"]
@@ -59,6 +57,8 @@ class ASTSource:
         """Return a digest of the function's text, the types and the constants."""
         constants = [(path, str(value)) for path, value in sorted(self.constants.items())]
         text = f"{self.fn.cache_key}-{self.attrs}-{sorted(self.signature.items())}-{constants}"
+        import hashlib
+
         return hashlib.sha256(text.encode()).hexdigest()
 
     def parse_options(self):

@@ -90,6 +90,9 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PANTILE_CACHE_DIR": folder}
+        # Byte code is kept, as of an installed package, also where this process keeps none.
+        environment["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "byte-code")
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for name, goal, without, with_package in pairs(folder, arguments.device):
             times = {"without": [], "with": []}
             for number in range(arguments.rounds + 1):
