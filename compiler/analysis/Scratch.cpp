@@ -1,6 +1,7 @@
 //===- Scratch.cpp - shared memory that an operation needs for itself -----------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/F2.h"
+#include "analysis/WarpConversion.h"
 #include "ir/Tile.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,10 +22,17 @@ int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 16); }
 
 int64_t convertBytes(ConvertLayoutOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
-  const LinearLayout to = layoutOf(op.getType());
-  if (conversionKind(layoutOf(op.getSrc().getType()), to, bits) != ConversionKind::Shared)
+  const LinearLayout from = layoutOf(op.getSrc().getType()), to = layoutOf(op.getType());
+  switch (conversionKind(from, to, bits)) {
+  case ConversionKind::Registers:
+  case ConversionKind::Shuffles:
     return 0;
-  return aligned(conversionScratch(to, bits).bytes());
+  case ConversionKind::WarpShared:
+    return to.numWarps() * warpConversion(from, to, bits)->bytesOfWarp();
+  case ConversionKind::Shared:
+    return aligned(conversionScratch(to, bits).bytes());
+  }
+  llvm_unreachable("all kinds are handled");
 }
 
 int64_t reduceBytes(ReduceOp op) {
@@ -88,7 +96,7 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
   if (plan && bits <= 32 &&
       (plan->numShuffles() <= 8 || (plan->regChoices.size() == 1 && plan->numShuffles() <= 32)))
     return ConversionKind::Shuffles;
-  return ConversionKind::Shared;
+  return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
 }
 
 SharedLayout pantile::conversionScratch(const LinearLayout &to, unsigned bits) {
@@ -143,6 +151,14 @@ bool pantile::gatherStaysInWarp(GatherOp op) {
   const AxisBits axis = AxisBits::of(src, op.getAxis());
   return axis.mask(AxisBits::Warp) == 0 &&
          1 << std::popcount(unsigned(axis.mask(AxisBits::Reg))) <= mostCandidates;
+}
+
+bool pantile::scratchIsPerWarp(Operation *op) {
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  return convert &&
+         conversionKind(layoutOf(convert.getSrc().getType()), layoutOf(convert.getType()),
+                        storageBits(elementTypeOf(convert.getType()))) ==
+             ConversionKind::WarpShared;
 }
 
 int64_t pantile::scratchBytes(Operation *op) {

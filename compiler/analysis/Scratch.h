@@ -18,11 +18,13 @@ namespace pantile {
 
 class GatherOp;
 
-/// How a layout conversion moves data: inside a thread, inside a warp, or through shared memory.
-enum class ConversionKind { Registers, Shuffles, Shared };
+/// How a layout conversion moves data: inside a thread, inside a warp by shuffles or through a part
+/// of shared memory that the warp has for itself, or through shared memory of all.
+enum class ConversionKind { Registers, Shuffles, WarpShared, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
-/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`.
-SharedLayout conversionScratch(const LinearLayout &to, unsigned bits);
+/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`,
+/// turned so that threads meet in as few banks as can be.
+SharedLayout conversionScratch(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 
 /// Bytes of one operand's partial results, when several warps share the reduced dimension.
 int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
@@ -40,6 +42,10 @@ ExchangeMoves exchangeMoves(const LinearLayout &layout, int axis, int64_t distan
 /// Whether a gather can shuffle: index and source lie alike, and its dimension inside warps and few
 /// registers.
 bool gatherStaysInWarp(GatherOp op);
+
+/// Whether each warp works in a part of the operation's scratch of its own, and orders its accesses
+/// itself.
+bool scratchIsPerWarp(mlir::Operation *op);
 
 /// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
 /// 128.

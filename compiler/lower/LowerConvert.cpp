@@ -1,9 +1,12 @@
 //===- LowerConvert.cpp - a tile held by other registers, lanes and warps --------------------===//
 // How:   conversionKind (analysis/Scratch.h) decides, as it did for the allocation: new register
-//        numbers, shuffles inside warps, or a trip through swizzled shared memory.
+//        numbers, shuffles inside warps, or a trip through swizzled shared memory, of all warps
+//        together or of each alone.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "analysis/WarpConversion.h"
 #include "lower/Matrices.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -29,6 +32,27 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
   return result;
 }
 
+void meetWarp(Lowering &l) {
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
+}
+
+/// Piece by piece through the warp's own part of the scratch at `start`.
+Values convertInWarps(Lowering &l, ValueList values, const WarpConversion &plan, int64_t start,
+                      llvm::Type *element) {
+  llvm::Value *own = l.b.CreateMul(l.warp(), l.b.getInt32(plan.bytesOfWarp()), "", true, true);
+  llvm::Value *base = l.b.CreateAdd(own, l.b.getInt32(start), "", true, true);
+  Values result(values.size());
+  for (auto [fromRegs, toRegs] : llvm::zip_equal(plan.fromRegs, plan.toRegs)) {
+    meetWarp(l);
+    storeTile(l, pick(values, fromRegs), base, plan.shared, plan.from);
+    meetWarp(l);
+    Values piece = loadTile(l, base, plan.shared, plan.to, element);
+    for (auto [reg, value] : llvm::zip_equal(toRegs, piece))
+      result[reg] = value;
+  }
+  return result;
+}
+
 LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
   const LinearLayout &from = l.layout(op.getSrc().getType()), &to = l.layout(op.getType());
   Type element = elementTypeOf(op.getType());
@@ -41,13 +65,18 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
   case ConversionKind::Shuffles:
     l.set(op.getResult(), convertByShuffles(l, values, *from.shufflePlan(to)));
     return success();
+  case ConversionKind::WarpShared:
   case ConversionKind::Shared:
     break;
   }
   auto scratch = l.scratch(op);
   if (failed(scratch))
     return failure();
-  const SharedLayout shared = conversionScratch(to, bits);
+  if (auto plan = warpConversion(from, to, bits)) {
+    l.set(op.getResult(), convertInWarps(l, values, *plan, *scratch, l.type(element)));
+    return success();
+  }
+  const SharedLayout shared = conversionScratch(from, to, bits);
   llvm::Value *base = l.b.getInt32(*scratch);
   l.inFirstThreads(from.freeBits(), [&] { storeTile(l, values, base, shared, from); });
   l.barrier();

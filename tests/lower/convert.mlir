@@ -5,6 +5,7 @@
 // RUN: pantile-lower --ptx --no-line-info %t/convert_shuffled_lanes.mlir | FileCheck %s --check-prefix=CONVERT-SHUFFLED-LANES
 // RUN: pantile-lower --ptx --no-line-info %t/convert_shuffled_registers.mlir | FileCheck %s --check-prefix=CONVERT-SHUFFLED-REGISTERS
 // RUN: pantile-lower --ptx --no-line-info %t/convert_transposed_f16.mlir | FileCheck %s --check-prefix=CONVERT-TRANSPOSED-F16
+// RUN: pantile-lower --ptx --no-line-info %t/convert_in_warps.mlir | FileCheck %s --check-prefix=IN-WARPS
 
 // CONVERT-SHUFFLED-LANES-COUNT-8: shfl.sync.idx.b32
 // CONVERT-SHUFFLED-LANES-NOT: st.shared
@@ -13,6 +14,14 @@
 // lanes disagree on the register: two candidates and a choice
 // CONVERT-SHUFFLED-REGISTERS-COUNT-4: shfl.sync.idx.b32
 // CONVERT-SHUFFLED-REGISTERS-NOT: st.shared
+
+// a warp waits for itself alone
+// IN-WARPS-NOT: bar.sync
+// IN-WARPS: bar.warp.sync
+// IN-WARPS-COUNT-8: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// IN-WARPS: bar.warp.sync
+// IN-WARPS-COUNT-4: ld.shared.v4.b32
+// IN-WARPS-NOT: bar.sync
 
 // one barrier, between the last write and the first read
 // CONVERT-TRANSPOSED-F16-COUNT-4: st.shared
@@ -109,6 +118,22 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %v9 = tile.addptr %v8, %v7 : tensor<4096x!tile.ptr<f16>, #l3>, tensor<4096xi32, #l3>
     %v10 = tile.reshape %v6 : tensor<64x64xf16, #l2> -> tensor<4096xf16, #l3>
     tile.store %v9, %v10 : tensor<4096x!tile.ptr<f16>, #l3>, tensor<4096xf16, #l3>
+    return
+  }
+}
+//--- convert_in_warps.mlir
+#l1 = #tile.layout<[64, 128], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#l2 = #tile.layout<[64, 128], reg = [[0, 1], [0, 2], [0, 4], [0, 64], [4, 0], [8, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[16, 0], [32, 0]]>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @convert_in_warps(%y: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %value: f16) attributes {tile.kernel} {
+    %row = tile.arange 0, 64 : tensor<64xi32, #tile.layout<[64], reg = [[4], [8]], lane = [[0], [0], [0], [1], [2]], warp = [[16], [32]]>>
+    %rows = tile.expand_dims %row, 1 : tensor<64xi32, #tile.layout<[64], reg = [[4], [8]], lane = [[0], [0], [0], [1], [2]], warp = [[16], [32]]>> -> tensor<64x1xi32, #tile.layout<[64, 1], reg = [[4, 0], [8, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[16, 0], [32, 0]]>>
+    %at = tile.broadcast %rows : tensor<64x1xi32, #tile.layout<[64, 1], reg = [[4, 0], [8, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[16, 0], [32, 0]]>> -> tensor<64x128xi32, #l2>
+    %all = tile.splat %y : tensor<64x128x!tile.ptr<f16>, #l2>
+    %ptr = tile.addptr %all, %at : tensor<64x128x!tile.ptr<f16>, #l2>, tensor<64x128xi32, #l2>
+    %tile = tile.splat %value : tensor<64x128xf16, #l1>
+    %moved = tile.convert_layout %tile {nv.scratch = 0 : i32} : tensor<64x128xf16, #l1> -> tensor<64x128xf16, #l2>
+    tile.store %ptr, %moved : tensor<64x128x!tile.ptr<f16>, #l2>, tensor<64x128xf16, #l2>
     return
   }
 }

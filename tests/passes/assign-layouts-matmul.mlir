@@ -2,11 +2,12 @@
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts 2>/dev/null | FileCheck %s --check-prefixes=WGMMA,EXACT
 // RUN: sed 's/"sm_90a"/"sm_80"/' %s | pantile-opt -split-input-file -tile-select-mma -tile-assign-layouts 2>/dev/null | FileCheck %s --check-prefix=SYNC
 
-// wgmma reads its operands from shared memory later: here they stay as loaded. The narrow result is converted, not the wide one.
+// wgmma reads its operands from shared memory later: here they stay as loaded. The narrow result is converted, not the wide one,
+// and inside warps.
 // WGMMA-DAG: #[[ACC:.*]] = #tile.layout<[128, 128], reg = {{\[\[}}0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0]], lane = {{\[\[}}0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = {{\[\[}}16, 0], [32, 0]]>
 // WGMMA-DAG: #[[A:.*]] = #tile.layout<[128, 32], reg = {{\[\[}}0, 1], [0, 2], [0, 4], [32, 0], [64, 0]]
 // WGMMA-DAG: #[[B:.*]] = #tile.layout<[32, 128], reg = {{\[\[}}0, 1], [0, 2], [0, 4], [8, 0], [16, 0]]
-// WGMMA-DAG: #[[OUT:.*]] = #tile.layout<[128, 128], reg = {{\[\[}}0, 1], [0, 2], [0, 4], [8, 0], [16, 0], [32, 0], [64, 0]]
+// WGMMA-DAG: #[[OUT:.*]] = #tile.layout<[128, 128], reg = {{\[\[}}0, 1], [0, 2], [0, 4], [0, 64], [4, 0], [8, 0], [64, 0]], lane = {{\[\[}}0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = {{\[\[}}16,
 // WGMMA-LABEL: @matmul
 // WGMMA: arith.constant dense<0.000000e+00> : tensor<128x128xf32, #[[ACC]]>
 // WGMMA: scf.for {{.*}} -> (tensor<128x128xf32, #[[ACC]]>, tensor<128x32x!tile.ptr<f16>, #[[A]]>, tensor<32x128x!tile.ptr<f16>, #[[B]]>)

@@ -1,6 +1,8 @@
 // RUN: pantile-opt %s -nv-allocate-shared -nv-insert-barriers | FileCheck %s
 #s = #nv.swizzle<[1, 0], 0>
 #layout = #tile.layout<[16, 8], reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#acc = #tile.layout<[16, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#rows = #tile.layout<[16, 64], reg = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = []>
 !tile = tensor<16x8xf32, #layout>
 !buffer = !nv.buffer<1 x [16, 8] x f32, #s>
 module attributes {tile.num_warps = 1 : i32} {
@@ -90,5 +92,21 @@ module attributes {tile.num_warps = 1 : i32} {
     // CHECK-NEXT: nv.local_load
     %y = nv.local_load %b : !buffer -> !tile
     return %y : !tile
+  }
+
+  // Each warp works in its own part of the scratch, in whatever round.
+  // CHECK-LABEL: @own_parts
+  func.func @own_parts(%x: tensor<16x64xf16, #acc>, %n: i32) -> tensor<16x64xf16, #rows> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %first = tile.convert_layout %x : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
+    // CHECK-NOT: nv.barrier
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %first) -> tensor<16x64xf16, #rows> : i32 {
+      %z = tile.convert_layout %x : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
+      %sum = arith.addf %y, %z : tensor<16x64xf16, #rows>
+      scf.yield %sum : tensor<16x64xf16, #rows>
+    }
+    // CHECK: return
+    return %r : tensor<16x64xf16, #rows>
   }
 }

@@ -93,7 +93,11 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
       return;
     LayoutAttr own = native(store.getValue());
     const bool keep = own && choice.accessesWell(own, store.getPtr(), store.getMask());
-    workLayout[store] = keep ? own : choice.access(store.getPtr(), store.getMask());
+    LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
+    if (!keep && anchorOf(store.getValue()).strength == Dot)
+      if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))
+        chosen = inWarps;
+    workLayout[store] = chosen;
   });
 }
 

@@ -6,7 +6,8 @@
 //        with what its own end leaves open; a `while` is left from the end of its condition; the
 //        branches of an `if` are joined. Operations that
 //        work through scratch contain a barrier between their writing and their reading, so only
-//        the reading stays open behind them. The accesses to a ring are ordered by its loop
+//        the reading stays open behind them; where each warp has its own part, they contain none,
+//        and need none among themselves. The accesses to a ring are ordered by its loop
 //        (ExpandPipeline); only its birth and its end count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
@@ -29,8 +30,10 @@ namespace {
 struct Access {
   int64_t begin, end;
   bool write;
+  bool perWarp = false; ///< each warp in its part of these bytes, one after the other
   bool clashes(const Access &other) const {
-    return (write || other.write) && begin < other.end && other.begin < end;
+    const bool apart = perWarp && other.perWarp && begin == other.begin && end == other.end;
+    return !apart && (write || other.write) && begin < other.end && other.begin < end;
   }
   bool operator==(const Access &) const = default;
 };
@@ -75,9 +78,10 @@ Effects effectsOf(Operation *op) {
   Effects effects;
   if (auto scratch = op->getAttrOfType<IntegerAttr>(names::scratch)) {
     int64_t begin = scratch.getInt(), end = begin + scratchBytes(op);
-    effects.before.push_back({begin, end, true});
-    effects.after.push_back({begin, end, false});
-    effects.containsBarrier = true;
+    const bool perWarp = scratchIsPerWarp(op);
+    effects.before.push_back({begin, end, true, perWarp});
+    effects.after.push_back({begin, end, false, perWarp});
+    effects.containsBarrier = !perWarp;
   } else if (isa<nv::BarrierOp, BarrierOp>(op)) {
     effects.containsBarrier = true;
   } else if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && alloc->hasAttr(names::ring)) {

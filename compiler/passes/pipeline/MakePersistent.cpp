@@ -7,6 +7,7 @@
 //        them itself. 2. All take the same time as far as the arguments tell: the schedule is
 //        static. 3. The loop pays with a producer only, so the change is tried on a copy first.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -40,8 +41,8 @@ Block &programBody(func::FuncOp kernel) {
 namespace {
 
 bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-  InFlightDiagnostic remark = at->emitRemark("programs are not run one after the other: ")
-                              << reason;
+  InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
+  remark << "programs are not run one after the other: " << reason;
   if (culprit)
     remark.attachNote(culprit->getLoc()) << "here";
   return false;
@@ -145,10 +146,13 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
       return;
     OwningOpRef<func::FuncOp> plain = kernel.clone();
     wrap(kernel);
-    if (canSpecialise(module))
-      module->setAttr(names::persistent, UnitAttr::get(&getContext()));
-    else
+    if (!canSpecialise(module)) {
       kernel.getBody().takeBody(plain->getBody());
+      return;
+    }
+    module->setAttr(names::persistent, UnitAttr::get(&getContext()));
+    remarkApplied(kernel.getLoc(), Technique::Persistence)
+        << "a block runs one program after the other, and loads for the next while it stores";
   }
 };
 } // namespace

@@ -23,7 +23,11 @@ BLOCKS = [
     (128, 256, 32, 3, 8),
     (128, 128, 32, 4, 4),
 ]
-STEPS = {"cp.async": "nv-specialise-warps", "producer warp": None}
+STEPS = {
+    "cp.async": "nv-specialise-warps",
+    "producer warp": "nv-make-persistent",
+    "persistence": None,
+}
 
 
 def launcher(module, a, b, c, block, disabled):

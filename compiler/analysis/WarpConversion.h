@@ -1,0 +1,34 @@
+//===- WarpConversion.h - a change of layout that leaves every element in its warp ---------===//
+// Needs: two layouts of one matrix whose bases are single rows or columns.
+// Gives: how each warp does it alone, piece by piece, through a small part of shared memory: no
+// warp
+//        waits for another, and the part need not hold the whole tile.
+// How:   register bits that both layouts have in common tell pieces apart. What is left is a matrix
+//        of its own once the coordinates' unused bits are squeezed out.
+//===--------------------------------------------------------------------------------------===//
+#ifndef PANTILE_ANALYSIS_WARPCONVERSION_H
+#define PANTILE_ANALYSIS_WARPCONVERSION_H
+
+#include "analysis/LinearLayout.h"
+#include "analysis/SharedLayout.h"
+
+namespace pantile {
+
+struct WarpConversion {
+  using Registers = llvm::SmallVector<int, 16>;
+
+  LinearLayout from, to; ///< of a piece, in one warp
+  SharedLayout shared;   ///< of a piece
+  /// For each piece, the registers of the whole that are those of the piece, in order.
+  llvm::SmallVector<Registers, 8> fromRegs, toRegs;
+
+  int64_t bytesOfWarp() const { return shared.bytes(); }
+};
+
+/// Nothing where an element changes its warp, threads hold copies, or the layouts are no such ones.
+std::optional<WarpConversion> warpConversion(const LinearLayout &from, const LinearLayout &to,
+                                             int bits);
+
+} // namespace pantile
+
+#endif // PANTILE_ANALYSIS_WARPCONVERSION_H
