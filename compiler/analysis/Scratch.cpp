@@ -1,6 +1,7 @@
 //===- Scratch.cpp - shared memory that an operation needs for itself -----------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/F2.h"
+#include "analysis/MatrixAccess.h"
 #include "analysis/WarpConversion.h"
 #include "ir/Tile.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -30,7 +31,7 @@ int64_t convertBytes(ConvertLayoutOp op) {
   case ConversionKind::WarpShared:
     return to.numWarps() * warpConversion(from, to, bits)->bytesOfWarp();
   case ConversionKind::Shared:
-    return aligned(conversionScratch(to, bits).bytes());
+    return aligned(conversionScratch(from, to, bits).bytes());
   }
   llvm_unreachable("all kinds are handled");
 }
@@ -99,12 +100,28 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
   return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
 }
 
-SharedLayout pantile::conversionScratch(const LinearLayout &to, unsigned bits) {
+SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLayout &to,
+                                        unsigned bits) {
   llvm::SmallVector<int, 4> order{to.fastestDim()};
   for (int d = to.rank() - 1; d >= 0; --d)
     if (d != order[0])
       order.push_back(d);
-  return SharedLayout::forOperand(to.shape(), bits, order);
+  const SharedLayout plain = SharedLayout::forOperand(to.shape(), bits, order);
+  // Matrix instructions move eight rows that follow each other.
+  if (plain.swizzle() == 0 || findMatrices(from, plain) || findMatrices(to, plain))
+    return plain;
+  auto conflicts = [&](const SharedLayout &shared) {
+    return shared.bankConflicts(from, shared.vectorBytes(from)) +
+           shared.bankConflicts(to, shared.vectorBytes(to));
+  };
+  SharedLayout best = plain;
+  int fewest = conflicts(plain);
+  for (int turn = 1; fewest > 2 && plain.panelBytes() >> (7 + turn) > 1; ++turn)
+    if (const int here = conflicts(plain.turnedBy(turn)); here < fewest) {
+      best = plain.turnedBy(turn);
+      fewest = here;
+    }
+  return best;
 }
 
 int64_t pantile::reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits) {

@@ -43,6 +43,12 @@ SharedLayout SharedLayout::scratch(llvm::ArrayRef<int64_t> shape, int elementBit
   return SharedLayout(shape, elementBits, order, 0, 16);
 }
 
+SharedLayout SharedLayout::turnedBy(int turn) const {
+  SharedLayout result = *this;
+  result.turn = turn;
+  return result;
+}
+
 int64_t SharedLayout::panels() const {
   return std::max<int64_t>(extents[dims[0]] * bits / 8 / panelRow, 1);
 }
@@ -54,7 +60,7 @@ int64_t SharedLayout::offset(llvm::ArrayRef<int32_t> coord) const {
   const int64_t inRow = int64_t(coord[dims[0]]) * bits / 8;
   const int64_t plain = inRow / panelRow * panelBytes() + row * (panelRow + pad) + inRow % panelRow;
   const int64_t rowBits = span == 0 ? 0 : span / 16 - 1;
-  return plain ^ ((plain >> 7 & rowBits) << 4);
+  return plain ^ ((plain >> (7 + turn) & rowBits) << 4);
 }
 
 int SharedLayout::vectorBytes(const LinearLayout &layout) const {
@@ -84,7 +90,8 @@ int SharedLayout::bankConflicts(const LinearLayout &layout, int vecBytes) const 
   // Wide accesses are served by halves or quarters of a warp, 128 bytes at a time.
   const int lanesAtOnce = std::min(layout.numLanes(), 128 / std::max(vecBytes, 4));
   size_t worst = 1;
-  for (int reg = 0; reg < layout.numRegs(); reg += vecRegs)
+  // Linear offsets of other registers are those of the first, XORed with a constant.
+  for (int reg = 0; reg < (isLinear() ? 1 : layout.numRegs()); reg += vecRegs)
     for (int first = 0; first < layout.numLanes(); first += lanesAtOnce) {
       std::array<std::set<int64_t>, 32> wordsOfBank;
       for (int lane = first; lane < first + lanesAtOnce; ++lane) {
@@ -106,18 +113,20 @@ std::string SharedLayout::str() const {
   os << "] bits=" << bits << " order=[";
   llvm::interleave(dims, os, ",");
   os << "] swizzle=" << span << " padding=" << pad;
+  if (turn != 0)
+    os << " turn=" << turn;
   return text;
 }
 
 bool SharedLayout::operator==(const SharedLayout &other) const {
   return extents == other.extents && dims == other.dims && bits == other.bits &&
-         span == other.span && pad == other.pad;
+         span == other.span && pad == other.pad && turn == other.turn;
 }
 
 llvm::hash_code hash_value(const SharedLayout &layout) {
   return llvm::hash_combine(llvm::hash_combine_range(layout.extents),
                             llvm::hash_combine_range(layout.dims), layout.bits, layout.span,
-                            layout.pad);
+                            layout.pad, layout.turn);
 }
 
 } // namespace pantile

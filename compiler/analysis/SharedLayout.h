@@ -8,6 +8,8 @@
 //        matrix descriptors, bit for bit, for a buffer aligned to 1024 bytes:
 //            128 bytes: bits 4-6 ^= bits 7-9   64: bits 4-5 ^= bits 7-8   32: bit 4 ^= bit 7
 //        Without a swizzle rows follow each other, each followed by `padding` bytes.
+//        A conversion's scratch may take higher bits of the row number, `turn` above those: its
+//        writers may hold rows some way apart.
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_ANALYSIS_SHAREDLAYOUT_H
 #define PANTILE_ANALYSIS_SHAREDLAYOUT_H
@@ -31,6 +33,9 @@ public:
   /// neighbouring rows use different banks.
   static SharedLayout scratch(llvm::ArrayRef<int64_t> shape, int elementBits,
                               llvm::ArrayRef<int> order);
+
+  /// The same, with the chunks turned by the row number's bits from `turn` on.
+  SharedLayout turnedBy(int turn) const;
 
   const LinearLayout::Shape &shape() const { return extents; }
   int elementBits() const { return bits; }
@@ -72,6 +77,7 @@ private:
   int bits;
   int span;
   int pad;
+  int turn = 0;
   int64_t numRows;
   int64_t panelRow;
 };

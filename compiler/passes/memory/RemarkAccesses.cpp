@@ -196,7 +196,7 @@ private:
     const unsigned bits = storageBits(elementTypeOf(convert.getType()));
     if (conversionKind(from, to, bits) != ConversionKind::Shared)
       return 1;
-    const SharedLayout shared = conversionScratch(to, bits);
+    const SharedLayout shared = conversionScratch(from, to, bits);
     return std::max(storeConflicts(shared, from), loadConflicts(shared, to));
   }
 
