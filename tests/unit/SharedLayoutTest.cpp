@@ -95,6 +95,26 @@ TEST(SharedLayout, CoalescedStoresAreWideAndFreeOfConflicts) {
   EXPECT_EQ(layout.bankConflicts(rows, 16), 1);
 }
 
+TEST(SharedLayout, ATurnPartsWritersThatAreRowsApart) {
+  // A transposition: threads hold 8 elements of a column, neighbouring lanes are 8 rows apart.
+  const auto writers =
+      LinearLayout::blocked({128, 64}, {1, 8}, {4, 8}, {8, 1}, {1, 0}).transpose({1, 0});
+  const auto readers = LinearLayout::blocked({64, 128}, {1, 8}, {2, 16}, {8, 1}, {1, 0});
+  const auto plain = SharedLayout::forOperand({64, 128}, 16, {1, 0});
+  EXPECT_EQ(plain.bankConflicts(writers, 2), 8);
+  const SharedLayout turned = plain.turnedBy(3);
+  EXPECT_EQ(turned.bankConflicts(writers, 2), 1);
+  EXPECT_EQ(turned.bankConflicts(readers, 16), 1);
+  EXPECT_EQ(turned.vectorBytes(readers), 16);
+  EXPECT_NE(turned, plain);
+  std::set<int64_t> offsets;
+  for (int row = 0; row < 64; ++row)
+    for (int col = 0; col < 128; ++col)
+      offsets.insert(turned.offset(Coord{row, col}));
+  EXPECT_EQ(offsets.size(), 64u * 128u);
+  EXPECT_EQ(*offsets.rbegin(), turned.bytes() - 2);
+}
+
 TEST(SharedLayout, VectorsNeedConsecutiveRegistersAndElements) {
   const auto accumulator = LinearLayout::mma16816Accumulator({64, 64}, {4, 1});
   EXPECT_EQ(SharedLayout::forOperand({64, 64}, 16, {1, 0}).vectorBytes(accumulator), 4);

@@ -80,6 +80,8 @@ std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t b
   if (run * bytes < sectorBytes)
     return "no more than " + std::to_string(run) +
            " elements are known to follow each other in memory";
+  if (along == layout.fastestDim())
+    return "its instructions take less than a sector of each row";
   return "memory runs along dimension " + std::to_string(along) + ", the warp along dimension " +
          std::to_string(layout.fastestDim());
 }
@@ -114,7 +116,8 @@ void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t 
         << " bytes; " << reasonOf(info, layout, bytes);
   else if (const char *limit = limitOf(axes, access, width, bytes))
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
-        << access.verb << " moves " << width * bytes << " bytes a thread at once, of 16: " << limit;
+        << access.verb << " moves " << width * bytes << (width * bytes == 1 ? " byte" : " bytes")
+        << " a thread at once, of 16: " << limit;
 }
 
 //===- shared memory ---------------------------------------------------------------------===//
