@@ -8,8 +8,8 @@
 // CHECK: nv.producer_warps = 1
 // CHECK-LABEL: @plain
 // CHECK: %[[RING:.*]] = nv.alloc {nv.ring} : <4 x[64, 64] x f16
-// CHECK: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
 // CHECK: nv.mbarrier_init %{{.*}}, 4
+// CHECK: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
 // CHECK: nv.producer {
 // CHECK:   scf.for
 // CHECK:     nv.mbarrier_wait %[[FULL:.*]], true, %{{.*}}

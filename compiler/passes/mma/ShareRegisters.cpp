@@ -44,7 +44,10 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     auto target = Target::parse(moduleTarget(module));
     if (!target || !target->hasSetMaxRegisters() || moduleInt(module, names::producerWarps, 0) == 0)
       return;
-    int64_t needed = 0;
+    int64_t needed = 0, ofInstruction = 0;
+    module.walk([&](nv::WgmmaOp product) {
+      ofInstruction = std::max<int64_t>(ofInstruction, product.getMma().getN() / 2);
+    });
     module.walk([&](scf::ForOp loop) {
       if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
         needed = std::max(needed, registersOfLoop(loop));
@@ -54,7 +57,8 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
         2 * (moduleInt(module, names::sharedBytes, 0) + 1024) <= target->maxSharedBytes();
     Builder b(module);
     auto share = [&](int32_t launch, int32_t producer, int32_t consumer) {
-      if (needed <= launch || needed > consumer)
+      // The assembler wants each instruction to fit into the registers at launch.
+      if (needed <= launch || needed > consumer || ofInstruction + forAddresses > launch)
         return;
       module->setAttr(names::registers, b.getDenseI32ArrayAttr({launch, producer, consumer}));
       module->setAttr(names::producerWarps, b.getI32IntegerAttr(4));

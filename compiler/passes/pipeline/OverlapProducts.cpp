@@ -11,6 +11,7 @@
 //        waited for and released in the same order, and one of each ring is held at a time.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
+#include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -345,8 +346,11 @@ struct OverlapProductsPass : impl::OverlapProductsBase<OverlapProductsPass> {
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       Chain chain(loop);
-      if (chain.find() && fitsRegisters(chain, *target, warps))
-        Rotator(chain).run();
+      if (!chain.find() || !fitsRegisters(chain, *target, warps))
+        continue;
+      remarkApplied(loop.getLoc(), Technique::Pipelining)
+          << "the first product of an iteration starts before the second of the last one ends";
+      Rotator(chain).run();
     }
   }
 };

@@ -10,17 +10,18 @@
 //        kernel is cloned into the producer, and each side loses the other's operations; what the
 //        producer then computes for nobody is dropped, and only scalars may be left.
 //===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/SpecialiseWarps.h"
+#include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "analysis/Scratch.h"
 #include "passes/Passes.h"
 #include "passes/memory/TmaAccess.h"
+#include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/ProducerSlice.h"
 #include "passes/pipeline/Programs.h"
-#include "passes/pipeline/SpecialiseWarps.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -33,7 +34,7 @@ namespace {
 /// A load that the producer takes over.
 struct Raised {
   StagedLoad staged;
-  nv::WgmmaOp product;
+  nv::WgmmaOp product, last; ///< the first and the last that read it
   TmaAccess access;
 };
 
@@ -42,27 +43,38 @@ struct FedLoop {
   scf::ForOp loop;
   std::vector<Raised> loads;
   int slots = 0;
-  bool inFlight = false; ///< one product stays under way into the next iteration
+  bool inFlight = false;     ///< one product stays under way into the next iteration
+  FedLoop *before = nullptr; ///< the loop in front whose rings it goes on with
+  SmallVector<Value> rings, barriers;
 };
 
-nv::WgmmaOp productOf(StagedLoad staged, int &operand) {
-  nv::WgmmaOp product;
-  auto visit = [&](Value buffer, auto &self) -> void {
-    for (OpOperand &use : buffer.getUses()) {
-      if (auto view = dyn_cast<nv::BufferTransOp>(use.getOwner()))
-        self(view, self);
-      else if (auto wgmma = dyn_cast<nv::WgmmaOp>(use.getOwner())) {
-        product = product ? nv::WgmmaOp() : wgmma;
-        operand = static_cast<int>(use.getOperandNumber());
-      }
-    }
-  };
-  visit(staged.alloc, visit);
-  return product;
+/// Loads of one product arrive together: the number of the group of each.
+SmallVector<unsigned> groupsOf(FedLoop &fed) {
+  SmallVector<unsigned> groupOf;
+  SmallVector<nv::WgmmaOp> products;
+  for (Raised &raised : fed.loads) {
+    auto it = llvm::find(products, raised.product);
+    groupOf.push_back(it - products.begin());
+    if (it == products.end())
+      products.push_back(raised.product);
+  }
+  return groupOf;
 }
 
-/// The loop's only product, whose sum is looked at behind the loop alone: neither to move it, nor to
-/// unpack fp16 from registers of 32 bits.
+/// Loops behind each other, such as those left of the diagonal and on it, can have one ring: the
+/// turns are counted on.
+bool canShareRings(FedLoop &first, FedLoop &second) {
+  auto sameSlots = [](Raised &a, Raised &b) {
+    return a.staged.alloc.getType() == b.staged.alloc.getType();
+  };
+  return first.loop->getBlock() == second.loop->getBlock() &&
+         first.loop->isBeforeInBlock(second.loop) && first.slots == second.slots &&
+         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameSlots) &&
+         groupsOf(first) == groupsOf(second);
+}
+
+/// The loop's only product, whose sum is looked at behind the loop alone: neither to move it, nor
+/// to unpack fp16 from registers of 32 bits.
 nv::WgmmaOp loneProduct(scf::ForOp loop) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
@@ -134,9 +146,12 @@ private:
     SmallVector<scf::ForOp> candidates;
     function.walk([&](nv::WgmmaOp product) {
       auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
-      if (loop && !findStagedLoads(loop).empty() && !llvm::is_contained(candidates, loop))
+      if (loop && !llvm::is_contained(candidates, loop))
         candidates.push_back(loop);
     });
+    for (scf::ForOp loop : candidates)
+      shareStagedBuffers(loop);
+    llvm::erase_if(candidates, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
     if (candidates.empty())
       return false;
     for (scf::ForOp loop : candidates)
@@ -166,21 +181,41 @@ private:
     if (Operation *effect = earlierEffect(loop))
       return refuse(loop, "what it reads may have been written", effect);
     for (StagedLoad staged : findStagedLoads(loop)) {
-      int operand = 0;
-      nv::WgmmaOp product = productOf(staged, operand);
-      if (!product || product->getBlock() != loop.getBody())
-        return refuse(staged.load, "it feeds something else than one product");
+      SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
+      if (readers.empty())
+        return refuse(staged.load, "it feeds something else than products of the loop");
       std::string reason;
-      auto access = tmaAccess(affine, staged, product, operand, reason);
+      auto access = accessFor(staged, readers, reason);
       if (!access)
         return refuse(staged.load, reason);
       if (!isScalarSlice(*access, loop))
         return refuse(staged.load, "its coordinates are no scalars of their own");
-      fed.loads.push_back({staged, product, *access});
+      fed.loads.push_back({staged, readers.front().product, readers.back().product, *access});
     }
     fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
     loops.push_back(std::move(fed));
     return true;
+  }
+
+  /// How the copy engine reads `staged`: legal for each of its readers, and the same for all.
+  std::optional<TmaAccess> accessFor(StagedLoad staged, ArrayRef<BufferReader> readers,
+                                     std::string &reason) {
+    std::optional<TmaAccess> access;
+    for (const BufferReader &reader : readers) {
+      auto own = tmaAccess(affine, staged, reader.product, reader.operand, reason);
+      if (!own)
+        return std::nullopt;
+      auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
+        return a.extent == b.extent && a.stride == b.stride && a.start == b.start;
+      };
+      if (access && !llvm::equal(access->dims, own->dims, isSame)) {
+        reason = "its products allow different extents";
+        return std::nullopt;
+      }
+      if (!access)
+        access = own;
+    }
+    return access;
   }
 
   int stagesOf(scf::ForOp loop) {
@@ -246,14 +281,23 @@ private:
         sum += raised.staged.alloc.getType().getSlotBytes();
       return sum;
     };
+    findSharedRings();
     for (FedLoop &fed : loops)
-      bytes += fed.slots * (slotBytes(fed) + 32);
+      bytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + 32);
     for (FedLoop &fed : loops)
-      if (fed.inFlight && bytes + slotBytes(fed) + 32 <= target.maxSharedBytes()) {
+      if (fed.before)
+        fed.slots = fed.before->slots;
+      else if (fed.inFlight && bytes + slotBytes(fed) + 32 <= target.maxSharedBytes()) {
         ++fed.slots;
         bytes += slotBytes(fed) + 32;
       }
     return true;
+  }
+
+  void findSharedRings() {
+    for (size_t i = 1; i < loops.size(); ++i)
+      if (canShareRings(loops[i - 1], loops[i]))
+        loops[i].before = &loops[i - 1];
   }
 
   //===- one loop --------------------------------------------------------------------------===//
@@ -265,47 +309,46 @@ private:
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
     slotCount = fed.slots;
-    SmallVector<Value> rings, maps;
-    for (Raised &raised : fed.loads) {
-      rings.push_back(ring(raised.staged.alloc.getType()));
+    SmallVector<unsigned> groupOf = groupsOf(fed);
+    makeRings(fed, groupOf.empty() ? 0 : groupOf.back() + 1);
+    SmallVector<Value> maps;
+    for (Raised &raised : fed.loads)
       maps.push_back(tensorMap(raised));
-    }
-    SmallVector<unsigned> groupOf = groups(fed);
-    SmallVector<Value> barriers;
-    for (unsigned i = 0, n = groupOf.empty() ? 0 : groupOf.back() + 1; i < n; ++i)
-      barriers.push_back(makeBarriers());
-    Value turn = countTurns(fed.loop);
+    Value turn = fed.before ? countOn(fed) : countTurns(fed.loop);
     b.setInsertionPointToStart(fed.loop.getBody());
     Value slot = arith::RemUIOp::create(b, loc, turn, index(slotCount));
     Value parity = arith::AndIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, turn, index(slotCount)), index(1));
     Value other = arith::XOrIOp::create(b, loc, parity, index(1));
     Turn now{slot, parity, other, turn};
-    for (unsigned group = 0; group < barriers.size(); ++group)
-      feedGroup(fed, group, groupOf, rings, maps, barriers[group], now);
+    for (unsigned group = 0; group < fed.barriers.size(); ++group)
+      feedGroup(fed, group, groupOf, fed.rings, maps, fed.barriers[group], now);
     removeFences(fed.loop);
     // The producer fills the ring for the next round of the loops around before this one's end.
     b.setInsertionPointAfter(entry->findAncestorOpInBlock(*fed.loop));
-    for (Value ring : rings)
+    for (Value ring : fed.rings) {
+      for (Operation *user : llvm::make_early_inc_range(ring.getUsers()))
+        if (isa<nv::DeallocOp>(user))
+          user->erase();
       nv::DeallocOp::create(b, loc, ring);
+    }
+  }
+
+  void makeRings(FedLoop &fed, unsigned groups) {
+    if (fed.before) {
+      fed.rings = fed.before->rings;
+      fed.barriers = fed.before->barriers;
+      return;
+    }
+    for (Raised &raised : fed.loads)
+      fed.rings.push_back(ring(raised.staged.alloc.getType()));
+    for (unsigned group = 0; group < groups; ++group)
+      fed.barriers.push_back(makeBarriers());
   }
 
   struct Turn {
     Value slot, parity, otherParity, turn;
   };
-
-  /// Loads of one product arrive together.
-  static SmallVector<unsigned> groups(FedLoop &fed) {
-    SmallVector<unsigned> groupOf;
-    SmallVector<nv::WgmmaOp> products;
-    for (Raised &raised : fed.loads) {
-      auto it = llvm::find(products, raised.product);
-      groupOf.push_back(it - products.begin());
-      if (it == products.end())
-        products.push_back(raised.product);
-    }
-    return groupOf;
-  }
 
   Value ring(nv::BufferType slot) {
     auto type = nv::BufferType::get(b.getContext(), slotCount, slot.getShape(),
@@ -396,6 +439,23 @@ private:
     return turn;
   }
 
+  /// The same, from where the loop in front stopped; loops around carry on this one's count.
+  Value countOn(FedLoop &fed) {
+    OpBuilder::InsertionGuard guard(b);
+    Value sofar = fed.before->loop.getResults().back();
+    Operation *around = fed.loop->getBlock()->getTerminator();
+    scf::ForOp wider = withCarried(fed.loop, sofar);
+    fed.loop.erase();
+    fed.loop = wider;
+    around->replaceUsesOfWith(sofar, wider.getResults().back());
+    Value turn = wider.getRegionIterArgs().back();
+    Operation *yield = wider.getBody()->getTerminator();
+    b.setInsertionPoint(yield);
+    yield->insertOperands(yield->getNumOperands(),
+                          Value(arith::AddIOp::create(b, loc, turn, index(1))));
+    return turn;
+  }
+
   /// `loop` with one more carried value; the yield still lacks it.
   scf::ForOp withCarried(scf::ForOp loop, Value init) {
     b.setInsertionPoint(loop);
@@ -420,11 +480,13 @@ private:
 
   void feedGroup(FedLoop &fed, unsigned group, ArrayRef<unsigned> groupOf, ArrayRef<Value> rings,
                  ArrayRef<Value> maps, Value barriers, const Turn &now) {
-    nv::WgmmaOp product;
+    nv::WgmmaOp product, last;
     int64_t bytes = 0;
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group) {
         product = raised.product;
+        if (!last || last->isBeforeInBlock(raised.last))
+          last = raised.last;
         bytes += raised.staged.alloc.getType().getSlotBytes();
       }
     b.setInsertionPoint(product);
@@ -435,7 +497,7 @@ private:
       if (groupOf[i] == group)
         copyInto(raised, rings[i], maps[i], barrier, now);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, now.parity);
-    release(fed, product, barriers, barrier, now);
+    release(fed, last, barriers, barrier, now);
   }
 
   void copyInto(Raised &raised, Value ring, Value map, Value barrier, const Turn &now) {
