@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "passes/mma/SelectMma.h"
 
 using namespace mlir;
 
@@ -43,6 +44,15 @@ public:
     manager.addPass(std::move(pass));
   }
 
+  /// Lists what a pass may do besides, and may be kept from by the name; false: it shall not.
+  bool choice(StringRef name, StringRef summary) {
+    listed.push_back({name.str(), summary.str(), /*isOptional=*/true});
+    return !options.disabledPasses.contains(name.str());
+  }
+
+  /// Lets passes find `name` on the module.
+  void tell(StringRef name) { module->setAttr(name, UnitAttr::get(module.getContext())); }
+
   LogicalResult run() { return manager.run(module); }
   const std::vector<PassListing> &listings() const { return listed; }
 
@@ -74,6 +84,8 @@ void addTilePasses(Passes &passes) {
 void addLayoutPasses(Passes &passes) {
   passes.add(createOrderRoundTrips());
   passes.need(createSelectMma());
+  if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
+    passes.tell(names::withoutWgmma);
   passes.need(createAssignLayouts());
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());

@@ -2,10 +2,12 @@
 # registers. Eight warps get registers of the producer where they need them.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass nv-overlap-products -o - | FileCheck %s --check-prefix=APART
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=SHARE
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D BLOCK_N=64 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FEW
 # RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=READS
+# SAID: remark: the first product of an iteration starts before the second of the last one ends
 import pantile
 import pantile.language as tl
 

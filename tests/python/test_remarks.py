@@ -119,6 +119,14 @@ def test_a_pass_is_left_out(passes):
     assert not any(r.technique == "pipelining" for r in kernel.remarks)
 
 
+def test_products_without_wgmma():
+    assert "wgmma.mma_async" in _product(HOPPER).asm["ptx"]
+    kernel = _product(HOPPER, disabled_passes="wgmma")
+    assert "wgmma" not in kernel.asm["ptx"] and "mma.sync.aligned.m16n8k16" in kernel.asm["ptx"]
+    (told,) = (r for r in kernel.remarks if r.technique == "tensor cores")
+    assert told.message.endswith("not on wgmma: it is switched off")
+
+
 def test_each_optional_pass_can_be_left_out():
     """Without any one of them the kernel still compiles."""
     for step in list_passes():

@@ -14,6 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/SelectMma.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -102,6 +103,8 @@ private:
 Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps) {
   if (!target.hasWgmma())
     return "the target has no wgmma";
+  if (dot->getParentOfType<ModuleOp>()->hasAttr(names::withoutWgmma))
+    return "it is switched off";
   if (numWarps % 4 != 0)
     return "a warp group needs 4 warps";
   if (!s.isMatrix || !s.isNative() || s.operand.isF32())
