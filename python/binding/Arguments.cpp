@@ -291,7 +291,14 @@ static PyObject *torchStreamOf() {
   return found;
 }
 
+/// What a thread's launches go to, where it says so itself.
+static thread_local std::optional<uint64_t> chosenStream;
+
+void chooseStream(std::optional<uint64_t> stream) { chosenStream = stream; }
+
 uint64_t currentStream(int device) {
+  if (chosenStream)
+    return *chosenStream;
   if (PyObject *streamOf = torchStreamOf()) {
     const auto ordinal = py::reinterpret_steal<py::object>(PyLong_FromLong(device));
     const auto stream =

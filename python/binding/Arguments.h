@@ -79,6 +79,8 @@ bool isPinned(pybind11::handle object);
 /// The stream and the device that torch or CuPy use now, if one of them is loaded; 0 and 0
 /// otherwise.
 uint64_t currentStream(int device);
+/// Sends the calling thread's launches to `stream`, until called with nothing.
+void chooseStream(std::optional<uint64_t> stream);
 int currentDevice();
 
 } // namespace pantile::python

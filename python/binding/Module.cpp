@@ -146,6 +146,7 @@ void bindDevices(py::module_ &module) {
   module.def("device_info", &describeDevice);
   module.def("current_device", &currentDevice);
   module.def("current_stream", &currentStream);
+  module.def("choose_stream", &chooseStream, py::arg("stream") = std::nullopt);
   module.def("is_capturing",
              [](int device) { return deviceCount() > 0 && isCapturing(currentStream(device)); });
   module.def("synchronize", [](int device) {

@@ -1,6 +1,8 @@
 """What `pantile.testing` has besides measuring and comparing, which test_host.py covers; and tuning on disk."""
 
 import json
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -83,6 +85,7 @@ def test_reports_make_a_page(tmp_path):
     bench.run(save_path=str(tmp_path))
     page = (tmp_path / "results.html").read_text()
     assert 'src="first.png"' in page and 'src="second.png"' in page
+    assert page.count("<tr><td>4</td><td>10</td></tr>") == 2
     assert {path.name for path in tmp_path.iterdir()} == {
         "results.html",
         *(f"{name}.{kind}" for name in ("first", "second") for kind in ("png", "csv")),
@@ -108,6 +111,52 @@ def test_bench_on_the_gpu_without_torch(gpu):
     x = gpu.to(random(1 << 20))
     times = _DriverTimer().times(lambda: x.add_(1), 5, lambda: None)
     assert len(times) == 5 and all(0 < ms < 50 for ms in times)
+
+
+WITHOUT_TORCH = """
+import sys
+import pantile, pantile.language as tl
+from pantile import testing
+from pantile.backends.nvidia.libcuda import Libcuda
+
+class Array:
+    def __init__(self, count):
+        cuda.use(0)
+        self.address = cuda.allocate(4 * count)
+        self.__cuda_array_interface__ = dict(
+            shape=(count,), typestr="<f4", data=(self.address, False), version=3
+        )
+
+@pantile.jit
+def double(out, x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+cuda = Libcuda.of_process()
+n = 1 << 24
+x, out = Array(n), Array(n)
+run = lambda: double[(n // 1024,)](out, x, n, BLOCK=1024)
+plain = testing.do_bench(run, 5, 20, return_mode="median")
+graph = testing.do_bench_cudagraph(run, 5, return_mode="median")
+peak = 8 * n / testing.get_dram_gbps() / 1e6
+print(f"do_bench {plain:.4f} ms, do_bench_cudagraph {graph:.4f} ms, at the peak {peak:.4f} ms")
+assert 0.5 * peak < plain < 20 * peak and 0.3 * peak < graph < 20 * peak
+assert "torch" not in sys.modules
+"""
+
+
+def test_cuda_graphs_without_torch(gpu):
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_cuda_graphs_need_a_gpu(monkeypatch):
+    monkeypatch.setattr(testing.bench, "_torch_with_gpu", lambda: None)
+    monkeypatch.setattr(driver.active, "is_active", lambda: False, raising=False)
+    with pytest.raises(RuntimeError, match="needs a GPU"):
+        testing.do_bench_cudagraph(lambda: None)
+    with pytest.raises(ValueError, match="return_mode"):
+        testing.do_bench_cudagraph(lambda: None, return_mode="most")
 
 
 def test_driver_interface():

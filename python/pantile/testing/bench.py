@@ -192,10 +192,8 @@ def do_bench(
     return _summarize(times, quantiles, return_mode)
 
 
-def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
-    """Measure `fn()` in a CUDA graph, without launch overhead; needs torch."""
-    import torch
-
+def _measure_by_torch(torch, fn, grad_to_none, rep):
+    """Milliseconds of one call in each of ten replays of a graph of many."""
     with torch.cuda.stream(torch.cuda.Stream()):
         fn()
         torch.cuda.synchronize()
@@ -208,7 +206,57 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
                     tensor.grad = None
                 fn()
         torch.cuda.synchronize()
-        times = [
-            time / repeats for time in _EventTimer(torch).times(graph.replay, 10, lambda: None)
-        ]
-    return _summarize(times, quantiles, return_mode)
+        times = _EventTimer(torch).times(graph.replay, 10, lambda: None)
+        return [time / repeats for time in times]
+
+
+def _measure_by_driver(fn, rep):
+    """The same without torch, in a stream of its own."""
+    from .. import _pantile
+
+    timer = _DriverTimer()
+    stream = timer.cuda.stream()
+    _pantile.choose_stream(stream)
+    graph = None
+    try:
+        fn()
+        timer.synchronize()
+        estimate = max(sum(timer.times(fn, 5, lambda: None)) / 5, 1e-4)
+        repeats = max(1, int(rep / estimate))
+        graph = timer.cuda.capture(stream, lambda: [fn() for _ in range(repeats)])
+        times = timer.times(lambda: timer.cuda.launch_graph(graph, stream), 10, lambda: None)
+        return [time / repeats for time in times]
+    finally:
+        _pantile.choose_stream(None)
+        if graph is not None:
+            timer.cuda.destroy_graph(graph)
+        timer.cuda.destroy_stream(stream)
+
+
+def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+    """Measure `fn()` in a CUDA graph, without launch overhead, and return milliseconds.
+
+    Works with torch's tensors where torch is loaded, and without it with arrays of other kinds.
+
+    Parameters
+    ----------
+    rep : int
+        Milliseconds that one replay of the graph takes; there are ten.
+    grad_to_none, quantiles, return_mode
+        As of `do_bench`.
+
+    Raises
+    ------
+    RuntimeError
+        There is no GPU.
+    """
+    if return_mode not in _SUMMARIES:
+        raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
+    torch = _torch_with_gpu()
+    if torch is not None:
+        return _summarize(_measure_by_torch(torch, fn, grad_to_none, rep), quantiles, return_mode)
+    from ..runtime.driver import driver
+
+    if not driver.active.is_active():
+        raise RuntimeError("`do_bench_cudagraph` needs a GPU; `do_bench` measures on the CPU too")
+    return _summarize(_measure_by_driver(fn, rep), quantiles, return_mode)

@@ -59,20 +59,20 @@ class Mark:
         Under `save_path` go a `.png` and a `.csv` of each, and `results.html` with all pictures.
         """
         single = isinstance(self.benchmarks, Benchmark)
-        frames, pictures = [], []
+        frames, measured = [], []
         for bench in [self.benchmarks] if single else self.benchmarks:
             rows = [self._row(bench, x, kwargs) for x in bench.x_vals]
             if print_data:
                 _print_table(bench, rows)
             if save_path:
                 _save_csv(bench, rows, save_path)
-                pictures.append(f"{bench.plot_name}.png")
+                measured.append((bench, rows))
             if show_plots or save_path:
                 _plot(bench, rows, show_plots, save_path)
             if return_df:
                 frames.append(_frame(bench, rows))
         if save_path:
-            _save_page(pictures, save_path)
+            _save_page(measured, save_path)
         if return_df:
             return frames[0] if single else frames
         return None
@@ -102,12 +102,12 @@ def _cells(row):
     return [*values, *(line[0] for line in lines)]
 
 
+def _shown(row):
+    return [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)]
+
+
 def _print_table(bench, rows):
-    cells = [_header(bench)]
-    cells += [
-        [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)]
-        for row in rows
-    ]
+    cells = [_header(bench), *map(_shown, rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     print(f"{bench.plot_name}:")
     for line in cells:
@@ -128,10 +128,32 @@ def _save_csv(bench, rows, folder):
         csv.writer(file).writerows([_header(bench), *map(_cells, rows)])
 
 
-def _save_page(pictures, folder):
-    images = "\n".join(f'<img src="{picture}"/>' for picture in pictures)
-    with open(os.path.join(folder, "results.html"), "w") as file:
-        file.write(f"<html><body>\n{images}\n</body></html>\n")
+def _table_of(bench, rows):
+    """The rows as HTML, for readers without pictures."""
+    from html import escape
+
+    def line(cells, tag):
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = [line(_shown(row), "td") for row in rows]
+    return "\n".join(["<table>", line(_header(bench), "th"), *body, "</table>"])
+
+
+def _save_page(measured, folder):
+    """Write `results.html`: every plot, with its numbers folded away below."""
+    from html import escape
+    from urllib.parse import quote
+
+    parts = []
+    for bench, rows in measured:
+        picture = f"{bench.plot_name}.png"
+        if os.path.exists(os.path.join(folder, picture)):
+            parts.append(f'<img src="{quote(picture)}" alt="{escape(bench.plot_name)}"/>')
+        table = _table_of(bench, rows)
+        parts.append(f"<details><summary>{escape(bench.plot_name)}</summary>\n{table}\n</details>")
+    head = '<!doctype html>\n<html><head><meta charset="utf-8"><title>Results</title></head><body>'
+    with open(os.path.join(folder, "results.html"), "w", encoding="utf-8") as file:
+        file.write("\n".join([head, *parts, "</body></html>", ""]))
 
 
 def _plot(bench, rows, show, folder):

@@ -10,6 +10,8 @@ import functools
 from ...runtime.errors import DriverError
 
 _REGISTERS, _LOCAL_BYTES, _MAX_THREADS, _DYNAMIC_SHARED = 4, 3, 0, 8
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_CAPTURE_OF_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 _PRINTF_FIFO_SIZE = 1
 _CLUSTER_DIMENSION = 4
 
@@ -141,3 +143,30 @@ class Libcuda:
 
     def destroy(self, event):
         self.call("cuEventDestroy_v2", event)
+
+    def stream(self):
+        """Return a new stream that does not wait for the default one."""
+        handle = ctypes.c_void_p()
+        self.call("cuStreamCreate", ctypes.byref(handle), _NON_BLOCKING)
+        return handle.value
+
+    def capture(self, stream, body):
+        """Return what `body` puts into the stream as a graph that can be launched."""
+        graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), _CAPTURE_OF_THREAD)
+        try:
+            body()
+        finally:
+            self.call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+        self.call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_uint64(0))
+        self.call("cuGraphDestroy", graph)
+        return ready
+
+    def launch_graph(self, graph, stream):
+        self.call("cuGraphLaunch", graph, ctypes.c_void_p(stream))
+
+    def destroy_graph(self, graph):
+        self.call("cuGraphExecDestroy", graph)
+
+    def destroy_stream(self, stream):
+        self.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
