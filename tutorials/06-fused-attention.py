@@ -279,21 +279,14 @@ def queries_kernel(
 # %%
 # The wrappers
 # ------------
-# Blocks, warps and stages by depth, found by measuring on an H200. `num_stages` says how many
+# Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many
 # blocks of the loop are in flight: while one is multiplied, the next are on their way from memory.
 
 FORWARD = {
     64: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3),
     128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=3),
 }
-KEYS = {
-    64: dict(BLOCK_M=32, BLOCK_N=128, num_warps=4, num_stages=3),
-    128: dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=2),
-}
-QUERIES = {
-    64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2),
-    128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=2),
-}
+BACKWARD = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
 
 
 def empty(like, *shape, dtype=None):
@@ -317,10 +310,9 @@ def attention_forward(q, k, v, causal, scale, config=None):
     return o, lse
 
 
-def attention_backward(g, q, k, v, o, lse, causal, scale, configs=(None, None)):
+def attention_backward(g, q, k, v, o, lse, causal, scale, keys=BACKWARD, queries=BACKWARD):
     """The gradients of q, k and v."""
     heads, length, depth = q.shape
-    keys, queries = configs[0] or KEYS[depth], configs[1] or QUERIES[depth]
     dq, dk, dv = (empty(q, *q.shape) for _ in range(3))
     delta = empty(q, heads, length, dtype="float32")
     delta_kernel[(heads * length // 64,)](o, g, delta, DEPTH=depth, BLOCK=64)

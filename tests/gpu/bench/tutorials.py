@@ -28,7 +28,7 @@ from matmul import Timer
 TUTORIALS = Path(__file__).resolve().parents[3] / "tutorials"
 FOLDER = Path(tempfile.mkdtemp())
 CONFIGS = {
-    64: [(128, 64, 3, 4), (128, 128, 3, 8), (128, 64, 3, 8)],
+    64: [(64, 64, 3, 4), (128, 128, 3, 8), (128, 64, 3, 8)],
     128: [(128, 64, 3, 8), (128, 128, 2, 8), (128, 128, 3, 8), (64, 64, 3, 4)],
 }
 
@@ -269,16 +269,16 @@ def tune_attention(options, modules, depth, causal):
     make = lambda c: lambda: peers.attention(q, k, v, *rest, c)
     best["tutorial"] = fastest(timer, CONFIGS[depth], make, "tutorial")
     o, lse = peers.attention(q, k, v, *rest, best["tutorial"])
-    keys = [(64, 128, 2, 8), (32, 128, 2, 8), (32, 128, 3, 4), (64, 64, 2, 4)]
-    queries = [(128, 64, 2, 8), (128, 32, 3, 8), (128, 32, 3, 4), (64, 64, 2, 4)]
+    keys = [(64, 64, 2, 4), (64, 128, 2, 8), (32, 128, 3, 4)]
+    queries = [(64, 64, 2, 4), (128, 64, 2, 8), (128, 32, 3, 4)]
     for name, module in modules.items():
         make = lambda c, m=module: lambda: m.attention_forward(q, k, v, *rest, named(c))
         first = fastest(timer, CONFIGS[depth], make, f"{name} forward")
         saved = (g, q, k, v, o, lse, *rest)
-        make = lambda c, m=module: lambda: m.attention_backward(*saved, (named(c), None))
+        make = lambda c, m=module: lambda: m.attention_backward(*saved, keys=named(c))
         second = fastest(timer, keys, make, f"{name} keys")
         make = lambda c, m=module, s=second: (
-            lambda: m.attention_backward(*saved, (named(s), named(c)))
+            lambda: m.attention_backward(*saved, keys=named(s), queries=named(c))
         )
         best[name] = (first, second, fastest(timer, queries, make, f"{name} queries"))
     return best
@@ -307,7 +307,7 @@ def attention_points(modules, best, depth, length, causal):
         first, *pair = map(named, best[name])
         run = lambda m=module, c=first: m.attention_forward(q, k, v, *rest, c)
         forward.add(name, run, right)
-        run = lambda m=module, c=pair: m.attention_backward(*saved, c)
+        run = lambda m=module, c=pair: m.attention_backward(*saved, *c)
         backward.add(name, run, right_gradients)
     run = lambda: peers.attention(q, k, v, *rest, best["tutorial"])
     forward.add("tutorial", run, right)
