@@ -63,11 +63,13 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     loads |= isLoopOfLoads(op);
     products |= isProduct(op);
   });
-  if (!loads || products)
+  if (products)
     return std::nullopt;
   const Liveness liveness(kernel);
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness)); });
+  if (!loads && most + besidesTiles <= 64)
+    return std::nullopt;
   for (int budget : {64, 128})
     if (most + besidesTiles <= budget)
       return std::max(target.registersPerBlock() / (budget * threads), 1);

@@ -1,9 +1,10 @@
-# A loop of loads gets the least registers that hold what is in flight together; other kernels keep the assembler's choice.
+# A loop of loads gets the least registers that hold what is in flight together; so does a large block; other kernels keep the assembler's choice.
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=32768 --no-cache --emit ptx | FileCheck %s --check-prefix=HUGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx --max-registers 40 | FileCheck %s --check-prefix=LIMIT
 # RUN: pantilec %s --kernel copy --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 import pantile as triton
 import pantile.language as tl
@@ -22,6 +23,14 @@ def row_sum(x, out, n, N: tl.constexpr):
         cols = start + tl.arange(0, N)
         total += tl.load(x + cols, mask=cols < n, other=0.0)
     tl.store(out, tl.sum(total, axis=0))
+
+
+# 64 registers of one row: what the assembler spills of, left alone.
+@triton.jit
+def softmax(x, y):
+    v = tl.load(x + tl.arange(0, 32768))
+    e = tl.exp(v - tl.max(v, axis=0))
+    tl.store(y + tl.arange(0, 32768), e / tl.sum(e, axis=0))
 
 
 # NONE-NOT: .minnctapersm
