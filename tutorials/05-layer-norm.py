@@ -209,7 +209,7 @@ def empty(like, *shape, dtype=None):
 
 
 def warps(block):
-    return min(max(block // 512, 2), 16)
+    return min(max(block // 512, 2), 8)
 
 
 def layer_norm_forward(x, w, b, eps=1e-5):
