@@ -4,8 +4,8 @@
 //        more registers than every warp can have; its producer is then a group of four warps.
 // How:   registers are allotted to groups of four warps at launch, so one extra warp already costs
 //        as much as four. A thread of the others needs the sums, the left operands and the carried
-//        tiles of its largest loop, and some for addresses. Eight warps then have the
-//        multiprocessor to themselves; four share it with a second block, if memory allows.
+//        tiles of its largest loop, and some for addresses. As many blocks as have room for that,
+//        and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,7 +22,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 
 namespace {
-constexpr int64_t forAddresses = 40;
+constexpr int64_t forAddresses = 40, mostBlocks = 4;
 
 /// Sums that start anew in each iteration, or are carried; what else is carried, and left operands.
 int64_t registersOfLoop(scf::ForOp loop) {
@@ -37,6 +37,21 @@ int64_t registersOfLoop(scf::ForOp loop) {
   }
   return registers;
 }
+
+/// Registers of a thread when so many blocks share a multiprocessor.
+struct Budget {
+  const Target &target;
+  int warps;
+  static constexpr int32_t producer = 24, unit = 8, most = 240;
+
+  int64_t launch(int64_t blocks) const {
+    return target.registersPerBlock() / blocks / (32 * (warps + 4)) / unit * unit;
+  }
+  int64_t consumer(int64_t blocks) const {
+    const int64_t left = launch(blocks) * (warps + 4) - producer * 4;
+    return std::min<int64_t>(left / warps / unit * unit, most);
+  }
+};
 
 struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
   void runOnOperation() override {
@@ -53,20 +68,23 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
         needed = std::max(needed, registersOfLoop(loop));
     });
     const int warps = moduleInt(module, names::numWarps, 4);
-    const bool fitsTwice =
-        2 * (moduleInt(module, names::sharedBytes, 0) + 1024) <= target->maxSharedBytes();
-    Builder b(module);
-    auto share = [&](int32_t launch, int32_t producer, int32_t consumer) {
+    const int64_t shared = moduleInt(module, names::sharedBytes, 0) + 1024;
+    const Budget budget{*target, warps};
+    auto fits = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
-      if (needed <= launch || needed > consumer || ofInstruction + forAddresses > launch)
-        return;
-      module->setAttr(names::registers, b.getDenseI32ArrayAttr({launch, producer, consumer}));
-      module->setAttr(names::producerWarps, b.getI32IntegerAttr(4));
+      return blocks * shared <= target->maxSharedBytes() && needed <= budget.consumer(blocks) &&
+             ofInstruction + forAddresses <= budget.launch(blocks);
     };
-    if (warps == 8)
-      share(168, 24, 240);
-    else if (warps == 4 && fitsTwice)
-      share(128, 24, 232);
+    int64_t blocks = mostBlocks;
+    while (blocks > 0 && !fits(blocks))
+      --blocks;
+    if (blocks == 0 || needed <= budget.launch(blocks))
+      return;
+    Builder b(module);
+    const int32_t shares[] = {static_cast<int32_t>(budget.launch(blocks)), budget.producer,
+                              static_cast<int32_t>(budget.consumer(blocks))};
+    module->setAttr(names::registers, b.getDenseI32ArrayAttr(shares));
+    module->setAttr(names::producerWarps, b.getI32IntegerAttr(4));
   }
 };
 } // namespace
