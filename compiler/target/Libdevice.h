@@ -18,8 +18,8 @@ namespace pantile {
 /// libdevice and the libraries of the options.
 inline constexpr char externLibraryAttribute[] = "pantile-library";
 
-/// PANTILE_LIBDEVICE_PATH or TRITON_LIBDEVICE_PATH alone, else beside each place of the assembler and
-/// in Triton's wheel; empty when it is nowhere.
+/// PANTILE_LIBDEVICE_PATH or TRITON_LIBDEVICE_PATH alone, else beside each place of the assembler
+/// and in Triton's wheel; empty when it is nowhere.
 std::string findLibdevice();
 
 /// Does nothing for a module that calls none. Else an error names the function that has no

@@ -41,17 +41,17 @@ Result<void> runOnGpu(const Artifact &artifact, std::span<const float> x, std::s
   Result<DeviceInfo> device = deviceInfo(0);
   if (!device)
     return device.error();
-  Result<uint64_t> dx = deviceAlloc(x.size_bytes()), dout = deviceAlloc(x.size_bytes());
-  if (!dx || !dout)
-    return (dx ? dout : dx).error();
-  auto args = launchArgs(LaunchArg::device(*dout), LaunchArg::device(*dx), columns, columns);
+  Result<uint64_t> dx = deviceAlloc(x.size_bytes()), dy = deviceAlloc(x.size_bytes());
+  if (!dx || !dy)
+    return (dx ? dy : dx).error();
+  auto args = launchArgs(LaunchArg::device(*dy), LaunchArg::device(*dx), columns, columns);
   Result<Kernel> kernel = artifact.find("softmax", device->target, args);
   Result<void> done = kernel ? copyToDevice(*dx, x.data(), x.size_bytes()) : kernel.error();
   if (done)
     done = launch(*kernel, {int64_t(x.size()) / columns, 1, 1}, args);
   if (done)
-    done = copyFromDevice(out.data(), *dout, out.size_bytes());
-  deviceFree(*dx), deviceFree(*dout);
+    done = copyFromDevice(out.data(), *dy, out.size_bytes());
+  deviceFree(*dx), deviceFree(*dy);
   return done;
 }
 
