@@ -99,7 +99,7 @@ void checkRequests(const std::string &folder) {
   expect(!missing && missing.error().message.find("none.py") != std::string::npos,
          "a missing file is named");
   CompileRequest unknown = requestFor("cpu");
-  unknown.definitions["BLOK"] = int64_t(1);
+  unknown.definitions["WIDTH"] = int64_t(1);
   Result<Kernel> refused = compileText(source, "shifted.py", unknown);
   expect(!refused && refused.error().kind == ErrorKind::Launch, "unknown definitions are refused");
   Result<Kernel> noTarget = compileText(source, "shifted.py", requestFor("sm_1"));
