@@ -219,8 +219,13 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   // scratch: what does not fit with them may fit without.
   if (!data->tensorMaps.empty()) {
     irDiagnostics.takeRemarks();
-    remarkOn("warps are not specialised: their rings do not fit into shared memory",
-             Remark::Kind::Missed, Technique::WarpSpecialisation);
+    if (data->persistent)
+      remarkOn("programs are not run one after the other: the rings of one and the scratch of "
+               "another do not fit into shared memory",
+               Remark::Kind::Missed, Technique::Persistence);
+    else
+      remarkOn("warps are not specialised: their rings do not fit into shared memory",
+               Remark::Kind::Missed, Technique::WarpSpecialisation);
     Options plain = allowed;
     plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
