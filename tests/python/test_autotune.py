@@ -4,6 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
+from device_arrays import random
 
 CONFIGS = [
     triton.Config({"BLOCK": size}, num_warps=warps) for size, warps in [(16, 1), (32, 2), (64, 4)]
@@ -172,6 +173,65 @@ def test_the_race_restores_and_resets(tune_cpu):
     launch(tuned, x, runs)
     assert (x == 6).all() and runs[0] == 1
     assert seen[::2] == ["before"] * (len(seen) // 2) and set(seen[1::2]) == {None}
+
+
+def tuned_sum(keep):
+    """A kernel that adds to its output, so that every measured run would show in it."""
+
+    @triton.jit
+    def add_to(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+        offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        total = tl.load(out_ptr + offsets, mask=offsets < n)
+        total += tl.load(x_ptr + offsets, mask=offsets < n)
+        tl.store(out_ptr + offsets, total, mask=offsets < n)
+
+    configs = [triton.Config({"BLOCK": size}, num_warps=4) for size in (128, 256, 1024)]
+    return triton.autotune(configs, key=["n"], restore_value=["out_ptr"], cache_results=keep)(
+        add_to
+    )
+
+
+def test_a_second_process_would_not_measure(device, tune_cpu, monkeypatch, tmp_path):
+    """On both devices: arrays are restored, and what was measured is found again by another tuner."""
+    monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))
+    n = 5000
+    x, start = random(n), random(n)
+    for is_first in (True, False):
+        tuned = tuned_sum(keep=device.name == "cpu")
+        out = device.to(start.copy())
+        tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](out, device.to(x), n)
+        np.testing.assert_array_equal(device.numpy(out), start + x)
+        assert (tuned.bench_time is not None) == is_first
+    assert not list(tmp_path.rglob("*.tmp")) and list(tmp_path.glob("??/*"))
+
+
+def test_what_does_not_fit_the_gpu_is_left_out(gpu):
+    """256 x 256 blocks of fp32 in four stages need more shared memory than there is."""
+
+    @triton.jit
+    def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
+        rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+        total = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for k in range(0, K, BLOCK):
+            a = tl.load(a_ptr + rows * K + k + columns)
+            b = tl.load(b_ptr + (k + rows) * BLOCK + columns, mask=columns < 256)
+            total = tl.dot(a, b, total)
+        tl.store(c_ptr + rows * BLOCK + columns, total)
+
+    configs = [triton.Config({"BLOCK": size}, num_stages=4) for size in (256, 64)]
+    tuned = triton.autotune(configs, key=["K"])(product)
+    a, b = random((256, 256)), random((256, 256))
+    out = gpu.output((256, 256), "fp32")
+    tuned[(1,)](gpu.to(a), gpu.to(b), out.array, 256)
+    assert tuned.best_config is configs[1] and list(tuned.configs_errors) == configs[:1]
+    assert "shared memory" in tuned.configs_errors[configs[0]]
+    assert all(times[0] > 0 for times in tuned.configs_timings.values())
+
+
+def test_warmup_compiles_all():
+    tuned = tuned_sum(keep=False)
+    kernels = tuned.warmup(tl.float32, tl.float32, 100, grid=(1,))
+    assert len(kernels) == 3 and {k.name for k in kernels} == {"add_to"}
 
 
 def test_configurations_compile_side_by_side():

@@ -15,6 +15,7 @@ from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
 from .jit import JITFunction, KernelInterface
 from .launchers import Launchers
+from .tensors import MockTensor
 
 __all__ = [
     "Autotuner",
@@ -145,13 +146,14 @@ class Autotuner(KernelInterface):
             self.nargs = None
 
     def warmup(self, *args, **kwargs):
-        """Compile every configuration left after pruning; return the kernels."""
+        """Compile every configuration left after pruning, side by side; return the kernels."""
+        from .tuning import compile_all
+
         self.nargs = dict(zip(self.arg_names, args))
         try:
-            return [
-                self.fn.warmup(*args, **kwargs, **config.all_kwargs())
-                for config in self.prune_configs(kwargs)
-            ]
+            configs = self.prune_configs(kwargs)
+            compile_all(self, configs, tuple(map(MockTensor.wrap_dtype, args)), kwargs)
+            return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in configs]
         finally:
             self.nargs = None
 
