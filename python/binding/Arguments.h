@@ -73,6 +73,9 @@ void forEachLeaf(const Argument &argument, pybind11::handle object, const Visit 
 /// none.
 const char *shortDtypeName(std::string_view name);
 
+/// The same, or TypeError.
+const char *requireDtypeName(const std::string &dtype);
+
 /// Whether the driver can read the host memory of `object` from the device (pinned memory).
 bool isPinned(pybind11::handle object);
 

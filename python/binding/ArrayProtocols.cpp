@@ -3,12 +3,20 @@
 //      kernel may walk from a view to its neighbours, as strides allow.
 //===-----------------------------------------------------------------------------------===//
 #include "ArrayProtocols.h"
+#include "TableLock.h"
 #include <pybind11/numpy.h>
 #include <unordered_map>
 
 namespace py = pybind11;
 
 namespace pantile::python {
+
+const char *requireDtypeName(const std::string &dtype) {
+  if (const char *name = shortDtypeName(dtype))
+    return name;
+  throw py::type_error("arrays of `" + dtype + "` cannot be passed to a kernel");
+}
+
 namespace {
 
 Argument pointer(Argument::Place place, int device, const char *dtype, uint64_t address) {
@@ -19,31 +27,36 @@ Argument pointer(Argument::Place place, int device, const char *dtype, uint64_t 
   return argument;
 }
 
-const char *requireName(const std::string &dtype) {
-  if (const char *name = shortDtypeName(dtype))
-    return name;
-  throw py::type_error("arrays of `" + dtype + "` cannot be passed to a kernel");
-}
-
 /// The short name of a dtype object, kept by the object's identity; a string may be a new one each
 /// time.
 const char *nameOfDtype(const py::object &dtype) {
   if (PyUnicode_Check(dtype.ptr()))
-    return requireName(dtype.cast<std::string>());
+    return requireDtypeName(dtype.cast<std::string>());
   static auto *known = new std::unordered_map<PyObject *, const char *>();
-  if (auto found = known->find(dtype.ptr()); found != known->end())
-    return found->second;
-  const char *name = requireName(py::str(dtype).cast<std::string>());
-  dtype.inc_ref();
-  known->emplace(dtype.ptr(), name);
+  static TableLock::Mutex mutex;
+  {
+    const TableLock lock(mutex);
+    if (auto found = known->find(dtype.ptr()); found != known->end())
+      return found->second;
+  }
+  const char *name = requireDtypeName(py::str(dtype).cast<std::string>());
+  const TableLock lock(mutex);
+  // Bounded, for arrays that make a dtype each time they are asked.
+  if (known->size() < 256 && known->emplace(dtype.ptr(), name).second)
+    dtype.inc_ref();
   return name;
 }
 
 const char *nameOfNumpyDtype(const py::dtype &dtype) {
   static auto *known = new std::unordered_map<int, const char *>();
-  if (auto found = known->find(dtype.num()); found != known->end())
-    return found->second;
-  const char *name = requireName(dtype.attr("name").cast<std::string>());
+  static TableLock::Mutex mutex;
+  {
+    const TableLock lock(mutex);
+    if (auto found = known->find(dtype.num()); found != known->end())
+      return found->second;
+  }
+  const char *name = requireDtypeName(dtype.attr("name").cast<std::string>());
+  const TableLock lock(mutex);
   known->emplace(dtype.num(), name);
   return name;
 }
@@ -154,13 +167,13 @@ const char *nameOfDLPackType(uint8_t code, uint8_t bits) {
   static constexpr uint8_t Int = 0, Unsigned = 1, Float = 2, Bfloat = 4, Bool = 6;
   const std::string width = std::to_string(bits);
   if (code == Int)
-    return requireName("i" + width);
+    return requireDtypeName("i" + width);
   if (code == Unsigned)
-    return requireName("u" + width);
+    return requireDtypeName("u" + width);
   if (code == Float)
-    return requireName("fp" + width);
+    return requireDtypeName("fp" + width);
   if (code == Bfloat)
-    return requireName("bf" + width);
+    return requireDtypeName("bf" + width);
   if (code == Bool)
     return "i1";
   throw py::type_error("a DLPack tensor of type code " + std::to_string(code) +

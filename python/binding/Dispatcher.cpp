@@ -23,6 +23,8 @@ std::string quoted(const std::string &name) { return "`" + name + "`"; }
 /// "sm_90a" of a device, asked once.
 std::string targetOfDevice(int device) {
   static auto *known = new std::map<int, std::string>();
+  static TableLock::Mutex mutex;
+  const TableLock lock(mutex);
   if (auto found = known->find(device); found != known->end())
     return found->second;
   return (*known)[device] = unwrap(deviceInfo(device), "launch").target;
@@ -31,6 +33,8 @@ std::string targetOfDevice(int device) {
 bool isFloatType(const std::string &type) {
   return type.starts_with("fp") || type.starts_with("bf");
 }
+
+bool isPointerType(const std::string &type) { return type.starts_with('*'); }
 
 /// A number given for a parameter whose annotation fixes its type.
 void applyFixedType(Argument &argument, const Parameter &parameter) {
@@ -41,6 +45,15 @@ void applyFixedType(Argument &argument, const Parameter &parameter) {
                         argument.kind == Argument::Kind::Bool;
   if (!isNumber)
     return;
+  if (isPointerType(parameter.fixedType)) {
+    if (argument.kind != Argument::Kind::Int)
+      throw py::type_error("argument " + quoted(parameter.name) + " is annotated " +
+                           quoted(parameter.fixedType) + ", but is no array and no address");
+    argument.kind = Argument::Kind::Pointer;
+    argument.launch = LaunchArg::ptr(reinterpret_cast<const void *>(argument.launch.integer));
+    argument.dtype = requireDtypeName(parameter.fixedType.substr(1));
+    return;
+  }
   if (isFloatType(parameter.fixedType)) {
     if (argument.kind != Argument::Kind::Float)
       argument.launch = LaunchArg::f(static_cast<double>(argument.launch.integer));
@@ -143,8 +156,12 @@ std::string describe(py::handle value, const Parameter &parameter, const char *p
 }
 
 ParameterRules rulesOf(const Parameter &parameter) {
-  return {parameter.isConstexpr, parameter.specializeValue, parameter.specializeAlignment,
-          !parameter.fixedType.empty(), isFloatType(parameter.fixedType)};
+  return {parameter.isConstexpr,
+          parameter.specializeValue,
+          parameter.specializeAlignment,
+          !parameter.fixedType.empty(),
+          isFloatType(parameter.fixedType),
+          isPointerType(parameter.fixedType)};
 }
 
 } // namespace

@@ -130,6 +130,9 @@ bool LaunchReader::integer(PyObject *object, const ParameterRules &rules) {
   const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (overflow)
     return false;
+  if (rules.isFixedPointer)
+    return pointer("", number, rules) &&
+           value(LaunchArg::ptr(reinterpret_cast<const void *>(number)));
   const bool aligned = rules.specializeAlignment && rules.specializeValue && number % 16 == 0;
   if (rules.isFixed)
     return rules.isFixedFloat
@@ -162,6 +165,8 @@ bool LaunchReader::argument(PyObject *object, const ParameterRules &rules) {
   if (object == Py_None)
     return word(None);
   if (object == Py_True || object == Py_False) {
+    if (rules.isFixedPointer)
+      return false;
     if (rules.isFixed)
       return rules.isFixedFloat ? word(Fixed) && value(LaunchArg::f(object == Py_True))
                                 : integer(object, rules);

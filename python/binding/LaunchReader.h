@@ -18,7 +18,7 @@ namespace pantile::python {
 struct ParameterRules {
   bool isConstexpr = false;
   bool specializeValue = true, specializeAlignment = true;
-  bool isFixed = false, isFixedFloat = false; ///< by an annotation
+  bool isFixed = false, isFixedFloat = false, isFixedPointer = false; ///< by an annotation
 };
 
 class LaunchReader {

@@ -258,3 +258,32 @@ def test_stats_count_compilations():
         for _ in range(3):
             scaled_kernel[(1,)](out, x, 2.0, 16, ADD=1234)
     assert counted.misses == 1 and counted.hits == 2 and counted.compiles <= 1
+
+
+@triton.jit
+def addressed_kernel(
+    out_ptr: "*fp32",  # noqa: F722
+    x_ptr: tl.pointer_type(tl.float32),
+    n,
+    N: tl.constexpr,
+):
+    offsets = tl.arange(0, N)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=0.0) * 2)
+
+
+def test_raw_addresses(device):
+    x = random(64, "fp32", seed=9)
+    given, out = device.to(x), device.to(np.zeros(64, np.float32))
+    address = lambda array: (  # noqa: E731
+        array.data_ptr() if device.on_gpu else array.ctypes.data
+    )
+    for first, second in [(out, address(given)), (address(out), given), (out, given)]:
+        for _ in range(3):
+            device.to(np.zeros(1))
+            with Counted() as counted:
+                addressed_kernel[(1,)](first, second, 60, N=64)
+        assert counted.misses == 0
+        expected = np.where(np.arange(64) < 60, x * 2, 0)
+        np.testing.assert_array_equal(device.numpy(out), expected)
+    with pytest.raises(TypeError, match="`x_ptr` is annotated `\\*fp32`, but is no array"):
+        addressed_kernel[(1,)](out, 2.5, 60, N=64)

@@ -36,7 +36,10 @@ class KernelParam:
 
     @property
     def annotation_type(self):
-        """The type of a scalar that its annotation fixes: "i64"; else ""."""
+        """The type that the annotation fixes: "i64" of numbers, "*fp32" of raw addresses; else ""."""
+        if self.annotation.startswith("*"):
+            name = self.annotation[1:].removeprefix("k")
+            return "*" + (dtype.by_long_name(name) or name)
         return dtype.by_long_name(self._last_name) if self.annotation else ""
 
     def for_dispatcher(self):
