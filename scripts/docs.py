@@ -191,6 +191,16 @@ def fill_stages(text, stages):
     return re.sub(r"```\{stage\} (\w+)\n(.*?)```", listing, text, flags=re.S)
 
 
+def list_the_rest(index):
+    """Let the `*` of the last list stand for the pages that no other list has."""
+    text = index.read_text(encoding="utf-8")
+    rest = [p.stem for p in sorted(SOURCE.glob("*.md")) if f"\n{p.stem}\n" not in text]
+    rest.remove("index")
+    block = re.search(r"```\{toctree\}\n[^`]*\n\*\n```\n", text)[0]
+    listed = block.replace(":glob:\n", "").replace("\n*\n", "\n" + "\n".join(rest) + "\n")
+    index.write_text(text.replace(block, listed if rest else ""), encoding="utf-8")
+
+
 def write_sources(build):
     """Put the pages together in build-docs/source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
@@ -199,6 +209,7 @@ def write_sources(build):
     pages = sorted(path.stem for path in (SOURCE / "reference").glob("[a-z]*.md"))
     with open(SOURCE / "reference/README.md", "a", encoding="utf-8") as file:
         file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
+    list_the_rest(SOURCE / "index.md")
     stages = Stages(build)
     path = SOURCE / "how-a-tile-becomes-instructions.md"
     path.write_text(fill_stages(path.read_text(encoding="utf-8"), stages), encoding="utf-8")

@@ -284,7 +284,7 @@ def queries_kernel(
 
 FORWARD = {
     64: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3),
-    128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=3),
+    128: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2),
 }
 BACKWARD = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
 
