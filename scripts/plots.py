@@ -64,7 +64,7 @@ def draw(path, title, unit, rows):
                 values = [float("nan") if rate is None else rate for rate in rates]
                 width = 2.2 if colour == "#1f5fbf" else 1.6
                 axes.plot(places, values, style, color=colour, label=label, linewidth=width)
-        step = max(1, len(sizes) // 10)
+        step = -(-len(sizes) // 8)
         axes.set_xticks(places[::step], sizes[::step])
         axes.set_ylim(bottom=0)
         axes.set_ylabel(unit)
