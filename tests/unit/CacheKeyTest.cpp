@@ -99,6 +99,8 @@ TEST(CacheKey, EveryInputCounts) {
       {"fusion", [](Inputs &in) { in.options.enableFpFusion = false; }},
       {"debug", [](Inputs &in) { in.options.debug = true; }},
       {"line info", [](Inputs &in) { in.options.lineInfo = false; }},
+      {"overflow", [](Inputs &in) { in.options.sanitizeOverflow = false; }},
+      {"assembler options", [](Inputs &in) { in.options.assemblerOptions = "--opt-level 0"; }},
       {"precision", [](Inputs &in) { in.options.inputPrecision = "ieee"; }},
       {"passes", [](Inputs &in) { in.options.disabledPasses = {"nv-expand-pipeline"}; }},
       {"assembler", [](Inputs &in) { in.assembler = "ptxas V12.8.93"; }},
