@@ -119,6 +119,12 @@ def test_a_pass_is_left_out(passes):
     assert not any(r.technique == "pipelining" for r in kernel.remarks)
 
 
+def test_a_limit_of_registers_keeps_warps_alike():
+    told = [r.message for r in _product(HOPPER, maxnreg=168).remarks]
+    assert any("`maxnreg` would bind" in text for text in told)
+    assert not any("`maxnreg`" in r.message for r in _product(HOPPER).remarks)
+
+
 def test_products_without_wgmma():
     assert "wgmma.mma_async" in _product(HOPPER).asm["ptx"]
     kernel = _product(HOPPER, disabled_passes="wgmma")
