@@ -138,6 +138,17 @@ def test_perf_report_saves(tmp_path):
     assert (tmp_path / "lines.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_perf_report_compares_two_lines(tmp_path, capsys):
+    report(x_vals=[(1, 3)]).run(
+        print_data=True, save_path=str(tmp_path), diff_col=True, save_precision=2
+    )
+    assert (tmp_path / "lines.csv").read_text().splitlines() == [
+        "M,N,Line A (GB/s),Line B (GB/s),Diff",
+        "1,3,30.00,31.00,1.00",
+    ]
+    assert capsys.readouterr().out.splitlines()[2].split() == ["1", "3", "30", "31", "1"]
+
+
 def test_perf_report_returns_a_frame():
     frame = report().run(return_df=True)
     assert list(frame["Line A (GB/s)"]) == [40.0, 90.0]

@@ -53,24 +53,38 @@ class Mark:
     def __init__(self, fn, benchmarks):
         self.fn, self.benchmarks = fn, benchmarks
 
-    def run(self, show_plots=False, print_data=False, save_path="", return_df=False, **kwargs):
+    def run(
+        self,
+        show_plots=False,
+        print_data=False,
+        save_path="",
+        return_df=False,
+        *,
+        diff_col=False,
+        save_precision=None,
+        **kwargs,
+    ):
         """Measure all; print tables, return data frames.
 
         Under `save_path` go a `.png` and a `.csv` of each, and `results.html` with all pictures.
+        `diff_col` adds a column `Diff` where there are two lines: the second less the first.
+        `save_precision` is the number of decimals in the `.csv`, all by default. Further arguments
+        go to the function.
         """
         single = isinstance(self.benchmarks, Benchmark)
         frames, measured = [], []
         for bench in [self.benchmarks] if single else self.benchmarks:
             rows = [self._row(bench, x, kwargs) for x in bench.x_vals]
+            table = _table(bench, rows, diff_col)
             if print_data:
-                _print_table(bench, rows)
+                _print_table(bench, table)
             if save_path:
-                _save_csv(bench, rows, save_path)
-                measured.append((bench, rows))
+                _save_csv(bench, table, save_path, save_precision)
+                measured.append((bench, table))
             if show_plots or save_path:
                 _plot(bench, rows, show_plots, save_path)
             if return_df:
-                frames.append(_frame(bench, rows))
+                frames.append(_frame(table))
         if save_path:
             _save_page(measured, save_path)
         if return_df:
@@ -92,51 +106,56 @@ class Mark:
         return values, lines
 
 
-def _header(bench):
+def _table(bench, rows, with_difference):
+    """The titles of the columns, and a list of cells for each row."""
     unit = f" ({bench.ylabel})" if bench.ylabel else ""
-    return [*bench.x_names, *(name + unit for name in bench.line_names)]
-
-
-def _cells(row):
-    values, lines = row
-    return [*values, *(line[0] for line in lines)]
+    head = [*bench.x_names, *(name + unit for name in bench.line_names)]
+    cells = [[*values, *(line[0] for line in lines)] for values, lines in rows]
+    if with_difference and len(bench.line_names) == 2:
+        head.append("Diff")
+        cells = [[*row, row[-1] - row[-2]] for row in cells]
+    return head, cells
 
 
 def _shown(row):
-    return [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in _cells(row)]
+    return [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row]
 
 
-def _print_table(bench, rows):
-    cells = [_header(bench), *map(_shown, rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+def _print_table(bench, table):
+    head, rows = table
+    cells = [head, *map(_shown, rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     print(f"{bench.plot_name}:")
     for line in cells:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
 
 
-def _frame(bench, rows):
+def _frame(table):
     import pandas
 
-    return pandas.DataFrame([_cells(row) for row in rows], columns=_header(bench))
+    return pandas.DataFrame(table[1], columns=table[0])
 
 
-def _save_csv(bench, rows, folder):
+def _save_csv(bench, table, folder, precision):
     import csv
+
+    def written(cell):
+        return cell if precision is None or not isinstance(cell, float) else f"{cell:.{precision}f}"
 
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{bench.plot_name}.csv"), "w", newline="") as file:
-        csv.writer(file).writerows([_header(bench), *map(_cells, rows)])
+        csv.writer(file).writerows([table[0], *([*map(written, row)] for row in table[1])])
 
 
-def _table_of(bench, rows):
+def _html_of(table):
     """The rows as HTML, for readers without pictures."""
     from html import escape
 
     def line(cells, tag):
         return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
-    body = [line(_shown(row), "td") for row in rows]
-    return "\n".join(["<table>", line(_header(bench), "th"), *body, "</table>"])
+    body = [line(_shown(row), "td") for row in table[1]]
+    return "\n".join(["<table>", line(table[0], "th"), *body, "</table>"])
 
 
 def _save_page(measured, folder):
@@ -145,12 +164,12 @@ def _save_page(measured, folder):
     from urllib.parse import quote
 
     parts = []
-    for bench, rows in measured:
+    for bench, table in measured:
         picture = f"{bench.plot_name}.png"
         if os.path.exists(os.path.join(folder, picture)):
             parts.append(f'<img src="{quote(picture)}" alt="{escape(bench.plot_name)}"/>')
-        table = _table_of(bench, rows)
-        parts.append(f"<details><summary>{escape(bench.plot_name)}</summary>\n{table}\n</details>")
+        title, numbers = escape(bench.plot_name), _html_of(table)
+        parts.append(f"<details><summary>{title}</summary>\n{numbers}\n</details>")
     head = '<!doctype html>\n<html><head><meta charset="utf-8"><title>Results</title></head><body>'
     with open(os.path.join(folder, "results.html"), "w", encoding="utf-8") as file:
         file.write("\n".join([head, *parts, "</body></html>", ""]))
