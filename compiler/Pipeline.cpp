@@ -102,6 +102,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   }
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
+  passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createOverlapProducts()); // carries as little as it can by then
   addSimplification(passes);

@@ -70,6 +70,11 @@ def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
   let summary = "turn marked loads into asynchronous copies issued iterations ahead";
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
+def LoadAhead : Pass<"nv-load-ahead", "::mlir::ModuleOp"> {
+  let summary = "load the next row into registers while this one is computed with";
+  let description = "In loops that were given `num_stages` by `tl.range` and have no product.";
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
 def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
   let summary = "remove loop-carried values that only feed themselves";
   let dependentDialects = ["::mlir::scf::SCFDialect"];

@@ -85,7 +85,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget-ms", type=float, default=8.0)
     parser.add_argument("--packages", nargs="+", default=["triton", "pantile"])
-    parser.add_argument("--variant", help="NAME=NUMBER, an option of the compiler")
+    parser.add_argument("--variant", help="NAME=VALUE, an option of the compiler")
     parser.add_argument("--json")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -93,7 +93,7 @@ def main():
     if options.variant:
         name, value = options.variant.split("=")
         modules["variant"] = kernels.load("pantile", STREAMS)
-        modules["variant"].OPTIONS[name] = int(value)
+        modules["variant"].OPTIONS[name] = int(value) if value.isdigit() else value
     print(f"=== table: GB/s, {torch.cuda.get_device_name()}")
     print(
         f"{'workload':20} {'MB':>7} {'copy':>8} {'torch':>8} {'triton':>8} {'ours':>8} {'variant':>8}"
