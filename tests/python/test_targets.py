@@ -12,7 +12,8 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from pantile.backends.compiler import GPUTarget
-from pantile.compiler.compiler import ASTSource
+from pantile.compiler.compiler import ASTSource, prepare
+from pantile.runtime.snapshot import Snapshot
 
 TARGETS = [80, 86, 89, 90, 100, 120]
 
@@ -178,23 +179,30 @@ KERNELS = {
 PRODUCTS = {"fp16", "fp16 in fp16", "bf16", "tf32", "i8", "fp8e4nv", "fp8e5", "attention"}
 
 
-@functools.cache
-def _compiled(name, target):
-    kernel, signature, constants = KERNELS[name]
+def _compile(kernel, signature, constants, target, **options):
+    """Compile as a launch does, with tensor maps where they help."""
     names = kernel.arg_names
     types = dict(zip(names, [*signature, *["constexpr"] * len(constants)], strict=True))
     values = {(len(signature) + i,): value for i, value in enumerate(constants)}
     aligned = [i for i, kind in enumerate(signature) if kind[0] == "*" or kind == "i32"]
     attrs = {(i,): [["tt.divisibility", 16]] for i in aligned}
     source = ASTSource(kernel, types, values, attrs)
+    snapshot = Snapshot(kernel)
+    specialization = source.specialization(snapshot.constant)
+    name = GPUTarget("cuda", target, 32).name
     try:
-        return triton.compile(source, GPUTarget("cuda", target, 32))
+        return prepare(snapshot.program(), specialization, name, options, source)()
     except Exception as error:
         if re.search(
             r"not defined for option 'gpu-name'|Unsupported .*version|no usable", str(error)
         ):
             pytest.skip(f"the assembler does not know sm_{target}")
         raise
+
+
+@functools.cache
+def _compiled(name, target):
+    return _compile(*KERNELS[name], target)
 
 
 def _products(name, target):
@@ -232,3 +240,26 @@ def test_fp8_products_are_native_where_they_can_be(name, kind, target):
     instructions, _ = _products(name, target)
     wanted = kind if target >= 89 else "f16.f16"
     assert all(wanted in instruction for instruction in instructions), instructions
+
+
+@pytest.mark.parametrize("block, warps, stages", [
+    ((128, 256, 64), 8, 3), ((64, 256, 32), 4, 4), ((128, 128, 64), 4, 4), ((128, 128, 32), 8, 3),
+    ((256, 128, 64), 8, 3), ((64, 32, 128), 4, 1),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["fp16", "i8"])
+def test_products_are_not_serialised(name, block, warps, stages):
+    """ptxas would say so (C7510, C7514), and serialise them, where it cannot see a wait."""
+    kernel, signature, (*_, acc) = KERNELS[name]
+    compiled = _compile(kernel, signature, [*block, acc], 90, num_warps=warps, num_stages=stages)
+    assert "wgmma" in compiled.asm["ptx"]
+    assert "serialized" not in compiled.warnings and compiled.n_spills <= 64
+
+
+@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("rows, columns, warps", [(128, 128, 8), (64, 64, 4)])
+def test_attention_is_not_serialised(rows, columns, warps, depth):
+    kernel, signature, _ = KERNELS["attention"]
+    constants = [rows, columns, depth]
+    compiled = _compile(kernel, signature, constants, 90, num_warps=warps, num_stages=2)
+    assert "wgmma" in compiled.asm["ptx"]
+    assert "serialized" not in compiled.warnings and compiled.n_spills <= 64
