@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "passes/layout/LayoutChoice.h"
 #include "passes/mma/SelectMma.h"
 
 using namespace mlir;
@@ -86,6 +87,9 @@ void addLayoutPasses(Passes &passes) {
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
     passes.tell(names::withoutWgmma);
+  if (!passes.choice("in-warp-stores", "within tile-assign-layouts: a warp writes its own part of a "
+                                       "dot's result"))
+    passes.tell(names::withoutInWarpStores);
   passes.need(createAssignLayouts());
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());

@@ -22,7 +22,13 @@ llvm::Value *barrierAddress(Lowering &l, Value slot, bool empty) {
   return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
 }
 
-LogicalResult lowerTensorMap(Lowering &, nv::TensorMapOp) { return success(); }
+/// The map itself is a parameter; reading it takes as long as a load, while barriers are made.
+LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
+  llvm::Value *isProducer = l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
+  l.assembly(l.b.getVoidTy(), "@$1 prefetch.tensormap [$0];", "l,b",
+             {l.scalar(op.getResult()), isProducer});
+  return success();
+}
 
 LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
   // Every thread makes the same branch; the maker's writes are seen behind the barrier that all

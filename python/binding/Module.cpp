@@ -113,6 +113,7 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("registers", [](const Kernel &kernel) { return kernel->registers; })
       .def_property_readonly("spills", [](const Kernel &kernel) { return kernel->spills; })
       .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
+      .def_property_readonly("persistent", [](const Kernel &kernel) { return kernel->persistent; })
       .def_property_readonly("tensor_maps",
                              [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })

@@ -67,7 +67,8 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
 
 LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
     : context(function.getContext()), axes(axes),
-      numWarps(moduleInt(function, names::numWarps, 4)) {
+      numWarps(moduleInt(function, names::numWarps, 4)),
+      storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
   function.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
       join(load.getPtr(), load.getMask());

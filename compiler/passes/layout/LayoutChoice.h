@@ -17,6 +17,11 @@
 
 namespace pantile {
 
+namespace names {
+constexpr llvm::StringLiteral withoutInWarpStores =
+    "tile.without_in_warp_stores"; // unit, on the module: accessInWarps has nothing to offer
+} // namespace names
+
 class LayoutChoice {
 public:
   LayoutChoice(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes);
@@ -54,6 +59,7 @@ private:
   mlir::MLIRContext *context;
   const AxisInfoAnalysis &axes;
   int64_t numWarps;
+  bool storesInWarps;
   std::map<Group, int64_t> widthOfGroup;
 };
 

@@ -70,7 +70,7 @@ size_t bitsOf(int64_t count) { return llvm::Log2_64(std::max<int64_t>(count, 1))
 
 LayoutAttr LayoutChoice::accessInWarps(LayoutAttr from, Value ptr, Value mask) const {
   const LinearLayout own = from.getLinear();
-  if (own.rank() != 2 || own.freeBits().any())
+  if (own.rank() != 2 || own.freeBits().any() || !storesInWarps)
     return nullptr;
   const Wish wanted = wish(ptr, mask);
   const int fast = wanted.order.front();

@@ -7,6 +7,7 @@ def metadata_of(kernel, target, options):
     """Return the metadata of the extension module's kernel, for a GPUTarget and CUDAOptions.
 
     `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` is 1.
+    `persistent` says that a block runs several programs, so that fewer blocks than programs start.
     """
     import pantile
 
@@ -20,6 +21,7 @@ def metadata_of(kernel, target, options):
         "num_ctas": 1,
         "cluster_dims": (1, 1, 1),
         "shared": kernel.shared,
+        "persistent": kernel.persistent,
         "tmem_size": 0,
         "global_scratch_size": 0,
         "global_scratch_align": 1,
