@@ -236,11 +236,21 @@ def module_of(folder, text, name="passing"):
     return module
 
 
-def test_kernels_are_collected_with_their_functions(tmp_path):
-    module = module_of(tmp_path, TEXT)
+# What the compiler calls while it compiles must not keep the kernel either.
+HOST_TEXT = (
+    TEXT.replace("@triton.jit", "@triton.constexpr_function\ndef twice(n):\n    return 2 * n\n\n@triton.jit")
+    .replace("tl.arange(0, N))", "tl.arange(0, N) * twice(N))")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [TEXT, HOST_TEXT], ids=["plain", "with a constexpr function"])
+def test_kernels_are_collected_with_their_functions(tmp_path, text):
+    module = module_of(tmp_path, text)
     out = np.zeros(8, np.int32)
     for _ in range(3):
         compiled = module.passing_kernel[(1,)](out, 8)
+    np.testing.assert_array_equal(out, np.arange(8) * (16 if "twice" in text else 1))
+    assert "func.func" in compiled.asm["ttir"]
     alive = [weakref.ref(module.passing_kernel), weakref.ref(compiled)]
     launcher = module.passing_kernel[(1,)]
     del module, compiled

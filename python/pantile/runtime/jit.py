@@ -76,6 +76,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._pre_run_hooks = []
         self.kernel, self.hash = None, None
         self._uses = []
+        self.held_snapshots = []  # of kernels that call constexpr functions
 
     @functools.cached_property
     def dispatcher(self):
@@ -305,6 +306,7 @@ class JITFunction(JITCallable, KernelInterface):
         for cached in ("dispatcher", "_launchers"):
             copy.__dict__.pop(cached, None)
         copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), []
+        copy.held_snapshots = []
         return copy
 
     def __deepcopy__(self, memo):

@@ -8,6 +8,7 @@ function reads. The constants found are remembered, so that a launch can tell th
 
 import functools
 import types
+import weakref
 
 from .. import arith, knobs, language
 from ..language.constexpr import const, constexpr
@@ -30,6 +31,23 @@ class _Namespace(tuple):
         result = _Namespace(values)
         result._fields = tuple(members)
         return result
+
+
+class _HostCall:
+    """Calls a constexpr function for the compiler.
+
+    Python's collector does not see what the compiler holds, so that this holds nothing: the kernel
+    keeps the snapshot, and that the function.
+    """
+
+    __slots__ = ("_snapshot", "_function")
+
+    def __init__(self, snapshot, function):
+        snapshot.functions[0].held_snapshots.append(snapshot)
+        self._snapshot, self._function = weakref.ref(snapshot), weakref.ref(function)
+
+    def __call__(self, args, kwargs):
+        return self._snapshot()._call_host(self._function(), args, kwargs)
 
 
 class Snapshot:
@@ -116,7 +134,7 @@ class Snapshot:
             "indent": 0,
             "noinline": False,
             "globals": {},
-            "host": functools.partial(self._call_host, function),
+            "host": _HostCall(self, function),
         }
 
     def _call_host(self, function, args, kwargs):
