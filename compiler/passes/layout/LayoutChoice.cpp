@@ -66,8 +66,7 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
 } // namespace
 
 LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
-    : context(function.getContext()), axes(axes),
-      numWarps(moduleInt(function, names::numWarps, 4)),
+    : context(function.getContext()), axes(axes), numWarps(moduleInt(function, names::numWarps, 4)),
       storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
   function.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))

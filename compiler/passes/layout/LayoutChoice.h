@@ -30,8 +30,8 @@ public:
   LayoutAttr fallback(mlir::Type type) const;
   /// For reading or writing through the tile `ptr`; `mask` may be null.
   LayoutAttr access(mlir::Value ptr, mlir::Value mask) const;
-  /// For writing what `from`, of a dot, holds, each warp its own part; null where that reaches memory
-  /// badly.
+  /// For writing what `from`, of a dot, holds, each warp its own part; null where that reaches
+  /// memory badly.
   LayoutAttr accessInWarps(LayoutAttr from, mlir::Value ptr, mlir::Value mask) const;
   /// Whether memory is reached through `layout` about as well as through access()'s.
   bool accessesWell(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
