@@ -68,7 +68,8 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   const Liveness liveness(kernel);
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness)); });
-  if (!loads && most + besidesTiles <= 64)
+  const bool isSmall = most + besidesTiles <= (loads ? 32 : 64); // warps serve it better
+  if (isSmall)
     return std::nullopt;
   for (int budget : {64, 128})
     if (most + besidesTiles <= budget)

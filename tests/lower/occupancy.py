@@ -1,5 +1,6 @@
 # A loop of loads gets the least registers that hold what is in flight together; so does a large block; other kernels keep the assembler's choice.
-# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=2048 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=32768 --no-cache --emit ptx | FileCheck %s --check-prefix=HUGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx --max-registers 40 | FileCheck %s --check-prefix=LIMIT
@@ -10,7 +11,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# Eight registers of sums and eight of loads: eight blocks of 128 threads with 64 registers.
+# Sixteen registers of sums and sixteen of loads: eight blocks of 128 threads with 64 registers.
 # SMALL: .minnctapersm 8
 # LARGE: .minnctapersm 1
 # HUGE: .minnctapersm 1
