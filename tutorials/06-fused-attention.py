@@ -279,13 +279,9 @@ def queries_kernel(
 # %%
 # The wrappers
 # ------------
-# Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many
-# blocks of the loop are in flight: while one is multiplied, the next are on their way from memory.
+# Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many blocks of the
+# loop are in flight: while one is multiplied, the next are on their way from memory.
 
-FORWARD = {
-    64: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3),
-    128: dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2),
-}
 BACKWARD = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
 
 
@@ -298,11 +294,20 @@ def empty(like, *shape, dtype=None):
     return np.empty(shape, dtype or like.dtype)
 
 
+def forward_blocks(length, depth):
+    """Large blocks read K and V less often; small ones keep the GPU busy with short sequences."""
+    if depth == 128:
+        return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2)
+    if length <= 2048:
+        return dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3)
+    return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3)
+
+
 def attention_forward(q, k, v, causal, scale, config=None):
     """Output and lse; q, k and v are (heads, length, depth), with a length that 128 divides."""
     heads, length, depth = q.shape
     assert length % 128 == 0, "the length must be a multiple of the blocks"
-    config = config or FORWARD[depth]
+    config = config or forward_blocks(length, depth)
     o, lse = empty(q, *q.shape), empty(q, heads, length, dtype="float32")
     forward_kernel[(triton.cdiv(length, config["BLOCK_M"]), heads)](
         q, k, v, o, lse, length, scale, CAUSAL=causal, DEPTH=depth, **config

@@ -261,9 +261,9 @@ def fastest(timer, choices, make, label):
     return min(times, key=times.get) if times else choices[0]
 
 
-def tune_attention(options, modules, depth, causal):
-    """The best configurations of each contestant at length 4096, the forward and both backward ones."""
-    a, timer = Attention(depth, 4096, causal), Timer(4.0)
+def tune_attention(modules, a, depth):
+    """The best configurations of each contestant: the forward and both backward ones."""
+    causal, timer = a.causal, Timer(4.0)
     q, k, v, g = a.arrays
     rest, best = (causal, a.scale), {}
     make = lambda c: lambda: peers.attention(q, k, v, *rest, c)
@@ -287,14 +287,14 @@ def tune_attention(options, modules, depth, causal):
 def attention(options):
     modules = both("06")
     for depth, causal in itertools.product(options.depths, map(bool, options.causal)):
-        best = tune_attention(options, modules, depth, causal)
         for length in options.lengths:
-            yield from attention_points(modules, best, depth, length, causal)
+            yield from attention_points(modules, depth, length, causal)
 
 
-def attention_points(modules, best, depth, length, causal):
+def attention_points(modules, depth, length, causal):
     """Forward and backward of one shape."""
     a = Attention(depth, length, causal)
+    best = tune_attention(modules, a, depth)
     q, k, v, g = a.arrays
     rest = (causal, a.scale)
     label = f"d={depth}{' causal' if causal else ''}"
