@@ -121,6 +121,31 @@ def run_case(device, number, many):
     check_product(out.numpy(), a, b)
 
 
+def launch(device, da, db, c, block, **options):
+    """C = A B over a plane of programs, in place of `c`."""
+    block_m, block_n, block_k, stages, warps = block
+    (M, K), N = da.shape, db.shape[1]
+    return product[(triton.cdiv(N, block_n), triton.cdiv(M, block_m))](
+        da,
+        db,
+        c,
+        M,
+        N,
+        K,
+        *device.strides(da),
+        *device.strides(db),
+        *device.strides(c),
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_K=block_k,
+        WRAPS=False,
+        PLANE=True,
+        num_stages=stages,
+        num_warps=warps,
+        **options,
+    )
+
+
 @pytest.mark.parametrize("first", range(0, CASES, PER_TEST))
 def test_random_products(device, first):
     for number in range(first, first + (PER_TEST if device.on_gpu else 3)):
@@ -130,29 +155,40 @@ def test_random_products(device, first):
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_more_programs_than_blocks(gpu, number):
     """A thousand tiles and more, deep and shallow, so that every block runs several programs."""
-    block_m, block_n, block_k, stages, warps = BLOCKS[number]
+    block_m, block_n, block_k, _, _ = BLOCKS[number]
     rng = np.random.default_rng(number)
     for depth in (block_k, 5 * block_k, 16):
         M, N = 33 * block_m - 8, 35 * block_n - 16
         a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, depth), (depth, N)))
         da, db, out = gpu.to(a), gpu.to(b), gpu.output((M, N), "fp16")
-        kernel = product[(35, 33)](
-            da,
-            db,
-            out.array,
-            M,
-            N,
-            depth,
-            *gpu.strides(da),
-            *gpu.strides(db),
-            *gpu.strides(out.array),
-            BLOCK_M=block_m,
-            BLOCK_N=block_n,
-            BLOCK_K=block_k,
-            WRAPS=False,
-            PLANE=True,
-            num_stages=stages,
-            num_warps=warps,
-        )
+        kernel = launch(gpu, da, db, out.array, BLOCKS[number])
         assert kernel.metadata.persistent
         check_product(out.numpy(), a, b)
+
+
+@pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
+def test_launches_that_do_not_persist(gpu, option):
+    """Programs that are there at once, or start early, have a block each."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((256, 128), (128, 384)))
+    out = gpu.output((256, 384), "fp16")
+    launch(gpu, gpu.to(a), gpu.to(b), out.array, BLOCKS[0], **{option: True})
+    check_product(out.numpy(), a, b)
+
+
+def test_graph_replays(gpu):
+    """A captured launch of persistent blocks multiplies what lies there at each replay."""
+    torch = gpu.torch
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal((1024, 1024)).astype(np.float16) for _ in range(2))
+    da, db, out = gpu.to(a), gpu.to(b), gpu.output((1024, 1024), "fp16")
+    assert launch(gpu, da, db, out.array, BLOCKS[4]).metadata.persistent
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch(gpu, da, db, out.array, BLOCKS[4])
+    da.copy_(gpu.to(b))
+    db.copy_(gpu.to(a))
+    out.array.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    check_product(out.numpy(), b, a)
