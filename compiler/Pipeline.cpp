@@ -109,6 +109,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createOverlapProducts()); // carries as little as it can by then
+  passes.add(createDeferWaits());      // in loops that stayed as they were
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

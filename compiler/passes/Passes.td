@@ -84,6 +84,11 @@ def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
+  let summary = "start products when their operands are there, and wait for them where their sums are used";
+  let description = "In loops with several products of warp groups, such as the gradients of attention.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
 def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
   let summary = "let the warps that multiply have registers of the producer";
   let description = "Where loops need more than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole group.";

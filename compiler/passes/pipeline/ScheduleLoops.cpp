@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
 
@@ -148,6 +149,7 @@ private:
     int stages = stagesOf(loop);
     if (stages < 2)
       return;
+    shareStagedBuffers(loop);
     Builder builder(loop);
     SmallVector<StagedLoad> chosen;
     for (StagedLoad &staged : findStagedLoads(loop)) {

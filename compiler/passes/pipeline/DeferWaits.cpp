@@ -1,0 +1,174 @@
+//===- DeferWaits.cpp - several products of an iteration under way at once ----------------===//
+// Needs: rings are expanded: what a product reads stands in a slot or in registers.
+// Gives: products start as soon as their operands are there, and are waited for where their sums
+//        are looked at; a wait lets younger products go on.
+// How:   Within a block, a product that does not need the one before goes in front of the wait for
+//        it, with the choice of its slots; then each wait goes down to the first use of its sum,
+//        and takes the release of its slots along. Neither passes anything that writes or frees
+//        shared memory or meets other threads. Products end in the order in which they start, so a
+//        wait leaves as many under way as started after its own. Slots are released behind the
+//        waits that stood in front of the release. Short reads from global memory go in front of
+//        the first product.
+//===------------------------------------------------------------------------------------===//
+#include "ir/Registers.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_DEFERWAITS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Nothing of shared memory changes, and no thread is met.
+bool mayPass(Operation *op) {
+  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+         (isMemoryEffectFree(op) || isa<LoadOp, nv::WgmmaOp, nv::WgmmaWaitOp, nv::ReleaseOp>(op));
+}
+
+/// The same for reading global memory, which copies into shared memory do not change.
+bool mayReadBefore(Operation *op) { return mayPass(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op); }
+
+bool isPlain(Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); }
+
+/// How a slot or a view is chosen.
+bool isChoice(Operation *op) {
+  return isPlain(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+class Products {
+public:
+  explicit Products(Block &block) : block(block) {}
+
+  /// Two or more, each with a wait of its own for all of it.
+  bool find() {
+    for (auto product : block.getOps<nv::WgmmaOp>()) {
+      auto wait = product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin())
+                                       : nv::WgmmaWaitOp();
+      if (!wait || wait->getBlock() != &block || wait.getValues().size() != 1 ||
+          product->hasAttr(names::maxImprecise) ||
+          product.getAcc().getType().getElementType().isF16())
+        return false;
+      products.push_back(product);
+      waits.push_back(wait);
+    }
+    for (auto wait : block.getOps<nv::WgmmaWaitOp>())
+      if (wait.getPending() != 0 || !llvm::is_contained(waits, wait))
+        return false;
+    return products.size() > 1;
+  }
+
+  void run() {
+    const auto released = waitsBeforeReleases();
+    for (auto [i, product] : llvm::enumerate(products))
+      if (i > 0)
+        startEarly(product);
+    for (nv::WgmmaWaitOp wait : waits)
+      waitLate(wait);
+    for (const auto &[release, earlier] : released)
+      for (Operation *wait : earlier)
+        if (release->isBeforeInBlock(wait))
+          release->moveAfter(wait);
+    for (LoadOp load : llvm::to_vector(block.getOps<LoadOp>()))
+      readEarly(load);
+    for (auto [product, wait] : llvm::zip(products, waits)) {
+      unsigned younger = 0;
+      for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
+        younger += isa<nv::WgmmaOp>(op);
+      wait.setPending(younger);
+    }
+  }
+
+private:
+  /// A slot is free when all that was waited for before is done.
+  SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
+    SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
+    for (auto release : block.getOps<nv::ReleaseOp>()) {
+      result.push_back({release, {}});
+      for (nv::WgmmaWaitOp wait : waits)
+        if (wait->isBeforeInBlock(release))
+          result.back().second.push_back(wait);
+    }
+    return result;
+  }
+
+  /// What of the block must go along if `op` goes in front of `place`; false if something cannot.
+  bool collect(Operation *op, Operation *place, llvm::SetVector<Operation *> &along,
+               llvm::function_ref<bool(Operation *)> mayGo = isChoice) {
+    for (Value operand : op->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      if (!source || source->getBlock() != &block || source->isBeforeInBlock(place))
+        continue;
+      if (!mayGo(source) || !collect(source, place, along, mayGo))
+        return false;
+    }
+    along.insert(op);
+    return true;
+  }
+
+  /// In front of the earliest wait that it can pass. Where its slot is filled is waited for before.
+  void startEarly(nv::WgmmaOp product) {
+    llvm::SetVector<Operation *> best;
+    Operation *place = nullptr;
+    SmallVector<Operation *> moved{product};
+    for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
+      auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
+      if (filled && !filled.getEmpty())
+        moved.push_back(op);
+      else if (!mayPass(op))
+        break;
+      llvm::SetVector<Operation *> along;
+      if (isa<nv::WgmmaWaitOp>(op) && llvm::all_of(llvm::reverse(moved), [&](Operation *each) {
+            return collect(each, op, along);
+          })) {
+        place = op;
+        best = along;
+      }
+    }
+    for (Operation *op : best)
+      op->moveBefore(place);
+  }
+
+  /// What a thread needs few registers for is read in front of the first product.
+  void readEarly(LoadOp load) {
+    constexpr int64_t few = 16;
+    if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv ||
+        registersOf(load.getResult()) > few || load->isBeforeInBlock(products.front()))
+      return;
+    for (Operation *op = load->getPrevNode(); op != products.front(); op = op->getPrevNode())
+      if (!mayReadBefore(op))
+        return;
+    llvm::SetVector<Operation *> along;
+    if (collect(load, products.front(), along, isPlain))
+      for (Operation *op : along)
+        op->moveBefore(products.front());
+  }
+
+  void waitLate(nv::WgmmaWaitOp wait) {
+    Operation *place = wait->getNextNode();
+    auto uses = [&](Operation *op) {
+      return llvm::is_contained(op->getOperands(), wait.getResult(0));
+    };
+    while (mayPass(place) && !uses(place))
+      place = place->getNextNode();
+    wait->moveBefore(place);
+  }
+
+  Block &block;
+  SmallVector<nv::WgmmaOp> products;
+  SmallVector<nv::WgmmaWaitOp> waits;
+};
+
+struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
+  void runOnOperation() override {
+    getOperation().walk([](scf::ForOp loop) {
+      Products products(*loop.getBody());
+      if (products.find())
+        products.run();
+    });
+  }
+};
+} // namespace
+} // namespace pantile
