@@ -93,9 +93,11 @@ def library_options(target, options):
     result.extern_libs = {
         str(name): str(path) for name, path in dict(options.extern_libs or {}).items()
     }
-    passes = options.disabled_passes
-    if passes is not None:
-        result.disabled_passes = set(passes.split(",") if isinstance(passes, str) else passes)
+    passes = options.disabled_passes or ()
+    passes = set(passes.split(",") if isinstance(passes, str) else passes)
+    if options.launch_cooperative_grid or options.launch_pdl:
+        passes.add("nv-make-persistent")  # such programs have a block each
+    result.disabled_passes = passes
     return result
 
 
