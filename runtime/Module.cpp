@@ -145,7 +145,8 @@ Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CU
   if (CUfunction function = slot.load(std::memory_order_relaxed))
     return function;
   Result<CUfunction> function = load(driver, *kernel, device);
-  state.name = keptName(kernel->name);
+  if (!state.name)
+    state.name = keptName(kernel->name);
   if (function)
     slot.store(*function, std::memory_order_release);
   return function;
