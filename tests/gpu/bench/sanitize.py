@@ -1,4 +1,4 @@
-"""Kernels under NVIDIA's compute-sanitizer: three that must be clean, two that must be caught.
+"""Kernels under NVIDIA's compute-sanitizer: four that must be clean, two that must be caught.
 
 Without an argument, runs each case below it with memcheck or racecheck and prints a table; with
 `--case NAME`, runs that case in this process. torch allocates without caching, so that every
@@ -83,6 +83,8 @@ def with_barriers():
 
 CASES = {
     "wgmma 128x256x64": lambda: product(256, 512, 256, (128, 256, 64, 3, 8)),
+    # 144 programs on 132 multiprocessors that hold one block each
+    "persistent 128x128x64": lambda: product(1536, 1536, 64, (128, 128, 64, 3, 8)),
     "mma.sync 64x32x32": lambda: product(128, 64, 128, (64, 32, 32, 5, 2)),
     "masked 131x77x53": lambda: masked(131, 77, 53),
     "sums with barriers": with_barriers,
@@ -91,7 +93,7 @@ CASES = {
 }
 # (case, tool, whether the tool must report something)
 RUNS = [
-    *[(case, tool, False) for case in list(CASES)[:3] for tool in ("memcheck", "racecheck")],
+    *[(case, tool, False) for case in list(CASES)[:4] for tool in ("memcheck", "racecheck")],
     ("sums with barriers", "racecheck", False),
     ("planted overrun", "memcheck", True),
     ("planted missing barriers", "racecheck", True),
