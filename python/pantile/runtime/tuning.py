@@ -16,8 +16,9 @@ from .errors import CompileTimeAssertionFailure, OutOfResources, PTXASError
 FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 
 # Milliseconds for each configuration, and how much slower than the best it may be to stay for the next round.
-_ROUNDS = ((3.0, 1.4), (10.0, 1.1), (40.0, 1.0))
+_ROUNDS = ((3.0, 1.4), (10.0, 1.15), (40.0, 1.0))
 _HOPELESS = 3.0
+_FEWEST = 3  # runs that a round takes at least
 _OVERHEAD = 0.15  # milliseconds of a run beside itself, mostly the write that makes the cache cold
 
 
@@ -122,10 +123,13 @@ class _Trial:
             raise
 
     def measure(self, timer, count):
-        """Replace the times by those of `count` runs; return their median."""
+        """Replace the times by those of `count` runs; return the shortest.
+
+        What decides who stays is the shortest: a busy host makes single runs longer, never shorter.
+        """
         self.times = timer.times(self.launch, count, self.prepare)
         self.finish()
-        return self.summary()[0]
+        return min(self.times)
 
     def summary(self):
         """The times at quantiles 0.5, 0.2 and 0.8."""
@@ -152,6 +156,16 @@ def _first_runs(trials, timer, errors, progress):
     return running
 
 
+def _without_hopeless(trials, timer):
+    """Those that may win after one run each; who seems to be slow is run again before it goes."""
+    best = min((trial.times[0] for trial in trials), default=0.0)
+    return [
+        trial
+        for trial in trials
+        if trial.times[0] <= _HOPELESS * best or trial.measure(timer, _FEWEST) <= _HOPELESS * best
+    ]
+
+
 def race(tuner, configs, args, kwargs, on_host):
     """Measure `configs`; return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
 
@@ -164,16 +178,15 @@ def race(tuner, configs, args, kwargs, on_host):
     try:
         trials = [_Trial(tuner, config, args, kwargs) for config in configs]
         trials = running = _first_runs(trials, timer, errors, progress)
-        best = min((trial.times[0] for trial in running), default=0.0)
-        running = [trial for trial in running if trial.times[0] <= _HOPELESS * best]
+        running = _without_hopeless(running, timer)
         for budget, slack in _ROUNDS:
-            medians = {}
+            shortest = {}
             for trial in running:
-                once = trial.summary()[0] + _OVERHEAD
-                medians[trial] = trial.measure(timer, min(max(3, int(budget / once)), 200))
-            limit = slack * min(medians.values(), default=0.0)
-            running = [trial for trial in running if medians[trial] <= limit]
-            if len(running) == 1 and len(medians) == 1:
+                count = int(budget / (min(trial.times) + _OVERHEAD))
+                shortest[trial] = trial.measure(timer, min(max(_FEWEST, count), 200))
+            limit = slack * min(shortest.values(), default=0.0)
+            running = [trial for trial in running if shortest[trial] <= limit]
+            if len(shortest) == 1:
                 break
     finally:
         progress.close()
