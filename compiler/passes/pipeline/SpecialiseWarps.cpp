@@ -324,14 +324,19 @@ private:
     for (unsigned group = 0; group < fed.barriers.size(); ++group)
       feedGroup(fed, group, groupOf, fed.rings, maps, fed.barriers[group], now);
     removeFences(fed.loop);
-    // The producer fills the ring for the next round of the loops around before this one's end.
-    b.setInsertionPointAfter(entry->findAncestorOpInBlock(*fed.loop));
-    for (Value ring : fed.rings) {
+    endRings(fed, entry->findAncestorOpInBlock(*fed.loop));
+  }
+
+  /// Behind `last`: the producer fills a ring for the next round of the loops around before this
+  /// one's end. An end from the loop before may be what stands there.
+  void endRings(FedLoop &fed, Operation *last) {
+    for (Value ring : fed.rings)
       for (Operation *user : llvm::make_early_inc_range(ring.getUsers()))
         if (isa<nv::DeallocOp>(user))
           user->erase();
+    b.setInsertionPointAfter(last);
+    for (Value ring : fed.rings)
       nv::DeallocOp::create(b, loc, ring);
-    }
   }
 
   void makeRings(FedLoop &fed, unsigned groups) {
