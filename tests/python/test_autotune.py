@@ -148,15 +148,28 @@ def test_failing_configurations_lose(tune_cpu):
 
 
 def test_the_race_finds_the_fastest(tune_cpu):
-    """By our own clock: blocks of 16 need a hundred times the programs of a block of 4096."""
-    configs = [triton.Config({"BLOCK": size}) for size in (16, 4096, 32)]
-    tuned = make(configs)
-    x, runs = arrays(50000)
-    launch(tuned, x, runs)
+    """By our own clock, among configurations that do the work up to 300 times."""
+
+    @triton.jit
+    def add_one(x_ptr, runs_ptr, n, TIMES: tl.constexpr):
+        offsets = tl.program_id(0) * 1024 + tl.arange(0, 1024)
+        x = tl.load(x_ptr + offsets, mask=offsets < n)
+        total = x
+        for i in range(TIMES):
+            total = tl.sqrt(total * total + i)
+        x = tl.where(total < 0, x, x + 1)
+        tl.store(x_ptr + offsets, x, mask=offsets < n)
+        if tl.program_id(0) == 0:
+            tl.store(runs_ptr, tl.load(runs_ptr) + 1)
+
+    configs = [triton.Config({"TIMES": times}) for times in (200, 1, 300)]
+    tuned = triton.autotune(configs, key=["n"])(add_one)
+    x, runs = arrays(20000)
+    tuned[(20,)](x, runs, 20000)
     assert tuned.best_config is configs[1]
     assert all(0 < times[1] <= times[0] <= times[2] for times in tuned.configs_timings.values())
     launches = runs[0]
-    launch(tuned, x, runs)
+    tuned[(20,)](x, runs, 20000)
     assert runs[0] == launches + 1 and (x == runs[0]).all(), "a second launch measures nothing"
 
 
