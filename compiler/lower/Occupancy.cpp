@@ -10,6 +10,8 @@ using namespace pantile;
 namespace {
 /// Registers for addresses, masks and scalars.
 constexpr int besidesTiles = 16;
+/// As many blocks as a multiprocessor of any target holds; ptxas warns of more.
+constexpr int mostBlocks = 16;
 
 /// Registers of 32 bits that a tile takes in each thread; 0 for what is computed from its place.
 int wordsOf(Value value) {
@@ -73,6 +75,6 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     return std::nullopt;
   for (int budget : {64, 128})
     if (most + besidesTiles <= budget)
-      return std::max(target.registersPerBlock() / (budget * threads), 1);
+      return std::clamp(target.registersPerBlock() / (budget * threads), 1, mostBlocks);
   return 1;
 }

@@ -4,6 +4,7 @@
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=32768 --no-cache --emit ptx | FileCheck %s --check-prefix=HUGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx --max-registers 40 | FileCheck %s --check-prefix=LIMIT
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=512 --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=MOST
 # RUN: pantilec %s --kernel copy --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
@@ -13,8 +14,9 @@ import pantile.language as tl
 
 # Sixteen registers of sums and sixteen of loads: eight blocks of 128 threads with 64 registers.
 # SMALL: .minnctapersm 8
-# LARGE: .minnctapersm 1
-# HUGE: .minnctapersm 1
+# MOST: .minnctapersm 16
+# LARGE: .minnctapersm 1{{$}}
+# HUGE: .minnctapersm 1{{$}}
 # LIMIT-NOT: .minnctapersm
 # LIMIT: .maxnreg 40
 @triton.jit
