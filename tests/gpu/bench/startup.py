@@ -40,7 +40,7 @@ context = ctypes.c_void_p()
 memory = ctypes.c_uint64()
 assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
 assert cuda.cuCtxSetCurrent(context) == 0
-assert cuda.cuMemAlloc_v2(ctypes.byref(memory), 8000) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(memory), 16384) == 0
 assert cuda.cuMemsetD32_v2(ctypes.c_uint64(memory.value), 0x3F800000, 1000) == 0
 """
 ON_GPU = """
