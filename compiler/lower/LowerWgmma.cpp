@@ -38,17 +38,21 @@ public:
         l.b.CreateAdd(l.scalar(buffer), l.linear({}, ofWarp, true), "", true, true);
     llvm::Value *address = l.sharedAddress(start);
     llvm::Value *field = l.b.CreateAnd(l.b.CreateLShr(address, 4), 0x3fff);
-    first = l.b.CreateOr(l.b.CreateZExt(field, l.b.getInt64Ty()), l.b.getInt64(constantFields()));
+    first = l.b.CreateOr(field, static_cast<uint32_t>(constantFields()));
   }
 
   /// True when K is not the dimension whose elements are neighbours.
   bool transposed() const { return shared.order()[0] == dim; }
 
+  /// The upper word, which is the same for all pieces.
+  uint32_t upper() const { return constantFields() >> 32; }
+
+  /// The lower word.
   llvm::Value *at(int position, int k) {
     Coord coord(2, 0);
     coord[dim] = position;
     coord[1 - dim] = k;
-    return l.b.CreateAdd(first, l.b.getInt64(shared.offset(coord) >> 4));
+    return l.b.CreateAdd(first, l.b.getInt32(shared.offset(coord) >> 4));
   }
 
 private:
@@ -83,13 +87,16 @@ std::string operandList(int first, int count) {
 
 /// One piece of the result over all of K: `steps` instructions in one text, since each text ties
 /// all accumulators anew. Operands: accumulators, ties, A of each step, B of each step, and the
-/// scale of the old sum.
+/// scale of the old sum. Descriptors are put together in the text, of their lower word and a
+/// number: ptxas 13.0 loses the upper word of one that a loop counts up in 64 bits.
 class Instructions {
 public:
   Instructions(Lowering &l, Type left, Type right, Type acc, int n, int k, int steps,
-               bool lhsInRegisters, bool lhsTransposed, bool rhsTransposed)
+               const Descriptors *lhs, const Descriptors &rhsPieces)
       : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
     words = n / (packed ? 4 : 2);
+    const bool lhsInRegisters = !lhs, lhsTransposed = lhs && lhs->transposed(),
+               rhsTransposed = rhsPieces.transposed();
     const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords * steps;
     const std::string scale = std::to_string(rhs + steps),
                       names = operandName(left).str() + "." + operandName(right).str();
@@ -100,13 +107,21 @@ public:
                            : lhsTransposed ? ", 1"
                                            : ", 0") +
                (rhsTransposed ? ", 1" : ", 0");
-    text = "{ .reg .pred p, q; setp.ne.b32 p, $" + scale + ", 0; setp.ne.b32 q, 1, 0; ";
+    auto descriptor = [](const char *name, int operand, uint32_t upper) {
+      return "mov.b64 " + std::string(name) + ", {$" + std::to_string(operand) + ", " +
+             std::to_string(upper) + "}; ";
+    };
+    text = "{ .reg .pred p, q; .reg .b64 a, b; setp.ne.b32 p, $" + scale +
+           ", 0; setp.ne.b32 q, 1, 0; ";
     for (int step = 0; step < steps; ++step) {
       const int own = a + aWords * step;
+      if (lhs)
+        text += descriptor("a", own, lhs->upper());
+      text += descriptor("b", rhs + step, rhsPieces.upper());
       text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
               "." + accName + "." + names + " " + operandList(0, words) + ", " +
-              (lhsInRegisters ? operandList(own, 4) : "$" + std::to_string(own)) + ", $" +
-              std::to_string(rhs + step) + (step ? ", q" : ", p") + flags + "; ";
+              (lhsInRegisters ? operandList(own, 4) : "a") + ", b" + (step ? ", q" : ", p") +
+              flags + "; ";
     }
     text += "}";
     setConstraints(steps, lhsInRegisters);
@@ -136,9 +151,9 @@ private:
     for (int i = 0; i < words; ++i)
       constraints += std::to_string(i) + ",";
     for (int i = 0; i < steps; ++i)
-      constraints += lhsInRegisters ? "r,r,r,r," : "l,";
+      constraints += lhsInRegisters ? "r,r,r,r," : "r,";
     for (int i = 0; i < steps; ++i)
-      constraints += "l,";
+      constraints += "r,";
     constraints += "n";
   }
 
@@ -228,7 +243,7 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
   const int most = depthOfText(op, depth, k);
   Instructions instructions(l, left, right, elementTypeOf(op.getResult().getType()), n, k, most / k,
-                            lhsTile != nullptr, lhs && lhs->transposed(), rhs.transposed());
+                            lhs ? &*lhs : nullptr, rhs);
   auto lhsAt = [&](int row, int i) -> Values {
     if (lhs)
       return {lhs->at(row, i)};

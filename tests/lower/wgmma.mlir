@@ -1,4 +1,4 @@
-// Descriptors, majors and the order of fence, products, commit and wait. The first product of a text
+// Descriptors put together in the text, majors and the order of fence, products, commit and wait. The first product of a text
 // is scaled by `p` (whether the old sum counts), the others by `q` (it does).
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_kn.mlir | FileCheck %s --check-prefix=WGMMA-KN
@@ -7,17 +7,18 @@
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_i8.mlir | FileCheck %s --check-prefix=WGMMA-I8
 
 // swizzle of 128 bytes, 8 rows 1024 bytes apart; B is transposed, with panels 8192 bytes apart
-// WGMMA-KN-DAG: or.b64 %rd{{[0-9]+}}, %rd{{[0-9]+}}, 4611686293305360384
-// WGMMA-KN-DAG: or.b64 %rd{{[0-9]+}}, %rd{{[0-9]+}}, 4611686293338849280
+// WGMMA-KN-DAG: or.b32 %[[A:r[0-9]+]], %r{{[0-9]+}}, 65536
+// WGMMA-KN-DAG: or.b32 %[[B:r[0-9]+]], %r{{[0-9]+}}, 33554432
 // WGMMA-KN: wgmma.fence.sync.aligned
-// WGMMA-KN-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 0, 1;
+// WGMMA-KN: mov.b64 a, {%[[A]], 1073741888}; mov.b64 b, {%[[B]], 1073741888}; wgmma
+// WGMMA-KN-COUNT-7: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 0, 1;
 // WGMMA-KN: wgmma.commit_group.sync.aligned
 // WGMMA-KN: wgmma.wait_group.sync.aligned 0
 
 // WGMMA-MK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 1, 0;
 
 // the left operand has four words, and no major
-// WGMMA-REGISTERS-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{[^;]*}}, {%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}}}, %rd{{[0-9]+}}, {{[pq]}}, 1, 1, 1;
+// WGMMA-REGISTERS-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{[^;]*}}, {%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}},%r{{[0-9]+}}}, b, {{[pq]}}, 1, 1, 1;
 
 // WGMMA-I8: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {{[^;]*}}, p;
 //--- wgmma_kn.mlir
