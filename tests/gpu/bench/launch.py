@@ -73,15 +73,13 @@ def _slot(value):
     return ctypes.c_int64(value)
 
 
-def looped(call, sets):
-    """A batch that calls `call(*arguments)` with each of `sets` in turn."""
+def timed(loop, sets):
+    """A batch of a loop over argument sets."""
 
     def batch(count):
         rounds = count // len(sets)
         start = time.perf_counter()
-        for _ in range(rounds):
-            for arguments in sets:
-                call(*arguments)
+        loop(rounds, sets)
         return 1e9 * (time.perf_counter() - start) / (rounds * len(sets))
 
     return batch
@@ -111,9 +109,9 @@ def rows(arguments):
                 made = make(PACKAGES[package], SETS)
                 if package == "pantile":
                     contestants["bare"] = bare.contestant(made.compiled, made.values, made.maps)
-                contestants[package] = looped(made.call, made.sets)
-                if made.callable_grid:
-                    contestants[f"{package}, callable"] = looped(made.callable_grid, made.sets)
+                contestants[package] = timed(made.loop, made.sets)
+                if made.callable_loop:
+                    contestants[f"{package}, callable"] = timed(made.callable_loop, made.sets)
             except Exception as error:
                 print(f"{name}: {package}: {type(error).__name__}: {error}"[:400])
         try:

@@ -1,6 +1,6 @@
 """The launches that launch.py times, for Pantile and for Triton from one text.
 
-Each function of `CASES` makes a Case: the call, its argument sets, and for the bare launch beside
+Each function of `CASES` makes a Case: the launches in a loop, written out as programs write them, argument sets, and for the bare launch beside
 it the compiled kernel with the values of its run-time arguments.
 """
 
@@ -18,14 +18,14 @@ tl = importlib.import_module(PACKAGE + ".language")
 
 @dataclass
 class Case:
-    """One kind of launch."""
+    """One kind of launch: `loop(rounds, sets)` launches with every set of arguments."""
 
-    call: Any
+    loop: Any
     sets: list
     compiled: Any
     values: list
     maps: int = 0
-    callable_grid: Any = None
+    callable_loop: Any = None
 
 
 @triton.jit
@@ -93,13 +93,17 @@ def few(count):
     compiled = empty_kernel[(1,)](*sets[0])
     grid = lambda meta: (1,)  # noqa: E731
 
-    def call(*arguments):
-        empty_kernel[(1,)](*arguments)
+    def loop(rounds, sets):
+        for _ in range(rounds):
+            for x, y, z, a, b, c, d, e, f in sets:
+                empty_kernel[(1,)](x, y, z, a, b, c, d, e, f)
 
-    def callable_grid(*arguments):
-        empty_kernel[grid](*arguments)
+    def callable_loop(rounds, sets):
+        for _ in range(rounds):
+            for x, y, z, a, b, c, d, e, f in sets:
+                empty_kernel[grid](x, y, z, a, b, c, d, e, f)
 
-    return Case(call, sets, compiled, sets[0], callable_grid=callable_grid)
+    return Case(loop, sets, compiled, sets[0], callable_loop=callable_loop)
 
 
 def many(count):
@@ -107,10 +111,12 @@ def many(count):
     sets = [(*_arrays(8, 256), *_numbers(10), 0.5, 2.5) for _ in range(count)]
     compiled = empty20_kernel[(1,)](*sets[0])
 
-    def call(*arguments):
-        empty20_kernel[(1,)](*arguments)
+    def loop(rounds, sets):
+        for _ in range(rounds):
+            for p, q, r, s, t, u, v, w, a, b, c, d, e, f, g, h, i, j, x, y in sets:
+                empty20_kernel[(1,)](p, q, r, s, t, u, v, w, a, b, c, d, e, f, g, h, i, j, x, y)
 
-    return Case(call, sets, compiled, sets[0])
+    return Case(loop, sets, compiled, sets[0])
 
 
 def mapped(count):
@@ -119,11 +125,15 @@ def mapped(count):
     sets = [(*_arrays(5, (256, 256)), 0, 256, 256) for _ in range(count)]
     compiled = products_kernel[(1,)](*sets[0], **constants)
 
-    def call(*arguments):
-        products_kernel[(1,)](*arguments, M=128, N=128, K=64, num_warps=4, num_stages=3)
+    def loop(rounds, sets):
+        for _ in range(rounds):
+            for a, b, c, d, out, steps, p, q in sets:
+                products_kernel[(1,)](
+                    a, b, c, d, out, steps, p, q, M=128, N=128, K=64, num_warps=4, num_stages=3
+                )
 
     kernel = getattr(compiled, "_kernel", None)
-    return Case(call, sets, compiled, sets[0], getattr(kernel, "tensor_maps", 0))
+    return Case(loop, sets, compiled, sets[0], getattr(kernel, "tensor_maps", 0))
 
 
 def described(count):
@@ -135,15 +145,17 @@ def described(count):
     ]
     compiled = described_kernel[(1,)](*sets[0], M=64, N=64)
 
-    def call(*arguments):
-        described_kernel[(1,)](*arguments, M=64, N=64)
+    def loop(rounds, sets):
+        for _ in range(rounds):
+            for a, b, c, steps in sets:
+                described_kernel[(1,)](a, b, c, steps, M=64, N=64)
 
     # As our kernels take them: address, sizes, strides.
     values = []
     for one in sets[0][:3]:
         values += [one.base, *one.shape, *one.strides]
     kernel = getattr(compiled, "_kernel", None)
-    return Case(call, sets, compiled, [*values, 0], getattr(kernel, "tensor_maps", 0))
+    return Case(loop, sets, compiled, [*values, 0], getattr(kernel, "tensor_maps", 0))
 
 
 def tuned(count):
@@ -153,15 +165,19 @@ def tuned(count):
     sets = [(*_arrays(3, 256), *_numbers(6)) for _ in range(count)]
     compiled = kernel[(1,)](*sets[0])
 
-    def call(*arguments):
-        kernel[(1,)](*arguments)
+    def loop(rounds, sets):
+        for _ in range(rounds):
+            for x, y, z, a, b, c, d, e, f in sets:
+                kernel[(1,)](x, y, z, a, b, c, d, e, f)
 
     grid = lambda meta: (meta["BLOCK"] // meta["BLOCK"],)  # noqa: E731
 
-    def callable_grid(*arguments):
-        kernel[grid](*arguments)
+    def callable_loop(rounds, sets):
+        for _ in range(rounds):
+            for x, y, z, a, b, c, d, e, f in sets:
+                kernel[grid](x, y, z, a, b, c, d, e, f)
 
-    return Case(call, sets, compiled, sets[0], callable_grid=callable_grid)
+    return Case(loop, sets, compiled, sets[0], callable_loop=callable_loop)
 
 
 def _of(name):
