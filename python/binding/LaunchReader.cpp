@@ -59,13 +59,6 @@ py::object attribute(PyObject *object, PyObject *name) {
 
 } // namespace
 
-bool LaunchReader::value(const LaunchArg &value) {
-  if (argCount == maxArgs)
-    return false;
-  new (argStore.data() + argCount++ * sizeof(LaunchArg)) LaunchArg(value);
-  return true;
-}
-
 bool LaunchReader::keep(PyObject *object) {
   if (keptCount == maxKept)
     return false;
@@ -131,18 +124,16 @@ bool LaunchReader::integer(PyObject *object, const ParameterRules &rules) {
   if (overflow)
     return false;
   if (rules.isFixedPointer)
-    return pointer("", number, rules) &&
-           value(LaunchArg::ptr(reinterpret_cast<const void *>(number)));
+    return pointer("", number, rules) && address(number);
   const bool aligned = rules.specializeAlignment && rules.specializeValue && number % 16 == 0;
   if (rules.isFixed)
-    return rules.isFixedFloat
-               ? word(Fixed) && value(LaunchArg::f(static_cast<double>(number)))
-               : word(tagged(Fixed, nullptr, aligned)) && value(LaunchArg::i(number));
+    return rules.isFixedFloat ? word(Fixed) && real(static_cast<double>(number))
+                              : word(tagged(Fixed, nullptr, aligned)) && whole(number);
   if (number == 1 && rules.specializeValue)
     return word(One);
   const bool narrow = number == static_cast<int32_t>(number);
   return word(tagged(Int, reinterpret_cast<const void *>(uint64_t{narrow ? 32u : 64u}), aligned)) &&
-         value(LaunchArg::i(number));
+         whole(number);
 }
 
 bool LaunchReader::pointer(const char *dtype, uint64_t address, const ParameterRules &rules) {
@@ -153,7 +144,7 @@ bool LaunchReader::array(const Argument &argument, const ParameterRules &rules) 
   if (argument.place == Argument::Place::Device && !onDevice(argument.device))
     return false;
   host |= argument.place == Argument::Place::Host;
-  return pointer(argument.dtype, argument.launch.pointer, rules) && value(argument.launch);
+  return pointer(argument.dtype, argument.launch.pointer, rules) && copied(argument.launch);
 }
 
 bool LaunchReader::argument(PyObject *object, const ParameterRules &rules) {
@@ -168,18 +159,17 @@ bool LaunchReader::argument(PyObject *object, const ParameterRules &rules) {
     if (rules.isFixedPointer)
       return false;
     if (rules.isFixed)
-      return rules.isFixedFloat ? word(Fixed) && value(LaunchArg::f(object == Py_True))
-                                : integer(object, rules);
-    return word(Bool) && value(LaunchArg::i(object == Py_True));
+      return rules.isFixedFloat ? word(Fixed) && real(object == Py_True) : integer(object, rules);
+    return word(Bool) && whole(object == Py_True);
   }
   if (PyFloat_CheckExact(object)) {
     if (rules.isFixed && !rules.isFixedFloat)
       return false;
-    return word(rules.isFixed ? Fixed : Float) && value(LaunchArg::f(PyFloat_AS_DOUBLE(object)));
+    return word(rules.isFixed ? Fixed : Float) && real(PyFloat_AS_DOUBLE(object));
   }
   if (readDeviceTensor(object, tensor))
     return onDevice(tensor.device) && pointer(tensor.dtype, tensor.address, rules) &&
-           value(LaunchArg::ptr(reinterpret_cast<const void *>(tensor.address)));
+           address(tensor.address);
   return other(object, rules);
 }
 
@@ -250,7 +240,7 @@ bool LaunchReader::extents(PyObject *object, PyObject *name, int64_t &last) {
     if (!PyLong_CheckExact(extent))
       return false;
     last = PyLong_AsLongLongAndOverflow(extent, &overflow);
-    if (overflow || !value(LaunchArg::i(last)))
+    if (overflow || !whole(last))
       return false;
   }
   return true;

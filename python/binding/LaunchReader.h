@@ -10,6 +10,7 @@
 #include "Arguments.h"
 #include <array>
 #include <cstddef>
+#include <new>
 #include <span>
 
 namespace pantile::python {
@@ -66,7 +67,29 @@ private:
   bool extents(PyObject *object, PyObject *name, int64_t &last);
   bool onDevice(int device);
   bool keep(PyObject *object);
-  bool value(const LaunchArg &value);
+
+  // Values are written where they stay: to copy what was just written in pieces costs a stall.
+  LaunchArg *next() {
+    if (argCount == maxArgs)
+      return nullptr;
+    return new (argStore.data() + argCount++ * sizeof(LaunchArg)) LaunchArg;
+  }
+  bool address(uint64_t value) {
+    LaunchArg *arg = next();
+    return arg && (arg->kind = LaunchArg::Kind::Pointer, arg->pointer = value, true);
+  }
+  bool whole(int64_t value) {
+    LaunchArg *arg = next();
+    return arg && (arg->integer = value, true);
+  }
+  bool real(double value) {
+    LaunchArg *arg = next();
+    return arg && (arg->kind = LaunchArg::Kind::Float, arg->real = value, true);
+  }
+  bool copied(const LaunchArg &value) {
+    LaunchArg *arg = next();
+    return arg && (*arg = value, true);
+  }
 
   // Not initialised: only what is counted is read.
   std::array<uint64_t, maxWords> wordStore;
