@@ -2,6 +2,7 @@
 # RUN: pantilec %s --kernel affine --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=AFFINE
 # RUN: pantilec %s --kernel shared_use --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=TWO
 # RUN: pantilec %s --kernel indirect --signature "*fp16:16, *fp16:16, *i32:16, i32:16" --no-cache --emit layout | FileCheck %s --check-prefix=INDIRECT
+# RUN: pantilec %s --kernel product --signature "*fp32:16, *fp8e5:16, *fp8e5:16, i32" --num-warps 2 --no-cache --emit layout | FileCheck %s --check-prefix=PRODUCT
 import pantile as triton
 import pantile.language as tl
 
@@ -45,3 +46,15 @@ def indirect(out, table, index, stride):
     tl.store(index + N + tl.arange(0, N), i)
     b = tl.load(table + i)
     tl.store(tile_of(out, stride), tl.load(tile_of(out, stride)) + b[None, :])
+
+
+# Operands of a product are loaded in vectors, however small they are.
+# PRODUCT: tile.load {{.*}} -> tensor<32x32xf8E5M2, #[[ROWS:.*]]>
+# PRODUCT: convert_layout {{.*}} tensor<32x32xf8E5M2, #[[ROWS]]>
+# PRODUCT: tile.dot
+@triton.jit
+def product(out, x, y, rows):
+    m, n = tl.arange(0, 32), tl.arange(0, 64)
+    a = tl.load(x + m[:, None] * 32 + m[None, :], mask=m[:, None] < rows, other=0.0)
+    b = tl.load(y + m[:, None] * 64 + n[None, :])
+    tl.store(out + m[:, None] * 64 + n[None, :], tl.dot(a, b))

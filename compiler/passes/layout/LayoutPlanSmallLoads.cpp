@@ -26,8 +26,9 @@ int replicaBits(const LinearLayout &layout) {
 }
 } // namespace
 
-/// The layouts in which `value` and what is computed from it element by element are used; the search
-/// ends at the second. Values meet again on many ways (the steps of a sort), so each is seen once.
+/// The layouts in which `value` and what is computed from it element by element are used; the
+/// search ends at the second. Values meet again on many ways (the steps of a sort), so each is seen
+/// once.
 void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
   llvm::SmallSetVector<Value, 8> reached;
   reached.insert(value);
@@ -45,8 +46,8 @@ bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2>
     for (const auto &[result, layout] : demanded)
       if (result == op->getResult(0))
         wishes.insert(wantedFor(use, layout));
-  } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>()) {
-    wishes.insert(own);
+  } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>() || isa<DotOp>(op)) {
+    wishes.insert(own); // a product's operands pass through shared memory anyway
   } else if (isPureElementwise(op) && native(op->getResult(0)) == own) {
     return false;
   } else {
