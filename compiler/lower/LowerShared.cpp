@@ -53,6 +53,14 @@ LogicalResult lowerTileBarrier(Lowering &l, BarrierOp) { return l.barrier(), suc
 
 //===- cp.async ------------------------------------------------------------------------===//
 
+/// What is masked off is stored as zeros. A copy of 0 bytes should fill up with zeros, too; but where
+/// CUDA 13.0's ptxas saw that the size is always 0, an H200 left shared memory as it was.
+std::string storeZeros(unsigned bytes) {
+  return bytes == 16  ? "st.shared.v4.b32 [$0], {0, 0, 0, 0};"
+         : bytes == 8 ? "st.shared.v2.b32 [$0], {0, 0};"
+                      : "st.shared.b32 [$0], 0;";
+}
+
 LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const LinearLayout &layout = l.layout(op.getPtr().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
@@ -67,23 +75,24 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const unsigned replicas = layout.freeBits().reg;
   // Past the first level cache where whole sectors are copied: nothing reads them again there.
   const std::string copy = std::string("cp.async.") + (bytes == 16 ? "cg" : "ca") +
-                           ".shared.global [$0], [$1], " + std::to_string(bytes);
+                           ".shared.global [$0], [$1], " + std::to_string(bytes) + ";";
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
     Values operands{l.sharedAddress(offsets[i]), ptrs[i]};
-    std::string text = copy, constraints = "r,l", predicate;
+    std::string text = copy, constraints = "r,l";
     if (!masks.empty()) {
-      operands.push_back(l.b.CreateSelect(masks[i], l.b.getInt32(bytes), l.b.getInt32(0)));
-      text += ", $2";
-      constraints += ",r";
-    }
-    if (enable) {
-      predicate = "@$" + std::to_string(operands.size()) + " ";
+      llvm::Value *mask = masks[i], *off = l.b.CreateNot(mask);
+      operands.push_back(enable ? l.b.CreateAnd(enable, mask) : mask);
+      operands.push_back(enable ? l.b.CreateAnd(enable, off) : off);
+      text = "@$2 " + copy + " @$3 " + storeZeros(bytes);
+      constraints += ",b,b";
+    } else if (enable) {
       operands.push_back(enable);
+      text = "@$2 " + copy;
       constraints += ",b";
     }
-    l.assembly(l.b.getVoidTy(), predicate + text + ";", constraints, operands);
+    l.assembly(l.b.getVoidTy(), text, constraints, operands);
   }
   return success();
 }

@@ -1,5 +1,6 @@
 // ldmatrix where the layout is made of 8x8 matrices, cp.async in 16-byte pieces.
 // RUN: split-file %s %t
+// RUN: pantile-lower --ptx --no-line-info %t/masked_copy.mlir | FileCheck %s --check-prefix=MASKED-COPY
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_1_1.mlir | FileCheck %s --check-prefix=LDMATRIX-1-1
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_0_1.mlir | FileCheck %s --check-prefix=LDMATRIX-0-1
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_big_kn.mlir | FileCheck %s --check-prefix=WGMMA-BIG-KN
@@ -15,6 +16,27 @@
 // WGMMA-BIG-KN: cp.async.wait_group 0
 // WGMMA-BIG-KN: fence.proxy.async.shared::cta
 // WGMMA-BIG-KN: bar.sync 0
+// Rows 24 to 31 are always masked off: zeros are stored, since a copy of no bytes may do nothing.
+// MASKED-COPY: @%p{{[0-9]+}} cp.async.ca.shared.global [%r[[ROW:[0-9]+]]], [%rd{{[0-9]+}}], 4; @%p{{[0-9]+}} st.shared.b32 [%r[[ROW]]], 0;
+// MASKED-COPY-NOT: cp.async.ca.shared.global {{.*}}, 4, %r
+//--- masked_copy.mlir
+#tile32 = #tile.layout<[32, 32], reg = [[0, 1], [0, 2], [0, 16], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>
+#row = #tile.layout<[32, 1], reg = [[0, 0], [0, 0], [0, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>
+#line = #tile.layout<[32], reg = [[0], [0], [0], [8], [16]], lane = [[0], [0], [1], [2], [4]], warp = []>
+module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, nv.shared_bytes = 1024 : i32} {
+  func.func @masked_copy(%x: !tile.ptr<f8E5M2> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %buffer = nv.alloc at 0 : <1 x[32, 32] x f8E5M2, <[1, 0], 32>>
+    %c = arith.constant dense<21> : tensor<32x1xi32, #row>
+    %i = tile.arange 0, 32 : tensor<32xi32, #line>
+    %r = tile.expand_dims %i, 1 : tensor<32xi32, #line> -> tensor<32x1xi32, #row>
+    %m = arith.cmpi slt, %r, %c : tensor<32x1xi32, #row>
+    %mask = tile.broadcast %m : tensor<32x1xi1, #row> -> tensor<32x32xi1, #tile32>
+    %p = tile.splat %x : tensor<32x32x!tile.ptr<f8E5M2>, #tile32>
+    nv.copy_async %p, %buffer mask %mask : tensor<32x32xi1, #tile32> {vectorBytes = 4 : i32} : tensor<32x32x!tile.ptr<f8E5M2>, #tile32>, <1 x[32, 32] x f8E5M2, <[1, 0], 32>>
+    nv.commit
+    return
+  }
+}
 //--- ldmatrix_1_1.mlir
 #l0 = #tile.layout<[4096], reg = [[1], [2], [4], [1024], [2048]], lane = [[8], [16], [32], [64], [128]], warp = [[256], [512]]>
 #l1 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
