@@ -213,9 +213,8 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   data->tensorMaps = tensorMapRecipes(*module);
   data->persistent = (*module)->hasAttr(names::persistent);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
-  if (allowed.maxRegisters > 0 && module->walk([](nv::WgmmaOp) {
-        return mlir::WalkResult::interrupt();
-      }).wasInterrupted())
+  if (allowed.maxRegisters > 0 &&
+      module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
   if (data->sharedBytes <= target.maxSharedBytes())

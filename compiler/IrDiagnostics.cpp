@@ -99,8 +99,7 @@ std::vector<Remark> IrDiagnostics::takeRemarks() {
   auto place = [](const Remark &remark) {
     return std::tie(remark.range.file, remark.range.line, remark.range.column);
   };
-  llvm::stable_sort(remarks,
-                    [&](const Remark &a, const Remark &b) { return place(a) < place(b); });
+  llvm::stable_sort(remarks, [&](const Remark &a, const Remark &b) { return place(a) < place(b); });
   return std::exchange(remarks, {});
 }
 

@@ -87,8 +87,9 @@ void addLayoutPasses(Passes &passes) {
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
     passes.tell(names::withoutWgmma);
-  if (!passes.choice("in-warp-stores", "within tile-assign-layouts: a warp writes its own part of a "
-                                       "dot's result"))
+  if (!passes.choice("in-warp-stores",
+                     "within tile-assign-layouts: a warp writes its own part of a "
+                     "dot's result"))
     passes.tell(names::withoutInWarpStores);
   passes.need(createAssignLayouts());
   addSimplification(passes);
@@ -96,7 +97,8 @@ void addLayoutPasses(Passes &passes) {
 }
 
 /// Buffers come before the schedule, which decides about what passes through them and was not
-/// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried for nobody.
+/// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
+/// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
   passes.need(createStageOperands());
   if (options.maxRegisters == 0) { // a limit for one role would bind the other

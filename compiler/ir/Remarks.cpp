@@ -38,7 +38,8 @@ Technique techniqueOf(mlir::Diagnostic &remark) {
 }
 
 Remark::Kind kindOf(mlir::Diagnostic &remark) {
-  return static_cast<Remark::Kind>(metadata(remark, 0, static_cast<uint64_t>(Remark::Kind::Missed)));
+  return static_cast<Remark::Kind>(
+      metadata(remark, 0, static_cast<uint64_t>(Remark::Kind::Missed)));
 }
 
 } // namespace pantile

@@ -91,10 +91,9 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
                     int64_t bytes) {
   const AxisInfo &info = axes.of(access.ptr);
   const int along = longestDim(info);
-  const int64_t perThread =
-      cast<RankedTensorType>(access.ptr.getType()).getNumElements() /
-      (int64_t(layoutOf(access.ptr.getType()).numLanes()) *
-       layoutOf(access.ptr.getType()).numWarps());
+  const int64_t perThread = cast<RankedTensorType>(access.ptr.getType()).getNumElements() /
+                            (int64_t(layoutOf(access.ptr.getType()).numLanes()) *
+                             layoutOf(access.ptr.getType()).numWarps());
   const int64_t most = std::min({info.contiguity[along], widestBytes / bytes, perThread});
   if (width >= most)
     return nullptr;
@@ -112,8 +111,7 @@ void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t 
   if (const SectorUse use = sectorsOf(info, layout, width, bytes); use.isWasteful())
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
         << access.verb << " is not coalesced: a warp touches " << use.sectors
-        << " sectors of 32 bytes for " << use.wanted
-        << " bytes; " << reasonOf(info, layout, bytes);
+        << " sectors of 32 bytes for " << use.wanted << " bytes; " << reasonOf(info, layout, bytes);
   else if (const char *limit = limitOf(axes, access, width, bytes))
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
         << access.verb << " moves " << width * bytes << (width * bytes == 1 ? " byte" : " bytes")

@@ -8,13 +8,13 @@
 //        stay in their threads; otherwise they make each warp's part as square as possible,
 //        which reads least.
 //===--------------------------------------------------------------------------===//
+#include "passes/mma/SelectMma.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/SelectMma.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -220,7 +220,8 @@ void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) 
     choice = tryTensorCores(dot, target, numWarps, chained, refusal);
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
-    remarkMissed(dot.getLoc(), Technique::TensorCores) << "this dot runs on scalar FMA: " << *reason;
+    remarkMissed(dot.getLoc(), Technique::TensorCores)
+        << "this dot runs on scalar FMA: " << *reason;
     widenOperands(dot, shape.accumulator);
     choice = scalarFma(dot, shape, numWarps);
   }
