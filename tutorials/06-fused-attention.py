@@ -282,7 +282,8 @@ def queries_kernel(
 # Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many blocks of the
 # loop are in flight: while one is multiplied, the next are on their way from memory.
 
-BACKWARD = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
+KEYS = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3)
+QUERIES = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
 
 
 def empty(like, *shape, dtype=None):
@@ -315,7 +316,7 @@ def attention_forward(q, k, v, causal, scale, config=None):
     return o, lse
 
 
-def attention_backward(g, q, k, v, o, lse, causal, scale, keys=BACKWARD, queries=BACKWARD):
+def attention_backward(g, q, k, v, o, lse, causal, scale, keys=KEYS, queries=QUERIES):
     """The gradients of q, k and v."""
     heads, length, depth = q.shape
     dq, dk, dv = (empty(q, *q.shape) for _ in range(3))
