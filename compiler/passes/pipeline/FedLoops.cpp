@@ -1,0 +1,247 @@
+//===- FedLoops.cpp - which loops a producer can feed -------------------------------------===//
+// Needs: see FedLoops.h.
+// Gives: groupsOf, collectFedLoops.
+// How:   every loop with products must take all their streamed operands from loads that tmaAccess
+//        can raise, with coordinates of scalars, and nothing before may write memory or meet other
+//        threads. Loops behind each other with equal slots go on with one ring.
+//===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/FedLoops.h"
+#include "analysis/Scratch.h"
+#include "ir/Remarks.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/pipeline/BufferReaders.h"
+#include "passes/pipeline/Programs.h"
+#include "passes/pipeline/SpecialiseWarps.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+SmallVector<unsigned> groupsOf(FedLoop &fed) {
+  SmallVector<unsigned> groupOf;
+  SmallVector<nv::WgmmaOp> products;
+  for (Raised &raised : fed.loads) {
+    auto it = llvm::find(products, raised.product);
+    groupOf.push_back(it - products.begin());
+    if (it == products.end())
+      products.push_back(raised.product);
+  }
+  return groupOf;
+}
+
+namespace {
+
+/// Loops behind each other, such as those left of the diagonal and on it, can have one ring: the
+/// turns are counted on.
+bool canShareRings(FedLoop &first, FedLoop &second) {
+  auto sameSlots = [](Raised &a, Raised &b) {
+    return a.staged.alloc.getType() == b.staged.alloc.getType();
+  };
+  return first.loop->getBlock() == second.loop->getBlock() &&
+         first.loop->isBeforeInBlock(second.loop) && first.slots == second.slots &&
+         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameSlots) &&
+         groupsOf(first) == groupsOf(second);
+}
+
+/// The loop's only product, whose sum is looked at behind the loop alone: neither to move it, nor
+/// to unpack fp16 from registers of 32 bits.
+nv::WgmmaOp loneProduct(scf::ForOp loop) {
+  SmallVector<nv::WgmmaOp> products;
+  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+  if (products.size() != 1 || !products[0]->hasOneUse() ||
+      products[0]->hasAttr(names::maxImprecise) ||
+      products[0].getAcc().getType().getElementType().isF16())
+    return {};
+  auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
+  if (!wait || !wait->hasOneUse())
+    return {};
+  OpOperand &use = *wait->use_begin();
+  bool sums = use.getOwner() == loop.getBody()->getTerminator() &&
+              products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) &&
+              products[0].getAcc().hasOneUse();
+  return sums ? products[0] : nv::WgmmaOp();
+}
+
+/// Operations that loads must not be moved before: they write memory, or meet other threads.
+bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
+
+class Collector {
+public:
+  Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine)
+      : function(function), target(target), affine(affine) {}
+
+  bool collect() {
+    SmallVector<scf::ForOp> candidates;
+    function.walk([&](nv::WgmmaOp product) {
+      auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
+      if (loop && !llvm::is_contained(candidates, loop))
+        candidates.push_back(loop);
+    });
+    for (scf::ForOp loop : candidates)
+      shareStagedBuffers(loop);
+    llvm::erase_if(candidates, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
+    if (candidates.empty())
+      return false;
+    for (scf::ForOp loop : candidates)
+      if (!collect(loop))
+        return false;
+    return fits();
+  }
+
+private:
+  bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::WarpSpecialisation);
+    remark << "warps are not specialised: " << reason;
+    if (culprit)
+      remark.attachNote(culprit->getLoc()) << "here";
+    return false;
+  }
+
+  bool collect(scf::ForOp loop) {
+    FedLoop fed;
+    fed.loop = loop;
+    fed.slots = stagesOf(loop);
+    if (fed.slots < 2)
+      return refuse(loop, "it has one stage");
+    for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
+         around = around->getParentOp())
+      if (!isa<scf::ForOp>(around))
+        return refuse(loop, "it stands under a condition", around);
+    if (Operation *effect = earlierEffect(loop))
+      return refuse(loop, "what it reads may have been written", effect);
+    for (StagedLoad staged : findStagedLoads(loop)) {
+      SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
+      if (readers.empty())
+        return refuse(staged.load, "it feeds something else than products of the loop");
+      std::string reason;
+      auto access = accessFor(staged, readers, reason);
+      if (!access)
+        return refuse(staged.load, reason);
+      if (!isScalarSlice(*access, loop))
+        return refuse(staged.load, "its coordinates are no scalars of their own");
+      fed.loads.push_back({staged, readers.front().product, readers.back().product, *access});
+    }
+    fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
+    loops.push_back(std::move(fed));
+    return true;
+  }
+
+  /// How the copy engine reads `staged`: legal for each of its readers, and the same for all.
+  std::optional<TmaAccess> accessFor(StagedLoad staged, ArrayRef<BufferReader> readers,
+                                     std::string &reason) {
+    std::optional<TmaAccess> access;
+    for (const BufferReader &reader : readers) {
+      auto own = tmaAccess(affine, staged, reader.product, reader.operand, reason);
+      if (!own)
+        return std::nullopt;
+      auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
+        return a.extent == b.extent && a.stride == b.stride && a.start == b.start;
+      };
+      if (access && !llvm::equal(access->dims, own->dims, isSame)) {
+        reason = "its products allow different extents";
+        return std::nullopt;
+      }
+      if (!access)
+        access = own;
+    }
+    return access;
+  }
+
+  int stagesOf(scf::ForOp loop) {
+    if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
+      return static_cast<int>(own.getInt());
+    return moduleInt(loop, names::numStages, 3);
+  }
+
+  /// What orders loads and may have run before `loop` is entered, or in an earlier iteration.
+  Operation *earlierEffect(scf::ForOp loop) {
+    Block &program = programBody(function);
+    Operation *outermost = program.findAncestorOpInBlock(*loop);
+    Operation *effect = nullptr;
+    for (Operation &op : program) {
+      op.walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
+      if (effect || &op == outermost)
+        break;
+    }
+    return effect;
+  }
+
+  /// Coordinates are made of leaves that one thread can compute again.
+  bool isScalarSlice(const TmaAccess &access, scf::ForOp loop) {
+    for (const TmaAccess::Dim &dim : access.dims)
+      if (!dim.start.onlyUses([&](unsigned leaf) { return isScalarChain(affine.leaf(leaf)); }))
+        return false;
+    return isScalarChain(loop.getLowerBound()) && isScalarChain(loop.getUpperBound()) &&
+           isScalarChain(loop.getStep());
+  }
+
+  bool isScalarChain(Value value) {
+    if (isa<RankedTensorType>(value.getType()))
+      return false;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return true;
+    return op->getNumRegions() == 0 &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isScalarChain(operand); });
+  }
+
+  bool allRinged(nv::WgmmaOp product, FedLoop &fed) {
+    return llvm::all_of(ArrayRef<Value>{product.getLhs(), product.getRhs()}, [&](Value buffer) {
+      while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
+        buffer = view.getBuffer();
+      auto alloc = buffer.getDefiningOp<nv::AllocOp>();
+      return alloc && (fed.loop.isDefinedOutsideOfLoop(alloc) ||
+                       llvm::any_of(fed.loads,
+                                    [&](Raised &raised) { return raised.staged.alloc == alloc; }));
+    });
+  }
+
+  /// A slot more than stages where a product stays under way, if there is room beside the scratch
+  /// of the operations that run while the rings are filled.
+  bool fits() {
+    int64_t bytes = 0;
+    programBody(function).walk([&](Operation *op) {
+      if (op->getParentOfType<scf::ForOp>())
+        bytes = std::max(bytes, scratchBytes(op));
+    });
+    auto slotBytes = [](FedLoop &fed) {
+      int64_t sum = 0;
+      for (Raised &raised : fed.loads)
+        sum += raised.staged.alloc.getType().getSlotBytes();
+      return sum;
+    };
+    findSharedRings();
+    for (FedLoop &fed : loops)
+      bytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + 32);
+    for (FedLoop &fed : loops)
+      if (fed.before)
+        fed.slots = fed.before->slots;
+      else if (fed.inFlight && bytes + slotBytes(fed) + 32 <= target.maxSharedBytes()) {
+        ++fed.slots;
+        bytes += slotBytes(fed) + 32;
+      }
+    return true;
+  }
+
+  void findSharedRings() {
+    for (size_t i = 1; i < loops.size(); ++i)
+      if (canShareRings(loops[i - 1], loops[i]))
+        loops[i].before = &loops[i - 1];
+  }
+
+  func::FuncOp function;
+  const Target &target;
+  AffineAnalysis &affine;
+
+public:
+  std::vector<FedLoop> loops;
+};
+} // namespace
+
+std::vector<FedLoop> collectFedLoops(func::FuncOp function, const Target &target,
+                                     AffineAnalysis &affine) {
+  Collector collector(function, target, affine);
+  return collector.collect() ? std::move(collector.loops) : std::vector<FedLoop>();
+}
+
+} // namespace pantile
