@@ -29,7 +29,9 @@ bool mayPass(Operation *op) {
 }
 
 /// The same for reading global memory, which copies into shared memory do not change.
-bool mayReadBefore(Operation *op) { return mayPass(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op); }
+bool mayReadBefore(Operation *op) {
+  return mayPass(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op);
+}
 
 bool isPlain(Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); }
 
