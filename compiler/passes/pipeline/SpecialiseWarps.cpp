@@ -3,8 +3,7 @@
 // Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
 //        that only wait for full slots and release them; `nv.producer_warps` on the module.
 // How:   1. FedLoops.cpp says which kernels qualify. 2. Such a loop gets a turn, counted through
-// all
-//        loops around it and on from a loop in front with the same ring: slot = turn mod slots,
+//        all loops around it and on from a loop in front with the same ring: slot = turn mod slots,
 //        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
 //        kernel is cloned into the producer, and each side loses the other's operations; what the
 //        producer then computes for nobody is dropped, and only scalars may be left.
