@@ -30,6 +30,7 @@ VARIANTS = {
     "": (),
     " cp.async": ("nv-specialise-warps",),
     " no overlap": ("nv-overlap-products",),
+    " waits at once": ("nv-defer-waits",),
 }
 PASSES = set()
 
