@@ -17,7 +17,7 @@
 using namespace pantile;
 
 constexpr int noGpu = 77;
-constexpr int m = 300, n = 200, k = 160;
+constexpr int m = 300, n = 208, k = 160;
 
 struct Cuda {
   using Handle = void *;

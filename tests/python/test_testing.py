@@ -145,8 +145,10 @@ assert "torch" not in sys.modules
 """
 
 
-def test_cuda_graphs_without_torch(gpu):
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True)
+def test_cuda_graphs_without_torch(gpu, tmp_path):
+    script = tmp_path / "without_torch.py"
+    script.write_text(WITHOUT_TORCH)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
