@@ -13,7 +13,18 @@ import lit.formats
 config.name = "pantile"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".py", ".test"]
-config.excludes = ["Inputs", "unit", "python", "embed", "gpu", "replay", "fuzz", "kernels", "coverage", "lit.cfg.py"]
+config.excludes = [
+    "Inputs",
+    "unit",
+    "python",
+    "embed",
+    "gpu",
+    "replay",
+    "fuzz",
+    "kernels",
+    "coverage",
+    "lit.cfg.py",
+]
 config.test_source_root = os.path.join(config.pantile_source, "tests")
 config.test_exec_root = os.path.join(config.pantile_build, "tests", "lit")
 

@@ -34,8 +34,8 @@ struct ScannedFunction {
   size_t file = 0;
   bool isJit = false, noinline_ = false;
   bool runsInPython = false; ///< a constexpr function
-  bool atTop = false; ///< of the module, and not inside another function or a class
-  bool isMethod = false; ///< of a class that kernels know
+  bool atTop = false;        ///< of the module, and not inside another function or a class
+  bool isMethod = false;     ///< of a class that kernels know
 };
 
 class ModuleScan {

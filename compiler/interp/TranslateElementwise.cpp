@@ -265,8 +265,8 @@ std::optional<LogicalResult> Translator::visitElementwise(Operation *op) {
     auto truncation = dyn_cast<arith::TruncFOp>(op);
     const bool towardZero =
         truncation && truncation.getRoundingmode() == arith::RoundingMode::toward_zero;
-    return emitMap(
-        op, kernels().convert(towardZero ? ConvertOp::FloatTowardZero : *kind, *from, elem));
+    return emitMap(op,
+                   kernels().convert(towardZero ? ConvertOp::FloatTowardZero : *kind, *from, elem));
   }
   if (const TestOp *kind = find(testOps(), name))
     return emitMap(op, kernels().test(*kind, *from));

@@ -145,8 +145,9 @@ void LoadOp::getEffects(
 }
 
 /// A call that is not pure counts as a read and a write.
-static void addCallEffects(
-    bool pure, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+static void
+addCallEffects(bool pure,
+               SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (pure)
     return;
   effects.emplace_back(MemoryEffects::Read::get());

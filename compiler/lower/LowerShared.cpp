@@ -53,8 +53,8 @@ LogicalResult lowerTileBarrier(Lowering &l, BarrierOp) { return l.barrier(), suc
 
 //===- cp.async ------------------------------------------------------------------------===//
 
-/// What is masked off is stored as zeros. A copy of 0 bytes should fill up with zeros, too; but where
-/// CUDA 13.0's ptxas saw that the size is always 0, an H200 left shared memory as it was.
+/// What is masked off is stored as zeros. A copy of 0 bytes should fill up with zeros, too; but
+/// where CUDA 13.0's ptxas saw that the size is always 0, an H200 left shared memory as it was.
 std::string storeZeros(unsigned bytes) {
   return bytes == 16  ? "st.shared.v4.b32 [$0], {0, 0, 0, 0};"
          : bytes == 8 ? "st.shared.v2.b32 [$0], {0, 0};"

@@ -15,9 +15,10 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts, addMath, addExtern, addShape, addPrograms, addMemory, addAtomics, addControl,
-                     addConvert, addReduce, addScan, addGather, addMap, addDot, addFma, addShared, addTma, addWgmma,
-                     addDebug})
+    for (auto add :
+         {addElementwise, addCasts,   addMath,    addExtern, addShape, addPrograms, addMemory,
+          addAtomics,     addControl, addConvert, addReduce, addScan,  addGather,   addMap,
+          addDot,         addFma,     addShared,  addTma,    addWgmma, addDebug})
       add(h);
     return h;
   }();

@@ -277,7 +277,7 @@ def unread_kernel(out_ptr, n):
         low = n
         high = n * 2
     else:
-        mixed = (n + 2, 4, 1.5)
+        mixed = (n + 2, 4, 1.5)  # noqa: F841, what differs between branches is named when it is read
         low = n + 5
         high = n - 1
     tl.store(out_ptr, low)

@@ -71,14 +71,14 @@ public:
     std::vector<ArgSpec> args; ///< one a parameter; constants take no launch argument
     std::map<std::string, std::string>
         text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
-    std::string cubin;             ///< machine code; empty on the CPU
-    int sharedBytes = 0;           ///< dynamic shared memory
-    int numWarps = 0;              ///< warps launched
-    int registers = 0, spills = 0; ///< a thread; spills in bytes; as the assembler told
+    std::string cubin;                       ///< machine code; empty on the CPU
+    int sharedBytes = 0;                     ///< dynamic shared memory
+    int numWarps = 0;                        ///< warps launched
+    int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
     bool persistent = false; ///< a block runs several programs; the grid follows as parameters
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
-    std::string hash;              ///< content key, in hexadecimal
+    std::string hash;                             ///< content key, in hexadecimal
     bool fromCache = false;
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
     std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
