@@ -178,6 +178,8 @@ def tune(arguments, head, causal, timer):
     for package, kind, variant in contestants(arguments):
         times = {}
         for config in configs[head]:
+            if causal and not arguments.backward and config[1] > config[0]:
+                continue  # more keys than queries: the masked part would read past the last row
             try:
                 launch = make(package, kind, problem, config, VARIANTS[variant])
                 times[config] = timer.median(launch)
