@@ -98,7 +98,7 @@ std::optional<Kernel::Data> loadKernel(Cache &cache, const std::string &key) {
   std::optional<Kernel::Data> data = parseArtifact(*bytes);
   if (data && data->hash == key && !data->cubin.empty())
     return data;
-  cache.refuse(key, "holds another kernel");
+  cache.refuse(key, *bytes, "holds another kernel");
   return std::nullopt;
 }
 

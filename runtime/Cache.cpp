@@ -189,11 +189,13 @@ std::optional<std::string> Cache::load(const std::string &key) {
   return std::nullopt;
 }
 
-void Cache::refuse(const std::string &key, std::string_view why) {
+void Cache::refuse(const std::string &key, std::string_view payload, std::string_view why) {
   std::string place = entryPath(key);
-  unlink(place.c_str());
-  problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
-                         place, why);
+  EntryRead read = readEntry(place, key, /*touch=*/false, geteuid());
+  // Others may have refused it as well, and one of them made it again.
+  if (read.content && read.content->payload == payload && removeSame(place, read.status))
+    problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
+                           place, why);
 }
 
 void Cache::store(const std::string &key, std::string_view payload, EntryKind kind) {

@@ -30,8 +30,8 @@ public:
   std::optional<std::string> load(const std::string &key);
   void store(const std::string &key, std::string_view payload, EntryKind kind = EntryKind::Kernel);
 
-  /// Refuses what `load` returned: its content is not what its key promises.
-  void refuse(const std::string &key, std::string_view why);
+  /// Refuses the payload that `load` returned: it is not what its key promises.
+  void refuse(const std::string &key, std::string_view payload, std::string_view why);
 
   /// Held while an entry is made, so that others wait for it instead of making it too.
   CacheLock lock(const std::string &key) const {

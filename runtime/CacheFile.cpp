@@ -183,8 +183,10 @@ bool removeSame(const std::string &path, const struct stat &seen) {
   if (rename(path.c_str(), aside.c_str()) != 0)
     return false;
   struct stat status;
+  // A removed file's number is soon given to another: the time tells them apart.
   bool same = lstat(aside.c_str(), &status) == 0 && status.st_ino == seen.st_ino &&
-              status.st_dev == seen.st_dev;
+              status.st_dev == seen.st_dev && status.st_mtim.tv_sec == seen.st_mtim.tv_sec &&
+              status.st_mtim.tv_nsec == seen.st_mtim.tv_nsec;
   // A good entry that took the place meanwhile goes back.
   if (!same && rename(aside.c_str(), path.c_str()) == 0)
     return false;
