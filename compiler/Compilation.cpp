@@ -54,15 +54,18 @@ std::string commented(llvm::StringRef text) {
 }
 
 std::string describeOptions(const Options &options) {
-  std::string disabled;
+  std::string disabled, enabled;
   for (const std::string &pass : options.disabledPasses)
     disabled += " " + pass;
+  for (const std::string &pass : options.enabledPasses)
+    enabled += " " + pass;
   return fmt::format(
       "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
-      "overflow checks {}, precision {}, disabled passes:{}",
+      "overflow checks {}, precision {}, disabled passes:{}, enabled "
+      "passes:{}",
       options.target, options.numWarps, options.numStages, options.maxRegisters,
       options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
-      disabled);
+      disabled, enabled);
 }
 
 /// What ptxas says that the author of a kernel should know.

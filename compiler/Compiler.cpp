@@ -31,16 +31,24 @@ bool isSet(const char *variable) {
 }
 
 Result<void> checkPasses(const Options &options) {
-  if (options.disabledPasses.empty())
+  if (options.disabledPasses.empty() && options.enabledPasses.empty())
     return {};
   static const std::vector<PassListing> passes = listPasses();
+  auto find = [](const std::string &name) {
+    return llvm::find_if(passes, [&](const PassListing &pass) { return pass.name == name; });
+  };
+  auto refuse = [](const std::string &name, std::string_view what) {
+    return makeError(ErrorKind::Unsupported,
+                     fmt::format("there is no pass `{}` to {}; `pantilec --list-passes` names them",
+                                 name, what));
+  };
+  for (const std::string &name : options.enabledPasses)
+    if (find(name) == passes.end())
+      return refuse(name, "switch on");
   for (const std::string &name : options.disabledPasses) {
-    auto known = llvm::find_if(passes, [&](const PassListing &pass) { return pass.name == name; });
+    auto known = find(name);
     if (known == passes.end())
-      return makeError(ErrorKind::Unsupported,
-                       fmt::format("there is no pass `{}` to leave out; `pantilec --list-passes` "
-                                   "names them",
-                                   name));
+      return refuse(name, "leave out");
     if (!known->isOptional)
       return makeError(
           ErrorKind::Unsupported,

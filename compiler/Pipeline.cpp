@@ -1,7 +1,8 @@
 //===- Pipeline.cpp - THE table of contents ----------------------------------------------===//
 // Every pass over the tile IR, in order, with the reason why it stands there. A pass that was
-// `add`ed can be switched off by name (Options::disabledPasses); one that is a `need` cannot: the
-// IR behind it is not taken without it.
+// `add`ed can be switched off by name (Options::disabledPasses), one that is `offer`ed must be
+// switched on (Options::enabledPasses); one that is a `need` cannot be left out: the IR behind it
+// is not taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -35,20 +36,32 @@ public:
   }
 
   void add(std::unique_ptr<Pass> pass) {
-    list(*pass, /*isOptional=*/true);
+    list(*pass, {.isOptional = true, .isDefault = true});
     if (!options.disabledPasses.contains(pass->getArgument().str()))
       manager.addPass(std::move(pass));
   }
 
+  void offer(std::unique_ptr<Pass> pass) {
+    list(*pass, {.isOptional = true, .isDefault = false});
+    if (isEnabled(pass->getArgument()))
+      manager.addPass(std::move(pass));
+  }
+
   void need(std::unique_ptr<Pass> pass) {
-    list(*pass, /*isOptional=*/false);
+    list(*pass, {.isOptional = false, .isDefault = true});
     manager.addPass(std::move(pass));
   }
 
   /// Lists what a pass may do besides, and may be kept from by the name; false: it shall not.
   bool choice(StringRef name, StringRef summary) {
-    listed.push_back({name.str(), summary.str(), /*isOptional=*/true});
+    listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/true});
     return !options.disabledPasses.contains(name.str());
+  }
+
+  /// The same for what a pass does only where it is switched on; true: it shall.
+  bool offeredChoice(StringRef name, StringRef summary) {
+    listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/false});
+    return isEnabled(name);
   }
 
   /// Lets passes find `name` on the module.
@@ -58,10 +71,20 @@ public:
   const std::vector<PassListing> &listings() const { return listed; }
 
 private:
-  void list(const Pass &pass, bool isOptional) {
+  struct Kind {
+    bool isOptional, isDefault;
+  };
+
+  void list(const Pass &pass, Kind kind) {
     auto isSame = [&](const PassListing &other) { return other.name == pass.getArgument(); };
     if (llvm::none_of(listed, isSame))
-      listed.push_back({pass.getArgument().str(), pass.getDescription().str(), isOptional});
+      listed.push_back(
+          {pass.getArgument().str(), pass.getDescription().str(), kind.isOptional, kind.isDefault});
+  }
+
+  bool isEnabled(StringRef name) const {
+    return options.enabledPasses.contains(name.str()) &&
+           !options.disabledPasses.contains(name.str());
   }
 
   ModuleOp module;

@@ -39,6 +39,8 @@ CompileRequest requestFor(const CompileRequest &request, const TuneCandidate &ca
   result.options.maxRegisters = candidate.maxRegisters;
   result.options.disabledPasses.insert(candidate.disabledPasses.begin(),
                                        candidate.disabledPasses.end());
+  result.options.enabledPasses.insert(candidate.enabledPasses.begin(),
+                                      candidate.enabledPasses.end());
   return result;
 }
 

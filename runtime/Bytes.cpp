@@ -87,9 +87,11 @@ void ByteWriter::options(const Options &options) {
     text(name);
     text(path);
   }
-  u64(options.disabledPasses.size());
-  for (const std::string &pass : options.disabledPasses)
-    text(pass);
+  for (const auto *passes : {&options.disabledPasses, &options.enabledPasses}) {
+    u64(passes->size());
+    for (const std::string &pass : *passes)
+      text(pass);
+  }
 }
 
 std::string_view ByteReader::take(uint64_t length) {
@@ -204,8 +206,9 @@ Options ByteReader::options() {
     std::string name = text();
     options.externLibs[std::move(name)] = text();
   }
-  for (size_t i = 0, n = count(); i < n; ++i)
-    options.disabledPasses.insert(text());
+  for (auto *passes : {&options.disabledPasses, &options.enabledPasses})
+    for (size_t i = 0, n = count(); i < n; ++i)
+      passes->insert(text());
   return options;
 }
 

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 /// One kernel that was asked for, with all its targets.
 struct BuildItem {
   std::string file, grid, symbol;
-  std::vector<std::string> definitions, targets, disabledPasses;
+  std::vector<std::string> definitions, targets, disabledPasses, enabledPasses;
   CompileRequest request;
   bool noFpFusion = false, withLineInfo = false;
 };
@@ -64,6 +64,8 @@ void describe(CLI::App &app, BuildItem &item) {
   app.add_flag("--no-fp-fusion", item.noFpFusion, "keep a*b+c as two roundings");
   app.add_flag("--line-info", item.withLineInfo, "keep source lines, with their paths");
   app.add_option("--disable-pass", item.disabledPasses, "pass to leave out")
+      ->allow_extra_args(false);
+  app.add_option("--enable-pass", item.enabledPasses, "pass to switch on that is off by default")
       ->allow_extra_args(false);
 }
 
@@ -107,6 +109,7 @@ Result<void> prepare(BuildItem &item) {
   options.enableFpFusion = !item.noFpFusion;
   options.lineInfo = item.withLineInfo;
   options.disabledPasses = {item.disabledPasses.begin(), item.disabledPasses.end()};
+  options.enabledPasses = {item.enabledPasses.begin(), item.enabledPasses.end()};
   return {};
 }
 

@@ -27,7 +27,7 @@ const std::map<std::string, Stage> stages = {
 
 struct CommandLine {
   std::string file, kernel, signature, emit = "ptx", output = "-";
-  std::vector<std::string> definitions, includes, disabledPasses;
+  std::vector<std::string> definitions, includes, disabledPasses, enabledPasses;
   Options options;
   Observe observe;
   bool list = false, time = false, noCache = false, noLineInfo = false, noFpFusion = false;
@@ -57,9 +57,11 @@ void describe(CLI::App &app, CommandLine &line) {
 std::string passTable() {
   std::ostringstream table;
   for (const PassListing &pass : listPasses())
-    table << (pass.isOptional ? "  " : "* ") << std::left << std::setw(28) << pass.name
-          << pass.summary << "\n";
-  table << "* cannot be left out";
+    table << (!pass.isDefault   ? "+ "
+              : pass.isOptional ? "  "
+                                : "* ")
+          << std::left << std::setw(28) << pass.name << pass.summary << "\n";
+  table << "* cannot be left out\n+ runs where it is switched on only";
   return table.str();
 }
 
@@ -81,6 +83,8 @@ void describeOptions(CLI::App &app, CommandLine &line) {
   app.add_flag("--no-line-info", line.noLineInfo, "leave source lines out of the PTX");
   app.add_flag("--debug", line.options.debug, "compile device assertions in");
   app.add_option("--disable-pass", line.disabledPasses, "pass to leave out; see --list-passes")
+      ->allow_extra_args(false);
+  app.add_option("--enable-pass", line.enabledPasses, "pass to switch on that is off by default")
       ->allow_extra_args(false);
   app.add_flag_callback(
       "--list-passes", [] { throw CLI::CallForVersion(passTable(), Success); },
@@ -134,6 +138,7 @@ Result<Kernel> compileKernel(const Program &program, const Specialization &speci
   line.options.enableFpFusion = !line.noFpFusion;
   line.options.lineInfo = !line.noLineInfo;
   line.options.disabledPasses = {line.disabledPasses.begin(), line.disabledPasses.end()};
+  line.options.enabledPasses = {line.enabledPasses.begin(), line.enabledPasses.end()};
   line.observe.stopAfter = stages.at(line.emit);
   line.observe.useCache = !line.noCache;
   Compiler compiler;

@@ -61,7 +61,8 @@ void bindOptions(py::module_ &module) {
       .def_readwrite("input_precision", &Options::inputPrecision)
       .def_readwrite("ptx_options", &Options::assemblerOptions)
       .def_readwrite("extern_libs", &Options::externLibs)
-      .def_readwrite("disabled_passes", &Options::disabledPasses);
+      .def_readwrite("disabled_passes", &Options::disabledPasses)
+      .def_readwrite("enabled_passes", &Options::enabledPasses);
   py::class_<Specialization>(module, "Specialization")
       .def(py::init<>())
       .def("append",
@@ -94,11 +95,11 @@ py::list describeRemarks(const Kernel &kernel) {
   return rows;
 }
 
-/// Rows (name, summary, isOptional) of the passes, in order.
+/// Rows (name, summary, isOptional, isDefault) of the passes, in order.
 py::list describePasses() {
   py::list rows;
   for (const PassListing &pass : listPasses())
-    rows.append(py::make_tuple(pass.name, pass.summary, pass.isOptional));
+    rows.append(py::make_tuple(pass.name, pass.summary, pass.isOptional, pass.isDefault));
   return rows;
 }
 

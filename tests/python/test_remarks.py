@@ -193,6 +193,24 @@ def test_configurations_with_other_passes_differ():
     assert "disabled_passes: cse" in str(other) and "disabled" not in str(plain)
 
 
+def test_configurations_with_further_passes_differ():
+    plain, other = triton.Config({"B": 1}), triton.Config({"B": 1}, enabled_passes=["cse", "wgmma"])
+    assert plain != other and hash(plain) != hash(other)
+    assert other == triton.Config({"B": 1}, enabled_passes="cse,wgmma")
+    assert "enabled_passes: cse,wgmma" in str(other) and "enabled" not in str(plain)
+
+
+def test_a_pass_that_is_on_may_be_switched_on():
+    assert _product(AMPERE, enabled_passes="cse").asm["ptx"] == _product(AMPERE).asm["ptx"]
+    with pytest.raises(Exception, match="there is no pass `nv-make-tea` to switch on"):
+        _product(AMPERE, enabled_passes=("cse", "nv-make-tea"))
+
+
+def test_a_pass_is_switched_on_and_off():
+    passes = {"enabled_passes": "nv-schedule-loops", "disabled_passes": "nv-schedule-loops"}
+    assert "cp.async" not in _product(AMPERE, **passes).asm["ptx"]
+
+
 def test_every_pass_is_documented():
     page = (Path(__file__).parents[2] / "docs" / "passes.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]

@@ -103,6 +103,7 @@ TEST(CacheKey, EveryInputCounts) {
       {"assembler options", [](Inputs &in) { in.options.assemblerOptions = "--opt-level 0"; }},
       {"precision", [](Inputs &in) { in.options.inputPrecision = "ieee"; }},
       {"passes", [](Inputs &in) { in.options.disabledPasses = {"nv-expand-pipeline"}; }},
+      {"further passes", [](Inputs &in) { in.options.enabledPasses = {"nv-expand-pipeline"}; }},
       {"assembler", [](Inputs &in) { in.assembler = "ptxas V12.8.93"; }},
       {"build", [](Inputs &in) { in.build = "build 2"; }}};
   std::set<std::string> keys = {before};

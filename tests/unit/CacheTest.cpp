@@ -158,6 +158,7 @@ Kernel::Data exampleKernel() {
   data.name = "k";
   data.options.target = "sm_90a";
   data.options.disabledPasses = {"nv-expand-pipeline"};
+  data.options.enabledPasses = {"nv-make-persistent"};
   data.options.numWarps = 8;
   data.args = {{ArgSpec::Kind::Pointer, "fp16", true, 16, {}},
                {ArgSpec::Kind::Scalar, "i32", false, 1, {}},
@@ -195,6 +196,7 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_TRUE(back->persistent);
   EXPECT_EQ(back->options.target, "sm_90a");
   EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
+  EXPECT_EQ(back->options.enabledPasses, data.options.enabledPasses);
   ASSERT_EQ(back->args.size(), 4u);
   EXPECT_EQ(back->args[3].fields, data.args[3].fields);
   EXPECT_EQ(back->args[3].classIndex, 3u);

@@ -111,10 +111,11 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// One pass of the compiler, by the name that Options::disabledPasses takes.
+/// One pass of the compiler, by the name that Options::disabledPasses and enabledPasses take.
 struct PassListing {
   std::string name, summary;
   bool isOptional = true; ///< false: what follows needs it, and leaving it out is an error
+  bool isDefault = true;  ///< false: runs only where it is enabled
 };
 /// All passes in the order in which they first run.
 PANTILE_API std::vector<PassListing> listPasses();

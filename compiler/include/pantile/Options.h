@@ -24,6 +24,7 @@ struct Options {
   std::string assemblerOptions;                  ///< more options, as `ptxas` takes them
   std::map<std::string, std::string> externLibs; ///< bitcode files to link: name, path
   std::set<std::string> disabledPasses;          ///< pass names, e.g. "nv-expand-pipeline"
+  std::set<std::string> enabledPasses;           ///< of those that are off by default
 };
 
 /// What to observe while compiling; changes no output and is not part of the key.

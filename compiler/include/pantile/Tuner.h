@@ -18,7 +18,7 @@ namespace pantile {
 struct TuneCandidate {
   Definitions definitions; ///< beside and over those of the request
   int numWarps = 4, numStages = 3, maxRegisters = 0;
-  std::set<std::string> disabledPasses; ///< beside those of the request
+  std::set<std::string> disabledPasses, enabledPasses; ///< beside those of the request
 };
 
 struct TuneOptions {

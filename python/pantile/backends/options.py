@@ -38,6 +38,7 @@ class CUDAOptions:
     arch: str = None
     instrumentation_mode: str = ""
     disabled_passes: Any = None
+    enabled_passes: Any = None
 
     def hash(self):
         """Return a digest of all values."""
@@ -93,12 +94,17 @@ def library_options(target, options):
     result.extern_libs = {
         str(name): str(path) for name, path in dict(options.extern_libs or {}).items()
     }
-    passes = options.disabled_passes or ()
-    passes = set(passes.split(",") if isinstance(passes, str) else passes)
+    passes = pass_names(options.disabled_passes)
     if options.launch_cooperative_grid or options.launch_pdl:
         passes.add("nv-make-persistent")  # such programs have a block each
     result.disabled_passes = passes
+    result.enabled_passes = pass_names(options.enabled_passes)
     return result
+
+
+def pass_names(passes):
+    """Return the set of names in `passes`: a text with commas, a collection, or None."""
+    return set(passes.split(",") if isinstance(passes, str) else passes or ()) - {""}
 
 
 def _assembler_options(options):

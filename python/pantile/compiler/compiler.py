@@ -8,7 +8,7 @@ import warnings
 from .. import knobs
 from ..backends import backends
 from ..backends.compiler import GPUTarget
-from ..backends.options import check_names, library_options
+from ..backends.options import check_names, library_options, pass_names
 from ..hooks import LaunchMetadata, LazyDict
 from .metadata import metadata_of
 from .remarks import Remark
@@ -306,9 +306,8 @@ def compile(src, target=None, options=None, _env_vars=None):
     if not isinstance(target, GPUTarget):
         raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
     given = options if isinstance(options, (dict, type(None))) else vars(options)
-    passes = (given or {}).get("disabled_passes") or ()
-    passes = set(passes.split(",") if isinstance(passes, str) else passes)
-    return _compile_source(src, target, {**(given or {}), "disabled_passes": passes | _WITH_MAPS})
+    passes = pass_names((given or {}).get("disabled_passes")) | _WITH_MAPS
+    return _compile_source(src, target, {**(given or {}), "disabled_passes": passes})
 
 
 def _compile_source(src, target, options):

@@ -26,11 +26,15 @@ class Remark(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A pass by the name that the launch option `disabled_passes` takes, if it is optional."""
+    """A pass by the name that the launch option `disabled_passes` takes, if it is optional.
+
+    Where `is_default` is false it runs only if the launch option `enabled_passes` names it.
+    """
 
     name: str
     summary: str
     is_optional: bool
+    is_default: bool
 
 
 def list_passes():

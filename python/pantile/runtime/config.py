@@ -7,11 +7,16 @@ _FORMER_HINTS = frozenset(
 )
 
 
+def _joined(passes):
+    return passes if passes is None or isinstance(passes, str) else ",".join(passes)
+
+
 class Config:
     """One configuration: values of meta-parameters, and launch options.
 
     `pre_hook` is called with all arguments, by name, before each launch with this configuration.
-    `disabled_passes` names passes of the compiler to leave out, in a tuple or a text with commas.
+    `disabled_passes` names passes of the compiler to leave out, in a tuple or a text with commas,
+    `enabled_passes` those to run that are off by default.
     The oldest form `Config(meta={...})` is understood.
     """
 
@@ -25,6 +30,7 @@ class Config:
         pre_hook=None,
         ir_override=None,
         disabled_passes=None,
+        enabled_passes=None,
         **former,
     ):
         if kwargs is None:
@@ -39,12 +45,11 @@ class Config:
         self.kwargs = kwargs
         self.num_warps, self.num_stages, self.num_ctas = num_warps, num_stages, num_ctas
         self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
-        if disabled_passes is not None and not isinstance(disabled_passes, str):
-            disabled_passes = ",".join(disabled_passes)
-        self.disabled_passes = disabled_passes
+        self.disabled_passes = _joined(disabled_passes)
+        self.enabled_passes = _joined(enabled_passes)
 
     def __setstate__(self, state):
-        later = ("maxnreg", "ir_override", "pre_hook", "disabled_passes")
+        later = ("maxnreg", "ir_override", "pre_hook", "disabled_passes", "enabled_passes")
         self.__dict__.update({**dict.fromkeys(later), **state})
 
     def all_kwargs(self):
@@ -56,6 +61,7 @@ class Config:
             "maxnreg": self.maxnreg,
             "ir_override": self.ir_override,
             "disabled_passes": self.disabled_passes,
+            "enabled_passes": self.enabled_passes,
         }
         return {
             **self.kwargs,
@@ -72,6 +78,8 @@ class Config:
         parts.append(f"maxnreg: {self.maxnreg}")
         if self.disabled_passes:
             parts.append(f"disabled_passes: {self.disabled_passes}")
+        if self.enabled_passes:
+            parts.append(f"enabled_passes: {self.enabled_passes}")
         return ", ".join(parts)
 
     __repr__ = __str__
