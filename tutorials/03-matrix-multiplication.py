@@ -2,8 +2,8 @@
 Matrix multiplication
 =====================
 
-A product C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in a
-few dozen lines. You will see
+A product C = A·B of fp16 matrices, accumulated in fp32, that competes with the vendor's library in
+a few dozen lines. You will see
 
 * how a product is cut into blocks, and why blocks should be large;
 * tiles of addresses for matrices whose strides are known only at run time;
@@ -79,9 +79,10 @@ if not ON_GPU:
 # Configurations
 # --------------
 # Which block is best depends on the sizes and on the GPU. `autotune` measures all configurations
-# when M, N or K is new, and keeps the results. Besides the block a configuration has the number of
-# warps and of
-# *stages*: while one block along K is multiplied, `num_stages - 1` more are on their way from memory.
+# when M, N or K is new, and keeps the results; on the CPU it takes the first one, unmeasured. Besides
+# the block a configuration has the number of warps (groups of 32 threads, as in tutorial 02) and of
+# *stages*: while one block along K is multiplied, `num_stages - 1` more are on their way from
+# memory.
 
 
 @triton.autotune(
@@ -294,8 +295,8 @@ def benchmark(M, N, K, provider):
 # * Let K be any number, with masks on the loads of A and B.
 # * Add a bias, one number for each column of C, before the activation.
 # * Print `matmul_kernel.best_config` for several sizes. Why do small matrices want small blocks?
-# * When M and N are small and K is large there are few programs. Let several share a block of C, each
-#   with a part of K, and add their results with `tl.atomic_add`.
+# * When M and N are small and K is large there are few programs. Let several share a block of C,
+#   each with a part of K, and add their results with `tl.atomic_add`.
 
 if __name__ == "__main__":
     test()

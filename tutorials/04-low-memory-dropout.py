@@ -240,8 +240,8 @@ def benchmark(size, p, provider):
 # * Drop whole rows of a matrix: what is the counter then?
 # * Give each row a seed of its own, loaded from a vector of seeds.
 # * Fuse dropout into a kernel that adds a bias and a residual, as transformers do.
-# * A random projection multiplies with a matrix of normal numbers (`tl.randn`) that is never stored.
-#   Take the loop of tutorial 03 and make the tiles of B where you need them.
+# * A random projection multiplies with a matrix of normal numbers (`tl.randn`) that is never
+#   stored. Take the loop of tutorial 03 and make the tiles of B where you need them.
 
 if __name__ == "__main__":
     test()

@@ -338,12 +338,16 @@ def attention_backward(g, q, k, v, o, lse, causal, scale, keys=KEYS, queries=QUE
 # backward, has to be within one percent of the largest.
 
 
-def reference(q, k, v, g, causal, scale):
+def weights(q, k, causal, scale):
     scores = scale * q @ k.swapaxes(1, 2)
     if causal:
         scores = np.where(np.tri(scores.shape[1], dtype=bool), scores, -np.inf)
     p = np.exp(scores - scores.max(axis=2, keepdims=True))
-    p /= p.sum(axis=2, keepdims=True)
+    return p / p.sum(axis=2, keepdims=True)
+
+
+def reference(q, k, v, g, causal, scale):
+    p = weights(q, k, causal, scale)
     o = p @ v
     ds = p * (g @ v.swapaxes(1, 2) - (g * o).sum(axis=2, keepdims=True))
     return o, scale * ds @ k, scale * ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ g
@@ -377,7 +381,8 @@ def test():
 # Benchmark
 # ---------
 # Forward has two products of 2 L² D operations for each head, backward five (those that are
-# computed twice count once). A causal mask halves both. The peer is torch's own fused attention.
+# computed twice count once). A causal mask halves both. The peer is torch's own fused attention; on
+# the CPU it is NumPy in fp32, whose backward pass starts with the forward one.
 
 BATCH_HEADS = 128 if ON_GPU else 1
 
@@ -385,8 +390,9 @@ BATCH_HEADS = 128 if ON_GPU else 1
 def library(q, k, v, g, causal, scale):
     """The library's two passes, as functions without arguments."""
     if not ON_GPU:
-        everything = lambda: reference(q, k, v, g, causal, scale)
-        return everything, everything
+        wide = [x.astype(np.float32) for x in (q, k, v, g)]
+        forward = lambda: weights(*wide[:2], causal, np.float32(scale)) @ wide[2]
+        return forward, lambda: reference(*wide, causal, np.float32(scale))[1:]
     attention = torch.nn.functional.scaled_dot_product_attention
     shaped = [x.unsqueeze(0) for x in (q, k, v)]
     leaves = [x.detach().requires_grad_() for x in shaped]

@@ -192,8 +192,8 @@ def benchmark(size, provider):
 # %%
 # What to try next
 # ----------------
-# * Write the approximation by `tanh` that some models use, with `libdevice.tanh`, and look how far it
-#   is from the exact function.
+# * Write the approximation by `tanh` that some models use, with `libdevice.tanh`, and look how far
+#   it is from the exact function.
 # * Compare `tl.exp` with `libdevice.exp`: the first is the fast one, the second the exact one.
 # * Look at `gelu_kernel[grid](...).asm["ptx"]`: the library's code is part of the kernel.
 
