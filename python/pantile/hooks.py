@@ -8,10 +8,12 @@ class HookChain:
         self.calls, self.reversed = [], reversed
 
     def add(self, function):
+        """Call `function` as well, after those that are there."""
         if function not in self.calls:
             self.calls.append(function)
 
     def remove(self, function):
+        """Call `function` no more."""
         if function in self.calls:
             self.calls.remove(function)
 

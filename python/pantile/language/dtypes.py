@@ -60,6 +60,7 @@ class dtype:
 
     @property
     def primitive_bitwidth(self):
+        """Bits of an element: 1 of a bool, 64 of a pointer."""
         if self.name in _BITS:
             return _BITS[self.name]
         if self.is_fp8():
@@ -68,15 +69,18 @@ class dtype:
 
     @property
     def itemsize(self):
+        """Bytes of an element in memory."""
         return max(self.primitive_bitwidth // 8, 1)
 
     int_bitwidth = primitive_bitwidth
 
     @property
     def scalar(self):
+        """The element type: itself."""
         return self
 
     def is_fp8(self):
+        """Return whether this is one of the 8-bit floats."""
         return self.name.startswith("fp8")
 
     def is_fp16(self):
@@ -92,30 +96,38 @@ class dtype:
         return self.name == "fp64"
 
     def is_floating(self):
+        """Return whether this is a float of any width."""
         return self.name[0] == "f" or self.name == "bf16"
 
     def is_standard_floating(self):
+        """Return whether this is fp16, bf16, fp32 or fp64."""
         return self.name in ("fp16", "bf16", "fp32", "fp64")
 
     def is_int(self):
+        """Return whether this is an integer or a bool."""
         return self.name[0] in "iu"
 
     def is_int_signed(self):
+        """Return whether this is a signed integer; a bool is not."""
         return self.name[0] == "i" and self.name != "i1"
 
     def is_int_unsigned(self):
+        """Return whether this is an unsigned integer or a bool."""
         return self.name[0] == "u" or self.name == "i1"
 
     def is_bool(self):
+        """Return whether this is the type of masks."""
         return self.name == "i1"
 
     def is_void(self):
         return self.name == "void"
 
     def is_ptr(self):
+        """Return whether this is a pointer."""
         return False
 
     def is_const(self):
+        """Return whether this is a pointer that is only read."""
         return False
 
     def is_tuple(self):
@@ -131,6 +143,7 @@ class dtype:
         return self
 
     def is_block(self):
+        """Return whether this is the type of a tile."""
         return False
 
     def __eq__(self, other):
@@ -183,17 +196,21 @@ class block_type(dtype):
 
     @property
     def scalar(self):
+        """The type of an element."""
         return self.element_ty
 
     @property
     def primitive_bitwidth(self):
+        """Bits of an element."""
         return self.element_ty.primitive_bitwidth
 
     @property
     def nbytes(self):
+        """Bytes of the whole tile."""
         return self.numel * self.primitive_bitwidth // 8
 
     def get_block_shapes(self):
+        """Return the tile's extents."""
         return self.shape
 
     def is_block(self):

@@ -36,6 +36,7 @@ class AsyncCompileMode:
         self.raw_futures, self.future_kernels = [], {}
 
     def submit(self, key, compile_fn, finalize_fn):
+        """Start a compilation, one for each key; return its FutureKernel."""
         known = self.future_kernels.get(key)
         if known is not None:
             return known

@@ -20,15 +20,19 @@ class CacheManager:
         """Open the folder of `key`, for kernels, for overriding ones or for dumps."""
 
     def get_file(self, filename):
+        """Return the path of a file, or None."""
         raise NotImplementedError
 
     def put(self, data, filename, binary=True):
+        """Store a text or bytes as a file; return its path."""
         raise NotImplementedError
 
     def get_group(self, filename):
+        """Return the paths of a group of files by name, or None."""
         raise NotImplementedError
 
     def put_group(self, filename, group):
+        """Store which files belong together, paths by name."""
         raise NotImplementedError
 
 
@@ -51,6 +55,7 @@ class FileCacheManager(CacheManager):
         return os.path.join(self.cache_dir, filename)
 
     def has_file(self, filename):
+        """Return whether there is such a file."""
         return os.path.exists(self._make_path(filename))
 
     def get_file(self, filename):
@@ -90,9 +95,11 @@ class RemoteCacheBackend:
         raise NotImplementedError
 
     def get(self, filenames):
+        """Return bytes by file name, of those files that are there."""
         raise NotImplementedError
 
     def put(self, filename, data):
+        """Store bytes as a file."""
         raise NotImplementedError
 
 

@@ -86,31 +86,37 @@ class Driver(DriverBase):
 
     @functools.cached_property
     def device_count(self):
+        """How many GPUs the process sees."""
         from .. import _pantile
 
         return _pantile.device_count()
 
     def is_active(self):
+        """Return whether there is a GPU."""
         return self.device_count > 0
 
     def get_current_target(self):
+        """Return the GPUTarget of the current GPU, or that of the CPU."""
         if not self.device_count:
             return GPUTarget("cpu", "cpu", 1)
         target = self.utils.get_device_properties(self.get_current_device())["target"]
         return GPUTarget("cuda", int("".join(c for c in target[3:] if c.isdigit())), 32)
 
     def get_current_device(self):
+        """Return the number of the current GPU; 0 without one."""
         from .. import _pantile
 
         return _pantile.current_device() if self.device_count else 0
 
     def set_current_device(self, device):
+        """Make a GPU, by its number, the current one of torch."""
         if self.device_count:
             import torch
 
             torch.cuda.set_device(device)
 
     def get_current_stream(self, device=None):
+        """Return the CUstream, an int, that launches go to: torch's or CuPy's current one."""
         if not self.device_count:
             return 0
         from .. import _pantile
@@ -123,6 +129,7 @@ class Driver(DriverBase):
         return (0, 0) if isinstance(arch, str) else divmod(arch, 10)
 
     def get_active_torch_device(self):
+        """Return the torch.device of the current GPU, or that of the CPU."""
         import torch
 
         return (
@@ -132,11 +139,13 @@ class Driver(DriverBase):
         )
 
     def get_device_interface(self):
+        """Return `torch.cuda`, or `torch.cpu` without a GPU."""
         import torch
 
         return torch.cuda if self.device_count else torch.cpu
 
     def get_empty_cache_for_benchmark(self):
+        """Return a tensor larger than the L2 cache, for `clear_cache`."""
         import torch
 
         return torch.empty(
@@ -144,6 +153,7 @@ class Driver(DriverBase):
         )
 
     def clear_cache(self, cache):
+        """Overwrite that tensor, so that nothing else is in the L2 cache."""
         cache.zero_()
 
     def synchronize(self):
@@ -178,12 +188,14 @@ class DriverConfig:
 
     @property
     def default(self):
+        """The driver of this machine."""
         if self._default is None:
             self._default = Driver()
         return self._default
 
     @property
     def active(self):
+        """The driver in use."""
         return self._active or self.default
 
     def set_active(self, driver):
@@ -191,6 +203,7 @@ class DriverConfig:
         self._active = driver
 
     def reset_active(self):
+        """Use the driver of this machine again."""
         self._active = None
 
 

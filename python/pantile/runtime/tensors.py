@@ -66,38 +66,47 @@ class TensorWrapper:
         self.shape = base.shape
 
     def data_ptr(self):
+        """Return the address of the first element."""
         if hasattr(self.base, "data_ptr"):
             return self.base.data_ptr()
         return self.base.__array_interface__["data"][0]
 
     def stride(self, *args):
+        """Return the strides in elements, or that of one dimension."""
         if hasattr(self.base, "stride"):
             return self.base.stride(*args)
         strides = tuple(stride // self.base.itemsize for stride in self.base.strides)
         return strides[args[0]] if args else strides
 
     def element_size(self):
+        """Return the bytes of an element of `base`."""
         base = self.base
         return base.element_size() if hasattr(base, "element_size") else base.itemsize
 
     def untyped_storage(self):
+        """Return the memory that `base` is a view of, with `data_ptr()` and `nbytes()`."""
         if hasattr(self.base, "untyped_storage"):
             return self.base.untyped_storage()
         return _HostMemory(self.base)
 
     def cpu(self):
+        """Return a copy on the host, read in the same way."""
         return TensorWrapper(self.base.cpu(), self.dtype)
 
     def to(self, device):
+        """Return a copy on a device, read in the same way."""
         return TensorWrapper(self.base.to(device), self.dtype)
 
     def clone(self):
+        """Return a copy, read in the same way."""
         return TensorWrapper(self.base.clone(), self.dtype)
 
     def copy_(self, other):
+        """Overwrite the elements with those of another wrapper."""
         self.base.copy_(other.base)
 
     def new_empty(self, sizes):
+        """Return an array of other extents on the same device, read in the same way."""
         return TensorWrapper(self.base.new_empty(sizes), self.dtype)
 
     def __str__(self):

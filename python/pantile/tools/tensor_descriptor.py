@@ -82,6 +82,7 @@ class TensorDescriptor:
 
     @property
     def dtype(self):
+        """The dtype of `base`."""
         return self.base.dtype
 
     @staticmethod
