@@ -126,6 +126,16 @@ def test_quick_start_is_what_the_examples_are():
     assert cpp in (examples / "quickstart.cpp").read_text()
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda p: p.name)
+def test_first_example_runs(page, tmp_path):
+    """What a front page shows first is a program: it adds what it says it adds."""
+    text = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)[1]
+    script = tmp_path / "first.py"
+    script.write_text(text + "assert (out == x + y).all() and len(out) == 10_000\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_quick_start_runs(tmp_path):
     example = DOCS / "examples/quickstart.py"
     done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
