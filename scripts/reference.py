@@ -159,7 +159,9 @@ def _section(entry, rows):
 
 
 def _sentence(text):
-    return text[:1].upper() + text[1:] + "."
+    """`text` with a full stop; its first letter is raised unless it stands in a formula."""
+    is_formula = re.match(r"[a-z]+\(|[exy] ", text)
+    return (text if is_formula else text[:1].upper() + text[1:]) + "."
 
 
 def page(path, rows):
