@@ -1,0 +1,95 @@
+//===- WarpBoxes.cpp - the boxes of a matrix that each warp holds alone --------------------===//
+// Needs: WarpBoxes.h.
+// Gives: warpBoxes.
+//===--------------------------------------------------------------------------------------===//
+#include "analysis/WarpBoxes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace pantile {
+namespace {
+
+using Coord = LinearLayout::Coord;
+using Bases = LinearLayout::Bases;
+
+/// A row of a box is a line of memory. Boxes grow in rows up to `enough` bytes a piece; below
+/// `fewest` the copy engine is slower than the threads.
+constexpr int64_t lineBytes = 128, enough = 4 << 10, fewest = 1 << 10, mostRows = 256;
+
+int dimOf(const Coord &basis) { return basis[0] != 0 ? 0 : 1; }
+int64_t stepOf(const Coord &basis) { return basis[dimOf(basis)]; }
+
+bool isUnit(const Coord &basis) {
+  return (basis[0] == 0) != (basis[1] == 0) &&
+         llvm::isPowerOf2_32(static_cast<uint32_t>(stepOf(basis)));
+}
+
+/// What one warp holds of a matrix along one dimension.
+struct Extent {
+  int64_t least = 1; ///< that takes all lanes in
+  int64_t run = 1;   ///< consecutive elements
+};
+
+Extent extentOf(const LinearLayout &layout, int dim) {
+  Extent extent;
+  llvm::SmallVector<int64_t> steps;
+  for (const Coord &basis : llvm::concat<const Coord>(layout.reg(), layout.lane()))
+    if (dimOf(basis) == dim)
+      steps.push_back(stepOf(basis));
+  llvm::sort(steps);
+  for (int64_t step : steps)
+    if (step == extent.run)
+      extent.run *= 2;
+  for (const Coord &basis : layout.lane())
+    if (dimOf(basis) == dim)
+      extent.least = std::max(extent.least, stepOf(basis) * 2);
+  return extent;
+}
+
+/// Pieces by the registers that are not in a piece.
+void addPieces(const LinearLayout &whole, const Bases &own, WarpBoxes &boxes) {
+  WarpBoxes::Registers inside{0}, outside{0};
+  for (auto [bit, basis] : llvm::enumerate(whole.reg())) {
+    WarpBoxes::Registers &some = llvm::is_contained(own, basis) ? inside : outside;
+    for (size_t i = 0, count = some.size(); i < count; ++i)
+      some.push_back(some[i] | 1 << bit);
+  }
+  for (int piece : outside) {
+    boxes.regs.push_back(inside);
+    for (int &reg : boxes.regs.back())
+      reg |= piece;
+    boxes.starts.push_back(whole.apply(piece, 0, 0));
+  }
+}
+} // namespace
+
+std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fast) {
+  if (layout.rank() != 2 || layout.freeBits().any() || !llvm::all_of(layout.reg(), isUnit) ||
+      !llvm::all_of(layout.lane(), isUnit) || !llvm::all_of(layout.warp(), isUnit))
+    return std::nullopt;
+  const Extent along = extentOf(layout, fast), across = extentOf(layout, 1 - fast);
+  if (along.least > along.run || across.least > across.run)
+    return std::nullopt;
+  LinearLayout::Shape shape(2, 0);
+  shape[fast] = std::max(along.least, std::min(along.run, lineBytes * 8 / bits));
+  const int64_t rowBytes = shape[fast] * bits / 8;
+  shape[1 - fast] = std::max(across.least, std::min({across.run, mostRows, enough / rowBytes}));
+  Bases reg;
+  for (const Coord &basis : layout.reg())
+    if (stepOf(basis) < shape[dimOf(basis)])
+      reg.push_back(basis);
+  WarpBoxes boxes{LinearLayout(shape, reg, layout.lane(), {}),
+                  SharedLayout::forOperand(shape, bits, {fast, 1 - fast}),
+                  {},
+                  {}};
+  if (boxes.shared.swizzle() == 0 || boxes.shared.panelBytes() < fewest ||
+      shape[1 - fast] > mostRows)
+    return std::nullopt;
+  addPieces(layout, reg, boxes);
+  return boxes;
+}
+
+} // namespace pantile

@@ -1,0 +1,39 @@
+//===- WarpBoxes.h - the boxes of a matrix that each warp holds alone ----------------------===//
+// Needs: the layout of a matrix; nothing of MLIR.
+// Gives: pieces of it, each held by one warp and a box of consecutive rows and columns, and how a
+//        piece lies in shared memory: in panels, each of which the copy engine moves at once.
+// How:   a piece takes the lowest bits of both coordinates that registers and lanes tell, all bits
+//        of the lanes among them. Bits above, of registers and warps, tell pieces apart.
+//===--------------------------------------------------------------------------------------===//
+#ifndef PANTILE_ANALYSIS_WARPBOXES_H
+#define PANTILE_ANALYSIS_WARPBOXES_H
+
+#include "analysis/LinearLayout.h"
+#include "analysis/SharedLayout.h"
+
+#include <optional>
+
+namespace pantile {
+
+struct WarpBoxes {
+  using Registers = llvm::SmallVector<int, 16>;
+
+  LinearLayout layout; ///< of a piece, in one warp
+  SharedLayout shared; ///< of a piece; a panel is a box
+  /// For each piece the registers that hold it, in the order of `layout`, and where it begins in
+  /// the part of warp 0.
+  llvm::SmallVector<Registers, 8> regs;
+  llvm::SmallVector<LinearLayout::Coord, 8> starts;
+
+  /// Elements of a box along its fast and its slow dimension.
+  int64_t fastSize() const { return shared.rowBytes() * 8 / shared.elementBits(); }
+  int64_t slowSize() const { return shared.rows(); }
+};
+
+/// Rows run along `fast`. Nothing where threads hold copies, or a warp has no boxes of at least 1
+/// KiB.
+std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fast);
+
+} // namespace pantile
+
+#endif // PANTILE_ANALYSIS_WARPBOXES_H

@@ -1,0 +1,98 @@
+//===- WarpBoxesTest.cpp - the copy engine finds every element where it looks for it -------===//
+#include "analysis/WarpBoxes.h"
+
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace pantile;
+
+namespace {
+
+using Coord = LinearLayout::Coord;
+
+/// Byte `at` of a panel row by row, as the copy engine turns chunks of 16 bytes.
+int64_t turned(int64_t at, int span) { return at ^ ((at >> 7 & (span / 16 - 1)) << 4); }
+
+/// Writes every piece of every warp to memory and copies box by box what is found there.
+void expectWholeTile(const LinearLayout &layout, int bits, int fast) {
+  const auto boxes = warpBoxes(layout, bits, fast);
+  ASSERT_TRUE(boxes) << layout.str() << " along " << fast;
+  const int bytes = bits / 8, span = boxes->shared.swizzle();
+  ASSERT_EQ(boxes->shared.panelBytes() % (span * 8), 0) << "panels begin where a swizzle does";
+  ASSERT_LE(boxes->fastSize() * bytes, span);
+  std::map<Coord, int64_t> written;
+  for (int warp = 0; warp < layout.numWarps(); ++warp)
+    for (size_t piece = 0; piece < boxes->regs.size(); ++piece) {
+      std::map<int64_t, int64_t> memory;
+      for (int lane = 0; lane < 32; ++lane)
+        for (size_t reg = 0; reg < boxes->regs[piece].size(); ++reg)
+          memory[boxes->shared.offset(boxes->layout.apply(reg, lane, 0))] =
+              layout.applyFlat(boxes->regs[piece][reg], lane, warp);
+      const Coord ofWarp = layout.apply(0, 0, warp);
+      for (int64_t panel = 0; panel < boxes->shared.panels(); ++panel)
+        for (int64_t slow = 0; slow < boxes->slowSize(); ++slow)
+          for (int64_t at = 0; at < boxes->fastSize(); ++at) {
+            const int64_t plain =
+                panel * boxes->shared.panelBytes() + slow * boxes->shared.rowBytes() + at * bytes;
+            Coord element(2, 0);
+            element[fast] = ofWarp[fast] + boxes->starts[piece][fast] +
+                            static_cast<int32_t>(panel * boxes->fastSize() + at);
+            element[1 - fast] =
+                ofWarp[1 - fast] + boxes->starts[piece][1 - fast] + static_cast<int32_t>(slow);
+            const auto found = memory.find(turned(plain, span));
+            ASSERT_NE(found, memory.end());
+            ASSERT_TRUE(written.emplace(element, found->second).second) << "written twice";
+          }
+    }
+  ASSERT_EQ(int64_t(written.size()), layout.shape()[0] * layout.shape()[1]);
+  for (const auto &[element, value] : written)
+    ASSERT_EQ(value, element[0] * layout.shape()[1] + element[1]) << layout.str();
+}
+
+TEST(WarpBoxes, HoldAccumulatorsOfWarpGroups) {
+  for (int64_t m : {64, 128, 256})
+    for (int64_t n : {32, 64, 128, 256})
+      for (int64_t warps : {4, 8})
+        for (int bits : {16, 32})
+          if (m * n / warps <= 4096 && m >= warps * 16)
+            expectWholeTile(LinearLayout::wgmmaAccumulator({m, n}, {warps, 1}, int(n)), bits, 1);
+}
+
+TEST(WarpBoxes, HoldThemByColumns) {
+  for (int64_t n : {64, 128, 256})
+    for (int bits : {16, 32})
+      expectWholeTile(LinearLayout::wgmmaAccumulator({128, n}, {8, 1}, int(n)), bits, 0);
+}
+
+TEST(WarpBoxes, HoldAccumulatorsOfWarps) {
+  for (int64_t warps : {1, 2, 4, 8})
+    for (int bits : {16, 32})
+      expectWholeTile(LinearLayout::mma16816Accumulator({128, 128}, {warps, 1}), bits, 1);
+}
+
+TEST(WarpBoxes, HoldColumnsOfTwoWarpGroups) {
+  expectWholeTile(LinearLayout::wgmmaAccumulator({64, 256}, {4, 2}, 128), 16, 1);
+}
+
+TEST(WarpBoxes, RunThroughSeveralPanels) {
+  const LinearLayout wide = LinearLayout::blocked({64, 128}, {16, 4}, {1, 32}, {4, 1}, {1, 0});
+  const auto boxes = warpBoxes(wide, 32, 1);
+  ASSERT_TRUE(boxes);
+  EXPECT_EQ(boxes->shared.panels(), 4);
+  expectWholeTile(wide, 32, 1);
+}
+
+TEST(WarpBoxes, AreRefused) {
+  const auto streaming = LinearLayout::blocked({64, 256}, {1, 8}, {1, 32}, {4, 1}, {1, 0});
+  EXPECT_FALSE(warpBoxes(streaming, 16, 1)) << "a warp has rows far apart";
+  const auto apart = LinearLayout::mma16816Accumulator({128, 128}, {2, 2});
+  EXPECT_FALSE(warpBoxes(apart, 16, 1)) << "another warp's columns lie between";
+  const auto small = LinearLayout::mma16816Accumulator({16, 16}, {1, 1});
+  EXPECT_FALSE(warpBoxes(small, 16, 1)) << "512 bytes";
+  const auto copies = LinearLayout::mma16816Accumulator({64, 64}, {8, 1});
+  EXPECT_FALSE(warpBoxes(copies, 16, 1)) << "warps hold copies";
+  const auto line = LinearLayout::blocked({4096}, {8}, {32}, {4}, {0});
+  EXPECT_FALSE(warpBoxes(line, 16, 0)) << "no matrix";
+}
+
+} // namespace
