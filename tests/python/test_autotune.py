@@ -350,6 +350,27 @@ def test_a_name_set_twice(tune_cpu):
         tuned[(1,)](*arrays(), 100, BLOCK=16)
 
 
+def test_a_name_set_twice_without_measuring():
+    """The CPU takes the first configuration, and refuses the same launches."""
+    for tuned in (make(), make(CONFIGS[:1])):
+        for name in ("BLOCK", "num_warps"):
+            for _ in range(2):
+                with pytest.raises(ValueError, match=f"`{name}` is set by the configurations"):
+                    tuned[(1,)](*arrays(), 100, **{name: 16})
+                tuned[(7,)](*arrays(), 100)
+
+
+def test_what_cannot_be_tuned():
+    with pytest.raises(TypeError, match="a list of `Config`, got a dict"):
+        make([{"BLOCK": 32}])
+    for decorate in (triton.autotune([triton.Config({})], key=[]), triton.heuristics({})):
+        with pytest.raises(TypeError, match="`plain` is no kernel yet: .* stands above `jit`"):
+
+            @decorate
+            def plain(out_ptr):
+                pass
+
+
 def test_heuristics_under_autotune():
     @triton.autotune([triton.Config({"BLOCK": 32})], key=["n"])
     @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})

@@ -33,6 +33,12 @@ def _named(function, args, kwargs):
     return {**dict(zip(function.arg_names, args)), **kwargs}
 
 
+def _require_kernel(fn, decorator):
+    if not hasattr(fn, "arg_names"):
+        name = getattr(fn, "__name__", fn)
+        raise TypeError(f"`{name}` is no kernel yet: `{decorator}` stands above `jit`")
+
+
 class Autotuner(KernelInterface):
     """A kernel with several configurations."""
 
@@ -56,6 +62,9 @@ class Autotuner(KernelInterface):
         self.fn, self.arg_names = fn, arg_names
         self.keys = [key] if isinstance(key, str) else list(key)
         self.configs = list(configs) or [Config({})]
+        for config in self.configs:
+            if not hasattr(config, "all_kwargs"):
+                raise TypeError(f"autotune takes a list of `Config`, got a {type(config).__name__}")
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
         self.user_defined_pre_hook, self.user_defined_post_hook = bool(pre_hook), bool(post_hook)
@@ -137,7 +146,7 @@ class Autotuner(KernelInterface):
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
         try:
-            config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
+            config = self._choose(args, kwargs)
             self.best_config = config
             if config.pre_hook is not None:
                 config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
@@ -169,6 +178,9 @@ class Autotuner(KernelInterface):
         return ("cpu", *key) if self._runs_on_cpu(named) else tuple(key)
 
     def _choose(self, args, kwargs):
+        self._check_clash(kwargs, self.configs[0])
+        if len(self.configs) == 1:
+            return self.configs[0]
         named = {**self.nargs, **kwargs}
         key = self._key_of(named)
         if key not in self.cache:
@@ -289,10 +301,10 @@ class Autotuner(KernelInterface):
             print(f"left out: {config}: {why.splitlines()[0]}")
 
     def _check_clash(self, meta, config):
-        clash = [name for name in meta if name in config.kwargs]
+        clash = meta.keys() & config.all_kwargs().keys()
         if clash:
             raise ValueError(
-                f"`{clash[0]}` is set by the configurations of `{self.__name__}` and by the call"
+                f"`{min(clash)}` is set by the configurations of `{self.__name__}` and by the call"
             )
 
     def pre_hook(self, args, reset_only=False):
@@ -397,13 +409,22 @@ def autotune(
 ):
     """Measure `configs` for each new value of the arguments named in `key` and launch the fastest.
 
+    Stands above `jit`; the kernel that it gives launches as any other, and keeps the choice in
+    `best_config`. On the CPU the first configuration is taken, unless PANTILE_TUNE_CPU=1. An
+    AutotunerError tells that no configuration works, or that a stream is being captured.
+
     Parameters
     ----------
+    configs : list of Config
+    key : list of str
+        Parameters whose values matter for the choice; dtypes of arrays always do.
     prune_configs_by : dict, optional
         `early_config_prune(configs, named_args, **kwargs)` drops configurations; `perf_model(**args)` estimates a time
         and `top_k` (a number, or a fraction) says how many of the best are measured.
     reset_to_zero, restore_value : list of str, optional
         Arrays that the kernel changes: zeroed before, or restored after, each measured run.
+    warmup, rep : int, optional
+        Milliseconds of `do_bench`; deprecated, as `use_cuda_graph` is, in favour of `do_bench`.
     do_bench : callable, optional
         Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
     pre_hook, post_hook : callable, optional
@@ -414,6 +435,7 @@ def autotune(
     """
 
     def decorate(fn):
+        _require_kernel(fn, "autotune")
         return Autotuner(
             fn,
             fn.arg_names,
@@ -451,6 +473,7 @@ def heuristics(values):
     """Compute meta-parameters: `values` maps names to functions of the arguments by name."""
 
     def decorate(fn):
+        _require_kernel(fn, "heuristics")
         return Heuristics(fn, fn.arg_names, values)
 
     return decorate
