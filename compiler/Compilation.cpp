@@ -191,6 +191,9 @@ Result<void> Compilation::prepareInterpreter() {
 }
 
 Result<void> Compilation::runGpuStages(const Target &target) {
+  std::unique_ptr<AssemblerRun> assembly; // gets ready beside the stages before it
+  if (observe.stopAfter == Stage::Cubin && processAssembler())
+    assembly = (*processAssembler())->start(options);
   if (Result<void> done = optimizeTiles(target, options); !done)
     return done;
   static constexpr std::pair<Stage, const char *> stages[] = {
@@ -202,7 +205,7 @@ Result<void> Compilation::runGpuStages(const Target &target) {
     }
   if (Result<void> done = generateCode(target); !done || observe.stopAfter != Stage::Cubin)
     return done;
-  return assemble();
+  return assemble(assembly.get());
 }
 
 Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
@@ -226,7 +229,12 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   // scratch: what does not fit with them may fit without.
   if (!data->tensorMaps.empty()) {
     irDiagnostics.takeRemarks();
-    if (data->persistent)
+    const bool raisesStores = allowed.enabledPasses.contains("nv-raise-stores");
+    if (raisesStores)
+      remarkOn("stores are not raised to tensor maps: what they go through does not fit into "
+               "shared memory",
+               Remark::Kind::Missed, Technique::TensorMaps);
+    else if (data->persistent)
       remarkOn("programs are not run one after the other: the rings of one and the scratch of "
                "another do not fit into shared memory",
                Remark::Kind::Missed, Technique::Persistence);
@@ -234,7 +242,10 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
       remarkOn("warps are not specialised: their rings do not fit into shared memory",
                Remark::Kind::Missed, Technique::WarpSpecialisation);
     Options plain = allowed;
-    plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
+    if (raisesStores)
+      plain.enabledPasses.erase("nv-raise-stores");
+    else
+      plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
     Result<void> simplified = simplifyTiles();
     return simplified ? optimizeTiles(target, plain) : simplified;
@@ -271,12 +282,11 @@ Result<void> Compilation::generateCode(const Target &target) {
   return {};
 }
 
-Result<void> Compilation::assemble() {
-  const auto &assembler = processAssembler();
-  if (!assembler)
-    return assembler.error();
+Result<void> Compilation::assemble(AssemblerRun *assembly) {
+  if (!assembly)
+    return processAssembler().error();
   auto scope = timing.scope("assemble");
-  Result<Cubin> cubin = (*assembler)->assemble(data->text["ptx"], data->name, options);
+  Result<Cubin> cubin = assembly->assemble(data->text["ptx"], data->name);
   if (!cubin)
     return cubin.error();
   data->cubin = std::move(cubin->bytes);

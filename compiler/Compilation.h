@@ -23,6 +23,7 @@ class Module;
 }
 
 namespace pantile {
+class AssemblerRun;
 
 class Compilation {
 public:
@@ -40,7 +41,7 @@ private:
   Result<void> runGpuStages(const Target &target);
   Result<void> optimizeTiles(const Target &target, const Options &allowed);
   Result<void> generateCode(const Target &target);
-  Result<void> assemble();
+  Result<void> assemble(AssemblerRun *assembly);
   void remarkOnResources();
   /// On the kernel as a whole: its first line.
   void remarkOn(std::string message, Remark::Kind kind, Technique technique);

@@ -1,6 +1,6 @@
 //===- Ptx.cpp - PTX to machine code: the choice, and what assemblers say -----------------===//
 // Needs: see Ptx.h.
-// Gives: processAssembler, splitOptions, readResourceUsage, assemblerError.
+// Gives: Assembler::start, processAssembler, splitOptions, readResourceUsage, assemblerError.
 // How:   PANTILE_ASSEMBLER (`ptxas`, `nvjitlink`, `driver`) allows one kind only.
 //===------------------------------------------------------------------------------------===//
 #include "target/Ptx.h"
@@ -25,6 +25,17 @@ int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
   }
   return 0;
 }
+
+/// Of an assembler that has nothing to get ready.
+struct LateRun : AssemblerRun {
+  LateRun(const Assembler &assembler, const Options &options)
+      : assembler(assembler), options(options) {}
+  Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName) override {
+    return assembler.assemble(ptx, kernelName, options);
+  }
+  const Assembler &assembler;
+  const Options options;
+};
 
 Result<std::unique_ptr<Assembler>> choose() {
   const char *variable = std::getenv("PANTILE_ASSEMBLER");
@@ -54,6 +65,10 @@ Result<std::unique_ptr<Assembler>> choose() {
 }
 
 } // namespace
+
+std::unique_ptr<AssemblerRun> Assembler::start(const Options &options) const {
+  return std::make_unique<LateRun>(*this, options);
+}
 
 const Result<std::unique_ptr<Assembler>> &processAssembler() {
   static const auto *assembler = new Result<std::unique_ptr<Assembler>>(choose());

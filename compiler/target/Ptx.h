@@ -24,12 +24,23 @@ struct Cubin {
   std::string log;   ///< all that the assembler said
 };
 
+/// One kernel on its way; dropped, it leaves nothing behind.
+class AssemblerRun {
+public:
+  virtual ~AssemblerRun() = default;
+  virtual Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName) = 0;
+};
+
 /// One way to assemble; may be used by several threads at once.
 class Assembler {
 public:
   virtual ~Assembler() = default;
   virtual Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName,
                                  const Options &options) const = 0;
+
+  /// The same in two steps: what can be done without the PTX begins now, beside the caller. The
+  /// assembler outlives the run.
+  virtual std::unique_ptr<AssemblerRun> start(const Options &options) const;
 
   /// "ptxas 13.0 (/usr/local/cuda/bin/ptxas)".
   const std::string &description() const { return text; }

@@ -1,79 +1,24 @@
 //===- Ptxas.cpp - PTX to machine code by the program `ptxas` -----------------------------===//
 // Needs: see Ptx.h.
 // Gives: findPtxas.
-// How:   one process a kernel, files in the temporary directory. The version costs a process too,
-//        so it is kept in the cache under the identity of the program's file.
+// How:   one process a kernel, started while LLVM still makes the text where the caller asks for
+//        that. The version costs a process too, so it is kept in the cache under the identity of
+//        the program's file.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Cache.h"
 #include "runtime/CacheKey.h"
 #include "target/AssemblerSearch.h"
+#include "target/Program.h"
 #include "target/Ptx.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
-#include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
-#include <unistd.h>
 
 namespace fs = llvm::sys::fs;
 
 namespace pantile {
 namespace {
-
-/// A file in the temporary directory that goes with its owner.
-struct TemporaryFile {
-  explicit TemporaryFile(llvm::StringRef suffix) {
-    error = fs::createTemporaryFile("pantile", suffix, path);
-  }
-  ~TemporaryFile() {
-    if (!error)
-      fs::remove(path);
-  }
-  TemporaryFile(const TemporaryFile &) = delete;
-  std::string read() const {
-    auto buffer =
-        llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-    return buffer ? (*buffer)->getBuffer().str() : std::string();
-  }
-  llvm::SmallString<128> path;
-  std::error_code error;
-};
-
-struct Run {
-  int status;      ///< 0: success
-  std::string log; ///< standard output and error
-};
-
-/// This process's environment, by which the C library of a program takes memory in large pieces:
-/// page faults are a tenth of an assembler's time. What the user says of the C library stands.
-llvm::SmallVector<llvm::StringRef> environmentOfPrograms() {
-  llvm::SmallVector<llvm::StringRef> variables;
-  for (char **variable = environ; variable && *variable; ++variable)
-    variables.push_back(*variable);
-  if (!std::getenv("GLIBC_TUNABLES"))
-    variables.push_back("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864:"
-                        "glibc.malloc.trim_threshold=1073741824");
-  return variables;
-}
-
-Run runProgram(const std::string &program, llvm::ArrayRef<std::string> arguments) {
-  TemporaryFile log("log");
-  if (log.error)
-    return {-1, "no temporary file: " + log.error.message()};
-  llvm::SmallVector<llvm::StringRef> argv = {program};
-  argv.append(arguments.begin(), arguments.end());
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), log.path.str(), log.path.str()};
-  std::string failure;
-  const llvm::SmallVector<llvm::StringRef> environment = environmentOfPrograms();
-  int status = llvm::sys::ExecuteAndWait(program, argv, environment, redirects,
-                                         /*SecondsToWait=*/0, /*MemoryLimit=*/0, &failure);
-  return {status, log.read() + failure};
-}
 
 /// "13.0" and "V13.0.88" from `ptxas --version`.
 struct PtxasVersion {
@@ -98,7 +43,7 @@ std::optional<PtxasVersion> versionOf(const std::string &program) {
   std::string key = hexDigest("ptxas --version " + fileIdentity(program));
   if (std::optional<std::string> known = cache.load(key))
     return parseVersion(*known);
-  Run run = runProgram(program, {"--version"});
+  ProgramRun run = runProgram(program, {"--version"});
   std::optional<PtxasVersion> version = run.status == 0 ? parseVersion(run.log) : std::nullopt;
   if (version)
     cache.store(key, run.log, EntryKind::Note);
@@ -114,25 +59,52 @@ public:
   Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName,
                          const Options &options) const override {
     TemporaryFile input("ptx"), output("cubin");
-    if (input.error || output.error)
-      return makeError(ErrorKind::Assembler,
-                       "no temporary file: " +
-                           (input.error ? input.error : output.error).message());
-    {
-      std::error_code failed;
-      llvm::raw_fd_ostream stream(input.path, failed);
-      stream << llvm::StringRef(ptx.data(), ptx.size());
-      stream.close();
-      if (failed || stream.has_error()) {
-        stream.clear_error();
-        return makeError(ErrorKind::Assembler,
-                         fmt::format("cannot write `{}`", input.path.str().str()));
-      }
-    }
-    Run run =
+    std::error_code failed = input.error ? input.error : output.error;
+    if (failed)
+      return makeError(ErrorKind::Assembler, "no temporary file: " + failed.message());
+    failed = input.write({ptx.data(), ptx.size()});
+    if (failed)
+      return makeError(ErrorKind::Assembler, fmt::format("cannot write `{}`: {}",
+                                                         input.path.str().str(), failed.message()));
+    ProgramRun run =
         runProgram(program, arguments(options, input.path.str().str(), output.path.str().str()));
     if (run.status != 0)
       return assemblerError("ptxas", kernelName, run.log);
+    return cubinOf(output, std::move(run));
+  }
+
+  std::unique_ptr<AssemblerRun> start(const Options &options) const override {
+    auto run = std::make_unique<EarlyRun>(*this, options);
+    if (run->isStarted)
+      return run;
+    return Assembler::start(options);
+  }
+
+private:
+  /// The first tenth of a small kernel's time in `ptxas` goes by before it opens its input.
+  struct EarlyRun : AssemblerRun {
+    EarlyRun(const Ptxas &ptxas, const Options &options)
+        : ptxas(ptxas), options(options), output("cubin") {
+      isStarted = !output.error && early.start(ptxas.program, arguments(options, early.inputPath(),
+                                                                        output.path.str().str()));
+    }
+
+    Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName) override {
+      ProgramRun run = early.finish({ptx.data(), ptx.size()});
+      // Also for a program that takes regular files only, and for what it says of bad text.
+      if (run.status != 0)
+        return ptxas.assemble(ptx, kernelName, options);
+      return cubinOf(output, std::move(run));
+    }
+
+    const Ptxas &ptxas;
+    const Options options;
+    TemporaryFile output;
+    EarlyProgram early;
+    bool isStarted;
+  };
+
+  static Cubin cubinOf(const TemporaryFile &output, ProgramRun run) {
     Cubin cubin;
     cubin.bytes = output.read();
     cubin.log = std::move(run.log);
@@ -140,7 +112,6 @@ public:
     return cubin;
   }
 
-private:
   static std::vector<std::string> arguments(const Options &options, std::string input,
                                             std::string output) {
     std::vector<std::string> out = {"-v", "--gpu-name=" + options.target};
