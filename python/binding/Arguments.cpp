@@ -9,7 +9,6 @@
 #include "ArrayProtocols.h"
 #include "TableLock.h"
 #include <array>
-#include <atomic>
 #include <bit>
 #include <limits>
 #include <pybind11/stl.h>
@@ -268,57 +267,6 @@ Argument classify(py::handle object) {
 
 bool isPinned(py::handle object) {
   return py::hasattr(object, "is_pinned") && object.attr("is_pinned")().cast<bool>();
-}
-
-/// The loaded module `name`, or null: an argument cannot come from a library that nobody imported.
-static py::object loadedModule(const char *name) {
-  PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
-  return module ? py::reinterpret_borrow<py::object>(module) : py::object();
-}
-
-/// torch's function from a device to its current stream; null while torch is not loaded. Looked up
-/// once, as launches ask every time.
-static PyObject *torchStreamOf() {
-  static std::atomic<PyObject *> function = nullptr;
-  if (PyObject *known = function.load(std::memory_order_acquire))
-    return known;
-  static PyObject *const moduleName = PyUnicode_InternFromString("torch._C");
-  PyObject *module = PyDict_GetItemWithError(PyImport_GetModuleDict(), moduleName);
-  PyObject *found = module ? PyObject_GetAttrString(module, "_cuda_getCurrentRawStream") : nullptr;
-  if (!found)
-    PyErr_Clear();
-  function.store(found, std::memory_order_release);
-  return found;
-}
-
-/// What a thread's launches go to, where it says so itself.
-static thread_local std::optional<uint64_t> chosenStream;
-
-void chooseStream(std::optional<uint64_t> stream) { chosenStream = stream; }
-
-uint64_t currentStream(int device) {
-  if (chosenStream)
-    return *chosenStream;
-  if (PyObject *streamOf = torchStreamOf()) {
-    const auto ordinal = py::reinterpret_steal<py::object>(PyLong_FromLong(device));
-    const auto stream =
-        py::reinterpret_steal<py::object>(PyObject_CallOneArg(streamOf, ordinal.ptr()));
-    if (!stream)
-      throw py::error_already_set();
-    return PyLong_AsUnsignedLongLongMask(stream.ptr());
-  }
-  if (const py::object cupy = loadedModule("cupy"))
-    return cupy.attr("cuda").attr("get_current_stream")().attr("ptr").cast<uint64_t>();
-  return 0;
-}
-
-int currentDevice() {
-  const py::object torch = loadedModule("torch"), core = loadedModule("torch._C");
-  if (torch && core && py::hasattr(core, "_cuda_getDevice"))
-    return torch.attr("cuda").attr("current_device")().cast<int>();
-  if (const py::object cupy = loadedModule("cupy"))
-    return cupy.attr("cuda").attr("runtime").attr("getDevice")().cast<int>();
-  return 0;
 }
 
 } // namespace pantile::python

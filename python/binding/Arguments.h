@@ -1,7 +1,7 @@
 //===- Arguments.h - what a launch argument is ------------------------------------------===//
 // Needs: the GIL. Imports nothing: a library that made an argument is loaded already.
 // Gives: the class of each argument (pointer with element type, place and storage bounds;
-//        integer, float, bool; constant) and the stream that the caller's library uses.
+//        integer, float, bool; constant).
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
@@ -78,12 +78,5 @@ const char *requireDtypeName(const std::string &dtype);
 
 /// Whether the driver can read the host memory of `object` from the device (pinned memory).
 bool isPinned(pybind11::handle object);
-
-/// The stream and the device that torch or CuPy use now, if one of them is loaded; 0 and 0
-/// otherwise.
-uint64_t currentStream(int device);
-/// Sends the calling thread's launches to `stream`, until called with nothing.
-void chooseStream(std::optional<uint64_t> stream);
-int currentDevice();
 
 } // namespace pantile::python

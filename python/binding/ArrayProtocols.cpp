@@ -3,6 +3,7 @@
 //      kernel may walk from a view to its neighbours, as strides allow.
 //===-----------------------------------------------------------------------------------===//
 #include "ArrayProtocols.h"
+#include "Dlpack.h"
 #include "TableLock.h"
 #include <pybind11/numpy.h>
 #include <unordered_map>
@@ -89,6 +90,9 @@ std::pair<uint64_t, uint64_t> extentOf(const py::array &array) {
 
 Argument readNumpy(py::handle object) {
   auto owner = py::reinterpret_borrow<py::array>(object);
+  if (owner.dtype().byteorder() == '>')
+    throw py::type_error("arrays of `" + py::str(owner.dtype()).cast<std::string>() +
+                         "` cannot be passed to a kernel: their bytes are in the other order");
   Argument argument = pointer(Argument::Place::Host, 0, nameOfNumpyDtype(owner.dtype()),
                               reinterpret_cast<uint64_t>(owner.data()));
   while (true) {
@@ -150,52 +154,21 @@ Argument readHostArray(py::handle array) {
   return argument;
 }
 
-namespace {
-
-/// The head of DLPack's DLTensor, as its ABI fixes it.
-struct DLTensorHead {
-  void *data;
-  int32_t deviceType, deviceId;
-  int32_t rank;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byteOffset;
-};
-
-const char *nameOfDLPackType(uint8_t code, uint8_t bits) {
-  static constexpr uint8_t Int = 0, Unsigned = 1, Float = 2, Bfloat = 4, Bool = 6;
-  const std::string width = std::to_string(bits);
-  if (code == Int)
-    return requireDtypeName("i" + width);
-  if (code == Unsigned)
-    return requireDtypeName("u" + width);
-  if (code == Float)
-    return requireDtypeName("fp" + width);
-  if (code == Bfloat)
-    return requireDtypeName("bf" + width);
-  if (code == Bool)
-    return "i1";
-  throw py::type_error("a DLPack tensor of type code " + std::to_string(code) +
-                       " cannot be passed to a kernel");
-}
-
-} // namespace
-
 Argument readDLPack(py::handle tensor) {
   const py::object capsule = tensor.attr("__dlpack__")();
-  const auto *head =
-      static_cast<const DLTensorHead *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  const auto *head = static_cast<const DLTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!head)
     throw py::error_already_set();
-  static constexpr int32_t Cpu = 1, Cuda = 2, CudaHost = 3, CudaManaged = 13;
-  const bool host = head->deviceType == Cpu || head->deviceType == CudaHost;
-  if (!host && head->deviceType != Cuda && head->deviceType != CudaManaged)
+  const bool host = head->deviceType == DLTensor::Cpu || head->deviceType == DLTensor::CudaHost;
+  if (!host && head->deviceType != DLTensor::Cuda && head->deviceType != DLTensor::CudaManaged)
     throw py::type_error("a DLPack tensor of device type " + std::to_string(head->deviceType) +
                          " cannot be passed to a kernel");
+  const char *name = nameOfDLType(*head);
+  if (!name)
+    throw py::type_error("a DLPack tensor of type code " + std::to_string(head->code) + " and " +
+                         std::to_string(head->bits) + " bits cannot be passed to a kernel");
   return pointer(host ? Argument::Place::Host : Argument::Place::Device, host ? 0 : head->deviceId,
-                 nameOfDLPackType(head->code, head->bits),
-                 reinterpret_cast<uint64_t>(head->data) + head->byteOffset);
+                 name, head->address());
 }
 
 } // namespace pantile::python

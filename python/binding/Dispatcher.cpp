@@ -6,6 +6,7 @@
 // Invariant: two calls with one key compile to the same kernel.
 //===-----------------------------------------------------------------------------------===//
 #include "Dispatcher.h"
+#include "CurrentStream.h"
 #include "Errors.h"
 #include "LaunchGrid.h"
 #include "LaunchKey.h"

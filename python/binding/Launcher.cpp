@@ -8,6 +8,7 @@
 //        a callable grid.
 //===-----------------------------------------------------------------------------------===//
 #include "Launcher.h"
+#include "CurrentStream.h"
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "LaunchGrid.h"

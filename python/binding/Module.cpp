@@ -4,6 +4,7 @@
 // How: compilation releases the GIL; everything it needs was converted before.
 //===-----------------------------------------------------------------------------------===//
 #include "ArgTypes.h"
+#include "CurrentStream.h"
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "LaunchStats.h"

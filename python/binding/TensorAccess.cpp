@@ -1,9 +1,13 @@
 //===- TensorAccess.cpp - reading torch's tensors ---------------------------------------===//
+// How:   by DLPack's C functions where the type has them, as one call of them tells all; else by
+// the
+//        C functions behind the properties, each of which costs torch a guard against errors.
 // Invariant: types and dtypes in the tables are kept alive, so that no address is used twice; the
 //            tables are bounded, for a program that makes types without end.
 //===-----------------------------------------------------------------------------------===//
 #include "TensorAccess.h"
 #include "ArrayProtocols.h"
+#include "Dlpack.h"
 #include "TableLock.h"
 #include "pantile/Runtime.h"
 #include <array>
@@ -47,19 +51,24 @@ Reader readerOf(PyTypeObject *type, const char *name) {
 
 struct TensorType {
   PyTypeObject *type = nullptr;
+  const DLExchange *exchange = nullptr;
   Reader dtype, dataPtr, isCuda, getDevice;
-  bool isTensor = false;
+  bool isTensor = false; ///< there is a way to read it
+
+  bool hasProperties() const { return dtype && dataPtr && isCuda && getDevice; }
 };
 
 TensorType describe(PyTypeObject *type) {
   TensorType made;
   made.type = type;
+  made.exchange = exchangeOf(type);
+  made.isTensor = made.exchange != nullptr;
   made.isCuda = readerOf(type, "is_cuda");
   if (!made.isCuda)
     return made;
   made.dtype = readerOf(type, "dtype"), made.dataPtr = readerOf(type, "data_ptr");
   made.getDevice = readerOf(type, "get_device");
-  made.isTensor = made.dtype && made.dataPtr && made.getDevice;
+  made.isTensor |= made.hasProperties();
   return made;
 }
 
@@ -118,7 +127,20 @@ uint64_t integerOf(const Reader &reader, PyObject *object) {
   return result;
 }
 
-bool read(const TensorType &type, PyObject *object, DeviceTensor &tensor) {
+/// Memory that is not there is left to the properties: they know whether that is an error.
+bool readByExchange(const DLExchange &exchange, PyObject *object, DeviceTensor &tensor) {
+  DLTensor told;
+  if (exchange.describe(object, &told) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  if (told.deviceType != DLTensor::Cuda || !told.data)
+    return false;
+  tensor = {nameOfDLType(told), told.address(), told.deviceId};
+  return tensor.dtype != nullptr;
+}
+
+bool readByProperties(const TensorType &type, PyObject *object, DeviceTensor &tensor) {
   PyObject *onGpu = type.isCuda(object);
   Py_XDECREF(onGpu);
   if (onGpu != Py_True)
@@ -141,7 +163,10 @@ bool readDeviceTensor(PyObject *object, DeviceTensor &tensor) {
   const TensorType *type = tensorType(Py_TYPE(object));
   if (!type || !type->isTensor)
     return false;
-  const bool done = read(*type, object, tensor) && !PyErr_Occurred();
+  if (type->exchange && readByExchange(*type->exchange, object, tensor))
+    return true;
+  const bool done =
+      type->hasProperties() && readByProperties(*type, object, tensor) && !PyErr_Occurred();
   if (!done)
     PyErr_Clear();
   return done;

@@ -1,8 +1,9 @@
-//===- TensorAccess.h - reading torch's tensors and its current stream ------------------===//
+//===- TensorAccess.h - reading torch's tensors -----------------------------------------===//
 // Needs: the GIL, or on a build without it nothing. Imports nothing.
-// Gives: element type, address and device of a tensor on a GPU, and the stream in use.
-// How:   the C functions behind `dtype`, `data_ptr`, `is_cuda` and `get_device` are looked up once
-//        a type and called directly: no attribute look-up, no bound method, no struct offset.
+// Gives: element type, address and device of a tensor on a GPU.
+// How:   C functions that are looked up once a type and called directly (DLPack's, else those
+//        behind `dtype`, `data_ptr`, `is_cuda` and `get_device`): no attribute look-up, no bound
+//        method, no struct offset.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <Python.h>
@@ -17,8 +18,8 @@ struct DeviceTensor {
   int device = 0;
 };
 
-/// Whether `object` is a tensor of torch on a GPU and could be read; leaves no Python error. False
-/// says nothing about why.
+/// Whether `object` is a tensor of torch's kind on a GPU and could be read; leaves no Python error.
+/// False says nothing about why.
 bool readDeviceTensor(PyObject *object, DeviceTensor &tensor);
 
 /// GPUs of this process, counted once.

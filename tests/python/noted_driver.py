@@ -1,0 +1,107 @@
+"""A CUDA driver that notes what launches ask of it, for tests without a GPU.
+
+It is a C file made from the list of functions that the runtime calls. Programs run in processes of their own, as a
+process opens one driver; their arrays have addresses that nobody reads.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+API = Path(__file__).parents[2] / "runtime" / "DriverApi.def"
+
+NOTED = """
+#include <string.h>
+struct config { unsigned grid[3], block[3], shared; void *stream; int *attributes; unsigned count; };
+int unloads, loads, capturing, relaxed, result, launches, attributes[8], attribute_count;
+long long stream, address;
+int cuInit(unsigned f) { return 0; }
+int cuDriverGetVersion(int *v) { return *v = 13000, 0; }
+int cuGetErrorName(int r, const char **n) { return *n = "CUDA_ERROR_NOTED", 0; }
+int cuGetErrorString(int r, const char **n) { return *n = "as told", 0; }
+int cuDeviceGetCount(int *n) { return *n = 1, 0; }
+int cuDeviceGet(int *d, int o) { return *d = o, 0; }
+int cuDeviceGetName(char *n, int l, int d) { return strcpy(n, "noted"), 0; }
+int cuDeviceGetAttribute(int *v, int a, int d) {
+  return *v = a == 75 ? 9 : a == 76 ? 0 : a == 97 ? 232448 : a == 16 ? 132 : 32, 0;
+}
+int cuCtxGetCurrent(void **c) { return *c = (void *)1, 0; }
+int cuCtxGetDevice(int *d) { return *d = 0, 0; }
+int cuDevicePrimaryCtxRetain(void **c, int d) { return *c = (void *)1, 0; }
+int cuDevicePrimaryCtxGetState(int d, unsigned *f, int *a) { return *a = 1, 0; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n) { return *n = 1, 0; }
+int cuLibraryLoadData(void **l) { return *l = (void *)2, ++loads, 0; }
+int cuLibraryUnload(void *l) { return ++unloads, 0; }
+int cuLibraryGetKernel(void **k) { return *k = (void *)3, 0; }
+int cuKernelGetFunction(void **f) { return *f = (void *)4, 0; }
+int cuStreamIsCapturing(void *s, int *status) { return *status = capturing, 0; }
+int cuThreadExchangeStreamCaptureMode(int *mode) { int now = relaxed; relaxed = *mode; *mode = now; return 0; }
+int cuLaunchKernelEx(const struct config *c, void *f, void **arguments, void **extra) {
+  ++launches, stream = (long long)c->stream, address = *(long long *)arguments[0];
+  attribute_count = c->count;
+  for (unsigned i = 0; i < c->count; ++i) attributes[i] = c->attributes[18 * i];
+  return result;
+}
+"""
+
+PROGRAM = """
+import ctypes, gc, os, sys
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+
+driver = ctypes.CDLL(os.environ["PANTILE_LIBCUDA_PATH"])
+
+def note(name):
+    return ctypes.c_int.in_dll(driver, name)
+
+class Array:
+    def __init__(self, address=0x7F0000000000):
+        self.address = address
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.address, False), "typestr": "<f4", "shape": (16,), "version": 3}
+
+    dtype = np.dtype("float32")
+
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr, n)
+
+try:
+    triton.compile(triton.compiler.ASTSource(kernel, {"x_ptr": "*fp32", "n": "i32"}),
+                   triton.backends.compiler.GPUTarget("cuda", 90, 32)).asm["cubin"]
+except triton.PTXASError:
+    print("no assembler")
+    sys.exit(0)
+x = Array()
+"""
+
+
+def program_head():
+    """The beginning of a program: a kernel, and an array of a GPU."""
+    return PROGRAM
+
+
+def build(folder, text):
+    """Make a driver of a C text, with functions that do nothing for what it lacks; return its path."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    symbols = re.findall(r'PANTILE_DRIVER(?:_NEWER)?\(\w+, "(\w+)"', API.read_text("utf-8"))
+    rest = [f"int {s}() {{ return 0; }}\n" for s in symbols if f"int {s}(" not in text]
+    (folder / "noted.c").write_text(text + "".join(rest), encoding="utf-8")
+    library = folder / "libnoted.so"
+    command = [compiler, "-shared", "-fPIC", "-w", str(folder / "noted.c"), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+def without_assembler(printed):
+    """Skip a test whose program says that nothing can be assembled here."""
+    if "no assembler" in printed:
+        pytest.skip("no assembler here")

@@ -1,0 +1,253 @@
+"""Tensors that are read through DLPack's table of C functions, as torch's are: no GPU and no torch are needed.
+
+The table and the driver are a C file that notes what it is asked; programs run in processes of their own. Addresses
+point nowhere: nobody reads what is there.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from noted_driver import NOTED, build, program_head, without_assembler
+
+EXCHANGE = """
+#include <stdint.h>
+struct tensor { void *data; int32_t device_type, device, rank; uint8_t code, bits; uint16_t lanes;
+                int64_t *shape, *strides; uint64_t offset; };
+struct known { void *object; struct tensor told; } known[256];
+int known_count, described, asked_stream, refuse_stream;
+void *current;
+void know(void *object, uint64_t address, int code, int bits, int device_type, int device, uint64_t offset) {
+  struct tensor told = {(void *)address, device_type, device, 1, code, bits, 1, 0, 0, offset};
+  int i = 0;
+  while (i < known_count && known[i].object != object) ++i;
+  known[i].object = object, known[i].told = told;
+  if (i == known_count) ++known_count;
+}
+static int describe(void *object, struct tensor *out) {
+  ++described;
+  for (int i = 0; i < known_count; ++i)
+    if (known[i].object == object) return *out = known[i].told, 0;
+  return -1;
+}
+static int current_stream(int32_t type, int32_t device, void **out) {
+  ++asked_stream;
+  return refuse_stream ? -1 : (*out = current, 0);
+}
+struct { uint32_t major, minor; void *rest[4]; void *describe, *stream; } exchange = {
+    1, 3, {0}, describe, current_stream};
+"""
+
+HEAD = """
+from types import ModuleType, SimpleNamespace as Space
+
+api = ctypes.pythonapi
+api.PyCapsule_New.restype = ctypes.py_object
+api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+NAME = ctypes.create_string_buffer(b"dlpack_exchange_api")
+table = ctypes.c_char.in_dll(driver, "exchange")
+driver.know.argtypes = [ctypes.py_object, ctypes.c_uint64] + [ctypes.c_int] * 4 + [ctypes.c_uint64]
+
+CODES = {"int32": (0, 32), "float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32), "bool": (6, 8),
+         "uint8": (1, 8), "int64": (0, 64), "float64": (2, 64), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8),
+         "int8": (0, 8), "int16": (0, 16), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64)}
+
+alive = []
+
+class Tensor:
+    \"\"\"What the long way asks is Python; what the short way asks is the table.\"\"\"
+
+    __dlpack_c_exchange_api__ = api.PyCapsule_New(ctypes.addressof(table), NAME, None)
+    device = Space(type="cuda", index=0)
+
+    def __init__(self, address, dtype="float32", known=True, offset=0):
+        self.address, self.dtype = address, dtype
+        alive.append(self)  # the table knows objects by their place in memory
+        if known:
+            driver.know(self, address - offset, *CODES[dtype], 2, 0, offset)
+
+    def data_ptr(self):
+        return self.address
+
+@triton.jit
+def taking_kernel(x_ptr, n):
+    return
+
+def launched(*args, kernel=kernel):
+    \"\"\"Launch; return (address that the driver got, calls of the table, long ways).\"\"\"
+    described, misses = note("described").value, triton.runtime.stats()["misses"]
+    kernel[(1,)](*args)
+    address = ctypes.c_ulonglong.in_dll(driver, "address").value
+    return address, note("described").value - described, triton.runtime.stats()["misses"] - misses
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("exchange"), NOTED + EXCHANGE)
+
+
+def run(driver, tmp_path, text):
+    path = tmp_path / "program.py"
+    path.write_text(program_head() + HEAD + textwrap.dedent(text), encoding="utf-8")
+    variables = {**os.environ, "PANTILE_LIBCUDA_PATH": str(driver)}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    without_assembler(done.stdout)
+    assert "done" in done.stdout
+
+
+def test_one_call_tells_all_of_a_tensor(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        import random
+        first = Tensor(0x7F0000000000)
+        kernel[(1,)](first, 5)
+        for _ in range(20):
+            address = random.randrange(0x7F0000000000, 0x7F8000000000, 16)
+            assert launched(Tensor(address), 5) == (address, 1, 0)
+            assert launched(Tensor(address, offset=4096), 5) == (address, 1, 0)
+        # An address that is no multiple of 16, and another type, are other kernels.
+        assert kernel[(1,)](Tensor(0x7F0000000004), 5) is not kernel[(1,)](first, 5)
+        kernels = set()
+        for dtype in CODES:
+            tensor = Tensor(0x7F0000000100, dtype)
+            made = taking_kernel[(1,)](tensor, 5)
+            assert launched(tensor, 5, kernel=taking_kernel) == (0x7F0000000100, 1, 0), dtype
+            kernels.add(made)
+        assert len(kernels) == len(CODES)
+        print("done")
+        """,
+    )
+
+
+def test_what_the_table_does_not_tell_goes_the_other_way(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        kernel[(1,)](Tensor(0x7F0000000000), 5)
+        unknown = Tensor(0x7F0000001000, known=False)
+        for _ in range(2):
+            assert launched(unknown, 5)[0] == 0x7F0000001000
+        # A host tensor of the table, whose properties say that it is on a GPU, and one of no memory.
+        for told in [(0x7F0000002000, 2, 32, 1, 0, 0), (0, 2, 32, 2, 0, 0), (0x7F0000002000, 5, 64, 2, 0, 0)]:
+            tensor = Tensor(0x7F0000003000, known=False)
+            driver.know(tensor, *told)
+            assert launched(tensor, 5)[0] == 0x7F0000003000, told
+        # Two GPUs in one call.
+        tensor = Tensor(0x7F0000003000, known=False)
+        driver.know(tensor, 0x7F0000003000, 2, 32, 2, 1, 0)
+        tensor.device = Space(type="cuda", index=1)
+
+        @triton.jit
+        def pair_kernel(x_ptr, y_ptr):
+            tl.store(x_ptr, tl.load(y_ptr))
+
+        pair_kernel[(1,)](unknown, unknown)
+        for _ in range(2):
+            try:
+                pair_kernel[(1,)](Tensor(0x7F0000004000), tensor)
+            except ValueError as error:
+                assert "arrays of two devices" in str(error)
+            else:
+                raise AssertionError("launched")
+        print("done")
+        """,
+    )
+
+
+def test_derived_types(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        torch, core = ModuleType("torch"), ModuleType("torch._C")
+        nothing = core._disabled_torch_function_impl = lambda *args: None
+        torch.Tensor, torch._C = Tensor, core
+        sys.modules.update({"torch": torch, "torch._C": core})
+
+        class Parameter(Tensor):
+            __torch_function__ = nothing
+
+        class Dispatched(Tensor):
+            __torch_function__ = nothing
+            __torch_dispatch__ = classmethod(lambda *args: None)
+
+        class Changed(Tensor):
+            __torch_function__ = classmethod(lambda *args: None)
+
+        class Moved(Tensor):
+            __torch_function__ = nothing
+
+            def data_ptr(self):
+                return self.address + 256
+
+        class Plain(Tensor):
+            pass
+
+        kernel[(1,)](Tensor(0x7F0000000000), 5)
+        for kind, calls, moved in [(Parameter, 1, 0), (Dispatched, 0, 0), (Changed, 0, 0), (Moved, 0, 256), (Plain, 0, 0)]:
+            for address in (0x7F0000001000, 0x7F0000004000):
+                assert launched(kind(address), 5) == (address + moved, calls, 0), kind
+        print("done")
+        """,
+    )
+
+
+def test_the_stream_of_the_table(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        stream, current = ctypes.c_longlong.in_dll(driver, "stream"), ctypes.c_longlong.in_dll(driver, "current")
+        x = Tensor(0x7F0000000000)
+        kernel[(1,)](x, 5)
+        assert note("asked_stream").value == 0, "torch is not loaded"
+        torch, core = ModuleType("torch"), ModuleType("torch._C")
+        sys.modules.update({"torch": torch, "torch._C": core})
+        core._cuda_getCurrentRawStream = lambda device: 0x1234
+        core._cuda_getDevice = lambda: 0
+        kernel[(1,)](x, 5)
+        assert stream.value == 0, "torch is being imported"
+        torch.Tensor = Tensor
+        for value in (0x77, 0x99, 0):
+            current.value = value
+            kernel[(1,)](x, 5)
+            assert stream.value == value
+        note("refuse_stream").value = 1
+        kernel[(1,)](x, 5)
+        assert stream.value == 0x1234
+        triton._pantile.choose_stream(0x55)
+        kernel[(1,)](x, 5)
+        assert stream.value == 0x55
+        print("done")
+        """,
+    )
+
+
+def test_launches_without_arrays_ask_torch_for_its_device(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        torch, core = ModuleType("torch"), ModuleType("torch._C")
+        sys.modules.update({"torch": torch, "torch._C": core})
+        torch.Tensor, asked = Tensor, []
+        core._cuda_getDevice = lambda: asked.append(0) or 0
+
+        @triton.jit
+        def bare_kernel(n):
+            return
+
+        for n in (1000, 1001, 1003):
+            before = len(asked)
+            bare_kernel[(1,)](n)
+        assert len(asked) == before + 1 and note("launches").value == 3
+        print("done")
+        """,
+    )
