@@ -17,9 +17,19 @@ from device_arrays import (  # noqa: E402, F401
     torch_with_gpu,
 )
 
+EMULATES = bool(os.environ.get("PANTILE_EMULATE"))
+if EMULATES:
+    import emulated_device
 
-@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+    emulated_device.start()
+
+
+@pytest.fixture(
+    params=["emulated"] if EMULATES else ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+)
 def device(request):
+    if request.param == "emulated":
+        return emulated_device.EmulatedDevice()
     if request.param == "cuda" and torch_with_gpu() is None:
         pytest.skip("needs a GPU")
     return Device(request.param)

@@ -1,0 +1,263 @@
+//===- Control.cpp - leaving, barriers, calls; exchange between lanes
+//--------------------------------===//
+// Needs: Values.h.
+// Gives: decodeControl, decodeWarp, decode.
+// How:   of functions only the driver's own can be called: vprintf and __assertfail.
+//===------------------------------------------------------------------------------------------===//
+#include "Values.h"
+
+namespace pantile::ptx {
+namespace {
+
+void leave(Warp &w, const Instruction &) { w.leave(w.active); }
+void nothing(Warp &, const Instruction &) {}
+void giveWay(Warp &w, const Instruction &) { w.stops = true; }
+void branchIsTaken(Warp &, const Instruction &) {}
+
+void trap(Warp &w, const Instruction &i) { w.fault(i, "a trap"); }
+void unknown(Warp &w, const Instruction &i) { w.fault(i, "this instruction is not emulated"); }
+
+void fenceProxyAsync(Warp &w, const Instruction &) { w.block.fenceProxy(w.index); }
+
+Word uniform(Warp &w, const Operand &operand) { return w.reg(operand)[std::countr_zero(w.active)]; }
+
+void barrier(Warp &w, const Instruction &i) {
+  const bool waits = !i.op.has("arrive");
+  const int count = i.operands.size() > 1 ? uniform(w, i[1]) : 0;
+  w.block.arriveAtBarrier(w, i, uniform(w, i[0]), count, waits);
+}
+
+//===- calls --------------------------------------------------------------------------------===//
+
+const char *textAt(Warp &w, const Instruction &i, Word address) {
+  const auto *text = reinterpret_cast<const char *>(w.block.generic(w, i, address, 1, 0));
+  return text;
+}
+
+/// One conversion of a printf format, its argument taken from `record`.
+std::string formatted(const std::string &spec, const uint8_t *record, size_t &at) {
+  const char kind = spec.back();
+  const bool isWide = spec.find("ll") != spec.npos || kind == 'p' ||
+                      std::string_view("fFeEgGaA").find(kind) != std::string_view::npos;
+  const size_t size = isWide ? 8 : 4;
+  at = (at + size - 1) / size * size;
+  Word value = 0;
+  std::memcpy(&value, record + at, size);
+  at += size;
+  char text[512];
+  if (std::string_view("fFeEgGaA").find(kind) != std::string_view::npos)
+    std::snprintf(text, sizeof text, spec.c_str(), std::bit_cast<double>(value));
+  else if (isWide)
+    std::snprintf(text, sizeof text, spec.c_str(), value);
+  else
+    std::snprintf(text, sizeof text, spec.c_str(), uint32_t(value));
+  return text;
+}
+
+std::string formatAll(const char *format, const uint8_t *record) {
+  std::string result;
+  size_t at = 0;
+  for (const char *c = format; *c; ++c) {
+    if (*c != '%') {
+      result += *c;
+      continue;
+    }
+    std::string spec = "%";
+    do
+      spec += *++c;
+    while (*c && std::string_view("diouxXcspfFeEgGaA%").find(*c) == std::string_view::npos);
+    result += spec == "%%" ? "%" : formatted(spec, record, at);
+  }
+  return result;
+}
+
+/// The parameters of a call lie in local memory.
+Word argument(Warp &w, const Instruction &i, const Operand &list, size_t n, int lane) {
+  Word value = 0;
+  std::memcpy(&value, w.block.generic(w, i, list.parts.at(n).offset | localWindow, 8, lane), 8);
+  return value;
+}
+
+void call(Warp &w, const Instruction &i) {
+  size_t at = 0;
+  while (at < i.operands.size() && i[at].kind != Operand::Name)
+    ++at;
+  if (at + 1 >= i.operands.size())
+    w.fault(i, "a call that is not emulated");
+  const std::string &name = i[at].name;
+  const Operand &arguments = i[at + 1];
+  if (name != "vprintf" && name != "__assertfail")
+    w.fault(i, "a call of `" + name + "`");
+  forLanes(w.active, [&](int lane) {
+    const char *text = textAt(w, i, argument(w, i, arguments, 0, lane));
+    if (name == "__assertfail")
+      w.fault(i, std::string("assertion failed: ") + text);
+    const Word record = argument(w, i, arguments, 1, lane);
+    std::fputs(formatAll(text, w.block.generic(w, i, record, 1, lane)).c_str(), stdout);
+  });
+  std::fflush(stdout);
+}
+
+//===- between lanes ------------------------------------------------------------------------===//
+
+void shuffle(Warp &w, const Instruction &i) {
+  Word *d = w.reg(i[0]);
+  Word *inside = i[0].parts.empty() ? nullptr : w.reg(i[0].parts[0]);
+  const Word *b = w.reg(i[2]), *c = w.reg(i[3]);
+  std::array<Word, warpSize> a;
+  std::copy_n(w.reg(i[1]), warpSize, a.begin());
+  const char mode = i.op.has("up") ? 'u' : i.op.has("down") ? 'd' : i.op.has("bfly") ? 'b' : 'i';
+  forLanes(w.active, [&](int lane) {
+    const int by = b[lane] & 31, clamp = c[lane] & 31, segments = c[lane] >> 8 & 31;
+    const int last = (lane & segments) | (clamp & ~segments), first = lane & segments;
+    int from;
+    bool valid;
+    if (mode == 'u')
+      from = lane - by, valid = from >= last;
+    else if (mode == 'd')
+      from = lane + by, valid = from <= last;
+    else if (mode == 'b')
+      from = lane ^ by, valid = from <= last;
+    else
+      from = first | (by & ~segments), valid = from <= last;
+    if (!valid)
+      from = lane;
+    if (!(w.active >> from & 1))
+      w.fault(i, "lane " + std::to_string(lane) + " reads lane " + std::to_string(from) +
+                     ", which does not take part");
+    d[lane] = uint32_t(a[from]);
+    if (inside)
+      inside[lane] = valid;
+  });
+}
+
+Lanes lanesWhere(Warp &w, const Operand &predicate) {
+  Lanes result = 0;
+  forLanes(w.active, [&](int lane) {
+    result |= Lanes(bool(w.reg(predicate)[lane] & 1) != predicate.inverted) << lane;
+  });
+  return result;
+}
+
+void vote(Warp &w, const Instruction &i) {
+  const Lanes yes = lanesWhere(w, i[1]);
+  Word *d = w.reg(i[0]);
+  Word result = i.op.has("ballot") ? yes
+                : i.op.has("all")  ? yes == w.active
+                : i.op.has("any")  ? yes != 0
+                                   : yes == 0 || yes == w.active;
+  forLanes(w.active, [&](int lane) { d[lane] = result; });
+}
+
+void activeMask(Warp &w, const Instruction &i) {
+  Word *d = w.reg(i[0]);
+  forLanes(w.active, [&](int lane) { d[lane] = w.active; });
+}
+
+void match(Warp &w, const Instruction &i) {
+  Word *d = w.reg(i[0]);
+  const Word *a = w.reg(i[1]);
+  const bool all = i.op.has("all");
+  forLanes(w.active, [&](int lane) {
+    Lanes equal = 0;
+    forLanes(w.active, [&](int other) { equal |= Lanes(a[other] == a[lane]) << other; });
+    d[lane] = all && equal != w.active ? 0 : equal;
+    if (all && !i[0].parts.empty())
+      w.reg(i[0].parts[0])[lane] = equal == w.active;
+  });
+}
+
+void reduce(Warp &w, const Instruction &i) {
+  const std::string &what = i.op.parts[1];
+  const std::string_view type = i.op.last();
+  Word *d = w.reg(i[0]);
+  const Word *a = w.reg(i[1]);
+  const int first = std::countr_zero(w.active);
+  Word result = a[first];
+  forLanes(w.active & ~(1u << first), [&](int lane) {
+    const Word value = a[lane];
+    const bool less = type == "s32"   ? int32_t(value) < int32_t(result)
+                      : type == "f32" ? as<float>(value) < as<float>(result)
+                                      : uint32_t(value) < uint32_t(result);
+    if (what == "add")
+      result = uint32_t(result + value);
+    else if (what == "and")
+      result &= value;
+    else if (what == "or")
+      result |= value;
+    else if (what == "xor")
+      result ^= value;
+    else if (what == "min" ? less : !less)
+      result = value;
+  });
+  forLanes(w.active, [&](int lane) { d[lane] = result; });
+}
+
+void elect(Warp &w, const Instruction &i) {
+  const int first = std::countr_zero(w.active);
+  forLanes(w.active, [&](int lane) {
+    if (i[0].kind != Operand::Discard)
+      w.reg(i[0])[lane] = first;
+    w.reg(i[0].parts.at(0))[lane] = lane == first;
+  });
+}
+
+} // namespace
+
+Handler decodeControl(Instruction &i) {
+  const std::string &base = i.op.base;
+  if (base == "ret" || base == "exit")
+    return leave;
+  if (base == "bra")
+    return branchIsTaken;
+  if (base == "call")
+    return call;
+  if (base == "trap" || base == "brkpt")
+    return trap;
+  if (base == "nanosleep")
+    return giveWay;
+  if (base == "fence" && i.op.has("proxy") && i.op.has("async"))
+    return fenceProxyAsync;
+  if (base == "fence" || base == "membar" || base == "prefetch" || base == "setmaxnreg" ||
+      base == "discard" || base == "applypriority" || base == "griddepcontrol" || base == "pmevent")
+    return nothing;
+  if ((base == "bar" && i.op.has("warp")))
+    return nothing;
+  if ((base == "bar" || base == "barrier") && (i.op.has("sync") || i.op.has("arrive")) &&
+      !i.op.has("red") && !i.op.has("cluster"))
+    return barrier;
+  return nullptr;
+}
+
+Handler decodeWarp(Instruction &i) {
+  const std::string &base = i.op.base;
+  if (base == "activemask")
+    return activeMask;
+  if (!i.op.has("sync"))
+    return nullptr;
+  if (base == "shfl")
+    return shuffle;
+  if (base == "vote")
+    return vote;
+  if (base == "match")
+    return match;
+  if (base == "redux")
+    return reduce;
+  return base == "elect" ? elect : nullptr;
+}
+
+void decode(Instruction &instruction) {
+  const std::string &base = instruction.op.base;
+  instruction.wholeWarp = instruction.op.has("sync") || instruction.op.has("aligned") ||
+                          base == "bar" || base == "barrier";
+  for (auto family :
+       {decodeControl, decodeMemory, decodeConvert, decodeCompare, decodeInteger, decodeFloat,
+        decodeWarp, decodeAtomic, decodeMatrix, decodeAsync, decodeWgmma})
+    if (Handler handler = family(instruction)) {
+      instruction.run = handler;
+      return;
+    }
+  instruction.run = unknown;
+}
+
+} // namespace pantile::ptx

@@ -1,0 +1,379 @@
+//===- Driver.cpp - a CUDA driver whose device is the emulator
+//-----------------------------------------===//
+// Needs: the runtime's table of driver functions; PTX in place of machine code
+// (PANTILE_ASSEMBLER=driver). Gives: the symbols of libcuda that the runtime calls. How:   launches
+// run at once, on the thread that asks. Device memory is the host's, each allocation
+//        of exactly the size that was asked for. What goes wrong is the text of the error.
+//        PANTILE_EMULATED_TARGET (sm_90), PANTILE_EMULATION_SEED.
+//===------------------------------------------------------------------------------------------===//
+#include "runtime/Driver.h"
+#include "Machine.h"
+#include "TensorMap.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+using namespace pantile;
+using namespace pantile::ptx;
+
+namespace {
+
+enum Result {
+  Success = 0,
+  InvalidValue = 1,
+  OutOfMemory = 2,
+  InvalidImage = 200,
+  NotFound = 500,
+  Failed = 999
+};
+
+constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, multiprocessors = 3;
+
+struct Function {
+  const Kernel *kernel;
+  int sharedLimit = defaultSharedLimit;
+};
+
+struct Library {
+  std::unique_ptr<Module> module;
+  std::vector<std::unique_ptr<Function>> functions;
+};
+
+struct Device {
+  std::mutex mutex;
+  Memory memory;
+  std::string failure = "no failure";
+  uint64_t launches = 0;
+};
+
+Device &device() {
+  static auto *device = new Device();
+  return *device;
+}
+
+thread_local CUcontext current = nullptr;
+CUcontext theContext() { return reinterpret_cast<CUcontext>(&device()); }
+
+int fail(int result, const std::string &message) {
+  device().failure = message;
+  return result;
+}
+
+int computeCapability() {
+  const char *target = std::getenv("PANTILE_EMULATED_TARGET");
+  const int number = target ? std::atoi(target + std::min<size_t>(3, strlen(target))) : 90;
+  return number ? number : 90;
+}
+
+int load(Library *&library, const void *image) {
+  const auto *text = static_cast<const char *>(image);
+  if (!std::strncmp(text,
+                    "\x7f"
+                    "ELF",
+                    4))
+    return fail(InvalidImage, "machine code cannot be emulated: set PANTILE_ASSEMBLER=driver");
+  auto result = std::make_unique<Library>();
+  try {
+    result->module = parseModule(text);
+  } catch (const Fault &fault) {
+    return fail(InvalidImage, fault.what());
+  }
+  for (const auto &global : result->module->globals)
+    device().memory.add(reinterpret_cast<Word>(global->data()), global->size());
+  library = result.release();
+  return Success;
+}
+
+int find(Function *&function, Library &library, const char *name) {
+  const Kernel *kernel = library.module->find(name);
+  if (!kernel)
+    return fail(NotFound, std::string("no kernel `") + name + "`");
+  library.functions.push_back(std::make_unique<Function>(Function{kernel}));
+  function = library.functions.back().get();
+  return Success;
+}
+
+int check(const Function &function, const Launch &launch) {
+  const int threads = launch.threads.size();
+  if (function.kernel->requiredThreads && threads != function.kernel->requiredThreads)
+    return fail(InvalidValue, "a block of " + std::to_string(threads) +
+                                  " threads, but the kernel is for " +
+                                  std::to_string(function.kernel->requiredThreads));
+  if (launch.dynamicSharedBytes > function.sharedLimit)
+    return fail(InvalidValue, std::to_string(launch.dynamicSharedBytes) +
+                                  " bytes of shared memory, but the function may have " +
+                                  std::to_string(function.sharedLimit));
+  return Success;
+}
+
+/// The start of a tensor map says that it is one; everything else is copied as it is.
+std::vector<uint8_t> parameters(const Kernel &kernel, void **arguments) {
+  std::vector<uint8_t> bytes(kernel.paramBytes);
+  for (size_t i = 0; i < kernel.params.size(); ++i)
+    std::memcpy(&bytes[kernel.params[i].offset], arguments[i], kernel.params[i].bytes);
+  return bytes;
+}
+
+int launch(const CUlaunchConfig &config, const Function &function, void **arguments) {
+  Device &on = device();
+  std::lock_guard lock(on.mutex);
+  Launch launch;
+  launch.kernel = function.kernel;
+  launch.grid = {config.gridX, config.gridY, config.gridZ};
+  launch.threads = {config.blockX, config.blockY, config.blockZ};
+  launch.dynamicSharedBytes = config.sharedBytes;
+  launch.memory = &on.memory;
+  launch.resident = multiprocessors;
+  const char *seed = std::getenv("PANTILE_EMULATION_SEED");
+  launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
+  if (const int result = check(function, launch))
+    return result;
+  launch.params = parameters(*function.kernel, arguments);
+  try {
+    runGrid(launch);
+  } catch (const Fault &fault) {
+    return fail(Failed, "kernel `" + function.kernel->name + "`: " + fault.what());
+  }
+  return Success;
+}
+
+int elementBytes(int type) {
+  static constexpr std::array<int, 13> bytes = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  return type >= 0 && type < int(bytes.size()) ? bytes[type] : 0;
+}
+
+/// Limits of maps: CUDA driver API, cuTensorMapEncodeTiled.
+const char *refusal(const TensorMap &map, const uint32_t *steps) {
+  if (map.rank < 1 || map.rank > 5 || !map.elementBytes)
+    return "rank or type";
+  if (map.base % 16)
+    return "the base is no multiple of 16";
+  for (int d = 0; d < map.rank; ++d)
+    if (!map.extents[d] || map.extents[d] > uint64_t(1) << 32 || !map.box[d] || map.box[d] > 256 ||
+        steps[d] != 1 || (d && (map.strides[d - 1] % 16 || map.strides[d - 1] >> 40)))
+      return "an extent, a stride or a size of the box";
+  const int row = map.box[0] * map.elementBytes;
+  if (row % 16 || (map.swizzle && row > map.swizzle))
+    return "the inner size of the box";
+  return nullptr;
+}
+
+} // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) int
+
+//===- the device ---------------------------------------------------------------------------===//
+
+EXPORT cuInit(unsigned) { return Success; }
+EXPORT cuDriverGetVersion(int *version) { return *version = 13000, Success; }
+EXPORT cuGetErrorName(CUresult result, const char **name) {
+  *name = result == OutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "the emulator refuses";
+  return Success;
+}
+EXPORT cuGetErrorString(CUresult, const char **text) {
+  return *text = device().failure.c_str(), Success;
+}
+EXPORT cuDeviceGetCount(int *count) { return *count = 1, Success; }
+EXPORT cuDeviceGet(CUdevice *handle, int ordinal) {
+  *handle = 0;
+  return ordinal ? fail(101, "there is one device") : int(Success);
+}
+EXPORT cuDeviceGetName(char *name, int length, CUdevice) {
+  return std::snprintf(name, length, "PTX emulator"), Success;
+}
+EXPORT cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
+  switch (attribute) {
+  case 10:
+    return *value = warpSize, Success;
+  case 12:
+    return *value = 65536, Success;
+  case 13:
+    return *value = 1'000'000, Success;
+  case 16:
+    return *value = multiprocessors, Success;
+  case 36:
+    return *value = 1'000'000, Success;
+  case 37:
+    return *value = 1024, Success;
+  case 38:
+    return *value = 32 << 20, Success;
+  case 75:
+    return *value = computeCapability() / 10, Success;
+  case 76:
+    return *value = computeCapability() % 10, Success;
+  case 97:
+    return *value = computeCapability() == 80 ? 163 * 1024 : sharedLimit, Success;
+  }
+  return fail(InvalidValue, "attribute " + std::to_string(attribute));
+}
+
+EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  return *context = theContext(), Success;
+}
+EXPORT cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags, int *active) {
+  return *flags = 0, *active = 1, Success;
+}
+EXPORT cuCtxGetCurrent(CUcontext *context) { return *context = current, Success; }
+EXPORT cuCtxSetCurrent(CUcontext context) { return current = context, Success; }
+EXPORT cuCtxPushCurrent_v2(CUcontext context) { return current = context, Success; }
+EXPORT cuCtxPopCurrent_v2(CUcontext *context) { return *context = current, Success; }
+EXPORT cuCtxGetDevice(CUdevice *handle) { return *handle = 0, Success; }
+EXPORT cuCtxSynchronize() { return Success; }
+
+//===- memory -------------------------------------------------------------------------------===//
+
+EXPORT cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  std::lock_guard lock(device().mutex);
+  *pointer = reinterpret_cast<CUdeviceptr>(device().memory.allocate(bytes));
+  return Success;
+}
+EXPORT cuMemFree_v2(CUdeviceptr pointer) {
+  std::lock_guard lock(device().mutex);
+  return device().memory.free(pointer) ? int(Success) : fail(InvalidValue, "not allocated");
+}
+
+namespace {
+int copy(void *to, const void *from, CUdeviceptr pointer, size_t bytes) {
+  std::lock_guard lock(device().mutex);
+  if (!device().memory.contains(pointer, bytes))
+    return fail(InvalidValue, "a copy that leaves its allocation");
+  std::memcpy(to, from, bytes);
+  return Success;
+}
+} // namespace
+
+EXPORT cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+  return copy(reinterpret_cast<void *>(to), from, to, bytes);
+}
+EXPORT cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+  return copy(to, reinterpret_cast<void *>(from), from, bytes);
+}
+EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
+  std::lock_guard lock(device().mutex);
+  if (!device().memory.contains(to, bytes))
+    return fail(InvalidValue, "a memset that leaves its allocation");
+  std::memset(reinterpret_cast<void *>(to), value, bytes);
+  return Success;
+}
+EXPORT cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer) {
+  std::lock_guard lock(device().mutex);
+  if (attribute != 9 || !device().memory.contains(pointer, 1))
+    return fail(InvalidValue, "no device pointer");
+  *static_cast<int *>(value) = 0;
+  return Success;
+}
+
+//===- code ---------------------------------------------------------------------------------===//
+
+EXPORT cuModuleLoadData(CUmodule *module, const void *image) {
+  Library *library = nullptr;
+  const int result = load(library, image);
+  *module = reinterpret_cast<CUmodule>(library);
+  return result;
+}
+EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  Function *found = nullptr;
+  const int result = find(found, *reinterpret_cast<Library *>(module), name);
+  *function = reinterpret_cast<CUfunction>(found);
+  return result;
+}
+EXPORT cuLibraryLoadData(CUlibrary *library, const void *image, int *, void **, unsigned, int *,
+                         void **, unsigned) {
+  return cuModuleLoadData(reinterpret_cast<CUmodule *>(library), image);
+}
+EXPORT cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+  return cuModuleGetFunction(reinterpret_cast<CUfunction *>(kernel),
+                             reinterpret_cast<CUmodule>(library), name);
+}
+EXPORT cuLibraryUnload(CUlibrary library) {
+  std::lock_guard lock(device().mutex);
+  auto *loaded = reinterpret_cast<Library *>(library);
+  for (const auto &global : loaded->module->globals)
+    device().memory.remove(reinterpret_cast<Word>(global->data()));
+  delete loaded;
+  return Success;
+}
+EXPORT cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+  return *function = reinterpret_cast<CUfunction>(kernel), Success;
+}
+EXPORT cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+  if (attribute != 8 || value > sharedLimit)
+    return fail(InvalidValue, "function attribute " + std::to_string(attribute));
+  reinterpret_cast<Function *>(function)->sharedLimit = value;
+  return Success;
+}
+EXPORT cuKernelSetAttribute(int attribute, int value, CUkernel kernel, CUdevice) {
+  return cuFuncSetAttribute(reinterpret_cast<CUfunction>(kernel), attribute, value);
+}
+EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
+  return *blocks = 1, Success;
+}
+
+/// "Linking" keeps the text: it is what a launch runs.
+EXPORT cuLinkCreate_v2(unsigned, int *, void **, CUlinkState *state) {
+  return *state = reinterpret_cast<CUlinkState>(new std::string()), Success;
+}
+EXPORT cuLinkAddData_v2(CUlinkState state, int, void *data, size_t bytes, const char *, unsigned,
+                        int *, void **) {
+  reinterpret_cast<std::string *>(state)->append(static_cast<char *>(data), bytes);
+  return Success;
+}
+EXPORT cuLinkComplete(CUlinkState state, void **image, size_t *bytes) {
+  auto *text = reinterpret_cast<std::string *>(state);
+  return *image = text->data(), *bytes = text->size(), Success;
+}
+EXPORT cuLinkDestroy(CUlinkState state) {
+  return delete reinterpret_cast<std::string *>(state), Success;
+}
+
+EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                        void **) {
+  return launch(*config, *reinterpret_cast<Function *>(function), arguments);
+}
+EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                      CUstream stream, void **arguments, void **extra) {
+  const CUlaunchConfig config{gridX,  gridY,       gridZ,  blockX,  blockY,
+                              blockZ, sharedBytes, stream, nullptr, 0};
+  return cuLaunchKernelEx(&config, function, arguments, extra);
+}
+
+EXPORT cuTensorMapEncodeTiled(void *out, int dataType, uint32_t rank, CUdeviceptr base,
+                              const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
+                              const uint32_t *steps, int interleave, int swizzle, int, int fill) {
+  TensorMap map;
+  map.base = base, map.rank = rank, map.elementBytes = elementBytes(dataType);
+  map.swizzle = swizzle ? 16 << swizzle : 0;
+  for (uint32_t d = 0; d < std::min(rank, 5u); ++d) {
+    map.extents[d] = extents[d], map.box[d] = box[d];
+    if (d)
+      map.strides[d - 1] = strides[d - 1];
+  }
+  const char *refused = interleave || fill || swizzle > 3 ? "a mode" : refusal(map, steps);
+  if (refused)
+    return fail(InvalidValue, std::string("no tensor map: ") + refused);
+  std::memcpy(out, &map, sizeof map);
+  return Success;
+}
+
+//===- streams and events: everything is over when a call returns
+//------------------------------===//
+
+EXPORT cuStreamIsCapturing(CUstream, int *status) { return *status = 0, Success; }
+EXPORT cuThreadExchangeStreamCaptureMode(int *) { return Success; }
+EXPORT cuStreamCreate(CUstream *stream, unsigned) {
+  static uintptr_t next = 16;
+  return *stream = reinterpret_cast<CUstream>(next++), Success;
+}
+EXPORT cuStreamDestroy_v2(CUstream) { return Success; }
+EXPORT cuStreamSynchronize(CUstream) { return Success; }
+EXPORT cuEventCreate(CUevent *event, unsigned) {
+  return *event = reinterpret_cast<CUevent>(&device()), Success;
+}
+EXPORT cuEventDestroy_v2(CUevent) { return Success; }
+EXPORT cuEventRecord(CUevent, CUstream) { return Success; }
+EXPORT cuEventSynchronize(CUevent) { return Success; }
+EXPORT cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
+  return *milliseconds = 1, Success;
+}

@@ -1,0 +1,457 @@
+//===- Machine.cpp - how warps and blocks run -------------------------------------------------===//
+// Needs: see Machine.h.
+// Gives: Memory, Warp, Block, runGrid.
+// How:   registers and shared memory start as patterns that are NaN in every float type.
+//===------------------------------------------------------------------------------------------===//
+#include "Machine.h"
+#include <algorithm>
+
+namespace pantile::ptx {
+namespace {
+constexpr uint8_t garbage = 0xff;
+constexpr size_t guardBytes = 256;
+constexpr int longestTurn = 300;
+constexpr uint64_t patience = 4'000'000; // instructions of a warp before further blocks start
+} // namespace
+
+//===- memory -------------------------------------------------------------------------------===//
+
+void *Memory::allocate(size_t bytes) {
+  // Between allocations lies memory that is nobody's.
+  auto *memory =
+      static_cast<uint8_t *>(std::aligned_alloc(512, (bytes + guardBytes + 511) / 512 * 512));
+  std::memset(memory, garbage, bytes + guardBytes);
+  ranges[reinterpret_cast<Word>(memory)] = bytes;
+  return memory;
+}
+
+bool Memory::free(Word address) {
+  if (!ranges.erase(address))
+    return false;
+  knownBegin = 1, knownEnd = 0;
+  std::free(reinterpret_cast<void *>(address));
+  return true;
+}
+
+bool Memory::contains(Word address, size_t bytes) const {
+  if (address >= knownBegin && address + bytes <= knownEnd)
+    return true;
+  auto next = ranges.upper_bound(address);
+  if (next == ranges.begin())
+    return false;
+  auto [begin, size] = *std::prev(next);
+  if (address + bytes > begin + size)
+    return false;
+  knownBegin = begin, knownEnd = begin + size;
+  return true;
+}
+
+//===- a warp -------------------------------------------------------------------------------===//
+
+Warp::Warp(Block &block, const Kernel &kernel, int index)
+    : block(block), kernel(kernel), index(index) {
+  registers.assign(size_t(kernel.registers) * warpSize, ~Word(0));
+  tags.assign(kernel.registers, 0);
+  local.assign(size_t(kernel.localBytes) * warpSize, garbage);
+}
+
+void Warp::start() {
+  const Dim3 threads = block.launch.threads;
+  const int first = index * warpSize, left = int(threads.size()) - first;
+  live = left >= warpSize ? allLanes : (Lanes(1) << left) - 1;
+  present = live;
+  others.clear();
+  pc = 0, barrier = -1, waitsForEvent = 0;
+  copies.clear(), products.clear(), stores.clear();
+  cells.clear();
+  std::fill(tags.begin(), tags.end(), 0);
+  for (auto [number, value] : kernel.constants)
+    std::fill_n(reg(number), warpSize, value);
+  for (auto [number, special] : kernel.specials)
+    for (int lane = 0; lane < warpSize; ++lane) {
+      const unsigned thread = first + lane, bit = 1u << lane;
+      const Launch &launch = block.launch;
+      Word value = 0;
+      switch (special) {
+      case Special::TidX:
+        value = thread % threads.x;
+        break;
+      case Special::TidY:
+        value = thread / threads.x % threads.y;
+        break;
+      case Special::TidZ:
+        value = thread / threads.x / threads.y;
+        break;
+      case Special::NtidX:
+        value = threads.x;
+        break;
+      case Special::NtidY:
+        value = threads.y;
+        break;
+      case Special::NtidZ:
+        value = threads.z;
+        break;
+      case Special::CtaX:
+        value = block.at.x;
+        break;
+      case Special::CtaY:
+        value = block.at.y;
+        break;
+      case Special::CtaZ:
+        value = block.at.z;
+        break;
+      case Special::NctaX:
+        value = launch.grid.x;
+        break;
+      case Special::NctaY:
+        value = launch.grid.y;
+        break;
+      case Special::NctaZ:
+        value = launch.grid.z;
+        break;
+      case Special::Lane:
+        value = lane;
+        break;
+      case Special::WarpId:
+        value = index;
+        break;
+      case Special::LaneLt:
+        value = bit - 1;
+        break;
+      case Special::LaneLe:
+        value = bit | (bit - 1);
+        break;
+      case Special::LaneGt:
+        value = ~(bit | (bit - 1));
+        break;
+      case Special::LaneGe:
+        value = ~(bit - 1);
+        break;
+      case Special::LaneEq:
+        value = bit;
+        break;
+      case Special::Smid:
+        value = block.at.x % launch.resident;
+        break;
+      case Special::Nsmid:
+        value = launch.resident;
+        break;
+      case Special::DynamicSharedBytes:
+        value = launch.dynamicSharedBytes;
+        break;
+      case Special::TotalSharedBytes:
+        value = block.sharedMemory.size();
+        break;
+      case Special::Clock:
+      case Special::EnvReg:
+      case Special::Zero:
+        break;
+      }
+      reg(number)[lane] = value;
+    }
+}
+
+void Warp::fault(const Instruction &instruction, const std::string &message) const {
+  const Dim3 at = block.at;
+  throw Fault("`" + instruction.op.text + "` in line " + std::to_string(instruction.line) +
+              " of the PTX, block (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
+              std::to_string(at.z) + "), warp " + std::to_string(index) + ": " + message);
+}
+
+Lanes Warp::guarded(const Instruction &instruction) const {
+  if (instruction.guard < 0)
+    return present;
+  const Word *guard = &registers[size_t(instruction.guard) * warpSize];
+  Lanes holds = 0;
+  for (int lane = 0; lane < warpSize; ++lane)
+    holds |= Lanes(guard[lane] & 1) << lane;
+  return present & (instruction.guardInverted ? ~holds : holds);
+}
+
+/// Puts the running fragment back, joined with those at the same place.
+void Warp::keep(bool parked) {
+  const Lanes lanes = present & live;
+  present = 0;
+  if (!lanes)
+    return;
+  for (Fragment &other : others)
+    if (other.pc == pc && other.parked == parked) {
+      other.lanes |= lanes;
+      return;
+    }
+  others.push_back({pc, lanes, parked});
+}
+
+/// Takes the fragment that is furthest behind. Those that wait for the whole warp go on when they
+/// are all that is left.
+bool Warp::choose() {
+  std::erase_if(others, [&](Fragment &other) { return !(other.lanes &= live); });
+  auto best = others.end();
+  for (auto other = others.begin(); other != others.end(); ++other)
+    if (!other->parked && (best == others.end() || other->pc < best->pc))
+      best = other;
+  if (best == others.end()) {
+    if (others.empty())
+      return false;
+    if (others.size() > 1)
+      fault(kernel.code[others[0].pc],
+            "the lanes of a warp wait at different places; others at line " +
+                std::to_string(kernel.code[others[1].pc].line));
+    best = others.begin();
+  }
+  pc = best->pc;
+  present = best->lanes;
+  others.erase(best);
+  // The same place, not parked yet.
+  for (auto other = others.begin(); other != others.end();)
+    if (other->pc == pc && !other->parked) {
+      present |= other->lanes;
+      other = others.erase(other);
+    } else
+      ++other;
+  return true;
+}
+
+void Warp::branch(const Instruction &instruction) {
+  // `active` branches; the rest of the fragment goes on behind.
+  const Lanes taken = active, rest = present & ~active;
+  if (!rest || !taken) {
+    pc = taken ? instruction.target : pc + 1;
+    if (!others.empty())
+      keep(false), choose();
+    return;
+  }
+  others.push_back({instruction.target, taken, false});
+  present = rest;
+  ++pc;
+  keep(false);
+  choose();
+}
+
+void Warp::run(int budget) {
+  stops = false;
+  while (!stops && budget-- > 0) {
+    if (!(present & live) && !choose())
+      return;
+    // A fragment that is behind has to catch up before this one passes it.
+    if (!others.empty()) {
+      auto meets = [&](const Fragment &other) { return !other.parked && other.pc <= pc; };
+      if (std::any_of(others.begin(), others.end(), meets)) {
+        keep(false);
+        choose();
+      }
+    }
+    const Instruction &now = kernel.code[pc];
+    ++steps, ++block.steps;
+    if (now.wholeWarp && present != live) {
+      keep(true);
+      choose();
+      continue;
+    }
+    active = guarded(now);
+    if (!cells.empty())
+      watchRegisters(*this, now);
+    if (now.op.base == "bra") {
+      branch(now);
+      continue;
+    }
+    repeats = false;
+    if (active || now.wholeWarp)
+      now.run(*this, now);
+    present &= live;
+    if (!repeats)
+      ++pc;
+  }
+}
+
+//===- a block ------------------------------------------------------------------------------===//
+
+Block::Block(const Launch &launch, std::mt19937_64 &random) : launch(launch), random(random) {
+  const int count = (launch.threads.size() + warpSize - 1) / warpSize;
+  for (int i = 0; i < count; ++i)
+    warps.push_back(std::make_unique<Warp>(*this, *launch.kernel, i));
+  sharedMemory.resize(launch.kernel->staticSharedBytes + launch.dynamicSharedBytes);
+  unfenced.resize(sharedMemory.size() / 16 + 1);
+}
+
+void Block::start(uint64_t number) {
+  at.x = number % launch.grid.x;
+  at.y = number / launch.grid.x % launch.grid.y;
+  at.z = number / launch.grid.x / launch.grid.y;
+  std::fill(sharedMemory.begin(), sharedMemory.end(), garbage);
+  std::fill(unfenced.begin(), unfenced.end(), 0);
+  barriers = {};
+  loads.clear();
+  steps = 0;
+  for (auto &warp : warps)
+    warp->start();
+}
+
+bool Block::isDone() const {
+  return std::all_of(warps.begin(), warps.end(), [](const auto &warp) { return warp->isDone(); });
+}
+
+bool Block::turn() {
+  if (!loads.empty() && chance(6))
+    completeLoad(random() % loads.size());
+  auto isReady = [&](Warp &warp) {
+    return !warp.isDone() && warp.barrier < 0 && warp.waitsForEvent != events;
+  };
+  const size_t first = random() % warps.size();
+  for (size_t i = 0; i < warps.size(); ++i) {
+    Warp &warp = *warps[(first + i) % warps.size()];
+    if (!isReady(warp))
+      continue;
+    advanceAtRandom(warp);
+    warp.waitsForEvent = 0;
+    warp.run(1 + int(random() % longestTurn));
+    if (warp.isDone()) {
+      finishStores(warp, 0);
+      warpLeft();
+    }
+    return true;
+  }
+  if (loads.empty())
+    return isDone();
+  completeLoad(random() % loads.size());
+  return true;
+}
+
+void Block::completeLoad(size_t which) {
+  const TensorCopy copy = loads[which];
+  loads.erase(loads.begin() + which);
+  loadTensor(*this, copy);
+}
+
+std::string Block::whereItWaits() const {
+  std::string text;
+  for (const auto &warp : warps)
+    if (!warp->isDone())
+      text += (text.empty() ? "warp " : ", warp ") + std::to_string(warp->index) + " at line " +
+              std::to_string(launch.kernel->code[warp->pc].line);
+  return text;
+}
+
+void Block::arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, int count,
+                            bool waits) {
+  if (id < 0 || id >= int(barriers.size()))
+    warp.fault(instruction, "there is no barrier " + std::to_string(id));
+  Barrier &barrier = barriers[id];
+  if (count % warpSize)
+    warp.fault(instruction, "a count that is no multiple of 32");
+  if (barrier.arrived && barrier.expected != count)
+    warp.fault(instruction, "other warps came to this barrier with another count");
+  barrier.expected = count;
+  barrier.arrived += warpSize;
+  if (waits) {
+    barrier.waiting.push_back(&warp);
+    warp.barrier = id;
+    warp.stops = true;
+  }
+  releaseIfComplete(barrier);
+}
+
+void Block::releaseIfComplete(Barrier &barrier) {
+  int expected = barrier.expected;
+  if (!expected) // all threads, less those that have left
+    for (const auto &other : warps)
+      expected += other->isDone() ? 0 : warpSize;
+  if (!barrier.arrived || barrier.arrived < expected)
+    return;
+  for (Warp *waiting : barrier.waiting)
+    waiting->barrier = -1;
+  barrier = {};
+}
+
+void Block::warpLeft() {
+  for (Barrier &barrier : barriers)
+    if (!barrier.expected)
+      releaseIfComplete(barrier);
+}
+
+void Block::noteWrite(int warp, Word address, int bytes) {
+  for (Word chunk = address / 16; chunk <= (address + bytes - 1) / 16; ++chunk)
+    unfenced[chunk] = warp + 1;
+}
+
+void Block::fenceProxy(int warp) {
+  std::replace(unfenced.begin(), unfenced.end(), uint8_t(warp + 1), uint8_t(0));
+}
+
+void Block::requireFenced(Warp &warp, const Instruction &instruction, Word address, int bytes) {
+  for (Word chunk = address / 16; chunk <= (address + bytes - 1) / 16; ++chunk)
+    if (unfenced[chunk])
+      warp.fault(instruction, "reads shared memory at " + std::to_string(chunk * 16) +
+                                  ", which warp " + std::to_string(unfenced[chunk] - 1) +
+                                  " wrote without `fence.proxy.async` behind");
+}
+
+uint8_t *Block::shared(Warp &warp, const Instruction &instruction, Word address, int bytes) {
+  if (address < reservedSharedBytes || address + bytes > sharedMemory.size())
+    warp.fault(instruction, "shared address " + std::to_string(int64_t(address)) + " of " +
+                                std::to_string(sharedMemory.size()));
+  if (address % bytes)
+    warp.fault(instruction, "shared address " + std::to_string(address) + " is no multiple of " +
+                                std::to_string(bytes));
+  return &sharedMemory[address];
+}
+
+uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address, int bytes,
+                        int lane) {
+  const Word inWindow = address & ~windowMask;
+  switch (address & windowMask) {
+  case sharedWindow:
+    return shared(warp, instruction, inWindow, bytes);
+  case localWindow:
+    if (inWindow + bytes > size_t(launch.kernel->localBytes))
+      warp.fault(instruction, "local address " + std::to_string(inWindow));
+    return warp.localMemory(lane) + inWindow;
+  case paramWindow:
+    if (inWindow + bytes > launch.params.size())
+      warp.fault(instruction, "parameter address " + std::to_string(inWindow));
+    return const_cast<uint8_t *>(launch.params.data()) + inWindow;
+  }
+  if (!launch.memory->contains(address, bytes)) {
+    char text[64];
+    std::snprintf(text, sizeof text, "address 0x%llx, %d bytes, lane %d",
+                  static_cast<unsigned long long>(address), bytes, lane);
+    warp.fault(instruction, std::string(text) + ": not allocated");
+  }
+  if (address % bytes)
+    warp.fault(instruction, "an address that is no multiple of " + std::to_string(bytes));
+  return reinterpret_cast<uint8_t *>(address);
+}
+
+//===- a grid -------------------------------------------------------------------------------===//
+
+void runGrid(const Launch &launch) {
+  std::mt19937_64 random(launch.seed);
+  std::vector<std::unique_ptr<Block>> running;
+  const uint64_t count = launch.grid.size();
+  uint64_t next = 0;
+  auto admit = [&] {
+    running.push_back(std::make_unique<Block>(launch, random));
+    running.back()->start(next++);
+  };
+  while (next < count && running.size() < size_t(launch.resident))
+    admit();
+  while (!running.empty()) {
+    const size_t which = random() % running.size();
+    Block &block = *running[which];
+    const bool goesOn = block.turn();
+    if (block.isDone()) {
+      if (next < count)
+        block.start(next++);
+      else
+        running.erase(running.begin() + which);
+    } else if (!goesOn)
+      throw Fault("nothing goes on in block " + std::to_string(block.at.x) + ": " +
+                  block.whereItWaits());
+    else if (block.steps > patience * block.warps.size() && next < count) {
+      block.steps = 0; // it may wait for a block that has not started
+      admit();
+    }
+  }
+}
+
+} // namespace pantile::ptx

@@ -1,0 +1,251 @@
+//===- Machine.h - warps, blocks and what they share
+//---------------------------------------------===//
+// Needs: Program.h.
+// Gives: Memory (of the device), Warp, Block, runGrid.
+// How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
+//        is furthest behind runs, and fragments that meet become one. Warps take turns of random
+//        length. What is asynchronous waits in a queue and happens at a random time, at the latest
+//        when something waits for it: a wait that is missing shows as wrong numbers.
+//===------------------------------------------------------------------------------------------===//
+#pragma once
+#include "Program.h"
+#include <array>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <random>
+#include <utility>
+
+namespace pantile::ptx {
+
+/// What is allocated on the device. Addresses are the host's.
+class Memory {
+public:
+  void *allocate(size_t bytes);
+  bool free(Word address);
+  bool contains(Word address, size_t bytes) const;
+  /// Memory that belongs to a module.
+  void add(Word address, size_t bytes) { ranges[address] = bytes; }
+  void remove(Word address) { ranges.erase(address); }
+
+private:
+  std::map<Word, size_t> ranges;
+  mutable Word knownBegin = 1, knownEnd = 0;
+};
+
+using Lanes = uint32_t;
+constexpr Lanes allLanes = ~Lanes(0);
+
+/// Calls `body(lane)` for each lane of `lanes`.
+template <class Body> void forLanes(Lanes lanes, Body &&body) {
+  if (lanes == allLanes) {
+    for (int lane = 0; lane < warpSize; ++lane)
+      body(lane);
+    return;
+  }
+  for (; lanes; lanes &= lanes - 1)
+    body(std::countr_zero(lanes));
+}
+
+struct Block;
+
+/// cp.async of one warp: `bytes` to shared memory, zeros behind `given`.
+struct AsyncCopy {
+  Lanes lanes;
+  int bytes;
+  std::array<uint32_t, warpSize> to;
+  std::array<Word, warpSize> from;
+  std::array<int, warpSize> given;
+  const Instruction *instruction;
+};
+
+/// Something that takes effect later, in order, in groups that can be waited for.
+template <class Item> struct AsyncQueue {
+  std::deque<Item> open;
+  std::deque<std::deque<Item>> groups;
+
+  void commit() { groups.push_back(std::exchange(open, {})); }
+  void clear() {
+    open.clear();
+    groups.clear();
+  }
+  bool empty() const { return open.empty() && groups.empty(); }
+};
+
+/// A product of one warp's rows. Its sums are cells until it is waited for.
+struct Wgmma {
+  const Instruction *instruction;
+  Word left, right; // descriptors
+  bool keepsSum;
+  std::vector<uint32_t> cells;
+};
+
+using Cell = std::array<uint32_t, warpSize>;
+
+/// A tile between device memory and shared memory.
+struct TensorCopy {
+  const Instruction *instruction;
+  int warp;
+  Word map;
+  uint32_t shared, barrier;
+  int rank;
+  std::array<int32_t, 5> at;
+};
+
+class Warp {
+public:
+  Warp(Block &block, const Kernel &kernel, int index);
+  Warp(const Warp &) = delete;
+
+  /// Starts anew at the start of the kernel, for another block.
+  void start();
+  /// Runs until `steps` are over, all lanes have left, or the warp has to wait.
+  void run(int steps);
+
+  Word *reg(int index) { return &registers[size_t(index) * warpSize]; }
+  Word *reg(const Operand &operand) { return reg(operand.reg); }
+  const Word *reg(const Operand &operand) const {
+    return &registers[size_t(operand.reg) * warpSize];
+  }
+  /// The address of lane `lane` in its space, with the operand's offset.
+  Word address(const Operand &operand, int lane) const {
+    return reg(operand)[lane] + operand.offset;
+  }
+  [[noreturn]] void fault(const Instruction &instruction, const std::string &message) const;
+
+  Block &block;
+  const Kernel &kernel;
+  const int index;
+  Lanes active = 0;  // what the present instruction applies to
+  Lanes live = 0;    // have not left the kernel
+  Lanes present = 0; // of the fragment that runs
+  int pc = 0;
+  bool stops = false;         // the present turn ends
+  bool repeats = false;       // the present instruction is to be run again
+  int barrier = -1;           // that it waits at
+  uint64_t waitsForEvent = 0; // of the block; 0: does not
+  uint64_t steps = 0;
+  std::vector<uint8_t> local; // lane by lane
+  AsyncQueue<AsyncCopy> copies;
+  AsyncQueue<Wgmma> products;
+  AsyncQueue<TensorCopy> stores;
+
+  /// The cell that a register stands for while a product may still write it; 0: none.
+  std::vector<uint32_t> tags;
+  std::map<uint32_t, Cell> cells;
+  uint32_t lastCell = 0;
+  Lanes carry = 0;
+
+  void leave(Lanes lanes) { live &= ~lanes; }
+  void branch(const Instruction &instruction);
+  bool isDone() const { return live == 0; }
+  uint8_t *localMemory(int lane) { return &local[size_t(lane) * kernel.localBytes]; }
+
+private:
+  struct Fragment {
+    int pc;
+    Lanes lanes;
+    bool parked;
+  };
+  bool choose();
+  void keep(bool parked);
+  Lanes guarded(const Instruction &instruction) const;
+
+  std::vector<Word> registers;
+  std::vector<Fragment> others;
+};
+
+struct Barrier {
+  int arrived = 0, expected = 0;
+  std::vector<Warp *> waiting;
+  Word combined = 0;
+};
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  uint64_t size() const { return uint64_t(x) * y * z; }
+};
+
+struct Launch {
+  const Kernel *kernel;
+  Dim3 grid, threads;
+  int dynamicSharedBytes = 0;
+  std::vector<uint8_t> params;
+  Memory *memory;
+  int resident = 3; // blocks that run at once
+  uint64_t seed = 0;
+};
+
+struct Block {
+  Block(const Launch &launch, std::mt19937_64 &random);
+
+  void start(uint64_t number);
+  /// Runs one warp for a while. False: nothing in the block can go on.
+  bool turn();
+  bool isDone() const;
+  std::string whereItWaits() const;
+
+  /// Shared memory, checked. `what` for the message.
+  uint8_t *shared(Warp &warp, const Instruction &instruction, Word address, int bytes);
+  /// Any memory by its generic address.
+  uint8_t *generic(Warp &warp, const Instruction &instruction, Word address, int bytes, int lane);
+
+  bool chance(unsigned outOf) { return random() % outOf == 0; }
+  /// Somebody may find its condition fulfilled now.
+  void signal() { ++events; }
+  void arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, int count, bool waits);
+  /// Writes through the ordinary path that asynchronous units do not see yet.
+  void noteWrite(int warp, Word address, int bytes);
+  void fenceProxy(int warp);
+  void requireFenced(Warp &warp, const Instruction &instruction, Word address, int bytes);
+
+  const Launch &launch;
+  std::mt19937_64 &random;
+  Dim3 at;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<uint8_t> sharedMemory;
+  std::vector<uint8_t> unfenced; // a byte for 16: who wrote it last, plus one
+  std::array<Barrier, 16> barriers;
+  std::deque<TensorCopy> loads; // under way, in any order
+  uint64_t events = 1, steps = 0;
+
+  /// A barrier of all that live may be complete when one leaves.
+  void warpLeft();
+
+private:
+  void completeLoad(size_t which);
+  void releaseIfComplete(Barrier &barrier);
+};
+
+/// Runs all blocks of a launch; a Fault says what went wrong.
+void runGrid(const Launch &launch);
+
+//===- what the files with handlers give to each other ------------------------------------===//
+
+/// Null if the family does not have the instruction.
+Handler decodeInteger(Instruction &instruction);
+Handler decodeFloat(Instruction &instruction);
+Handler decodeCompare(Instruction &instruction);
+Handler decodeConvert(Instruction &instruction);
+Handler decodeMemory(Instruction &instruction);
+Handler decodeAtomic(Instruction &instruction);
+Handler decodeControl(Instruction &instruction);
+Handler decodeWarp(Instruction &instruction);
+Handler decodeMatrix(Instruction &instruction);
+Handler decodeAsync(Instruction &instruction);
+Handler decodeWgmma(Instruction &instruction);
+
+/// Finishes all but the newest `pending` groups.
+void finishCopies(Warp &warp, size_t pending);
+void finishProducts(Warp &warp, size_t pending);
+/// Does the oldest product that is under way.
+void advanceProducts(Warp &warp);
+void finishStores(Warp &warp, size_t pending);
+/// While products are under way, no register that they write may be read; copies follow.
+void watchRegisters(Warp &warp, const Instruction &instruction);
+/// Does what is due but not waited for yet, now and then.
+void advanceAtRandom(Warp &warp);
+void loadTensor(Block &block, const TensorCopy &copy);
+
+} // namespace pantile::ptx

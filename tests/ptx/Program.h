@@ -1,0 +1,138 @@
+//===- Program.h - PTX as the emulator holds it -----------------------------------------------===//
+// Needs: nothing.
+// Gives: Module, Kernel, Instruction, Operand; parseModule.
+// How:   every operand that is a value is the number of a register of 32 lanes of 64 bits each.
+//        Immediates and special registers are registers too, filled when a warp starts, so that an
+//        instruction's handler knows but one kind of operand.
+//===------------------------------------------------------------------------------------------===//
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pantile::ptx {
+
+using Word = uint64_t;
+constexpr int warpSize = 32;
+
+class Warp;
+struct Instruction;
+using Handler = void (*)(Warp &, const Instruction &);
+
+/// What is wrong with a kernel, or with what it does.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class Space : uint8_t { Generic, Global, Shared, Local, Param };
+
+struct Operand {
+  enum Kind : uint8_t { Register, Address, Vector, Discard, Name } kind = Register;
+  int reg = -1;
+  bool inverted = false;        // `!%p`
+  int64_t offset = 0;           // of an address
+  Space space = Space::Generic; // of the symbol in an address
+  std::vector<Operand> parts;   // of a vector; of an address, what follows the pointer; of `d|p`, p
+  std::string name;
+};
+
+/// An opcode split at its dots: "ld" and {"global", "v4", "b32"}.
+struct Opcode {
+  std::string text, base;
+  std::vector<std::string> parts;
+
+  explicit Opcode(std::string_view text = "");
+  bool has(std::string_view part) const;
+  /// The last part but `back`; "" if there are fewer.
+  std::string_view last(size_t back = 0) const {
+    return back < parts.size() ? std::string_view(parts[parts.size() - 1 - back])
+                               : std::string_view();
+  }
+};
+
+struct Instruction {
+  Handler run = nullptr;
+  Opcode op;
+  std::vector<Operand> operands;
+  int guard = -1;
+  bool guardInverted = false;
+  bool wholeWarp = false; // waits until all lanes that live have come
+  int target = -1;        // of a branch
+  int number[4] = {};     // what a decoder wants to keep
+  int line = 0;
+
+  const Operand &operator[](size_t i) const { return operands[i]; }
+};
+
+enum class Special : uint8_t {
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaX,
+  CtaY,
+  CtaZ,
+  NctaX,
+  NctaY,
+  NctaZ,
+  Lane,
+  WarpId,
+  Zero,
+  EnvReg,
+  LaneLt,
+  LaneLe,
+  LaneGt,
+  LaneGe,
+  LaneEq,
+  Smid,
+  Nsmid,
+  DynamicSharedBytes,
+  TotalSharedBytes,
+  Clock
+};
+
+struct Kernel {
+  struct Param {
+    int offset, bytes;
+  };
+  std::string name;
+  std::vector<Param> params;
+  int paramBytes = 0;
+  int staticSharedBytes = 0; // with the reserved start
+  int localBytes = 0;
+  int requiredThreads = 0;
+  int registers = 0;
+  std::vector<std::pair<int, Word>> constants;   // register, value
+  std::vector<std::pair<int, Special>> specials; // register, meaning
+  std::vector<Instruction> code;
+};
+
+struct Module {
+  std::string target;
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<std::vector<uint8_t>>> globals;
+
+  const Kernel *find(std::string_view name) const;
+};
+
+/// Reads PTX text; a Fault names the line.
+std::unique_ptr<Module> parseModule(std::string_view text);
+
+/// Sets `run` of an instruction, and what the handler wants to know. What is unknown faults when it
+/// is reached.
+void decode(Instruction &instruction);
+
+/// The start of shared memory that the driver keeps.
+constexpr int reservedSharedBytes = 1024;
+
+/// Where the spaces lie among generic addresses; the rest are addresses of the host.
+constexpr Word sharedWindow = 0xfff1'0000'0000'0000, localWindow = 0xfff2'0000'0000'0000,
+               paramWindow = 0xfff3'0000'0000'0000, windowMask = 0xffff'0000'0000'0000;
+
+} // namespace pantile::ptx
