@@ -188,7 +188,8 @@ Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan 
     return Failed();
   DType dtype = steps->type.element;
   if (!dtype.isInt())
-    return error(span, "a pointer moves by integers, got " + kindText(offset));
+    return error(span, "a pointer moves by integers, got " + kindText(offset) +
+                           (dtype.isFloat() ? "; `//` divides integers" : ""));
   bool widen = !dtype.isSigned() || dtype.bits() < 32;
   if (widen)
     steps = cast(*steps, dtype.bits() < 32 ? Scalar::I32 : Scalar::I64, span);

@@ -84,6 +84,15 @@ Value Emitter::call(const Value &callee, llvm::SmallVector<CallArg, 8> args, Sou
                                            " cannot be called");
 }
 
+/// The parameters that have to be given, as text: "`start`, `end`".
+static std::string requiredParams(const BuiltinRow &row) {
+  std::string text;
+  for (const BuiltinParam &param : row.params)
+    if (param.isRequired && !param.isStar && !param.isKeywords)
+      text += (text.empty() ? "`" : ", `") + param.name + "`";
+  return text;
+}
+
 Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span) {
   if (!row.handler)
     return callFunction(FunctionValue{*findLibraryFunction(row.name), true}, args, span);
@@ -132,7 +141,8 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
     else if (param.isStar && !isGiven[i])
       bound.values[i] = Value::tuple(rest);
     else if (param.isRequired && !isGiven[i])
-      return error(span, name + " lacks the argument `" + param.name + "`");
+      return error(span, name + " lacks the argument `" + param.name + "`; it takes " +
+                             requiredParams(row));
   }
   Place at(*this, span);
   return row.handler(*this, bound);

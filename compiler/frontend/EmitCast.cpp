@@ -274,7 +274,8 @@ std::optional<Runtime> Emitter::cast(const Runtime &value, DType to, SourceSpan 
       return std::nullopt;
     }
   if (!from.isNumber() || !to.isNumber() || mixesFp8) {
-    error(span, "cannot cast `" + from.name() + "` to `" + to.name() + "`");
+    error(span, "cannot cast `" + from.name() + "` to `" + to.name() + "`" +
+                    (from.isPointer() ? "; `tl.load` reads what pointers point to" : ""));
     return std::nullopt;
   }
   if (from.isSoftFp8())

@@ -48,12 +48,30 @@ std::string describe(const Value &value) {
     return "a run-time value of type " + kindText(value);
   return "a " + kindText(value);
 }
+
+/// Where `value` is a parameter of the kernel itself: how it becomes a compile-time one.
+llvm::SmallVector<std::pair<SourceSpan, std::string>, 1> constexprNotes(const Frame &here,
+                                                                        const Value &value) {
+  const Frame *kernel = &here;
+  while (kernel->caller)
+    kernel = kernel->caller;
+  auto *wanted = value.dynAs<Runtime>();
+  for (const ast::Param &param : kernel->function->def->params) {
+    auto found = kernel->variables.find(param.name);
+    auto *held = found == kernel->variables.end() ? nullptr : found->second.value.dynAs<Runtime>();
+    if (wanted && held && held->ir == wanted->ir)
+      return {
+          {param.nameSpan, "`" + param.name + ": tl.constexpr` makes it known to the compiler"}};
+  }
+  return {};
+}
 } // namespace
 
 std::optional<BigInt> Emitter::needInt(const Value &value, SourceSpan span, llvm::StringRef what) {
   std::optional<BigInt> known = knownInt(value);
   if (!known && !value.failed())
-    error(span, what.str() + " must be a compile-time integer, got " + describe(value));
+    error(span, what.str() + " must be a compile-time integer, got " + describe(value),
+          ErrorKind::Type, constexprNotes(*frame, value));
   return known;
 }
 

@@ -296,7 +296,8 @@ std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
   if (!flag || !flag->type.isTile())
     return flag;
   if (flag->type.count() != 1) {
-    error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() + "`");
+    error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() +
+                    "`; `tl.where` chooses by element");
     return std::nullopt;
   }
   warning(span, "the condition is a tile of one element, `" + value.as<Runtime>().type.name() +

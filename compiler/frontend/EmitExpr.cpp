@@ -44,6 +44,11 @@ Value Emitter::expr(const Expr &node) {
   case Expr::Kind::Subscript: {
     auto *access = llvm::cast<ast::Subscript>(&node);
     Value value = expr(*access->value);
+    auto *of = llvm::dyn_cast<ast::Attribute>(access->value.get());
+    if (of && of->attr == "shape" && value.isTuple() && value.elements().empty())
+      return error(node.span,
+                   "a scalar or a pointer has no dimensions; a kernel takes the sizes of "
+                   "arrays as arguments");
     return subscript(value, expr(*access->index), node.span);
   }
   case Expr::Kind::Slice:
@@ -342,6 +347,9 @@ Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span
     auto *slice = part.dynAs<SliceValue>();
     if (part.isNone())
       result = expandDims(result.as<Runtime>(), int64_t(axis));
+    else if (tile->type.element.isPointer() && !tile->type.isTile())
+      return error(span, "a pointer cannot be indexed; `tl.load` takes pointers plus offsets",
+                   ErrorKind::Unsupported);
     else if (!slice || slice->lower || slice->upper || slice->step)
       return error(span, "a tile is indexed with `None` and `:` only; `tl.gather` takes elements",
                    ErrorKind::Unsupported);

@@ -166,9 +166,11 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
     if (!shape)
       return Failed();
     if (*shape != pointer->type.shape)
-      return e.error(call.at(name),
-                     std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
-                         "` does not broadcast to the pointers `" + pointer->type.name() + "`");
+      return e.error(
+          call.at(name),
+          std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
+              "` does not broadcast to the pointers `" + pointer->type.name() + "`" +
+              (pointer->type.isTile() ? "" : "; offsets added to a pointer make a tile"));
   }
   Mask flags = maskIn(e, call["mask"], call.at("mask"), pointer->type.shape);
   if (!flags.isValid)

@@ -158,6 +158,25 @@ std::string nearestVariable(const Variables &variables, StringRef name) {
   return best;
 }
 
+/// What to write instead of a global that kernels cannot use, as the end of a message.
+std::string insteadOfGlobal(StringRef name, StringRef description) {
+  if (description.consume_front("the plain value ")) {
+    StringRef text = description.substr(0, description.rfind(", not a "));
+    return "; `" + name.str() + " = tl.constexpr(" + text.str() + ")` makes it one";
+  }
+  if (description.contains("without the jit decorator"))
+    return "; the jit decorator makes it one that kernels call";
+  if (description.starts_with("the module "))
+    return "; `tl` has the functions of kernels";
+  return "";
+}
+
+/// The language's own name for what was written without its module.
+std::string nameInLanguage(StringRef name) {
+  bool known = findBuiltin("tl", name) || isClassName(name) || dtypeOfLanguage(name);
+  return known ? "tl." + name.str() : "";
+}
+
 bool isPythonClass(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"int", "float", "bool", "str", "tuple", "list"}, true)
@@ -180,7 +199,8 @@ Value Emitter::lookUp(StringRef name, SourceSpan span) {
     Value value = resolveSnapshot(fromProgram(found->second), span);
     if (auto *opaque = value.dynAs<OpaqueValue>())
       return error(span, "`" + name.str() + "` is " + opaque->description +
-                             ", which a kernel cannot use");
+                             ", which a kernel cannot use" +
+                             insteadOfGlobal(name, opaque->description));
     return value;
   }
   if (frame->function->inLibrary) {
@@ -195,7 +215,9 @@ Value Emitter::lookUp(StringRef name, SourceSpan span) {
     return BuiltinValue{row};
   if (isPythonClass(name))
     return ClassValue{name == "list" ? "tuple" : name.str()};
-  std::string near = nearestVariable(frame->variables, name);
+  std::string near = nameInLanguage(name);
+  if (near.empty())
+    near = nearestVariable(frame->variables, name);
   return error(span, "`" + name.str() + "` is not defined" +
                          (near.empty() ? "" : "; did you mean `" + near + "`?"));
 }

@@ -92,7 +92,10 @@ Value Emitter::structAttribute(const Value &value, StringRef name, SourceSpan sp
       return MethodValue{std::make_shared<Value>(value), name.str()};
   }
   if (result.failed() && !quiet)
-    return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`");
+    return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`" +
+                           (value.isTuple() && (name == "append" || name == "extend")
+                                ? "; lists do not grow in place, `values + (x,)` is a longer one"
+                                : ""));
   return result;
 }
 

@@ -189,7 +189,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Emitter::emitKernel(const Specialization &spec
   block(kernel->def->body);
   mlir::func::ReturnOp::create(b, loc());
   if (top.flow.flow != Flow::Falls && !top.flow.value.isNone() && !top.flow.value.failed())
-    error(top.flow.returned, "a kernel returns no value");
+    error(top.flow.returned, "a kernel returns no value; `tl.store` writes results");
   frame = nullptr;
   if (diagnostics.hasErrors())
     return {};

@@ -97,7 +97,7 @@ ConstValue moduleValue(std::string_view module) {
   std::string reference = referenceOf(module);
   if (!reference.empty())
     return BuiltinRef{std::move(reference)};
-  return OpaqueRef{"an imported module `" + std::string(module) + "`"};
+  return OpaqueRef{"the module `" + std::string(module) + "`"};
 }
 
 ConstValue moduleAttribute(const std::string &module, std::string_view attribute) {

@@ -9,8 +9,14 @@ namespace pantile::python {
 /// An extent beyond 64 bits becomes one that no device accepts.
 static int64_t extentOfGrid(py::handle value) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
-  if (!index)
-    throw py::error_already_set();
+  if (!index) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError))
+      throw py::error_already_set();
+    PyErr_Clear();
+    throw py::type_error("a grid holds integers, not a `" +
+                         std::string(Py_TYPE(value.ptr())->tp_name) +
+                         "`; `triton.cdiv` divides and rounds up");
+  }
   int overflow = 0;
   const long long extent = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow)

@@ -100,6 +100,16 @@ static void appendTupleKey(std::string &key, py::handle object) {
     key += py::str(object.attr("_fields")).cast<std::string>();
 }
 
+/// A number of NumPy or torch, or an array of one.
+static bool isScalar(py::handle object) {
+  if (PyType_Check(object.ptr()) || !py::hasattr(object, "item"))
+    return false;
+  const Py_ssize_t length = py::hasattr(object, "__len__") ? PyObject_Size(object.ptr()) : 1;
+  if (length < 0)
+    PyErr_Clear(); // an array without dimensions
+  return length < 0 || length == 1;
+}
+
 void appendConstantKey(std::string &key, py::handle object) {
   if (object.is_none()) {
     key += 'N';
@@ -117,8 +127,8 @@ void appendConstantKey(std::string &key, py::handle object) {
     appendTupleKey(key, object);
   } else if (py::hasattr(object, "_pantile_key")) {
     key += object.attr("_pantile_key").cast<std::string>();
-  } else if (py::hasattr(object, "item")) {
-    appendConstantKey(key, object.attr("item")()); // a NumPy scalar
+  } else if (isScalar(object)) {
+    appendConstantKey(key, object.attr("item")());
   } else {
     throw py::type_error("a value of type `" + std::string(Py_TYPE(object.ptr())->tp_name) +
                          "` is no compile-time constant");

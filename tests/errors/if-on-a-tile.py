@@ -9,5 +9,5 @@ def kernel(p):
     if x > 0:
         tl.store(p, 1.0)
 
-# ERROR: if-on-a-tile.py:9:8: error: a condition must be a scalar, got `int1[16]`
+# ERROR: if-on-a-tile.py:9:8: error: a condition must be a scalar, got `int1[16]`; `tl.where` chooses by element
 # ERROR-NOT: error:

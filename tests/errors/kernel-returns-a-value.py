@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     return tl.load(p)
 
-# ERROR: kernel-returns-a-value.py:8:5: error: a kernel returns no value
+# ERROR: kernel-returns-a-value.py:8:5: error: a kernel returns no value; `tl.store` writes results
 # ERROR-NOT: error:

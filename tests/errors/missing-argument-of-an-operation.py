@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p)
 
-# ERROR: missing-argument-of-an-operation.py:8:5: error: `store` lacks the argument `value`
+# ERROR: missing-argument-of-an-operation.py:8:5: error: `store` lacks the argument `value`; it takes `pointer`, `value`
 # ERROR-NOT: error:

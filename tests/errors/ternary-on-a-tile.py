@@ -9,5 +9,5 @@ def kernel(p, n):
     y = x if x > 0 else -x
     tl.store(p + tl.arange(0, 16), y)
 
-# ERROR: ternary-on-a-tile.py:9:14: error: a condition must be a scalar, got `int1[16]`
+# ERROR: ternary-on-a-tile.py:9:14: error: a condition must be a scalar, got `int1[16]`; `tl.where` chooses by element
 # ERROR-NOT: error:

@@ -9,5 +9,5 @@ def kernel(p, n):
     while x > 0:
         x = x - 1
 
-# ERROR: while-on-a-tile.py:9:11: error: a condition must be a scalar, got `int1[16]`
+# ERROR: while-on-a-tile.py:9:11: error: a condition must be a scalar, got `int1[16]`; `tl.where` chooses by element
 # ERROR-NOT: error:

@@ -52,6 +52,19 @@ def carried_kernel(out_ptr, n):
     tl.store(out_ptr, x)
 
 
+@triton.jit
+def numpy_type_kernel(out_ptr):
+    tl.store(out_ptr, tl.load(out_ptr).to(np.float16))
+
+
+BLOCK = 16
+
+
+@triton.jit
+def plain_global_kernel(out_ptr):
+    tl.store(out_ptr + tl.arange(0, BLOCK), 1.0)
+
+
 def compile_error(kernel, *args):
     with pytest.raises(triton.CompilationError) as caught:
         kernel[(1,)](np.zeros(128, np.float32), *args)
@@ -78,6 +91,8 @@ def test_undefined_name():
         (arange_kernel, (), ["power of two"]),
         (unknown_keyword_kernel, (), ["masks"]),
         (carried_kernel, (5,), ["x"]),
+        (numpy_type_kernel, (), ["`np` is the module `numpy`", "`tl` has the functions"]),
+        (plain_global_kernel, (), ["plain value 16", "`BLOCK = tl.constexpr(16)` makes it one"]),
     ],
 )
 def test_messages(kernel, args, words):

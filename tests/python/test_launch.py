@@ -145,7 +145,7 @@ def test_wrong_arguments():
         scale_kernel[1, 1, 1, 1](out, x, 1.0, 1)
     with pytest.raises(ValueError, match="num_warps must be a power of two"):
         scale_kernel[(1,)](out, x, 1.0, 1, num_warps=3)
-    with pytest.raises(RuntimeError, match="outside of the scope of a kernel"):
+    with pytest.raises(RuntimeError, match=r"`scale_kernel\[grid\]\(...\)` launches it"):
         scale_kernel(out, x, 1.0, 1)
 
 

@@ -124,7 +124,7 @@ TEST(ModuleScan, Imports) {
            "@triton.jit\n"
            "def k(): torch, math, pt, lang, cdiv, load, f32, libdevice, rsqrt, thing, triton\n");
   const auto &globals = program.functions[0].globals;
-  EXPECT_EQ(opaque(globals.at("torch")), "an imported module `torch`");
+  EXPECT_EQ(opaque(globals.at("torch")), "the module `torch`");
   EXPECT_EQ(builtin(globals.at("math")), "math.");
   EXPECT_EQ(builtin(globals.at("pt")), "triton.");
   EXPECT_EQ(builtin(globals.at("lang")), "tl.");

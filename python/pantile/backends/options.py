@@ -4,6 +4,7 @@ Every keyword that Triton has is accepted. Those that nothing here depends on ar
 `kernel.metadata` shows them; `num_ctas` is a hint, since one CTA runs a program.
 """
 
+import difflib
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -73,7 +74,9 @@ def check_names(keywords):
     """Raise KeyError, with Triton's text, for a keyword that is no option."""
     for name in keywords:
         if name not in OPTION_NAMES:
-            raise KeyError(f"Keyword argument {name} was specified but unrecognised")
+            near = difflib.get_close_matches(name, OPTION_NAMES, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise KeyError(f"Keyword argument {name} was specified but unrecognised{hint}")
 
 
 def library_options(target, options):
@@ -115,6 +118,9 @@ def _assembler_options(options):
 
 
 def _check_counts(options):
+    for name in ("num_warps", "num_stages", "num_ctas"):
+        if not hasattr(getattr(options, name), "__index__"):
+            raise TypeError(f"{name} must be an integer, not {getattr(options, name)!r}")
     warps = options.num_warps
     if not 1 <= warps <= 32 or warps & (warps - 1):
         raise ValueError(f"num_warps must be a power of two from 1 to 32, not {warps}")

@@ -39,6 +39,7 @@ class KernelInterface:
     """Something that `[grid](...)` launches."""
 
     def run(self, *args, grid, warmup, **kwargs):
+        """Launch, or with `warmup` only compile, the kernel; return the CompiledKernel."""
         raise NotImplementedError("run not implemented")
 
     def warmup(self, *args, grid, **kwargs):
@@ -314,7 +315,11 @@ class JITFunction(JITCallable, KernelInterface):
         return self
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+        name = self.__name__
+        raise RuntimeError(
+            f"`{name}` is a kernel, `{name}[grid](...)` launches it: "
+            "Cannot call @triton.jit'd outside of the scope of a kernel"
+        )
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.fn.__qualname__})"

@@ -238,7 +238,8 @@ class Snapshot:
             return self._convert_tuple(value, allow_plain)
         if isinstance(value, PLAIN):
             return value if allow_plain else None
-        if allow_plain and hasattr(value, "item") and not hasattr(value, "__len__"):
+        is_scalar = hasattr(value, "item") and not hasattr(value, "__len__")
+        if allow_plain and is_scalar and not isinstance(value, type):
             return value.item()
         return None
 
@@ -265,7 +266,7 @@ def _opaque(name, value):
 
 def _description(value):
     if isinstance(value, types.ModuleType):
-        return f"an imported module `{value.__name__}`"
+        return f"the module `{value.__name__}`"
     if isinstance(value, types.FunctionType):
         return "a Python function without the jit decorator"
     if isinstance(value, type):
