@@ -60,7 +60,7 @@ void describe(CLI::App &app, BuildItem &item) {
   app.add_option("--max-registers", item.request.options.maxRegisters, "registers a thread")
       ->check(CLI::Range(0, 255));
   app.add_option("--input-precision", item.request.options.inputPrecision, "of fp32 products")
-      ->check(CLI::IsMember({"tf32", "ieee"}));
+      ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}));
   app.add_flag("--no-fp-fusion", item.noFpFusion, "keep a*b+c as two roundings");
   app.add_flag("--line-info", item.withLineInfo, "keep source lines, with their paths");
   app.add_option("--disable-pass", item.disabledPasses, "pass to leave out")

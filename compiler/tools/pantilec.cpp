@@ -78,7 +78,7 @@ void describeOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--max-registers", line.options.maxRegisters, "registers a thread; 0: no limit")
       ->check(CLI::Range(0, 255));
   app.add_option("--input-precision", line.options.inputPrecision, "default of fp32 products")
-      ->check(CLI::IsMember({"tf32", "ieee"}));
+      ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}));
   app.add_flag("--no-fp-fusion", line.noFpFusion, "keep a*b+c as two roundings");
   app.add_flag("--no-line-info", line.noLineInfo, "leave source lines out of the PTX");
   app.add_flag("--debug", line.options.debug, "compile device assertions in");

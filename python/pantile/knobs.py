@@ -181,7 +181,7 @@ class Language(Group):
         "PANTILE_F32_DEFAULT",
         "TRITON_F32_DEFAULT",
         shown="tf32",
-        doc="precision of `tl.dot` of fp32 operands: `tf32`, `tf32x3` or `ieee`",
+        doc="precision of `tl.dot` of fp32 operands: `tf32`, `tf32x3`, `ieee`, `bf16x3` or `bf16x6`",
     )
     default_fp_fusion = Flag(
         "PANTILE_DEFAULT_FP_FUSION",

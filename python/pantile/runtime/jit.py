@@ -343,8 +343,14 @@ def jit(
 ):
     """Make a kernel, or a function that kernels call, of a Python function.
 
+    `kernel[grid](*args, **keywords)` launches it and returns the CompiledKernel: `grid` is an int,
+    one to three of them, or a function of all arguments by name. Mistakes in the text show at the
+    first launch, as a CompilationError with the line. The function must be defined in a file.
+
     Parameters
     ----------
+    version : any, optional
+        Kept as an attribute.
     repr : callable, optional
         Gives the kernel's name from its specialisation (`.constants` and `.signature`, by
         parameter name).
