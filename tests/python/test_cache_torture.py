@@ -133,7 +133,7 @@ def test_killed_at_random_points(world, filled):
     cache, _ = filled
     end = time.monotonic() + 4
     kills = 0
-    while time.monotonic() < end:
+    while kills <= 10 or time.monotonic() < end:
         running = [world.start(cache, block) for block in random.sample(BLOCKS[2:], 2)]
         time.sleep(random.uniform(0, 0.08))
         for process in running:
@@ -145,7 +145,6 @@ def test_killed_at_random_points(world, filled):
                 blocks = [b for b in BLOCKS[2:] if world.expected[b] in path.read_bytes()]
                 if blocks:
                     path.unlink(missing_ok=True)
-    assert kills > 10
     assert "0 damaged" in pantilec("cache", "--dir", cache, "verify")
     for block in BLOCKS:
         made = world.check(cache, block, cached=True if block < 256 else None)

@@ -210,13 +210,13 @@ def test_import_is_quick():
     out = run(
         """
         import sys, time
-        start = time.perf_counter()
+        start = time.process_time()
         import pantile
-        took = time.perf_counter() - start
+        took = time.process_time() - start
         heavy = [n for n in ("numpy", "torch", "matplotlib", "pandas", "pantile._pantile") if n in sys.modules]
         print(took * 1e3, heavy)
         """
     )
     took, heavy = out.split(maxsplit=1)
-    # 50 ms on an idle machine; a test machine is seldom idle.
+    # Of the processor alone: a test machine is seldom idle.
     assert heavy.strip() == "[]" and float(took) < 250

@@ -2,7 +2,7 @@
 #include "frontend/Emit.h"
 #include "ir/Tile.h"
 #include "pantile/Compiler.h"
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <mlir/Dialect/SCF/IR/SCF.h>
 
@@ -83,22 +83,33 @@ Specialization specialize(std::vector<std::string> specs) {
   return result;
 }
 
-/// Milliseconds from the text on, the best of five; the number of scf.for goes to `loops`.
+#ifdef __SANITIZE_ADDRESS__
+constexpr double slowdown = 10;
+#else
+constexpr double slowdown = 2; ///< a machine at half the speed passes too
+#endif
+
+double threadMilliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * double(now.tv_sec) + 1e-6 * double(now.tv_nsec);
+}
+
+/// Milliseconds of this thread from the text on, the best of five; the number of scf.for goes to
+/// `loops`. What else the machine does is not counted.
 double timeOf(const std::string &text, const Specialization &specialization, int &loops) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     Options options;
     options.target = "sm_90a";
-    const auto start = std::chrono::steady_clock::now();
+    const double start = threadMilliseconds();
     const Result<Program> program = scanFile(text, "time.py", {});
     EXPECT_TRUE(program) << program.error().rendered;
     SourceManager sources;
     DiagnosticEngine diagnostics(sources);
     auto module = emitTileIR(context, *program, specialization, options, sources, diagnostics);
-    const std::chrono::duration<double, std::milli> taken =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, taken.count());
+    best = std::min(best, threadMilliseconds() - start);
     for (const Diagnostic &diagnostic : diagnostics.diagnostics())
       ADD_FAILURE() << diagnostic.message;
     loops = 0;
@@ -122,7 +133,7 @@ TEST(FrontEndTime, AttentionOfThreeHundredLines) {
   EXPECT_EQ(loops, 9);
   RecordProperty("milliseconds", std::to_string(taken));
   std::cout << "300 lines: " << taken << " ms\n";
-  EXPECT_LT(taken, 20.0) << "10 ms on an idle machine";
+  EXPECT_LT(taken, 20.0 * slowdown) << "usually 10 ms";
 }
 
 TEST(FrontEndTime, TwelveNestedLoopsAndBranches) {
@@ -146,7 +157,7 @@ TEST(FrontEndTime, TwelveNestedLoopsAndBranches) {
   const double shallow = timeOf(build(12), specialization, loops);
   const double deep = timeOf(build(48), specialization, loops);
   std::cout << "12 levels: " << shallow << " ms, 48 levels: " << deep << " ms\n";
-  EXPECT_LT(shallow, 100.0);
+  EXPECT_LT(shallow, 100.0 * slowdown);
   EXPECT_LT(deep, 40 * shallow) << "four times the depth";
 }
 
