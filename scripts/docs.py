@@ -60,7 +60,7 @@ def plots(stem):
     found = sorted((ROOT / "docs/images/tutorials").glob(f"{number}-*.svg"))
     if not found:
         return []
-    lines = ["Measured on an H200, medians, data cold in the cache:", ""]
+    lines = ["Measured on an H200; medians of runs that find nothing in the L2 cache:", ""]
     for path in found:
         title = path.stem[3:].replace("-", " ")
         lines += [f"```{{image}} ../images/tutorials/{path.name}", f":alt: {title}", ":class: plot"]
