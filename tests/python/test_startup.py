@@ -1,4 +1,4 @@
-"""What the package adds to the start of a process, within bounds that a busy machine keeps too."""
+"""What the package adds to the start of a process, in processor time: a test machine is seldom idle."""
 
 import os
 import re
@@ -19,10 +19,10 @@ def run(program, *arguments):
 
 def test_start_is_short():
     said = run("startup.py", "--device", "cpu", "--rounds", "5")
-    added = [float(number) for number in re.findall(r"adds +(-?[\d.]+) ms", said)]
+    added = [float(number) for number in re.findall(r"(-?[\d.]+) ms of processor time", said)]
     assert len(added) == 2, said
-    # The goals are 50 and 60 on a quiet machine.
-    assert added[0] < 250 and added[1] < 400, said
+    # The goals are 50 and 60; processes that share a core's units compute for longer.
+    assert added[0] < 150 and added[1] < 180, said
 
 
 def test_launches_and_compilations_leave_nothing_behind():
