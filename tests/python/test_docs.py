@@ -126,6 +126,13 @@ def test_quick_start_is_what_the_examples_are():
     assert cpp in (examples / "quickstart.cpp").read_text()
 
 
+def test_the_page_of_the_host_is_current():
+    """`scripts/python_page.py` writes it from the docstrings."""
+    command = [sys.executable, ROOT / "scripts/python_page.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda p: p.name)
 def test_first_example_runs(page, tmp_path):
     """What a front page shows first is a program: it adds what it says it adds."""

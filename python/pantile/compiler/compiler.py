@@ -73,6 +73,7 @@ class Assembly(dict):
         return name in self._names or dict.__contains__(self, name)
 
     def get(self, name, default=None):
+        """Return the text or code of a stage, or `default` where there is no such stage."""
         return self[name] if name in self else default
 
     def __iter__(self):
@@ -82,12 +83,15 @@ class Assembly(dict):
         return len(self._names)
 
     def keys(self):
+        """Return the names of the stages, in order."""
         return list(self._names)
 
     def values(self):
+        """Return what all stages gave; makes those that are missing."""
         return [self[name] for name in self._names]
 
     def items(self):
+        """Return pairs of a stage and what it gave; makes those that are missing."""
         return [(name, self[name]) for name in self._names]
 
 
@@ -99,14 +103,20 @@ class CompiledKernel:
         self._handles = None
         self.src, self.target, self.options = src, target, options
         self.name = kernel.name
-        self.hash = kernel.hash or src.hash()
+
+    @functools.cached_property
+    def hash(self):
+        """The key of the cache; on the CPU, which has none, a digest of what was compiled."""
+        return self._kernel.hash or self.src.hash()
 
     @functools.cached_property
     def metadata(self):
+        """A named tuple of what was compiled: options, shared memory in bytes, target, hash."""
         return metadata_of(self._kernel, self.target, self.options)._replace(hash=self.hash)
 
     @property
     def packed_metadata(self):
+        """The part of `metadata` that Triton's launchers take."""
         return make_backend(self.target).pack_metadata(self.metadata)
 
     @property
@@ -116,6 +126,7 @@ class CompiledKernel:
 
     @functools.cached_property
     def asm(self):
+        """What each stage gave, by name: texts, and bytes of "cubin"; made when asked for."""
         on_gpu = self.target.backend == "cuda"
         stages = Assembly(
             self._kernel.text,
@@ -129,18 +140,22 @@ class CompiledKernel:
 
     @property
     def kernel(self):
+        """The machine code in bytes; on the CPU the tile IR as text."""
         return self._kernel.cubin or self._kernel.text.get("tile", "")
 
     @property
     def n_regs(self):
+        """Registers of a thread, as the assembler counted them; 0 on the CPU."""
         return self._kernel.registers
 
     @property
     def n_spills(self):
+        """Bytes that a thread spills to memory; 0 on the CPU."""
         return self._kernel.spills
 
     @property
     def n_max_threads(self):
+        """Threads that a block may have, 1024 until the code is loaded."""
         return self._handles[4] if self._handles else 1024
 
     @property
@@ -197,6 +212,7 @@ class CompiledKernel:
 
     @property
     def from_cache(self):
+        """Whether the code was read from the cache and not compiled."""
         return self._kernel.from_cache
 
     def launch_metadata(self, grid, stream, *args):

@@ -470,7 +470,12 @@ class Heuristics(KernelInterface):
 
 
 def heuristics(values):
-    """Compute meta-parameters: `values` maps names to functions of the arguments by name."""
+    """Compute meta-parameters from the arguments of each launch.
+
+    Stands above `jit`, below or above `autotune`. `values` maps names of `tl.constexpr` parameters
+    to functions, each called with a dict of all arguments that are known by then:
+    `heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})`.
+    """
 
     def decorate(fn):
         _require_kernel(fn, "heuristics")

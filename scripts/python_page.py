@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Writes docs/python-reference.md: the names of the host side, from their docstrings.
+
+Needs: pantile on PYTHONPATH, as a build has it.
+Gives: the page; with --check status 1 if it would change.
+How:   docstrings are in NumPy's form: a summary, paragraphs, and sections of names with an indented
+       text each, which become lists.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/python-reference.md"
+
+INTRODUCTION = """# Names of the Python package
+
+Written by `scripts/python_page.py` from the docstrings. How these names go together is told in [the Python package](python.md); what kernels call is in the [reference of the language](reference/README.md), and settings are in a [table](knobs.md).
+"""
+
+SECTIONS = {  # title: (module, names)
+    "Kernels": ("pantile", "jit constexpr_function aggregate reinterpret cdiv next_power_of_2"),
+    "Tuning": ("pantile", "autotune Config heuristics"),
+    "Compiling without a launch": ("pantile.compiler", "compile ASTSource CompiledKernel"),
+    "Targets": ("pantile.backends.compiler", "GPUTarget"),
+    "Many compilations at once": ("pantile", "AsyncCompileMode FutureKernel"),
+    "Descriptors": ("pantile.tools.tensor_descriptor", "TensorDescriptor"),
+    "Measuring and comparing": (
+        "pantile.testing",
+        "do_bench do_bench_cudagraph perf_report Benchmark assert_close allclose get_dram_gbps "
+        "get_max_tensorcore_tflops get_max_simd_tflops set_gpu_clock nvsmi cuda_memcheck",
+    ),
+    "The process": ("pantile.runtime", "stats info"),
+    "Standing in for triton": ("pantile.compat", "install uninstall is_installed"),
+    "Errors": (
+        "pantile.runtime.errors",
+        "TritonError CompilationError UnsupportedLanguageConstruct CompileTimeAssertionFailure "
+        "LaunchError InterpreterError OutOfResources PTXASError DriverError "
+        "AutotunerError InternalError",
+    ),
+}
+
+
+MADE_BY_CALLS = ("CompiledKernel", "FutureKernel")
+WITH_MEMBERS = (*MADE_BY_CALLS, "TensorDescriptor")
+
+
+def signature_of(thing):
+    """The parameters as text; without those that begin with `_` and without annotations."""
+    if inspect.isclass(thing) and "__init__" not in vars(thing) and thing.__annotations__:
+        return f"({', '.join(thing.__annotations__)})"
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "()"
+    kept = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in signature.parameters.values()
+        if not parameter.name.startswith("_")
+    ]
+    text = str(signature.replace(parameters=kept, return_annotation=signature.empty))
+    return re.sub(r"=<object object at 0x[0-9a-f]+>", "=None", text)
+
+
+def rendered(docstring):
+    """A docstring as Markdown."""
+    lines, out = docstring.split("\n"), []
+    section = False
+    for line, following in zip(lines, [*lines[1:], ""]):
+        if following and set(following) == {"-"}:
+            section = True
+            out += [f"{line}:", ""]
+        elif section and line and set(line) == {"-"}:
+            continue
+        elif section and line and not line.startswith(" "):
+            names, _, kind = line.partition(" : ")
+            out.append(f"- `{names}`" + (f" ({kind})" if kind else ""))
+        elif section and line:
+            out.append(f"  {line.strip()}")
+        else:
+            out.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
+
+
+def members(cls):
+    """Rows of the documented properties and methods."""
+    rows = []
+    for name, member in vars(cls).items():
+        function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+        function = getattr(function, "__func__", function)
+        text = inspect.getdoc(function) if inspect.isfunction(function) else None
+        if name.startswith("_") or not text:
+            continue
+        is_call = inspect.isfunction(getattr(member, "__func__", member))
+        summary = " ".join(text.split("\n\n")[0].split())
+        rows.append(f"| `{name}{'()' if is_call else ''}` | {summary} |")
+    return ["", "| member | meaning |", "|---|---|", *rows] if rows else []
+
+
+def entry(module, name):
+    """The part of the page on one name."""
+    thing = getattr(module, name)
+    text = rendered(inspect.getdoc(thing))
+    if inspect.isclass(thing) and issubclass(thing, BaseException):
+        base = thing.__mro__[1].__name__
+        return [f"- `{name}` ({base}): {' '.join(text.split())}"]
+    call = name if name in MADE_BY_CALLS else name + signature_of(thing)
+    lines = [f"### {name}", "", f"`{call}`", "", text]
+    return [*lines, *(members(thing) if name in WITH_MEMBERS else []), ""]
+
+
+def page():
+    """The text of the page."""
+    parts = [INTRODUCTION]
+    for title, (path, names) in SECTIONS.items():
+        module = importlib.import_module(path)
+        parts += [f"## {title}", "", f"In `{path}`.", ""]
+        for name in names.split():
+            parts += entry(module, name)
+        if parts[-1]:
+            parts.append("")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
+
+
+def main():
+    """Write the page, or say that it would change."""
+    text = page()
+    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
+    if not current and "--check" not in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)} {'is current' if current else 'was stale'}")
+    return 1 if not current and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
