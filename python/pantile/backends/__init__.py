@@ -1,13 +1,11 @@
 """Targets of compilation: `backends` maps names to (compiler, driver)."""
 
-from dataclasses import dataclass
-
 from .compiler import BaseBackend, GPUTarget, Language
 from .driver import DriverBase
+from .record import Record
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(Record):
     """The two halves of a target."""
 
     compiler: type

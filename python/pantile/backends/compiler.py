@@ -1,11 +1,11 @@
 """What a kernel is compiled for, and what a back end answers about its options."""
 
-from dataclasses import dataclass
 from enum import Enum
 
+from .record import Record
 
-@dataclass(frozen=True)
-class GPUTarget:
+
+class GPUTarget(Record):
     """A target as Triton names it: ("cuda", 90, 32); ours besides: ("cpu", "cpu", 1)."""
 
     backend: str

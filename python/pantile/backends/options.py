@@ -4,15 +4,13 @@ Every keyword that Triton has is accepted. Those that nothing here depends on ar
 `kernel.metadata` shows them; `num_ctas` is a hint, since one CTA runs a program.
 """
 
-import difflib
-from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import knobs
+from .record import Record
 
 
-@dataclass(frozen=True)
-class CUDAOptions:
+class CUDAOptions(Record):
     """How a kernel is compiled and launched."""
 
     num_warps: int = 4
@@ -52,7 +50,7 @@ class CUDAOptions:
         return dict(vars(self))
 
 
-OPTION_NAMES = frozenset(field.name for field in fields(CUDAOptions)) - {"backend_name"}
+OPTION_NAMES = frozenset(CUDAOptions.__match_args__) - {"backend_name"}
 
 
 def parse_options(keywords, debug=None, **fixed):
@@ -74,6 +72,8 @@ def check_names(keywords):
     """Raise KeyError, with Triton's text, for a keyword that is no option."""
     for name in keywords:
         if name not in OPTION_NAMES:
+            import difflib
+
             near = difflib.get_close_matches(name, OPTION_NAMES, 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise KeyError(f"Keyword argument {name} was specified but unrecognised{hint}")

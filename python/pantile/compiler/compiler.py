@@ -28,7 +28,7 @@ __all__ = [
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
 # The passes that give a kernel parameters of their own.
-_WITH_MAPS = {"nv-specialise-warps"}
+_WITH_MAPS = {"nv-specialise-warps", "nv-raise-stores"}
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
 
 

@@ -12,8 +12,7 @@ globals().update(language_names)
 PropagateNan = Enumeration("PropagateNan", ["NONE", "ALL"])
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
-from . import core, extra, math, random, standard, target_info  # noqa: E402  (they take their names from here)
-from .extra import libdevice  # noqa: E402
+from . import core, math, random, standard, target_info  # noqa: E402  (they take their names from here)
 
 __all__ = [
     *TYPES,
@@ -38,7 +37,13 @@ __all__ = [
 
 
 def __getattr__(name):
-    # What needs the rest of the package, which is imported after the language.
+    # What few kernels use, and what needs the rest of the package, which is imported later.
+    if name in ("extra", "libdevice"):
+        import importlib
+
+        module = importlib.import_module(f"{__name__}.extra.libdevice")
+        globals().update(extra=importlib.import_module(f"{__name__}.extra"), libdevice=module)
+        return globals()[name]
     if name == "constexpr_function":
         from ..runtime.callables import constexpr_function
 

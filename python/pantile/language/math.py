@@ -3,8 +3,12 @@
 from . import language_names as _names
 from .names import LIBDEVICE, MATH, Builtin
 
-_members = {name: Builtin(name, "libdevice") for name in LIBDEVICE if name not in _names}
-_members |= {name: _names[name] for name in MATH}
-globals().update(_members)
+globals().update({name: _names[name] for name in MATH})
 
 __all__ = [*MATH]
+
+
+def __getattr__(name):
+    if name not in LIBDEVICE or name in _names:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    return globals().setdefault(name, Builtin(name, "libdevice"))

@@ -1,6 +1,7 @@
 """The names of the language, as objects that mean something only inside a kernel."""
 
-import functools
+import importlib
+import sys
 
 
 class Builtin:
@@ -107,26 +108,25 @@ convert_custom_float8_sm70 convert_custom_float8_sm80
 """.split()
 
 
-@functools.cache
-def module_names():
-    """Return the compiler's names of the language's modules, by module."""
-    from pantile import language
-    from pantile.language import core, extra, math, random, standard, target_info
-    from pantile.language.extra import cuda, libdevice
-    from pantile.language.extra.cuda import libdevice as cuda_libdevice
+# The compiler's names of the modules. They are imported when somebody asks for them.
+_MODULES = {
+    "pantile.language": "tl.",
+    "pantile.language.core": "tl.",
+    "pantile.language.standard": "tl.",
+    "pantile.language.random": "tl.",
+    "pantile.language.math": "tl.math.",
+    "pantile.language.target_info": "tl.target_info.",
+    "pantile.language.extra": "tl.extra.",
+    "pantile.language.extra.cuda": "tl.extra.cuda.",
+    "pantile.language.extra.libdevice": "tl.extra.libdevice.",
+    "pantile.language.extra.cuda.libdevice": "tl.extra.libdevice.",
+}
 
-    return {
-        language: "tl.",
-        core: "tl.",
-        standard: "tl.",
-        random: "tl.",
-        math: "tl.math.",
-        target_info: "tl.target_info.",
-        extra: "tl.extra.",
-        cuda: "tl.extra.cuda.",
-        libdevice: "tl.extra.libdevice.",
-        cuda_libdevice: "tl.extra.libdevice.",
-    }
+
+def module_name(module):
+    """Return the compiler's name of one of the language's modules, None for any other."""
+    name = module.__name__
+    return _MODULES.get(name) if sys.modules.get(name) is module else None
 
 
 def language_object(reference):
@@ -134,8 +134,8 @@ def language_object(reference):
     from pantile import language
 
     if reference.endswith("."):
-        modules = {name: module for module, name in module_names().items()}
-        return modules[reference]
+        path = next(path for path, name in _MODULES.items() if name == reference)
+        return importlib.import_module(path)
     found = language
     for part in reference.split("."):
         found = getattr(found.extra if part in ("libdevice", "cuda") else found, part)

@@ -5,30 +5,81 @@ such function and constant that it can reach: it changes exactly when the functi
 something else.
 """
 
+import ast
 import functools
 import inspect
 import itertools
 import re
+import sys
 
 from ..language.constexpr import constexpr
 from ..language.dtypes import dtype
 from .scope import MISSING, PLAIN, Names, Scope
 
 _numbers = itertools.count()
+_DEF = re.compile(r"\s*def\s")
 
 
 def source_of(fn):
     """The text from `def` on, its line, and the columns that were cut off each line."""
     try:
-        lines, first = inspect.getsourcelines(fn)
+        lines, first = _lines_of(fn)
     except (OSError, TypeError) as error:
         raise ValueError("@jit functions should be defined in a Python file") from error
-    start = next((i for i, line in enumerate(lines) if re.match(r"\s*def\s", line)), None)
+    start = next((i for i, line in enumerate(lines) if _DEF.match(line)), None)
     if start is None:
         raise ValueError("@jit takes a function that `def` defines")
     indent = len(lines[start]) - len(lines[start].lstrip())
     text = "".join(_cut(line, indent) for line in lines[start:])
     return text, first + start, indent
+
+
+def _lines_of(fn):
+    """The lines of `fn` from its decorators on, and the number of the first.
+
+    Before Python 3.12 the tokenizer behind `inspect.getsourcelines` compiles its expressions when
+    first used, which is 5 ms of a process.
+    """
+    if sys.version_info >= (3, 12) or _is_lambda(fn):
+        return inspect.getsourcelines(fn)
+    lines, first = inspect.findsource(inspect.unwrap(fn))
+    lines = lines[first:]
+    start = next((i for i, line in enumerate(lines) if _DEF.match(line)), None)
+    end = None if start is None else _end_of_function(lines, start)
+    return inspect.getsourcelines(fn) if end is None else (lines[:end], first + 1)
+
+
+def _end_of_function(lines, start):
+    """The index behind the last line of what `def` begins in line `start`; None if none is found.
+
+    It ends before the first line that is no deeper than `def`, if what came before can be parsed:
+    otherwise that line belongs to a bracket or a string.
+    """
+    indent = _depth(lines[start])
+    for end in range(start + 1, len(lines) + 1):
+        if end < len(lines) and (_is_aside(lines[end]) or _depth(lines[end]) > indent):
+            continue
+        try:
+            ast.parse("".join(_cut(line, indent) for line in lines[start:end]))
+        except SyntaxError:
+            continue
+        while _is_aside(lines[end - 1]) and not _depth(lines[end - 1]) > indent:
+            end -= 1
+        return end
+    return None
+
+
+def _is_lambda(fn):
+    return getattr(getattr(fn, "__code__", None), "co_name", "") == "<lambda>"
+
+
+def _depth(line):
+    return len(line) - len(line.lstrip()) if line.strip() else 0
+
+
+def _is_aside(line):
+    """Whether a line says nothing: blank, or only a comment, which may start anywhere."""
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _cut(line, indent):
@@ -77,8 +128,6 @@ class JITCallable:
 
     def parse(self):
         """Return the `ast.Module` of the text."""
-        import ast
-
         return ast.parse(self._src)
 
     @property

@@ -13,7 +13,7 @@ import weakref
 from .. import arith, knobs, language
 from ..language.constexpr import const, constexpr
 from ..language.dtypes import dtype, dtype_of_text, pointer_type
-from ..language.names import Builtin, LanguageClass, language_object, module_names
+from ..language.names import Builtin, LanguageClass, language_object, module_name
 from .callables import ConstexprFunction
 from .classes import describe_class, is_kernel_class, make_object
 from .jit import JITFunction, KernelInterface
@@ -255,7 +255,7 @@ def _module_reference(module):
         return "math."
     if module.__name__ == language.__name__.rpartition(".")[0]:
         return "triton."
-    return module_names().get(module)
+    return module_name(module)
 
 
 def _opaque(name, value):
