@@ -10,10 +10,16 @@ class Benchmark:
 
     Parameters
     ----------
-    x_names, x_vals : the arguments that vary along the plot, and their values (a scalar serves all names)
-    line_arg, line_vals, line_names, styles : the argument that chooses the line, its values, labels and styles
-    plot_name : title, and name of the files that are saved
-    args : further arguments, by name
+    x_names, x_vals : list
+        The arguments that vary along the plot, and their values; a scalar serves all names.
+    line_arg : str
+        The argument that chooses the line.
+    line_vals, line_names, styles : list
+        Its values, their labels, and pairs of a colour and a line style.
+    plot_name : str
+        Title, and name of the files that are saved.
+    args : dict
+        Further arguments, by name.
     """
 
     def __init__(
