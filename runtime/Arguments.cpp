@@ -122,6 +122,35 @@ Failure packOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
   }
 }
 
+/// Whether `value` keeps the promise of a slot. Of a power of two, two's complement keeps the
+/// remainder.
+bool isDivisible(const ArgSlot &slot, uint64_t value) {
+  const uint64_t divisor = slot.divisibility;
+  return divisor <= 1 || (!(divisor & (divisor - 1)) && !(value & (divisor - 1)));
+}
+
+/// What nearly every argument is. False: packOne decides.
+bool packUsualOne(const ArgSlot &slot, const LaunchArg &arg, uint64_t &out) {
+  using Kind = ArgSlot::Kind;
+  switch (slot.kind) {
+  case Kind::Pointer:
+    out = arg.pointer;
+    return arg.kind == LaunchArg::Kind::Pointer && isDivisible(slot, out);
+  case Kind::Signed:
+    out = static_cast<uint64_t>(arg.integer);
+    return arg.kind == LaunchArg::Kind::Int && isDivisible(slot, out) &&
+           (slot.bits == 64 || (slot.bits == 32 && arg.integer == int32_t(arg.integer)));
+  case Kind::Bool:
+    out = static_cast<uint64_t>(arg.integer);
+    return arg.kind == LaunchArg::Kind::Int && out <= 1 && isDivisible(slot, out);
+  case Kind::Fp32:
+    out = std::bit_cast<uint32_t>(static_cast<float>(arg.real));
+    return arg.kind == LaunchArg::Kind::Float;
+  default:
+    return false;
+  }
+}
+
 Result<ArgSlot> planScalar(const std::string &dtype, int parameter, int divisibility) {
   using Kind = ArgSlot::Kind;
   static constexpr struct {
@@ -160,6 +189,15 @@ Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs) {
     }
   }
   return plan;
+}
+
+bool packUsual(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots) {
+  if (args.size() != plan.size())
+    return false;
+  for (size_t i = 0; i < plan.size(); ++i)
+    if (!packUsualOne(plan[i], args[i], slots[i]))
+      return false;
+  return true;
 }
 
 Result<void> packArguments(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots) {

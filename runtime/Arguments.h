@@ -27,6 +27,10 @@ Result<ArgPlan> planArguments(const std::vector<ArgSpec> &specs);
 /// Writes one slot an argument to `slots`, which has room for `plan.size()`.
 Result<void> packArguments(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots);
 
+/// The same where all arguments are pointers and integers as nearly always; false says nothing.
+/// A launch asks it first, since a Result costs more than the packing.
+bool packUsual(const ArgPlan &plan, llvm::ArrayRef<LaunchArg> args, uint64_t *slots);
+
 /// An error for a grid that no GPU accepts.
 Result<void> checkGrid(const Grid &grid);
 

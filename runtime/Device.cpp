@@ -76,13 +76,18 @@ std::string targetName(int major, int minor) {
 
 } // namespace
 
+bool isSurelyCurrent(const Driver &driver, int device) {
+  CUcontext context = nullptr;
+  return device >= 0 && device < maxDevices && driver.ctxGetCurrent(&context) == 0 && context &&
+         knownPrimary[device].load(std::memory_order_acquire) == context;
+}
+
 Result<ContextScope> ContextScope::enter(const Driver &driver, int device) {
+  if (isSurelyCurrent(driver, device))
+    return ContextScope(driver, device, /*pushed=*/false);
   CUcontext context = nullptr;
   CUdevice current = 0;
   if (driver.ctxGetCurrent(&context) == 0 && context) {
-    if (device >= 0 && device < maxDevices &&
-        knownPrimary[device].load(std::memory_order_acquire) == context)
-      return ContextScope(driver, device, /*pushed=*/false);
     if (driver.ctxGetDevice(&current) == 0 && (device < 0 || device == current)) {
       learnPrimary(driver, current);
       return ContextScope(driver, current, /*pushed=*/false);

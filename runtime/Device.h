@@ -30,4 +30,8 @@ private:
   bool pushed;
 };
 
+/// Whether what is current is a context of `device` for sure: a launch that knows so needs no
+/// scope.
+bool isSurelyCurrent(const Driver &driver, int device);
+
 } // namespace pantile

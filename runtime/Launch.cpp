@@ -26,6 +26,12 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const
   return program->run(grid, {args.begin(), args.end()}, workers);
 }
 
+/// Whether checkGrid would surely have nothing to say.
+bool isUsual(const Grid &grid) {
+  constexpr uint64_t most = 65536;
+  return uint64_t(grid[0]) < most && uint64_t(grid[1]) < most && uint64_t(grid[2]) < most;
+}
+
 /// Whether a block may run several programs of this launch: each takes its number in 32 bits, and
 /// programs that were asked to be there at once, or to start early, are.
 bool mayPersist(const Grid &grid, const LaunchOptions &options) {
@@ -40,15 +46,20 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
                     const LaunchOptions &options) {
   if (!kernel)
     return makeError(ErrorKind::Launch, "there is no kernel to launch");
-  Result<const ArgPlan *> plan = argPlan(kernel);
-  if (!plan)
-    return plan.error();
-  llvm::SmallVector<uint64_t, 32> slots((*plan)->size() + scratchPointers, 0);
-  if (Result<void> packed = packArguments(**plan, {args.data(), args.size()}, slots.data());
-      !packed)
-    return packed;
-  if (Result<void> checked = checkGrid(grid); !checked)
-    return checked;
+  const LaunchState &state = *kernel->launchState;
+  if (!state.planned.load(std::memory_order_acquire)) [[unlikely]]
+    if (Result<void> planned = planLaunches(kernel); !planned)
+      return planned;
+  llvm::SmallVector<uint64_t, 32> slots;
+  slots.resize_for_overwrite(state.plan.size());
+  const llvm::ArrayRef<LaunchArg> given(args.data(), args.size());
+  if (!packUsual(state.plan, given, slots.data()))
+    if (Result<void> packed = packArguments(state.plan, given, slots.data()); !packed)
+      return packed;
+  slots.append(scratchPointers, 0);
+  if (!isUsual(grid)) [[unlikely]]
+    if (Result<void> checked = checkGrid(grid); !checked)
+      return checked;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return {};
   if (kernel->options.target == "cpu")
@@ -56,10 +67,10 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
   const auto &driver = Driver::shared();
   if (!driver)
     return driver.error();
-  std::optional<EncodedTensorMaps> maps =
-      encodeTensorMaps(**driver, kernel->tensorMaps, {args.data(), args.size()});
-  if (maps && (!kernel->persistent || mayPersist(grid, options)))
-    return launchOnGpu(**driver, kernel, grid, slots, *maps, options);
+  EncodedTensorMaps maps;
+  const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, given, maps);
+  if (fits && (!kernel->persistent || mayPersist(grid, options)))
+    return launchOnGpu(**driver, kernel, grid, slots, maps, options);
   Result<Kernel> plain = plainVariant(kernel);
   return plain ? launch(*plain, grid, args, options) : Result<void>(plain.error());
 }

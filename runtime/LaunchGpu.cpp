@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
+#include <optional>
 
 namespace pantile {
 namespace {
@@ -47,15 +48,69 @@ void noteCapture(const Driver &driver, uint64_t stream, LaunchState &state) {
     state.captured = true;
 }
 
+/// What a kernel's launch runs on.
+struct Placed {
+  std::optional<ContextScope> scope; ///< null: the context was current already
+  CUdevice device = 0;
+  CUfunction function = nullptr;
+  Grid blocks{};
+};
+
+/// Cheaper than a Result where nothing is wrong, which is what a launch pays for.
+using Failure = std::optional<Error>;
+
+Failure enterDevice(const Driver &driver, int device, Placed &placed) {
+  auto scope = ContextScope::enter(driver, device);
+  if (!scope)
+    return scope.error();
+  placed.device = scope->device();
+  placed.scope.emplace(std::move(*scope));
+  return std::nullopt;
+}
+
+Failure loadOn(const Driver &driver, const Kernel &kernel, Placed &placed) {
+  Result<CUfunction> function = loadedFunction(driver, kernel, placed.device);
+  if (!function)
+    return function.error();
+  placed.function = *function;
+  return std::nullopt;
+}
+
 /// Of a persistent kernel as many blocks as run at once: they take the programs in turn.
-Result<Grid> blocksOf(const Driver &driver, const Kernel &kernel, const Grid &grid, CUdevice device,
-                      CUfunction function) {
-  if (!kernel->persistent)
-    return grid;
-  Result<int> resident = residentBlocks(driver, kernel, device, function);
+Failure limitBlocks(const Driver &driver, const Kernel &kernel, Placed &placed) {
+  Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  return Grid{std::min<int64_t>(grid[0] * grid[1] * grid[2], *resident), 1, 1};
+  const Grid &grid = placed.blocks;
+  placed.blocks = {std::min<int64_t>(grid[0] * grid[1] * grid[2], *resident), 1, 1};
+  return std::nullopt;
+}
+
+/// Fills in `placed`, whose blocks are the grid. A warm launch finds all of it known.
+Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &placed) {
+  placed.device = device;
+  if (!isSurelyCurrent(driver, device)) [[unlikely]]
+    if (Failure failure = enterDevice(driver, device, placed))
+      return failure;
+  placed.function = knownFunction(kernel, placed.device);
+  if (!placed.function) [[unlikely]]
+    if (Failure failure = loadOn(driver, kernel, placed))
+      return failure;
+  return kernel->persistent ? limitBlocks(driver, kernel, placed) : std::nullopt;
+}
+
+/// The addresses of all parameters: slots, maps, and of a persistent kernel the user's grid.
+using Parameters = llvm::SmallVector<void *, 40>;
+void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
+            llvm::ArrayRef<int32_t> grid, Parameters &parameters) {
+  parameters.resize_for_overwrite(slots.size() + maps.size() + grid.size());
+  void **next = parameters.data();
+  for (const uint64_t &slot : slots)
+    *next++ = const_cast<uint64_t *>(&slot);
+  for (const EncodedTensorMap &map : maps)
+    *next++ = const_cast<EncodedTensorMap *>(&map);
+  for (const int32_t &extent : grid)
+    *next++ = const_cast<int32_t *>(&extent);
 }
 
 } // namespace
@@ -63,34 +118,23 @@ Result<Grid> blocksOf(const Driver &driver, const Kernel &kernel, const Grid &gr
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
                          llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
                          const LaunchOptions &options) {
-  auto scope = ContextScope::enter(driver, options.device);
-  if (!scope)
-    return scope.error();
-  Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
-  if (!function)
-    return function.error();
-  llvm::SmallVector<void *, 32> params;
-  for (const uint64_t &slot : slots)
-    params.push_back(const_cast<uint64_t *>(&slot));
-  for (const EncodedTensorMap &map : maps)
-    params.push_back(const_cast<EncodedTensorMap *>(&map));
-  std::array<int32_t, 3> userGrid{};
-  llvm::copy(grid, userGrid.begin());
-  if (kernel->persistent)
-    for (int32_t &extent : userGrid)
-      params.push_back(&extent);
-  Result<Grid> blocks = blocksOf(driver, kernel, grid, scope->device(), *function);
-  if (!blocks)
-    return blocks.error();
+  Placed placed;
+  placed.blocks = grid;
+  if (Failure failure = place(driver, kernel, options.device, placed))
+    return std::move(*failure);
+  const std::array<int32_t, 3> userGrid = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
+  Parameters params;
+  gather(slots, maps, llvm::ArrayRef(userGrid).take_front(kernel->persistent ? 3 : 0), params);
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
   if (!attributes.empty() && !driver.launchKernelEx)
     return makeError(ErrorKind::Driver,
                      "cooperative and cluster launches need a newer CUDA driver");
   noteCapture(driver, options.stream, *kernel->launchState);
   noteLaunch(kernel->launchState->name);
-  CUlaunchConfig config = {unsigned((*blocks)[0]),
-                           unsigned((*blocks)[1]),
-                           unsigned((*blocks)[2]),
+  const CUfunction function = placed.function;
+  CUlaunchConfig config = {unsigned(placed.blocks[0]),
+                           unsigned(placed.blocks[1]),
+                           unsigned(placed.blocks[2]),
                            32u * kernel->numWarps,
                            1,
                            1,
@@ -100,14 +144,15 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
                            unsigned(attributes.size())};
   CUresult result =
       driver.launchKernelEx
-          ? driver.launchKernelEx(&config, *function, params.data(), nullptr)
-          : driver.launchKernel(*function, config.gridX, config.gridY, config.gridZ, config.blockX,
+          ? driver.launchKernelEx(&config, function, params.data(), nullptr)
+          : driver.launchKernel(function, config.gridX, config.gridY, config.gridZ, config.blockX,
                                 1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
   if (result) [[unlikely]]
     return failureOf(driver, result,
                      fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name,
                                  grid[0], grid[1], grid[2]));
-  return {};
+  Result<void> done; // `{}` would zero all of the Error first
+  return done;
 }
 
 } // namespace pantile

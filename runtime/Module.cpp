@@ -1,6 +1,6 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: argPlan, plainVariant, loadedFunction, residentBlocks, newLaunchState.
+// Gives: planLaunches, plainVariant, loadedFunction, residentBlocks, newLaunchState.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.
@@ -102,19 +102,18 @@ LaunchState::~LaunchState() {
 
 std::shared_ptr<LaunchState> newLaunchState() { return std::make_shared<LaunchState>(); }
 
-Result<const ArgPlan *> argPlan(const Kernel &kernel) {
+Result<void> planLaunches(const Kernel &kernel) {
   LaunchState &state = *kernel->launchState;
-  if (!state.planned.load(std::memory_order_acquire)) {
-    std::lock_guard lock(state.loading);
-    if (!state.planned.load(std::memory_order_relaxed)) {
-      Result<ArgPlan> plan = planArguments(kernel->args);
-      if (!plan)
-        return plan.error();
-      state.plan = std::move(*plan);
-      state.planned.store(true, std::memory_order_release);
-    }
-  }
-  return &state.plan;
+  std::lock_guard lock(state.loading);
+  if (state.planned.load(std::memory_order_relaxed))
+    return {};
+  Result<ArgPlan> plan = planArguments(kernel->args);
+  if (!plan)
+    return plan.error();
+  state.plan = std::move(*plan);
+  state.maps = MapPlan(kernel->tensorMaps);
+  state.planned.store(true, std::memory_order_release);
+  return {};
 }
 
 Result<Kernel> plainVariant(const Kernel &kernel) {

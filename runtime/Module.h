@@ -8,6 +8,7 @@
 #pragma once
 #include "runtime/Arguments.h"
 #include "runtime/Driver.h"
+#include "runtime/TensorMap.h"
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -22,6 +23,7 @@ struct LaunchState {
   std::array<std::atomic<CUfunction>, maxDevices> functions{}; ///< by device; null until loaded
   std::array<std::atomic<int>, maxDevices> resident{};         ///< by device; 0 until asked for
   ArgPlan plan;                                                ///< valid once `planned`
+  MapPlan maps;                                                ///< likewise
   std::atomic<bool> planned = false;
   std::mutex compilingPlain;
   Kernel plain;                      ///< compiled without tensor maps, once a launch needed it
@@ -41,11 +43,18 @@ struct LaunchState {
   ~LaunchState();
 };
 
-/// The kernel's argument plan, made at its first launch.
-Result<const ArgPlan *> argPlan(const Kernel &kernel);
+/// The plans of the kernel's arguments, made at its first launch.
+Result<void> planLaunches(const Kernel &kernel);
 
 /// The same kernel without tensor maps, compiled when first asked for.
 Result<Kernel> plainVariant(const Kernel &kernel);
+
+/// The handle that loadedFunction gave before; null if it did not.
+inline CUfunction knownFunction(const Kernel &kernel, CUdevice device) {
+  return unsigned(device) < LaunchState::maxDevices
+             ? kernel->launchState->functions[device].load(std::memory_order_acquire)
+             : nullptr;
+}
 
 /// The handle of `kernel` on `device`, whose context is current.
 Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CUdevice device);

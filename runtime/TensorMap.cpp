@@ -4,12 +4,15 @@
 // How:   what the driver documents of cuTensorMapEncodeTiled is checked here, so that its refusal
 //        is only the last word: extents of 1 to 2^32, strides multiples of 16 below 2^40, an
 //        aligned base. A product that leaves 64 bits counts as not fitting. Each thread keeps the
-//        maps that it made, by value and bounded, so that launches over the same tensors copy them.
+//        maps that it made, by the arguments that they came from and bounded, so that a launch over
+//        the same tensors compares a few numbers and copies them.
 //===--------------------------------------------------------------------------------------===//
 #include "runtime/TensorMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <atomic>
 
 namespace pantile {
 namespace {
@@ -70,42 +73,47 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef
   return geometry;
 }
 
-/// All that a map is made from. Sizes of a box are at most 256.
-struct MapValue {
-  const void *encoder = nullptr;
-  uint64_t base = 0, kind = 0, box = 0;
-  std::array<uint64_t, 5> extents{};
-  std::array<uint64_t, 4> strides{};
-  bool operator==(const MapValue &) const = default;
-};
-
-MapValue valueOf(const Driver &driver, const TensorMapRecipe &recipe, const Geometry &geometry,
-                 uint64_t base) {
-  MapValue value;
-  value.encoder = reinterpret_cast<const void *>(driver.tensorMapEncodeTiled);
-  value.base = base;
-  value.kind = geometry.extents.size() << 16 | dataType(recipe.element) << 8 | recipe.swizzle;
-  for (uint32_t size : geometry.box)
-    value.box = value.box << 12 | size;
-  llvm::copy(geometry.extents, value.extents.begin());
-  llvm::copy(geometry.strides, value.strides.begin());
-  return value;
-}
-
+/// A map that this thread made, and what it was made from.
 struct KnownMap {
-  MapValue value;
+  const void *encoder = nullptr;
+  uint64_t recipe = 0; ///< number of the plan and of the recipe in it; 0: nothing is known
+  uint64_t base = 0;
+  std::array<int64_t, MapPlan::mostInputs> values{};
   EncodedTensorMap map;
 };
 
+/// What a map of `plan` would be known by.
+KnownMap valueOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
+                 llvm::ArrayRef<LaunchArg> args) {
+  KnownMap value;
+  value.encoder = reinterpret_cast<const void *>(driver.tensorMapEncodeTiled);
+  value.recipe = plan.serial << 16 | number;
+  value.base = base;
+  const MapPlan::Inputs &inputs = plan.inputs[number];
+  for (unsigned i = 0; i < inputs.count; ++i)
+    value.values[i] = args[inputs.args[i]].integer;
+  return value;
+}
+
 /// Where a thread keeps the map of this value, or that of another value which it replaces.
-KnownMap &slotOf(const MapValue &value) {
+KnownMap &slotOf(const KnownMap &value) {
   constexpr size_t slotCount = 256;
   static thread_local std::array<KnownMap, slotCount> known;
-  uint64_t hash = value.base >> 4 ^ value.base >> 20;
-  for (uint64_t extent : value.extents)
-    hash = (hash ^ extent) * 0x9e3779b97f4a7c15u;
-  hash = (hash ^ value.box ^ value.strides[0]) * 0x9e3779b97f4a7c15u;
+  uint64_t hash = value.base >> 4 ^ value.recipe << 32;
+  for (int64_t input : value.values)
+    hash = (hash ^ uint64_t(input)) * 0x9e3779b97f4a7c15u;
   return known[hash >> 32 & (slotCount - 1)];
+}
+
+bool isSame(const KnownMap &a, const KnownMap &b) {
+  return a.recipe == b.recipe && a.base == b.base && a.values == b.values && a.encoder == b.encoder;
+}
+
+/// Adds the arguments of a polynomial to those that a recipe reads.
+void addInputs(MapPlan::Inputs &inputs, const HostPolynomial &polynomial) {
+  for (const HostPolynomial::Term &term : polynomial.terms)
+    for (int arg : term.args)
+      inputs.add(arg);
 }
 
 bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<LaunchArg> args,
@@ -120,35 +128,65 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<
   const uint64_t base = args[recipe.base].pointer + *offset;
   if (base % 16 != 0)
     return false;
-  const MapValue value = valueOf(driver, recipe, *geometry, base);
+  constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
+  return driver.tensorMapEncodeTiled(&map, dataType(recipe.element), geometry->extents.size(), base,
+                                     geometry->extents.data(), geometry->strides.data(),
+                                     geometry->box.data(), geometry->steps.data(), noInterleave,
+                                     swizzleMode(recipe.swizzle), promoteTo256Bytes, zeroFill) == 0;
+}
+
+bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const MapPlan &plan,
+                    size_t number, llvm::ArrayRef<LaunchArg> args, EncodedTensorMap &map) {
+  if (!plan.inputs[number].isComplete)
+    return encode(driver, recipe, args, map);
+  KnownMap value = valueOf(driver, plan, number, args[recipe.base].pointer, args);
   KnownMap &known = slotOf(value);
-  if (known.value != value) {
-    constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
-    if (driver.tensorMapEncodeTiled(&known.map, dataType(recipe.element), geometry->extents.size(),
-                                    base, geometry->extents.data(), geometry->strides.data(),
-                                    geometry->box.data(), geometry->steps.data(), noInterleave,
-                                    swizzleMode(recipe.swizzle), promoteTo256Bytes,
-                                    zeroFill) != 0) {
-      known.value = {};
+  if (!isSame(known, value)) {
+    if (!encode(driver, recipe, args, value.map))
       return false;
-    }
-    known.value = value;
+    known = value;
   }
   map = known.map;
   return true;
 }
 } // namespace
 
-std::optional<EncodedTensorMaps> encodeTensorMaps(const Driver &driver,
-                                                  const std::vector<TensorMapRecipe> &recipes,
-                                                  llvm::ArrayRef<LaunchArg> args) {
-  EncodedTensorMaps maps(recipes.size());
-  if (!driver.tensorMapEncodeTiled && !recipes.empty())
-    return std::nullopt;
+void MapPlan::Inputs::add(int arg) {
+  if (std::find(args.begin(), args.begin() + count, arg) != args.begin() + count)
+    return;
+  if (count == mostInputs)
+    isComplete = false;
+  else
+    args[count++] = arg;
+}
+
+MapPlan::MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes) {
+  static std::atomic<uint64_t> plans = 0;
+  serial = ++plans;
+  for (const TensorMapRecipe &recipe : recipes) {
+    Inputs &made = inputs.emplace_back();
+    addInputs(made, recipe.offset);
+    for (const HostPolynomial &extent : recipe.extents)
+      addInputs(made, extent);
+    for (const HostPolynomial &stride : recipe.strides)
+      addInputs(made, stride);
+    for (int arg : recipe.nonNegative)
+      made.add(arg);
+  }
+}
+
+bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
+                      const MapPlan &plan, llvm::ArrayRef<LaunchArg> args,
+                      EncodedTensorMaps &maps) {
+  if (recipes.empty())
+    return true;
+  if (!driver.tensorMapEncodeTiled)
+    return false;
+  maps.resize_for_overwrite(recipes.size());
   for (size_t i = 0; i < recipes.size(); ++i)
-    if (!encode(driver, recipes[i], args, maps[i]))
-      return std::nullopt;
-  return maps;
+    if (!encodeOrRecall(driver, recipes[i], plan, i, args, maps[i]))
+      return false;
+  return true;
 }
 
 } // namespace pantile

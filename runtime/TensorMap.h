@@ -1,7 +1,6 @@
 //===- TensorMap.h - tensor maps made at launch -------------------------------------------===//
 // Needs: a kernel's recipes, the arguments of one launch, a driver that encodes.
-// Gives: the maps, or nothing where the arguments do not fit what a map can say: then the kernel's
-//        variant without maps must run.
+// Gives: the maps.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
@@ -9,7 +8,6 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>
-#include <optional>
 
 namespace pantile {
 
@@ -19,8 +17,25 @@ struct alignas(64) EncodedTensorMap {
 };
 using EncodedTensorMaps = llvm::SmallVector<EncodedTensorMap, 4>;
 
-std::optional<EncodedTensorMaps> encodeTensorMaps(const Driver &driver,
-                                                  const std::vector<TensorMapRecipe> &recipes,
-                                                  llvm::ArrayRef<LaunchArg> args);
+/// Which arguments the maps of one kernel depend on. The same arguments give the same maps.
+struct MapPlan {
+  static constexpr unsigned mostInputs = 10;
+  struct Inputs {
+    bool isComplete = true; ///< false: there are more, and the map is made at each launch
+    unsigned count = 0;
+    std::array<int, mostInputs> args{};
+    void add(int arg);
+  };
+  uint64_t serial = 0;                 ///< of no other plan
+  llvm::SmallVector<Inputs, 0> inputs; ///< by recipe; the base is no part of them
+
+  MapPlan() = default;
+  explicit MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes);
+};
+
+/// Writes one map a recipe. False: the arguments do not fit what a map can say, and then the
+/// kernel's variant without maps must run.
+bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
+                      const MapPlan &plan, llvm::ArrayRef<LaunchArg> args, EncodedTensorMaps &maps);
 
 } // namespace pantile

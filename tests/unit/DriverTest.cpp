@@ -9,6 +9,7 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <random>
 #include <thread>
 
 using namespace pantile;
@@ -51,6 +52,53 @@ TEST(Arguments, ConstantsTakeNoSlot) {
   ASSERT_EQ(slots->size(), 2u);
   EXPECT_EQ((*slots)[0], 0x1000u);
   EXPECT_EQ(static_cast<uint32_t>((*slots)[1]), 0xffffffffu);
+}
+
+/// A spec and an argument, most of which fit.
+std::pair<ArgSpec, LaunchArg> drawArgument(std::mt19937_64 &random) {
+  static const char *const types[] = {"i1",  "i8",  "i16", "i32",  "i64",  "u1",   "u8",
+                                      "u16", "u32", "u64", "fp16", "bf16", "fp32", "fp64"};
+  const int divisibility = std::array{1, 2, 16, 48}[random() % 4];
+  const int64_t small = static_cast<int64_t>(random() % 131072) - 65536;
+  const int64_t value = std::array<int64_t, 4>{small, small * 48, static_cast<int64_t>(random()),
+                                               static_cast<int64_t>(random() % 2)}[random() % 4];
+  const size_t type = random() % (std::size(types) + 4);
+  const LaunchArg args[] = {LaunchArg::i(value), LaunchArg::device(value),
+                            LaunchArg::f(0.37 * value)};
+  if (type >= std::size(types))
+    return {pointer("fp32", divisibility), args[random() % 8 ? 1 : random() % 3]};
+  const bool isFloat = types[type][0] == 'f' || types[type][0] == 'b';
+  return {scalar(types[type], isFloat ? 1 : divisibility),
+          args[random() % 8 ? (isFloat ? 2 : 0) : random() % 3]};
+}
+
+TEST(Arguments, TheShortWayPacksTheSame) {
+  const uint64_t seed = std::random_device()();
+  std::mt19937_64 random(seed);
+  int usual = 0, usable = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::vector<ArgSpec> specs;
+    std::vector<LaunchArg> args;
+    for (size_t i = 0, count = 1 + random() % 3; i < count; ++i) {
+      auto [spec, arg] = drawArgument(random);
+      specs.push_back(spec), args.push_back(arg);
+    }
+    Result<ArgPlan> plan = planArguments(specs);
+    ASSERT_TRUE(plan);
+    std::vector<uint64_t> slots(plan->size());
+    auto expected = pack(specs, args);
+    usable += bool(expected);
+    if (!packUsual(*plan, args, slots.data()))
+      continue;
+    ++usual;
+    ASSERT_TRUE(expected) << expected.error().message << ", seed " << seed;
+    ASSERT_EQ(slots, *expected) << "seed " << seed;
+  }
+  EXPECT_GT(usual, 200);
+  EXPECT_GT(usable, usual);
+  Result<ArgPlan> plan = planArguments({pointer("fp32")});
+  uint64_t slot = 0;
+  EXPECT_FALSE(packUsual(*plan, {}, &slot));
 }
 
 TEST(Arguments, ADescriptorIsItsBaseSizesAndStrides) {

@@ -1,6 +1,7 @@
 //===- TensorMapTest.cpp - tensor maps made of launch arguments ---------------------------===//
 #include "runtime/TensorMap.h"
 #include <gmock/gmock.h>
+#include <optional>
 
 using namespace pantile;
 using testing::ElementsAre;
@@ -50,8 +51,21 @@ std::vector<LaunchArg> arguments(uint64_t pointer, int64_t m, int64_t k, int64_t
           LaunchArg::i(stride)};
 }
 
+using Maps = std::optional<EncodedTensorMaps>;
+
+/// The maps of one launch under a plan, by default one that no launch had before.
+Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
+             const std::vector<LaunchArg> &args, const MapPlan &plan) {
+  EncodedTensorMaps maps;
+  return encodeTensorMaps(driver, recipes, plan, args, maps) ? Maps(maps) : std::nullopt;
+}
+Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
+             const std::vector<LaunchArg> &args) {
+  return encoded(driver, recipes, args, MapPlan(recipes));
+}
+
 TEST(TensorMap, IsComputedFromTheArguments) {
-  auto maps = encodeTensorMaps(Encoder::driver(), {matrix()}, arguments(0x1000, 300, 200, 208));
+  auto maps = encoded(Encoder::driver(), {matrix()}, arguments(0x1000, 300, 200, 208));
   ASSERT_TRUE(maps);
   EXPECT_EQ((*maps)[0].words[0], 42u);
   EXPECT_EQ(Encoder::base, 0x1020u);
@@ -74,13 +88,64 @@ TEST(TensorMap, IsRefusedWhereItCannotSayTheSame) {
       arguments(0x1000, 300, 200, int64_t(1) << 62),
   };
   for (const auto &args : cases) {
-    EXPECT_FALSE(encodeTensorMaps(Encoder::driver(), {matrix()}, args));
+    EXPECT_FALSE(encoded(Encoder::driver(), {matrix()}, args));
     EXPECT_EQ(Encoder::calls, 0);
   }
 }
 
 TEST(TensorMap, NeedsADriverThatEncodes) {
-  EXPECT_FALSE(encodeTensorMaps(Driver(), {matrix()}, arguments(0x1000, 300, 200, 208)));
-  EXPECT_TRUE(encodeTensorMaps(Driver(), {}, {}));
+  EXPECT_FALSE(encoded(Driver(), {matrix()}, arguments(0x1000, 300, 200, 208)));
+  EXPECT_TRUE(encoded(Driver(), {}, {}));
+}
+
+TEST(TensorMap, IsMadeOnceForTheSameArguments) {
+  const Driver driver = Encoder::driver();
+  const std::vector<TensorMapRecipe> recipes = {matrix(), matrix()};
+  const MapPlan plan(recipes), other(recipes);
+  auto calls = [&](const MapPlan &plan, const std::vector<LaunchArg> &args) {
+    const int before = Encoder::calls;
+    EXPECT_TRUE(encoded(driver, recipes, args, plan));
+    return Encoder::calls - before;
+  };
+  const auto first = arguments(0x1000, 300, 200, 208);
+  EXPECT_EQ(calls(plan, first), 2);
+  EXPECT_EQ(calls(plan, first), 0);
+  EXPECT_EQ(calls(other, first), 2); // another kernel, whose recipes may differ
+  EXPECT_EQ(calls(plan, arguments(0x2000, 300, 200, 208)), 2);
+  EXPECT_EQ(Encoder::base, 0x2020u);
+  EXPECT_EQ(calls(plan, arguments(0x1000, 301, 200, 208)), 2);
+  EXPECT_THAT(Encoder::extents, ElementsAre(200u, 301u));
+  EXPECT_EQ(calls(plan, arguments(0x1000, 300, 192, 208)), 2);
+  EXPECT_EQ(calls(plan, arguments(0x1000, 300, 200, 216)), 2);
+  EXPECT_THAT(Encoder::strides, ElementsAre(432u));
+  EXPECT_EQ(calls(plan, arguments(0x1000, 300, 200, 216)), 0);
+  // A driver that refuses leaves nothing behind.
+  Driver refusing = driver;
+  refusing.tensorMapEncodeTiled = [](void *, int, uint32_t, CUdeviceptr, const uint64_t *,
+                                     const uint64_t *, const uint32_t *, const uint32_t *, int, int,
+                                     int, int) { return 1; };
+  const auto third = arguments(0x3000, 300, 200, 208);
+  EXPECT_FALSE(encoded(refusing, recipes, third, plan));
+  EXPECT_FALSE(encoded(refusing, recipes, third, plan));
+  EXPECT_EQ(calls(plan, third), 2);
+}
+
+TEST(TensorMap, OfManyArgumentsIsMadeEachTime) {
+  TensorMapRecipe recipe = matrix();
+  std::vector<LaunchArg> args = arguments(0x1000, 300, 200, 208);
+  for (int i = 4; i < 16; ++i) {
+    recipe.offset.terms.push_back({16, {i}});
+    args.push_back(LaunchArg::i(i));
+  }
+  const Driver driver = Encoder::driver();
+  const MapPlan plan{llvm::ArrayRef(recipe)};
+  EXPECT_FALSE(plan.inputs[0].isComplete);
+  for (int last : {15, 16, 17}) {
+    args.back() = LaunchArg::i(last);
+    ASSERT_TRUE(encoded(driver, {recipe}, args, plan));
+    EXPECT_EQ(Encoder::base,
+              0x1020u + 16 * (4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + last));
+  }
+  EXPECT_EQ(Encoder::calls, 3);
 }
 } // namespace
