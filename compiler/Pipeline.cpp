@@ -124,7 +124,9 @@ void addLayoutPasses(Passes &passes) {
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
   passes.need(createStageOperands());
-  if (options.maxRegisters == 0) { // a limit for one role would bind the other
+  passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
+  if (options.maxRegisters == 0) {   // a limit for one role would bind the other
+    passes.offer(createKeepOccupancy());
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());

@@ -33,6 +33,15 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
+  let summary = "keep an operand that several loops read in one buffer";
+  let description = "Such as the queries of attention, for the blocks left of the diagonal and those on it.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
+def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
+  let summary = "let kernels such as attention do without a producer where more blocks share a multiprocessor then";
+  let description = "Also where programs differ in length and two blocks have room. Sets `nv.without_producer`.";
+}
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";
   let description = [{

@@ -2,18 +2,15 @@
 // Needs: the passes before: the rings stand, and the size of shared memory is known.
 // Gives: `nv.registers` (at launch, of the producer, of the others) on a module whose loops need
 //        more registers than every warp can have; its producer is then a group of four warps.
-// How:   registers are allotted to groups of four warps at launch, so one extra warp already costs
-//        as much as four. A thread of the others needs the sums, the left operands and the carried
-//        tiles of its largest loop, and some for addresses. As many blocks as have room for that,
-//        and for their shared memory, run at once.
+//        A thread of the others needs the sums, the left operands and the carried tiles of its
+//        largest loop, and some for addresses.
+// How:   As many blocks as have room for that, and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
-#include "ir/Registers.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "support/Target.h"
+#include "passes/mma/RegisterBudget.h"
 
 using namespace mlir;
 
@@ -21,12 +18,8 @@ namespace pantile {
 #define GEN_PASS_DEF_SHAREREGISTERS
 #include "passes/Passes.h.inc"
 
-namespace {
-constexpr int64_t forAddresses = 40, mostBlocks = 4;
-
-/// Sums that start anew in each iteration, or are carried; what else is carried, and left operands.
 int64_t registersOfLoop(scf::ForOp loop) {
-  int64_t registers = forAddresses;
+  int64_t registers = registersForAddresses;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
   for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
@@ -38,20 +31,8 @@ int64_t registersOfLoop(scf::ForOp loop) {
   return registers;
 }
 
-/// Registers of a thread when so many blocks share a multiprocessor.
-struct Budget {
-  const Target &target;
-  int warps;
-  static constexpr int32_t producer = 24, unit = 8, most = 240;
-
-  int64_t launch(int64_t blocks) const {
-    return target.registersPerBlock() / blocks / (32 * (warps + 4)) / unit * unit;
-  }
-  int64_t consumer(int64_t blocks) const {
-    const int64_t left = launch(blocks) * (warps + 4) - producer * 4;
-    return std::min<int64_t>(left / warps / unit * unit, most);
-  }
-};
+namespace {
+constexpr int64_t mostBlocks = 4;
 
 struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
   void runOnOperation() override {
@@ -69,11 +50,11 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     });
     const int warps = moduleInt(module, names::numWarps, 4);
     const int64_t shared = moduleInt(module, names::sharedBytes, 0) + 1024;
-    const Budget budget{*target, warps};
+    const RegisterBudget budget{*target, warps};
     auto fits = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
       return blocks * shared <= target->maxSharedBytes() && needed <= budget.consumer(blocks) &&
-             ofInstruction + forAddresses <= budget.launch(blocks);
+             ofInstruction + registersForAddresses <= budget.launch(blocks);
     };
     int64_t blocks = mostBlocks;
     while (blocks > 0 && !fits(blocks))

@@ -30,24 +30,7 @@ bool meetsOthers(Operation *op) {
          (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
 }
 
-Block &programBody(func::FuncOp kernel) {
-  Block &entry = kernel.getBody().front();
-  for (auto loop : entry.getOps<scf::ForOp>())
-    if (loop->hasAttr(names::programs))
-      return *loop.getBody();
-  return entry;
-}
-
 namespace {
-
-bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-  InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
-  remark << "programs are not run one after the other: " << reason;
-  if (culprit)
-    remark.attachNote(culprit->getLoc()) << "here";
-  return false;
-}
-
 /// The first operation that `value` is computed from for which `wanted` holds.
 Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
   SmallVector<Value> work{value};
@@ -71,6 +54,31 @@ Operation *findInBounds(scf::ForOp loop, llvm::function_ref<bool(Operation *)> w
   return nullptr;
 }
 
+} // namespace
+
+Operation *unevenBound(scf::ForOp loop) {
+  return findInBounds(
+      loop, [](Operation *op) { return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0; });
+}
+
+Block &programBody(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  for (auto loop : entry.getOps<scf::ForOp>())
+    if (loop->hasAttr(names::programs))
+      return *loop.getBody();
+  return entry;
+}
+
+namespace {
+
+bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+  InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
+  remark << "programs are not run one after the other: " << reason;
+  if (culprit)
+    remark.attachNote(culprit->getLoc()) << "here";
+  return false;
+}
+
 /// Loops with products of staged loads.
 SmallVector<scf::ForOp> productLoops(func::FuncOp kernel) {
   SmallVector<scf::ForOp> loops;
@@ -89,10 +97,7 @@ bool programsStandAlone(func::FuncOp kernel) {
 }
 
 bool hasEvenWork(scf::ForOp loop) {
-  auto differs = [](Operation *op) {
-    return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0;
-  };
-  if (Operation *culprit = findInBounds(loop, differs))
+  if (Operation *culprit = unevenBound(loop))
     return refuse(loop, "they differ in length", culprit);
   for (auto outer = loop->getParentOfType<scf::ForOp>(); outer;
        outer = outer->getParentOfType<scf::ForOp>())

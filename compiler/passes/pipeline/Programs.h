@@ -7,6 +7,7 @@
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pantile {
 
@@ -16,6 +17,9 @@ constexpr llvm::StringLiteral programs = "nv.programs"; // unit, on the scf.for 
 
 /// Operations by which a program meets others, or is seen while it runs.
 bool meetsOthers(mlir::Operation *op);
+
+/// What makes programs go round `loop` a different number of times, as far as the arguments tell.
+mlir::Operation *unevenBound(mlir::scf::ForOp loop);
 
 /// What one program does: the body of the loop over programs, or of the kernel.
 mlir::Block &programBody(mlir::func::FuncOp kernel);

@@ -380,7 +380,7 @@ bool specialiseWarps(ModuleOp module) {
   auto target = Target::parse(moduleTarget(module));
   int warps = moduleInt(module, names::numWarps, 4);
   if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
-      32 * (warps + 1) > target->maxThreadsPerBlock())
+      32 * (warps + 1) > target->maxThreadsPerBlock() || module->hasAttr(names::withoutProducer))
     return false;
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
   if (kernels.size() != 1 || !Specialiser(kernels[0], *target).run())

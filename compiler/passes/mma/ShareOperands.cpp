@@ -1,0 +1,106 @@
+//===- ShareOperands.cpp - one buffer for an operand that several loops read --------------===//
+// Needs: StageOperands ran: a loop's invariant operand is stored in front of it, and its buffer
+// ends
+//        behind it.
+// Gives: loops behind each other, as those left of the diagonal and on it, read one buffer; the
+// tile
+//        is not held in registers over the first loop to be stored once more for the second.
+// How:   stores of one value into buffers of one type become the first of them, whose buffer lives
+//        on to the last reader. Only where nothing in between needs shared memory, so that a block
+//        takes no more of it than before.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "ir/Tile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_SHAREOPERANDS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// An operand that loops read: everything but its end, in the order of the block.
+struct Operand {
+  nv::AllocOp alloc;
+  nv::LocalStoreOp store;
+  nv::FenceAsyncOp fence;
+  nv::DeallocOp end;
+};
+
+std::optional<Operand> operandOf(nv::LocalStoreOp store) {
+  Operand operand{store.getBuffer().getDefiningOp<nv::AllocOp>(), store, nullptr, nullptr};
+  operand.fence = dyn_cast_or_null<nv::FenceAsyncOp>(store->getNextNode());
+  if (!operand.alloc || !operand.fence || operand.alloc->getBlock() != store->getBlock())
+    return std::nullopt;
+  for (Operation *user : operand.alloc->getUsers()) {
+    if (user == store)
+      continue;
+    if (auto end = dyn_cast<nv::DeallocOp>(user))
+      operand.end = end;
+    else if (user->getBlock() == store->getBlock() || isa<nv::LocalStoreOp>(user))
+      return std::nullopt;
+  }
+  if (!operand.end || operand.end->getBlock() != store->getBlock())
+    return std::nullopt;
+  return operand;
+}
+
+bool takesShared(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<nv::AllocOp>(inner) || scratchBytes(inner) > 0 ? WalkResult::interrupt()
+                                                                  : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Other operands are stored in front of the second loop as well: their buffers begin there.
+bool isFreeBetween(const Operand &first, const Operand &second) {
+  if (!first.end->isBeforeInBlock(second.alloc))
+    return true;
+  for (Operation *op = first.end->getNextNode(); op != second.alloc; op = op->getNextNode())
+    if (op->getNumRegions() != 0 ? takesShared(op) : scratchBytes(op) > 0)
+      return false;
+  return true;
+}
+
+/// Readers of `second` read `first`.
+void merge(Operand &first, Operand &second) {
+  if (first.end->isBeforeInBlock(second.end))
+    first.end->moveBefore(second.end);
+  second.end.erase();
+  second.fence.erase();
+  second.store.erase();
+  second.alloc.replaceAllUsesWith(first.alloc.getResult());
+  second.alloc.erase();
+}
+
+void shareIn(Block &block) {
+  SmallVector<Operand> kept;
+  for (auto store : llvm::make_early_inc_range(block.getOps<nv::LocalStoreOp>())) {
+    auto operand = operandOf(store);
+    if (!operand)
+      continue;
+    auto *same = llvm::find_if(kept, [&](Operand &other) {
+      return other.store.getValue() == store.getValue() &&
+             other.alloc.getType() == operand->alloc.getType() && isFreeBetween(other, *operand);
+    });
+    if (same == kept.end())
+      kept.push_back(*operand);
+    else
+      merge(*same, *operand);
+  }
+}
+
+struct ShareOperandsPass : impl::ShareOperandsBase<ShareOperandsPass> {
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      shareIn(*block);
+  }
+};
+} // namespace
+} // namespace pantile

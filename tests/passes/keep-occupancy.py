@@ -1,0 +1,55 @@
+# Attention does without a producer, if asked to, where that leaves room for more blocks, or where programs differ in length and
+# two blocks have room. A sum that stays under way into the next iteration needs no other blocks.
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNEVEN
+# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# ALONE: nv.without_producer
+# ALONE-NOT: nv.producer {
+# SAID: [[@LINE+22]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
+# UNEVEN: [[@LINE+21]]:9: remark: warps are not specialised: 2 blocks fill each other's waits, and programs differ in length
+# FED-NOT: nv.without_producer
+# FED: nv.producer {
+import pantile
+import pantile.language as tl
+
+
+@pantile.jit
+def attention(
+    Q, K, V, Out, stride, n,
+    HEAD: tl.constexpr, M: tl.constexpr, N: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    first = tl.program_id(0) * M
+    rows, columns, features = first + tl.arange(0, M), tl.arange(0, N), tl.arange(0, HEAD)
+    q = tl.load(Q + rows[:, None] * stride + features[None, :])
+    best = tl.full([M], float("-inf"), tl.float32)
+    total = tl.zeros([M], tl.float32)
+    acc = tl.zeros([M, HEAD], tl.float32)
+    end = n
+    if not EVEN:
+        end = first
+    for start in range(0, end, N):
+        k = tl.load(K + (start + columns)[None, :] * stride + features[:, None])
+        scores = tl.dot(q, k)
+        now = tl.maximum(best, tl.max(scores, 1))
+        p = tl.exp2(scores - now[:, None])
+        mend = tl.exp2(best - now)
+        total = total * mend + tl.sum(p, 1)
+        v = tl.load(V + (start + columns)[:, None] * stride + features[None, :])
+        acc = tl.dot(p.to(tl.float16), v, acc * mend[:, None])
+        best = now
+    tl.store(Out + rows[:, None] * stride + features[None, :], acc / total[:, None])
+
+
+@pantile.jit
+def product(A, B, Out, stride, n):
+    rows, columns, depth = tl.program_id(0) * 64 + tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 64)
+    acc = tl.zeros([64, 64], tl.float32)
+    for k in range(0, n, 64):
+        a = tl.load(A + rows[:, None] * stride + (k + depth)[None, :])
+        b = tl.load(B + (k + depth)[:, None] * stride + columns[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(Out + rows[:, None] * stride + columns[None, :], acc)
