@@ -8,9 +8,11 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "lower/LoweringChoices.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutChoice.h"
 #include "passes/mma/SelectMma.h"
+#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 
@@ -132,6 +134,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
     passes.add(createSpecialiseWarps());
   }
   passes.add(createScheduleLoops());
+  if (passes.offeredChoice("late-copies", "within nv-expand-pipeline: mma.sync's operands are read "
+                                          "before copies ahead are issued"))
+    passes.tell(names::lateCopies);
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
@@ -147,6 +152,21 @@ void addMemoryPasses(Passes &passes) {
   passes.add(createShareRegisters());
   passes.add(createInsertBarriers());
 }
+
+/// What is decided while instructions are written.
+void addLoweringChoices(Passes &passes) {
+  if (passes.offeredChoice("fill-by-copy",
+                           "within the lowering: copies of no bytes write the zeros "
+                           "of masks"))
+    passes.tell(names::fillByCopy);
+  if (passes.offeredChoice("early-producer",
+                           "within the lowering: the producer starts without waiting for the rest"))
+    passes.tell(names::earlyProducer);
+  if (passes.offeredChoice("plain-programs",
+                           "within the lowering: persistent blocks divide only where the grid has "
+                           "several axes"))
+    passes.tell(names::plainPrograms);
+}
 } // namespace
 
 std::vector<PassListing> listPasses() {
@@ -158,6 +178,7 @@ std::vector<PassListing> listPasses() {
   addLayoutPasses(passes);
   addPipelinePasses(passes, options);
   addMemoryPasses(passes);
+  addLoweringChoices(passes);
   return passes.listings();
 }
 
@@ -175,6 +196,7 @@ LogicalResult runGpuPasses(ModuleOp module, const Options &options, const Observ
     addPipelinePasses(passes, options);
   if (wanted.stopAfter >= Stage::Mma)
     addMemoryPasses(passes);
+  addLoweringChoices(passes);
   if (wanted.remarks && wanted.stopAfter >= Stage::Mma)
     passes.need(createRemarkAccesses());
   return passes.run();

@@ -3,6 +3,7 @@
 //        user's grid is a parameter.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
+#include "lower/LoweringChoices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -53,12 +54,33 @@ LogicalResult lowerProgramCount(Lowering &l, nv::ProgramCountOp op) {
   return success();
 }
 
+/// `value % size`; no division where the grid has no further axis.
+llvm::Value *remainderOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
+  llvm::LLVMContext &context = l.module.getContext();
+  llvm::BasicBlock *plain = l.b.GetInsertBlock();
+  auto *divide = llvm::BasicBlock::Create(context, "divide", l.function);
+  auto *divided = llvm::BasicBlock::Create(context, "divided", l.function);
+  l.b.CreateCondBr(l.b.CreateICmpULT(value, size), divided, divide);
+  l.b.SetInsertPoint(divide);
+  llvm::Value *remainder = l.b.CreateURem(value, size);
+  l.b.CreateBr(divided);
+  l.b.SetInsertPoint(divided);
+  llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
+  result->addIncoming(value, plain);
+  result->addIncoming(remainder, divide);
+  return result;
+}
+
 LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
   ValueList grid = l.userGrid();
+  const unsigned axis = op.getAxis();
   llvm::Value *left = l.scalar(op.getProgram());
-  for (unsigned axis = 0; axis < op.getAxis(); ++axis)
-    left = l.b.CreateUDiv(left, grid[axis]);
-  l.set(op, op.getAxis() == 2 ? left : l.b.CreateURem(left, grid[op.getAxis()]));
+  for (unsigned before = 0; before < axis; ++before)
+    left = l.b.CreateUDiv(left, grid[before]);
+  if (axis < 2)
+    left = isChosen(op, names::plainPrograms) ? remainderOnce(l, left, grid[axis])
+                                              : l.b.CreateURem(left, grid[axis]);
+  l.set(op, left);
   return success();
 }
 } // namespace

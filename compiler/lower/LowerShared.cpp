@@ -4,6 +4,7 @@
 // How:   all offsets are linear over F2 up to the buffer's start, so a thread's part is computed
 //        once and registers differ by constants.
 //===-----------------------------------------------------------------------------------===//
+#include "lower/LoweringChoices.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -56,9 +57,49 @@ LogicalResult lowerTileBarrier(Lowering &l, BarrierOp) { return l.barrier(), suc
 /// What is masked off is stored as zeros. A copy of 0 bytes should fill up with zeros, too; but
 /// where CUDA 13.0's ptxas saw that the size is always 0, an H200 left shared memory as it was.
 std::string storeZeros(unsigned bytes) {
-  return bytes == 16  ? "st.shared.v4.b32 [$0], {0, 0, 0, 0};"
-         : bytes == 8 ? "st.shared.v2.b32 [$0], {0, 0};"
-                      : "st.shared.b32 [$0], 0;";
+  return bytes == 16  ? "@$1 st.shared.v4.b32 [$0], {0, 0, 0, 0};"
+         : bytes == 8 ? "@$1 st.shared.v2.b32 [$0], {0, 0};"
+                      : "@$1 st.shared.b32 [$0], 0;";
+}
+
+struct Piece {
+  llvm::Value *address, *pointer, *mask, *enable; ///< the last two may be null: always
+  unsigned bytes;
+};
+
+/// False, which the assembler does not know, so that no mask is known to be false.
+llvm::Value *hiddenFalse(Lowering &l) {
+  return l.assembly(l.b.getInt1Ty(),
+                    "{ .reg .b32 size; mov.u32 size, %total_smem_size; setp.lt.s32 $0, size, 0; }",
+                    "=b", {}, /*pure=*/true);
+}
+
+/// Copies `piece` where mask and enable allow. With a `filler`, what the mask forbids is zero then.
+void copyPiece(Lowering &l, const Piece &piece, llvm::Value *filler) {
+  // Past the first level cache where whole sectors are copied: nothing reads them again there.
+  const std::string copy = (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") +
+                            ".shared.global [$0], [$1], " + llvm::Twine(piece.bytes))
+                               .str();
+  Values operands{piece.address, piece.pointer};
+  std::string constraints = "r,l", before, after = ";";
+  llvm::Value *when = piece.enable;
+  if (filler) {
+    before = ("{ .reg .pred in; .reg .b32 size; or.pred in, $2, $3; selp.b32 size, " +
+              llvm::Twine(piece.bytes) + ", 0, in; ")
+                 .str();
+    after = ", size; }";
+    operands.append({piece.mask, filler});
+    constraints += ",b,b";
+  } else if (piece.mask) {
+    when = when ? l.b.CreateAnd(when, piece.mask) : piece.mask;
+  }
+  std::string guard;
+  if (when) {
+    guard = ("@$" + llvm::Twine(operands.size()) + " ").str();
+    operands.push_back(when);
+    constraints += ",b";
+  }
+  l.assembly(l.b.getVoidTy(), before + guard + copy + after, constraints, operands);
 }
 
 LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
@@ -73,26 +114,23 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   if (llvm::Value *chosen = l.firstReplica(op.getPtr().getType()))
     enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   const unsigned replicas = layout.freeBits().reg;
-  // Past the first level cache where whole sectors are copied: nothing reads them again there.
-  const std::string copy = std::string("cp.async.") + (bytes == 16 ? "cg" : "ca") +
-                           ".shared.global [$0], [$1], " + std::to_string(bytes) + ";";
+  llvm::Value *filler =
+      !masks.empty() && isChosen(op, names::fillByCopy) ? hiddenFalse(l) : nullptr;
+  // All copies first: after a store, the assembler keeps the next copy waiting.
+  llvm::SmallVector<Piece> unfilled;
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    Values operands{l.sharedAddress(offsets[i]), ptrs[i]};
-    std::string text = copy, constraints = "r,l";
-    if (!masks.empty()) {
-      llvm::Value *mask = masks[i], *off = l.b.CreateNot(mask);
-      operands.push_back(enable ? l.b.CreateAnd(enable, mask) : mask);
-      operands.push_back(enable ? l.b.CreateAnd(enable, off) : off);
-      text = "@$2 " + copy + " @$3 " + storeZeros(bytes);
-      constraints += ",b,b";
-    } else if (enable) {
-      operands.push_back(enable);
-      text = "@$2 " + copy;
-      constraints += ",b";
-    }
-    l.assembly(l.b.getVoidTy(), text, constraints, operands);
+    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], masks.empty() ? nullptr : masks[i],
+                      enable, bytes};
+    copyPiece(l, piece, filler);
+    if (piece.mask && !filler)
+      unfilled.push_back(piece);
+  }
+  for (const Piece &piece : unfilled) {
+    llvm::Value *off = l.b.CreateNot(piece.mask);
+    l.assembly(l.b.getVoidTy(), storeZeros(bytes), "r,b",
+               {piece.address, enable ? l.b.CreateAnd(enable, off) : off});
   }
   return success();
 }

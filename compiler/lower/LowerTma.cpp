@@ -8,6 +8,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
 #include "lower/Lowering.h"
+#include "lower/LoweringChoices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -22,27 +23,36 @@ llvm::Value *barrierAddress(Lowering &l, Value slot, bool empty) {
   return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
 }
 
+llvm::Value *isProducersFirst(Lowering &l) {
+  return l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
+}
+
 /// The map itself is a parameter; reading it takes as long as a load, while barriers are made.
 LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
-  llvm::Value *isProducer = l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
   l.assembly(l.b.getVoidTy(), "@$1 prefetch.tensormap [$0];", "l,b",
-             {l.scalar(op.getResult()), isProducer});
+             {l.scalar(op.getResult()), isProducersFirst(l)});
   return success();
 }
 
+/// The maker's writes are seen behind the barrier that all threads pass, or by the maker itself.
 LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
-  // Every thread makes the same branch; the maker's writes are seen behind the barrier that all
-  // threads pass before the producer starts.
+  const bool early = isChosen(op, names::earlyProducer);
+  auto *make = llvm::BasicBlock::Create(l.module.getContext(), "make", l.function);
+  auto *made = llvm::BasicBlock::Create(l.module.getContext(), "made", l.function);
+  l.b.CreateCondBr(early ? isProducersFirst(l) : l.isFirstThread(), make, made);
+  // One branch around all: around each, the assembler would fence each.
+  l.b.SetInsertPoint(make);
   llvm::Value *base = l.scalar(op.getBarriers());
   const nv::BufferType type = op.getBarriers().getType();
   for (unsigned slot = 0; slot < type.getSlots(); ++slot)
     for (bool empty : {false, true}) {
       llvm::Value *offset =
           l.b.CreateAdd(base, l.b.getInt32(slot * type.getSlotBytes() + (empty ? emptyOffset : 0)));
-      l.assembly(l.b.getVoidTy(), "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b",
-                 {l.sharedAddress(offset), l.b.getInt32(empty ? op.getConsumers() : 1),
-                  l.isFirstThread()});
+      l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
+                 {l.sharedAddress(offset), l.b.getInt32(empty ? op.getConsumers() : 1)});
     }
+  l.b.CreateBr(made);
+  l.b.SetInsertPoint(made);
   return success();
 }
 
@@ -56,11 +66,27 @@ void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
 }
 
+/// Barriers are made and seen. The producer has nothing to wait for where it made them; nobody has
+/// touched shared memory so far.
+void startRoles(Lowering &l, bool early, bool isProducer) {
+  using namespace llvm::Intrinsic;
+  llvm::Value *id = l.b.getInt32(0);
+  llvm::Value *all = l.b.getInt32(l.numThreads() + 32 * l.producerWarps());
+  llvm::Type *none = l.b.getVoidTy();
+  if (!early || isProducer)
+    l.b.CreateIntrinsic(none, nvvm_fence_mbarrier_init_release_cluster, {});
+  if (!early)
+    l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_all, {id});
+  else if (isProducer)
+    l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
+  else
+    l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
+}
+
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_mbarrier_init_release_cluster,
-                      {});
-  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
-                      {l.b.getInt32(0)});
+  const bool early = isChosen(op, names::earlyProducer);
+  if (!early)
+    startRoles(l, early, /*isProducer=*/false);
   llvm::LLVMContext &c = l.module.getContext();
   auto *extra = llvm::BasicBlock::Create(c, "extra", l.function);
   auto *produce = llvm::BasicBlock::Create(c, "produce", l.function);
@@ -69,6 +95,8 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   llvm::Value *first = l.b.getInt32(l.numThreads());
   l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
   l.b.SetInsertPoint(extra);
+  if (early)
+    startRoles(l, early, /*isProducer=*/true);
   takeShare(l, op, 1);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
   l.b.SetInsertPoint(produce);
@@ -78,6 +106,8 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.SetInsertPoint(done);
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
+  if (early)
+    startRoles(l, early, /*isProducer=*/false);
   takeShare(l, op, 2);
   return success();
 }

@@ -211,6 +211,29 @@ def test_a_pass_is_switched_on_and_off():
     assert "cp.async" not in _product(AMPERE, **passes).asm["ptx"]
 
 
+@pytest.mark.parametrize("name", [p.name for p in list_passes() if not p.is_default])
+def test_results_with_a_further_pass(device, name):
+    """Loads by a producer, by cp.async into wgmma and into mma.sync, with masks that end within a block."""
+    a, b = random((136, 72), "fp16", 5), random((72, 200), "fp16", 6)
+    for warps, left_out in [(4, ""), (4, "nv-specialise-warps"), (2, "")]:
+        out = device.output((136, 200), "fp16")
+        options = {"num_warps": warps, "disabled_passes": left_out, "enabled_passes": name}
+        product_kernel[(3, 4)](
+            device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, **options
+        )
+        check_product(out.numpy(), a, b)
+
+
+@pytest.mark.parametrize("target", [HOPPER, AMPERE])
+def test_all_further_passes_together(target):
+    """They are told to the compiler, which makes machine code with all of them."""
+    names = [p.name for p in list_passes() if not p.is_default]
+    for warps in (2, 4):
+        plain = _product(target, num_warps=warps)
+        further = _product(target, num_warps=warps, enabled_passes=names)
+        assert further.asm["cubin"] and further.asm["ptx"] != plain.asm["ptx"]
+
+
 def test_every_pass_is_documented():
     page = (Path(__file__).parents[2] / "docs" / "passes.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]

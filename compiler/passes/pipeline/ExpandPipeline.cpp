@@ -183,7 +183,8 @@ private:
       mapping.map(load.alloc.getBuffer(), slotOf(ring, readSlot));
   }
 
-  /// Copies for later iterations go between the issue of a product and the wait for it, else first.
+  /// Copies for later iterations go between the issue of a product and the wait for it, else first,
+  /// or in front of the first product, whose operands are read by then.
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
     llvm::DenseSet<Operation *> dropped;
     bool allInRings = true;
@@ -193,7 +194,9 @@ private:
         dropped.insert(op);
     for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
       allInRings &= dropped.contains(store);
-    bool issued = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
+    const bool inFront = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
+    const bool late = inFront && isLate();
+    bool issued = inFront && !late;
     if (issued)
       issue();
     for (Operation &op : loop.getBody()->without_terminator()) {
@@ -202,12 +205,17 @@ private:
           (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
           (allInRings && isa<nv::FenceAsyncOp>(op)))
         continue;
-      if (isa<nv::WgmmaWaitOp>(op) && !std::exchange(issued, true))
+      if ((late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true))
         issue();
       Operation *clone = builder.clone(op, mapping);
       if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone); wait && inFlight)
         wait.setPending(inFlight);
     }
+  }
+
+  bool isLate() {
+    return loop->getParentOfType<ModuleOp>()->hasAttr(names::lateCopies) &&
+           !loop.getBody()->getOps<DotOp>().empty();
   }
 
   Value nextSlot(Value slot) {
