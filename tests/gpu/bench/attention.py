@@ -6,7 +6,8 @@ the medians of the rounds in TFLOP/s; a causal product counts half.
 
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
                     [--only pantile] [--variants] [--rounds 5]
-`--variants` also runs ours without each of the passes that make it fast. Lines `cfg` have each
+`--variants` also runs ours with the variants of `VARIANTS` all of whose passes are among `--passes`:
+without passes that make it fast, and with those that are off by default. Lines `cfg` have each
 configuration's time at the length of the tuning.
 """
 
@@ -26,11 +27,22 @@ BACKWARD = {
     64: [(32, 128, 3, 4), (64, 64, 2, 4), (64, 128, 2, 8)],
     128: [(32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
 }
-VARIANTS = {
-    "": (),
-    " cp.async": ("nv-specialise-warps",),
-    " no overlap": ("nv-overlap-products",),
-    " waits at once": ("nv-defer-waits",),
+VARIANTS = {  # the options of a launch, each with the names of passes
+    "": {},
+    " cp.async": {"disabled_passes": "nv-specialise-warps"},
+    " no overlap": {"disabled_passes": "nv-overlap-products"},
+    " waits at once": {"disabled_passes": "nv-defer-waits"},
+    " stored again": {"disabled_passes": "nv-share-operands"},
+    " occupancy": {"enabled_passes": "nv-keep-occupancy"},
+    " occupancy, stored again": {
+        "enabled_passes": "nv-keep-occupancy",
+        "disabled_passes": "nv-share-operands",
+    },
+    " ahead": {"enabled_passes": "ahead-of-products"},
+    " ahead, cp.async": {
+        "enabled_passes": "ahead-of-products",
+        "disabled_passes": "nv-specialise-warps",
+    },
 }
 PASSES = set()
 
@@ -84,7 +96,7 @@ class Problem:
                 )
 
 
-def forward(package, kind, problem, config, disabled):
+def forward(package, kind, problem, config, passes):
     """A function without arguments that computes O; checked."""
     module = MODULES[package]
     m, n, stages, warps = config
@@ -92,9 +104,7 @@ def forward(package, kind, problem, config, disabled):
     o = torch.full_like(problem.q, float("nan"))
     lse = torch.full((heads, length), float("nan"), device="cuda")
     sizes = {"HEAD": head, "BLOCK_M": m, "BLOCK_N": n, "CAUSAL": problem.causal}
-    options = {"num_stages": stages, "num_warps": warps}
-    if disabled:
-        options["disabled_passes"] = ",".join(disabled)
+    options = {"num_stages": stages, "num_warps": warps, **passes}
     grid = (length // m, heads)
     if kind == "descriptors":
         make = DESCRIPTORS[package]
@@ -121,7 +131,7 @@ def forward(package, kind, problem, config, disabled):
     return launch
 
 
-def backward(package, kind, problem, config, disabled):
+def backward(package, kind, problem, config, passes):
     """A function without arguments that computes dQ, dK and dV; checked."""
     module = MODULES[package]
     m, n, stages, warps = config
@@ -138,9 +148,7 @@ def backward(package, kind, problem, config, disabled):
     delta = torch.empty_like(lse)
     grads = [torch.full_like(problem.q, float("nan")) for _ in range(3)]
     sizes = {"BLOCK_M1": m, "BLOCK_N1": n, "BLOCK_M2": n, "BLOCK_N2": m, "SLICES": 2}
-    options = {"num_stages": stages, "num_warps": warps}
-    if disabled:
-        options["disabled_passes"] = ",".join(disabled)
+    options = {"num_stages": stages, "num_warps": warps, **passes}
 
     def launch():
         module.delta_kernel[(heads * length // 128,)](o, problem.do, delta, BLOCK=128, HEAD=head)
@@ -165,7 +173,7 @@ def contestants(arguments):
             result += [
                 (package, kind, name)
                 for name in names
-                if (kind == "pointers" or name == "") and PASSES.issuperset(VARIANTS[name])
+                if (kind == "pointers" or name == "") and PASSES.issuperset(VARIANTS[name].values())
             ]
     return result
 
