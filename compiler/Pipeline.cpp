@@ -142,6 +142,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createDropDeadArgs());
   passes.add(createOverlapProducts()); // carries as little as it can by then
   passes.add(createDeferWaits());      // in loops that stayed as they were
+  passes.offer(createRaiseStores());   // the rings are known, and addresses still there
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

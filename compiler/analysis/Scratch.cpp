@@ -2,6 +2,7 @@
 #include "analysis/Scratch.h"
 #include "analysis/F2.h"
 #include "analysis/MatrixAccess.h"
+#include "analysis/WarpBoxes.h"
 #include "analysis/WarpConversion.h"
 #include "ir/Tile.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -73,6 +74,13 @@ int64_t exchangeBytes(ExchangeOp op) {
 }
 
 int64_t histogramBytes(HistogramOp op) { return aligned(elements(layoutOf(op.getType())) * 4); }
+
+int64_t tmaStoreBytes(nv::TmaStoreOp op) {
+  const auto type = op.getValue().getType();
+  const LinearLayout layout = layoutOf(type);
+  auto boxes = warpBoxes(layout, storageBits(elementTypeOf(type)), static_cast<int>(op.getFast()));
+  return boxes ? layout.numWarps() * op.getPieces() * boxes->shared.bytes() : 0;
+}
 
 /// The old values of an atomic reach replicas of the threads that did it through memory.
 int64_t atomicBytes(Value result) {
@@ -171,12 +179,16 @@ bool pantile::gatherStaysInWarp(GatherOp op) {
 }
 
 bool pantile::scratchIsPerWarp(Operation *op) {
+  if (isa<nv::TmaStoreOp>(op))
+    return true;
   auto convert = dyn_cast<ConvertLayoutOp>(op);
   return convert &&
          conversionKind(layoutOf(convert.getSrc().getType()), layoutOf(convert.getType()),
                         storageBits(elementTypeOf(convert.getType()))) ==
              ConversionKind::WarpShared;
 }
+
+int64_t pantile::scratchAlignment(Operation *op) { return isa<nv::TmaStoreOp>(op) ? 1024 : 128; }
 
 int64_t pantile::scratchBytes(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
@@ -186,6 +198,7 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](GatherOp op) { return gatherBytes(op); })
       .Case([](ExchangeOp op) { return exchangeBytes(op); })
       .Case([](HistogramOp op) { return histogramBytes(op); })
+      .Case([](nv::TmaStoreOp op) { return tmaStoreBytes(op); })
       .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
       .Default(int64_t(0));
 }

@@ -48,7 +48,9 @@ bool gatherStaysInWarp(GatherOp op);
 bool scratchIsPerWarp(mlir::Operation *op);
 
 /// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
-/// 128.
+/// scratchAlignment().
 int64_t scratchBytes(mlir::Operation *op);
+/// 128; more where the copy engine reads it, whose swizzle counts on it.
+int64_t scratchAlignment(mlir::Operation *op);
 
 } // namespace pantile

@@ -204,6 +204,20 @@ def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
   let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
 }
+def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
+  let description = [{
+    Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its
+    pieces (analysis/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
+    when the operation is over, so nothing else may lie there until `nv.tma_store_wait`.
+  }];
+  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, AnyRankedTensor:$value, I32Attr:$fast, I32Attr:$pieces);
+  let assemblyFormat = "$map `[` $coords `]` `,` $value attr-dict `:` type($value)";
+}
+def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until the copy engine has written all that this thread handed to it";
+  let assemblyFormat = "attr-dict";
+}
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait until the phase of this parity of a slot's full or empty barrier is over";
   let arguments = (ins Nv_BufferType:$barrier, BoolAttr:$empty, I32:$parity);

@@ -16,9 +16,9 @@ const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
     for (auto add :
-         {addElementwise, addCasts,   addMath,    addExtern, addShape, addPrograms, addMemory,
-          addAtomics,     addControl, addConvert, addReduce, addScan,  addGather,   addMap,
-          addDot,         addFma,     addShared,  addTma,    addWgmma, addDebug})
+         {addElementwise, addCasts,   addMath,    addExtern, addShape,    addPrograms, addMemory,
+          addAtomics,     addControl, addConvert, addReduce, addScan,     addGather,   addMap,
+          addDot,         addFma,     addShared,  addTma,    addTmaStore, addWgmma,    addDebug})
       add(h);
     return h;
   }();

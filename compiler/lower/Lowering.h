@@ -191,6 +191,7 @@ void addDot(Handlers &);
 void addFma(Handlers &);
 void addShared(Handlers &);
 void addTma(Handlers &);
+void addTmaStore(Handlers &);
 void addWgmma(Handlers &);
 void addDebug(Handlers &);
 void addGather(Handlers &);

@@ -88,6 +88,14 @@ def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
   let summary = "remove loop-carried values that only feed themselves";
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
+def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
+  let summary = "let the copy engine write results to global memory";
+  let description = [{
+    A store of a matrix with an affine access that a tensor map can describe goes through swizzled shared memory, a part of
+    which each warp has for itself. A store that stays as it is gets a remark that says why. Off by default.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+}
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "give each buffer and each operation's scratch its place in shared memory";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";

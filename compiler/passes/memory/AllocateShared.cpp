@@ -3,12 +3,15 @@
 // Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
 //        `nv.shared_bytes` of the module.
 // How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
-//        scratch during its one operation. Largest first, each takes the lowest place that is free
+//        scratch during its one operation, but what the copy engine reads from there on, and in the
+//        loops around, throughout. Largest first, each takes the lowest place that is free
 //        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
 //        so where shared memory is plentiful, small scratch shares its bytes with nobody.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -40,6 +43,15 @@ int64_t ringBytes(nv::BufferType type) {
   return type.getSlots() * llvm::alignTo(type.getSlotBytes(), alignment);
 }
 
+/// The outermost loop around `op`, or itself.
+int firstOf(Operation *op, const llvm::DenseMap<Operation *, int> &number) {
+  int first = number.at(op);
+  for (; !isa<func::FuncOp>(op); op = op->getParentOp())
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      first = number.at(op);
+  return first;
+}
+
 SmallVector<Reservation> collect(ModuleOp module) {
   llvm::DenseMap<Operation *, int> number;
   module.walk<WalkOrder::PreOrder>(
@@ -55,7 +67,9 @@ SmallVector<Reservation> collect(ModuleOp module) {
       all.push_back(
           {op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
     } else if (int64_t bytes = scratchBytes(op)) {
-      all.push_back({op, bytes, 128, at, at});
+      const bool stays = isa<nv::TmaStoreOp>(op);
+      all.push_back({op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
+                     stays ? std::numeric_limits<int>::max() : at});
     }
   });
   return all;

@@ -1,4 +1,4 @@
-//===- TmaAccess.cpp - the rules of raising a load to a tensor map ------------------------===//
+//===- TmaAccess.cpp - the rules of raising an access to a tensor map ---------------------===//
 // Needs: see TmaAccess.h.
 // Gives: tmaAccess.
 // How:   1. The address is argument + sum of index * stride with strides that the host knows, one
@@ -47,17 +47,29 @@ class AccessBuilder {
 public:
   AccessBuilder(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product, int operand,
                 std::string &reason)
-      : affine(affine), staged(staged), product(product), operand(operand), reason(reason),
-        elementBytes(storageBits(elementTypeOf(staged.load.getType())) / 8) {}
+      : AccessBuilder(affine, staged.load.getPtr(), staged.load.getMask(),
+                      staged.alloc.getType().getSwizzle().getOrder(), reason) {
+    this->staged = staged;
+    this->product = product;
+    this->operand = operand;
+  }
+  AccessBuilder(AffineAnalysis &affine, Value ptr, Value mask, ArrayRef<int32_t> order,
+                std::string &reason)
+      : affine(affine), ptr(ptr), mask(mask), order(order), reason(reason),
+        elementBytes(storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8) {}
 
-  std::optional<TmaAccess> build() {
+  std::optional<TmaAccess> buildLoad() {
     LoadOp load = staged.load;
     if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv)
       return refuse("it is volatile");
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
         !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
-    auto form = affine.tile(load.getPtr());
+    return build();
+  }
+
+  std::optional<TmaAccess> build() {
+    auto form = affine.tile(ptr);
     if (!form)
       return refuse("its addresses are no sum of index times stride");
     if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) ||
@@ -87,8 +99,8 @@ private:
 
   /// The tile's own dimensions in the order of the buffer, fastest first.
   bool placeDims(const AffineTile &form) {
-    auto type = cast<RankedTensorType>(staged.load.getType());
-    for (int32_t d : staged.alloc.getType().getSwizzle().getOrder()) {
+    auto type = cast<RankedTensorType>(ptr.getType());
+    for (int32_t d : order) {
       TmaAccess::Dim dim;
       dim.stride = form.coefficients[d];
       dim.size = type.getDimSize(d);
@@ -155,7 +167,6 @@ private:
   }
 
   TmaAccess::Dim &dimOf(size_t tileDim) {
-    auto order = staged.alloc.getType().getSwizzle().getOrder();
     return access.dims[llvm::find(order, static_cast<int32_t>(tileDim)) - order.begin()];
   }
 
@@ -164,14 +175,14 @@ private:
     for (size_t d = 0; d < rank; ++d)
       dimOf(d).extent = unbounded;
     if (form.wrappedDim >= 0) {
-      if (!affine.isHostValue(form.modulus) || !(dimOf(form.wrappedDim).start == form.dividend) ||
-          !wrapsOnlyMasked(form))
+      if (!product || !affine.isHostValue(form.modulus) ||
+          !(dimOf(form.wrappedDim).start == form.dividend) || !wrapsOnlyMasked(form))
         return refused("a remainder in its address changes rows that are used");
       dimOf(form.wrappedDim).extent = form.modulus;
     }
-    if (!staged.load.getMask())
+    if (!mask)
       return true;
-    auto bounds = affine.bounds(staged.load.getMask());
+    auto bounds = affine.bounds(mask);
     if (!bounds)
       return refused("its mask is no conjunction of bounds");
     for (const AffineBound &bound : *bounds)
@@ -287,10 +298,12 @@ private:
   }
 
   AffineAnalysis &affine;
-  StagedLoad staged;
-  nv::WgmmaOp product;
-  int operand;
+  Value ptr, mask;
+  SmallVector<int32_t> order; ///< fastest first
   std::string &reason;
+  StagedLoad staged;   ///< of loads
+  nv::WgmmaOp product; ///< of loads
+  int operand = 0;     ///< of loads
   int64_t elementBytes;
   TmaAccess access;
 };
@@ -298,7 +311,12 @@ private:
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
                                    int operand, std::string &reason) {
-  return AccessBuilder(affine, staged, product, operand, reason).build();
+  return AccessBuilder(affine, staged, product, operand, reason).buildLoad();
+}
+
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StoreOp store, ArrayRef<int32_t> order,
+                                   std::string &reason) {
+  return AccessBuilder(affine, store.getPtr(), store.getMask(), order, reason).build();
 }
 
 } // namespace pantile

@@ -1,5 +1,6 @@
-//===- TmaAccess.h - whether the copy engine can do a load, and how -----------------------===//
-// Needs: a load of a loop body whose tile goes to one shared buffer, and the product that reads it.
+//===- TmaAccess.h - whether the copy engine can do a load or a store, and how ------------===//
+// Needs: a load of a loop body whose tile goes to one shared buffer, and the product that reads it;
+//        or a store.
 // Gives: the tensor map's dimensions and the coordinates of the tile, or the reason why not.
 // How:   see TmaAccess.cpp for the rules that make it legal.
 //===--------------------------------------------------------------------------------------===//
@@ -28,5 +29,10 @@ struct TmaAccess {
 /// `reason` says why.
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
                                    int operand, std::string &reason);
+
+/// The access of `store`, whose tile lies in shared memory in `order` (fastest dimension first). Of
+/// what the kernel does with that memory besides it knows nothing.
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StoreOp store,
+                                   llvm::ArrayRef<int32_t> order, std::string &reason);
 
 } // namespace pantile

@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/memory/MakeTensorMap.h"
 #include "passes/pipeline/FedLoops.h"
 #include "passes/pipeline/ProducerSlice.h"
 
@@ -150,40 +151,14 @@ private:
     return nv::SlotOp::create(b, loc, type, ring, slot);
   }
 
-  AffineExpr hostExpr(const Polynomial &polynomial, int64_t scale) {
-    AffineExpr sum = b.getAffineConstantExpr(0);
-    for (const auto &[product, coefficient] : polynomial.products()) {
-      AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
-      for (unsigned leaf : product)
-        term = b.getAffineSymbolExpr(cast<BlockArgument>(affine.leaf(leaf)).getArgNumber()) * term;
-      sum = sum + term;
-    }
-    return sum;
-  }
-
   Value tensorMap(Raised &raised) {
-    const TmaAccess &access = raised.access;
     nv::BufferType buffer = raised.staged.alloc.getType();
     SharedLayout shared = sharedLayoutOf(buffer);
-    int64_t bytes = shared.elementBits() / 8;
-    SmallVector<AffineExpr> extents, strides;
-    SmallVector<int32_t> box, nonNegative;
-    for (auto [i, dim] : llvm::enumerate(access.dims)) {
-      extents.push_back(hostExpr(dim.extent, 1));
-      if (i > 0)
-        strides.push_back(hostExpr(dim.stride, bytes));
-      box.push_back(static_cast<int32_t>(i == 0 ? shared.rowBytes() / bytes : dim.size));
-    }
-    for (Value value : access.nonNegative)
-      nonNegative.push_back(cast<BlockArgument>(value).getArgNumber());
-    unsigned symbols = function.getNumArguments();
-    auto map = [&](ArrayRef<AffineExpr> results) {
-      return AffineMap::get(0, symbols, results, b.getContext());
-    };
-    return nv::TensorMapOp::create(b, loc, nv::TensorMapType::get(b.getContext()),
-                                   cast<BlockArgument>(access.base).getArgNumber(),
-                                   map(hostExpr(access.offset, bytes)), map(extents), map(strides),
-                                   box, shared.swizzle(), buffer.getElementType(), nonNegative);
+    TmaBox box{{}, shared.swizzle(), buffer.getElementType()};
+    for (const TmaAccess::Dim &dim : raised.access.dims)
+      box.sizes.push_back(static_cast<int32_t>(dim.size));
+    box.sizes[0] = static_cast<int32_t>(shared.rowBytes() * 8 / shared.elementBits());
+    return makeTensorMap(b, loc, function, affine, raised.access, box);
   }
 
   /// A count of the iterations of `loop` so far, carried through all loops around it. Rebuilds
@@ -280,9 +255,7 @@ private:
 
   void copyInto(Raised &raised, Value ring, Value map, Value barrier, const Turn &now) {
     Value buffer = slotOf(ring, now.slot);
-    SmallVector<Value> coords;
-    for (const TmaAccess::Dim &dim : raised.access.dims)
-      coords.push_back(deviceValue(dim.start));
+    SmallVector<Value> coords = makeCoordinates(b, loc, affine, raised.access);
     markProducer(nv::TmaLoadOp::create(b, loc, map, coords, buffer, barrier));
     StagedLoad staged = raised.staged;
     for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
@@ -296,33 +269,6 @@ private:
         user->moveBefore(&*b.getInsertionPoint());
     staged.alloc.replaceAllUsesWith(buffer);
     staged.alloc.erase();
-  }
-
-  Value deviceValue(const Polynomial &polynomial) {
-    Value sum;
-    for (const auto &[product, coefficient] : polynomial.products()) {
-      Value term;
-      for (unsigned leaf : product) {
-        Value factor = asI32(affine.leaf(leaf));
-        term = term ? arith::MulIOp::create(b, loc, term, factor).getResult() : factor;
-      }
-      if (!term)
-        term = index(coefficient);
-      else if (coefficient != 1)
-        term = arith::MulIOp::create(b, loc, term, index(coefficient));
-      sum = sum ? arith::AddIOp::create(b, loc, sum, term).getResult() : term;
-    }
-    return sum ? sum : index(0);
-  }
-
-  Value asI32(Value value) {
-    Type i32 = b.getI32Type();
-    if (isa<IndexType>(value.getType()))
-      return arith::IndexCastOp::create(b, loc, i32, value);
-    unsigned width = value.getType().getIntOrFloatBitWidth();
-    if (width > 32)
-      return arith::TruncIOp::create(b, loc, i32, value);
-    return width < 32 ? arith::ExtSIOp::create(b, loc, i32, value).getResult() : value;
   }
 
   void release(FedLoop &fed, nv::WgmmaOp product, Value barriers, Value barrier, const Turn &now) {

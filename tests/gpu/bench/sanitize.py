@@ -1,4 +1,4 @@
-"""Kernels under NVIDIA's compute-sanitizer: four that must be clean, two that must be caught.
+"""Kernels under NVIDIA's compute-sanitizer: five that must be clean, two that must be caught.
 
 Without an argument, runs each case below it with memcheck or racecheck and prints a table; with
 `--case NAME`, runs that case in this process. torch allocates without caching, so that every
@@ -13,7 +13,7 @@ import sys
 TIMEOUT_S = 280
 
 
-def product(m, n, k, config):
+def product(m, n, k, config, **options):
     """The bare product at a size that its blocks divide."""
     import checking
     import kernels
@@ -27,7 +27,7 @@ def product(m, n, k, config):
     kernels.matmul_kernel[kernels.grid(m, n)](
         *kernels.matmul_arguments(a, b, c),
         BLOCK_SIZE_M=bm, BLOCK_SIZE_N=bn, BLOCK_SIZE_K=bk, GROUP_SIZE_M=8, ACTIVATION="leaky_relu",
-        num_stages=stages, num_warps=warps,
+        num_stages=stages, num_warps=warps, **options,
     )  # fmt: skip
     torch.cuda.synchronize()
     checking.check_product(a.cpu(), b.cpu(), c.cpu(), "leaky_relu")
@@ -87,13 +87,16 @@ CASES = {
     "persistent 128x128x64": lambda: product(1536, 1536, 64, (128, 128, 64, 3, 8)),
     "mma.sync 64x32x32": lambda: product(128, 64, 128, (64, 32, 32, 5, 2)),
     "masked 131x77x53": lambda: masked(131, 77, 53),
+    "copy engine's results": lambda: product(
+        1536, 1536, 64, (128, 128, 64, 3, 8), enabled_passes="nv-raise-stores"
+    ),
     "sums with barriers": with_barriers,
     "planted overrun": overrun,
     "planted missing barriers": missing_barriers,
 }
 # (case, tool, whether the tool must report something)
 RUNS = [
-    *[(case, tool, False) for case in list(CASES)[:4] for tool in ("memcheck", "racecheck")],
+    *[(case, tool, False) for case in list(CASES)[:5] for tool in ("memcheck", "racecheck")],
     ("sums with barriers", "racecheck", False),
     ("planted overrun", "memcheck", True),
     ("planted missing barriers", "racecheck", True),

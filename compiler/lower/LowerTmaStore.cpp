@@ -1,0 +1,118 @@
+//===- LowerTmaStore.cpp - registers to global memory by the copy engine ----------------------===//
+// Needs: scratch of its own for each warp, which nothing else uses until the kernel waits.
+// Gives: for each piece of a warp (analysis/WarpBoxes.h) stmatrix or vectors into the scratch, and
+//        one cp.async.bulk.tensor a panel, by the first lane.
+// How:   a piece is written when the engine has read what was there `pieces` groups before. Every
+//        lane makes its writes visible to the engine before the lanes meet and the first one goes
+//        on (PTX ISA, "Async proxy"). Waits of lanes that handed nothing over return at once.
+//===-----------------------------------------------------------------------------------===//
+#include "analysis/WarpBoxes.h"
+#include "lower/Matrices.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+
+void wait(Lowering &l, const std::string &what) {
+  l.assembly(l.b.getVoidTy(), "cp.async.bulk.wait_group" + what + ";", "~{memory}", {});
+}
+
+void meetWarp(Lowering &l) {
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
+}
+
+class TmaStoreLowering {
+public:
+  TmaStoreLowering(Lowering &l, nv::TmaStoreOp op, const WarpBoxes &boxes, int64_t scratch)
+      : l(l), op(op), boxes(boxes), layout(l.layout(op.getValue().getType())) {
+    const int64_t ofWarp = op.getPieces() * boxes.shared.bytes();
+    llvm::Value *own =
+        l.b.CreateMul(l.uniformWarp(), l.b.getInt32(static_cast<uint32_t>(ofWarp)), "", true, true);
+    base = l.b.CreateAdd(own, l.b.getInt32(static_cast<uint32_t>(scratch)), "", true, true);
+    isFirstLane = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
+  }
+
+  void store() {
+    const uint32_t pieces = op.getPieces();
+    ValueList values = l.get(op.getValue());
+    for (size_t i = 0; i < boxes.regs.size(); ++i) {
+      wait(l, ".read " + std::to_string(pieces - 1));
+      meetWarp(l);
+      const int64_t offset = static_cast<int64_t>(i % pieces) * boxes.shared.bytes();
+      llvm::Value *place = l.b.CreateAdd(base, number(offset), "", true, true);
+      storeTile(l, pick(values, boxes.regs[i]), place, boxes.shared, boxes.layout);
+      l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
+      meetWarp(l);
+      handOver(place, boxes.starts[i]);
+    }
+  }
+
+private:
+  llvm::Value *number(int64_t value) { return l.b.getInt32(static_cast<uint32_t>(value)); }
+
+  /// Coordinate along a dimension of the tile, of this warp's piece that starts at `start`.
+  llvm::Value *coordinate(size_t i, int dim, int64_t start) {
+    SmallVector<int64_t> ofWarp;
+    for (const LinearLayout::Coord &basis : layout.warp())
+      ofWarp.push_back(basis[dim]);
+    llvm::Value *first =
+        l.b.CreateAdd(l.scalar(op.getCoords()[i]), l.linear({}, ofWarp, /*uniform=*/true));
+    return l.b.CreateAdd(first, number(start));
+  }
+
+  /// One group of copies, a panel each.
+  void handOver(llvm::Value *place, const LinearLayout::Coord &start) {
+    const int fast = static_cast<int>(op.getFast());
+    const size_t rank = op.getCoords().size();
+    std::string coords, constraints = "l,r,b";
+    for (size_t i = 0; i < rank; ++i) {
+      coords += (i ? ", $" : "$") + std::to_string(3 + i);
+      constraints += ",r";
+    }
+    const std::string text = "@$2 cp.async.bulk.tensor." + std::to_string(rank) +
+                             "d.global.shared::cta.bulk_group [$0, {" + coords + "}], [$1];";
+    for (int64_t panel = 0; panel < boxes.shared.panels(); ++panel) {
+      llvm::Value *from = l.b.CreateAdd(place, number(panel * boxes.shared.panelBytes()));
+      Values operands{l.scalar(op.getMap()), l.sharedAddress(from), isFirstLane};
+      operands.push_back(coordinate(0, fast, start[fast] + panel * boxes.fastSize()));
+      operands.push_back(coordinate(1, 1 - fast, start[1 - fast]));
+      for (Value further : op.getCoords().drop_front(2))
+        operands.push_back(l.scalar(further));
+      l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
+    }
+    l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isFirstLane});
+  }
+
+  Lowering &l;
+  nv::TmaStoreOp op;
+  const WarpBoxes &boxes;
+  const LinearLayout &layout;
+  llvm::Value *base, *isFirstLane;
+};
+
+LogicalResult lowerTmaStore(Lowering &l, nv::TmaStoreOp op) {
+  auto scratch = l.scratch(op);
+  if (failed(scratch))
+    return failure();
+  const Type type = op.getValue().getType();
+  auto boxes =
+      warpBoxes(l.layout(type), storageBits(elementTypeOf(type)), static_cast<int>(op.getFast()));
+  if (!boxes)
+    return op.emitError("the warps do not hold boxes of the tile");
+  TmaStoreLowering(l, op, *boxes, *scratch).store();
+  return success();
+}
+
+LogicalResult lowerTmaStoreWait(Lowering &l, nv::TmaStoreWaitOp) {
+  wait(l, " 0");
+  return success();
+}
+} // namespace
+
+void lower::addTmaStore(Handlers &h) {
+  h.add<nv::TmaStoreOp>(lowerTmaStore);
+  h.add<nv::TmaStoreWaitOp>(lowerTmaStoreWait);
+}

@@ -1,0 +1,222 @@
+//===- RaiseStores.cpp - results that the copy engine writes ------------------------------===//
+// Needs: layouts, producers and rings are what they will be.
+// Gives: `nv.tma_store` for stores of matrices, their `nv.tensor_map`s, and `nv.tma_store_wait`
+//        where the kernel ends.
+// How:   1. Nobody may see that such a store comes late and in no order with others: it stands in
+//        no loop of the kernel's own, nothing behind it reads memory or meets other threads, and
+//        nothing else goes through its pointer. 2. The address must be an access that TmaAccess.h
+//        allows, its mask the map's extents. 3. A warp's part must be boxes (WarpBoxes.h): of what
+//        the value was before its layout was changed for the store, or of the value itself.
+//===--------------------------------------------------------------------------------------===//
+#include "analysis/Scratch.h"
+#include "analysis/WarpBoxes.h"
+#include "ir/Remarks.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/memory/MakeTensorMap.h"
+#include "passes/pipeline/Programs.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_RAISESTORES
+#include "passes/Passes.h.inc"
+namespace {
+
+/// The pointer that an address is computed from, as far as it can be followed.
+Value baseOf(AffineAnalysis &affine, Value ptr) {
+  if (auto form = affine.tile(ptr))
+    return form->base;
+  while (Operation *op = ptr.getDefiningOp()) {
+    if (!isa<AddPtrOp, SplatOp, BroadcastOp, ExpandDimsOp, ConvertLayoutOp>(op))
+      break;
+    ptr = op->getOperand(0);
+  }
+  return ptr;
+}
+
+/// The pointer of an access to global memory; null for other operations.
+Value pointerOf(Operation *op) {
+  if (isa<LoadOp, AtomicCasOp, nv::CopyAsyncOp, StoreOp>(op))
+    return op->getOperand(0);
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  return atomic ? atomic.getPtr() : Value();
+}
+
+/// One that can be told apart from others: an argument of the kernel.
+bool isArgument(Value base) {
+  auto arg = dyn_cast<BlockArgument>(base);
+  return arg && isa<func::FuncOp>(arg.getOwner()->getParentOp());
+}
+
+/// A change of layout that is over once the store behind it is raised.
+bool feedsStore(Operation *op) {
+  return isa<ConvertLayoutOp>(op) && op->hasOneUse() && isa<StoreOp>(*op->user_begin());
+}
+
+/// What a store becomes.
+struct RaisedStore {
+  StoreOp store;
+  Value value; ///< in a layout of boxes
+  WarpBoxes boxes;
+  int fast;
+  TmaAccess access;
+};
+
+class Raiser {
+public:
+  Raiser(func::FuncOp kernel, const Target &target)
+      : kernel(kernel), target(target), b(kernel.getContext()) {}
+
+  void run() {
+    SmallVector<StoreOp> stores;
+    kernel.walk([&](StoreOp store) { stores.push_back(store); });
+    std::vector<RaisedStore> raised;
+    for (StoreOp store : stores)
+      if (auto found = check(store))
+        raised.push_back(std::move(*found));
+    for (RaisedStore &next : raised)
+      raise(next);
+    if (raised.empty())
+      return;
+    Operation *end = kernel.getBody().front().getTerminator();
+    b.setInsertionPoint(end);
+    nv::TmaStoreWaitOp::create(b, end->getLoc());
+  }
+
+private:
+  std::nullopt_t refuse(StoreOp store, const Twine &reason, Operation *culprit = nullptr) {
+    InFlightDiagnostic remark = remarkMissed(store.getLoc(), Technique::TensorMaps);
+    remark << "store is not raised to a tensor map: " << reason;
+    if (culprit && culprit != store)
+      remark.attachNote(culprit->getLoc()) << "here";
+    return std::nullopt;
+  }
+
+  std::optional<RaisedStore> check(StoreOp store) {
+    auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
+    if (!type || type.getRank() != 2)
+      return std::nullopt;
+    const unsigned bits = storageBits(type.getElementType());
+    if (bits != 16 && bits != 32)
+      return refuse(store, "its elements have neither 16 nor 32 bits");
+    if (store.getCache() != CacheModifier::None || store.getEvict() != EvictionPolicy::Normal)
+      return refuse(store, "it has a cache modifier or an eviction policy");
+    for (Operation *around = store->getParentOp(); around != kernel; around = around->getParentOp())
+      if (isa<LoopLikeOpInterface>(around) && !around->hasAttr(names::programs))
+        return refuse(store, "it stands in a loop", around);
+    if (Operation *reader = laterReader(store))
+      return refuse(store, "what is behind it may read what it writes", reader);
+    if (Operation *other = otherAccess(store))
+      return refuse(store, "something else goes through its pointer", other);
+    return findForm(store, bits);
+  }
+
+  std::optional<RaisedStore> findForm(StoreOp store, unsigned bits) {
+    auto form = affine.tile(store.getPtr());
+    if (!form)
+      return refuse(store, "its addresses are no sum of index times stride");
+    const int fast = form->coefficients[1].constant() == 1 ? 1 : 0;
+    std::string reason;
+    auto access = tmaAccess(affine, store, {fast, 1 - fast}, reason);
+    if (!access)
+      return refuse(store, reason);
+    SmallVector<Value> forms{store.getValue()};
+    while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
+      forms.push_back(convert.getSrc());
+    for (Value value : llvm::reverse(forms))
+      if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast)) {
+        RaisedStore found{store, value, std::move(*boxes), fast, std::move(*access)};
+        if (!fits(found, 1))
+          return refuse(store, "shared memory has no room for a part of it");
+        return found;
+      }
+    return refuse(store, "its warps do not hold boxes of it");
+  }
+
+  //===- who might notice ------------------------------------------------------------------===//
+
+  static bool reads(Operation *op) { return meetsOthers(op) || isa<LoadOp, nv::CopyAsyncOp>(op); }
+
+  /// In the same program; others are not ordered with it.
+  Operation *laterReader(StoreOp store) {
+    Operation *found = nullptr;
+    Block &program = programBody(kernel);
+    for (Operation *at = store;; at = at->getParentOp()) {
+      for (Operation *next = at->getNextNode(); next && !found; next = next->getNextNode())
+        next->walk([&](Operation *inner) { found = !found && reads(inner) ? inner : found; });
+      if (found || at->getBlock() == &program || at->getParentOp() == kernel)
+        return found;
+    }
+  }
+
+  Operation *otherAccess(StoreOp store) {
+    const Value own = baseOf(affine, store.getPtr());
+    Operation *found = nullptr;
+    kernel.walk([&](Operation *op) {
+      Value ptr = pointerOf(op);
+      if (found || op == store || !ptr)
+        return;
+      const Value base = baseOf(affine, ptr);
+      if (base == own || (!isa<LoadOp, nv::CopyAsyncOp>(op) && !isArgument(base)))
+        found = op;
+    });
+    return found;
+  }
+
+  //===- the store itself ------------------------------------------------------------------===//
+
+  /// Whether the scratch of `pieces` a warp fits beside what lives at the same time.
+  bool fits(const RaisedStore &raised, int64_t pieces) {
+    const int64_t warps = layoutOf(raised.value.getType()).numWarps();
+    int64_t bytes = warps * pieces * raised.boxes.shared.bytes() + 1024, most = 0;
+    kernel.walk([&](Operation *op) {
+      if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && &programBody(kernel) != op->getBlock())
+        bytes += alloc.getType().getSlots() *
+                 static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(),
+                                                    sharedLayoutOf(alloc.getType()).alignment()));
+      else if (isa<nv::TmaStoreOp>(op))
+        bytes += scratchBytes(op);
+      else if (!feedsStore(op))
+        most = std::max(most, scratchBytes(op));
+    });
+    return bytes + most <= target.maxSharedBytes();
+  }
+
+  void raise(RaisedStore &next) {
+    Location loc = next.store.getLoc();
+    const int64_t count = next.boxes.regs.size();
+    const int pieces = count > 1 && fits(next, 2) ? 2 : 1;
+    TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),
+               cast<RankedTensorType>(next.value.getType()).getElementType()};
+    box.sizes[0] = static_cast<int32_t>(next.boxes.fastSize());
+    box.sizes[1] = static_cast<int32_t>(next.boxes.slowSize());
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    Value map = makeTensorMap(b, loc, kernel, affine, next.access, box);
+    b.setInsertionPoint(next.store);
+    nv::TmaStoreOp::create(b, loc, map, makeCoordinates(b, loc, affine, next.access), next.value,
+                           next.fast, pieces);
+    next.store.erase();
+    remarkApplied(loc, Technique::TensorMaps)
+        << "store is raised to a tensor map of " << next.access.dims.size()
+        << " dimensions, in boxes of " << box.sizes[1] << " times " << box.sizes[0];
+  }
+
+  func::FuncOp kernel;
+  const Target &target;
+  OpBuilder b;
+  AffineAnalysis affine;
+};
+
+struct RaiseStoresPass : impl::RaiseStoresBase<RaiseStoresPass> {
+  void runOnOperation() override {
+    auto target = Target::parse(moduleTarget(getOperation()));
+    auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    if (target && target->hasTma() && kernels.size() == 1)
+      Raiser(kernels[0], *target).run();
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,227 @@
+"""Results that the copy engine writes: edges, orders, types, batches, more programs than blocks, arguments that no map describes.
+
+On the CPU the same texts run without it; a GPU's kernels are asked whether they have it.
+"""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import DTYPES, check_product, random
+from matmul_kernels import masked_matmul
+from test_matmul_shapes import product
+
+RAISED = {"enabled_passes": "nv-raise-stores"}
+COPY = "d.global.shared::cta.bulk_group"
+BLOCKS = [
+    (128, 256, 64, 3, 8),
+    (128, 128, 64, 4, 4),
+    (64, 128, 32, 4, 4),
+    (64, 64, 32, 2, 4),
+    (64, 32, 32, 3, 2),
+    (32, 64, 32, 2, 1),
+    (128, 64, 32, 3, 16),
+]
+SHAPES = [
+    (128, 256, 64),
+    (384, 512, 128),
+    (130, 264, 72),
+    (1, 8, 16),
+    (127, 40, 8),
+    (257, 1048, 40),
+]
+
+
+def framed(device, rows, columns, dtype, turned):
+    """A whole buffer and a view into it whose rows (or columns) are multiples of 16 elements apart, with something all around."""
+    height, width = (columns, rows) if turned else (rows, columns)
+    pitch = -(-width // 16) * 16 + 16
+    whole = device.output((height + 2, pitch), dtype)
+    view = whole.array[1 : 1 + height, 8 : 8 + width]
+    return whole, (view.T if turned else view)
+
+
+def check_frame(whole, rows, columns, turned):
+    """Fails if anything but the view was written; returns the view's values."""
+    values = whole.numpy()
+    height, width = (columns, rows) if turned else (rows, columns)
+    inside = np.zeros(values.shape, bool)
+    inside[1 : 1 + height, 8 : 8 + width] = True
+    size = whole.dtype.itemsize
+    edge = (len(whole.before) - values.size * size) // 2
+    untouched = whole.before[edge : edge + values.size * size].view(whole.dtype)
+    same = values.view(np.uint8) == untouched.reshape(values.shape).view(np.uint8)
+    assert same.reshape(*values.shape, size).all(-1)[~inside].all(), "written outside"
+    result = values[1 : 1 + height, 8 : 8 + width]
+    return result.T if turned else result
+
+
+def check_raised(device, kernel, raised=True):
+    if device.name != "cpu":
+        assert (COPY in kernel.asm["ptx"]) == raised
+
+
+def launch(device, a, b, out, block, **options):
+    block_m, block_n, block_k, stages, warps = block
+    (M, K), N = a.shape, b.shape[1]
+    return product[(triton.cdiv(M, block_m) * triton.cdiv(N, block_n),)](
+        a, b, out, M, N, K, *device.strides(a), *device.strides(b), *device.strides(out),
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, WRAPS=False, PLANE=False,
+        num_stages=stages, num_warps=warps, **{**RAISED, **options},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_products(device, block, shape):
+    M, N, K = shape
+    a, b = random((M, K), "fp16", M), random((K, N), "fp16", N)
+    whole, out = framed(device, M, N, "fp16", turned=False)
+    kernel = launch(device, device.to(a), device.to(b), out, block)
+    check_product(check_frame(whole, M, N, turned=False), a, b)
+    if M > 1:  # a length of 1 is a constant of the kernel
+        check_raised(device, kernel)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_types_and_orders(device, dtype, turned):
+    operands = "fp16" if dtype == "fp32" else dtype
+    for seed, (M, N, K, block) in enumerate(
+        [(200, 264, 96, BLOCKS[1]), (144, 96, 64, BLOCKS[0]), (72, 48, 32, BLOCKS[3])]
+    ):
+        a, b = random((M, K), operands, seed), random((K, N), operands, seed + 10)
+        whole, out = framed(device, M, N, dtype, turned)
+        kernel = launch(device, device.to(a), device.to(b), out, block)
+        check_product(check_frame(whole, M, N, turned), a, b)
+        check_raised(device, kernel)
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_a_batch(device, stages):
+    """What is left of the address becomes a dimension of its own."""
+    M, N, K, count = 100, 144, 80, 5
+    a, b = random((count, M, K), "fp16", 1), random((count, K, N), "fp16", 2)
+    da, db, out = device.to(a), device.to(b), device.output((count, M, N), "fp16")
+    kernel = masked_matmul[(triton.cdiv(M, 64) * triton.cdiv(N, 64), count)](
+        da, db, out.array, M, N, K, *device.strides(da), *device.strides(db),
+        *device.strides(out.array), 64, 64, 32, num_warps=4, num_stages=stages, **RAISED,
+    )  # fmt: skip
+    result = out.numpy()
+    for i in range(count):
+        check_product(result[i], a[i], b[i])
+    check_raised(device, kernel)
+
+
+@pytest.mark.parametrize("passes", ["", "nv-make-persistent", "nv-specialise-warps", "wgmma"])
+def test_beside_other_techniques(device, passes):
+    M, N, K = 264, 392, 200
+    a, b = random((M, K), "fp16", 5), random((K, N), "fp16", 6)
+    whole, out = framed(device, M, N, "fp16", turned=False)
+    kernel = launch(device, device.to(a), device.to(b), out, BLOCKS[2], disabled_passes=passes)
+    check_product(check_frame(whole, M, N, turned=False), a, b)
+    if passes != "wgmma":  # whose warps have columns in between those of others
+        check_raised(device, kernel)
+
+
+def test_more_programs_than_blocks(gpu):
+    """Every block runs several programs, whose results go through the same scratch."""
+    for block in BLOCKS[:4]:
+        M, N, K = 33 * block[0] - 8, 35 * block[1] - 16, 3 * block[2]
+        a, b = random((M, K), "fp16", 7), random((K, N), "fp16", 8)
+        whole, out = framed(gpu, M, N, "fp16", turned=False)
+        kernel = launch(gpu, gpu.to(a), gpu.to(b), out, block)
+        check_raised(gpu, kernel)
+        check_product(check_frame(whole, M, N, turned=False), a, b)
+
+
+@pytest.mark.parametrize("start, step", [(1, 1), (0, 3), (8, 2)])
+def test_results_that_no_map_describes(device, start, step):
+    """Off 16 bytes, with gaps between columns, or both: the plain variant runs."""
+    M, N, K = 96, 72, 64
+    a, b = random((M, K), "fp16", 9), random((K, N), "fp16", 10)
+    whole = device.output((M, 3 * N + 40), "fp16")
+    view = whole.array[:, start : start + N * step : step]
+    launch(device, device.to(a), device.to(b), view, BLOCKS[3])
+    check_product(whole.numpy()[:, start : start + N * step : step], a, b)
+
+
+def test_no_rows(device):
+    """Extents of zero are no map either: nothing is written."""
+    a, b = random((16, 32), "fp16", 11), random((32, 64), "fp16", 12)
+    out = device.output((64, 64), "fp16")
+    da, db = device.to(a), device.to(b)
+    product[(1,)](
+        da, db, out.array, 0, 64, 32, *device.strides(da), *device.strides(db), 64, 1,
+        BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, WRAPS=False, PLANE=False, **RAISED,
+    )  # fmt: skip
+    assert np.isnan(out.numpy().astype(np.float32)).all()
+
+
+@triton.jit
+def two_results(
+    a_ptr, b_ptr, sum_ptr, low_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        deep = k + depth
+        a = tl.load(
+            a_ptr + rows[:, None] * K + deep[None, :],
+            mask=(rows < M)[:, None] & (deep < K)[None, :],
+            other=0,
+        )
+        b = tl.load(
+            b_ptr + deep[:, None] * N + columns[None, :],
+            mask=(deep < K)[:, None] & (columns < N)[None, :],
+            other=0,
+        )
+        acc = tl.dot(a, b, acc)
+    inside = (rows < M)[:, None] & (columns < N)[None, :]
+    at = rows[:, None] * N + columns[None, :]
+    tl.store(sum_ptr + at, acc, mask=inside)
+    tl.store(low_ptr + at, tl.minimum(acc, 0).to(tl.float16), mask=inside)
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+def test_two_results(device, warps):
+    """One store in fp32 and one in fp16, each through scratch of its own."""
+    M, N, K = 168, 208, 112
+    a, b = random((M, K), "fp16", 13), random((K, N), "fp16", 14)
+    whole, low = device.output((M, N), "fp32"), device.output((M, N), "fp16")
+    kernel = two_results[(triton.cdiv(M, 128), triton.cdiv(N, 64))](
+        device.to(a), device.to(b), whole.array, low.array, M, N, K, 128, 64, 32,
+        num_warps=warps, **RAISED,
+    )  # fmt: skip
+    check_product(whole.numpy(), a, b)
+    check_product(low.numpy(), a, b, activation=lambda x: np.minimum(x, 0))
+    if device.name != "cpu":
+        assert kernel.asm["mma"].count("nv.tma_store ") == 2
+
+
+@triton.jit
+def transposed_into(x_ptr, y_ptr, rows, columns, M: tl.constexpr, N: tl.constexpr):
+    m = tl.program_id(0) * M + tl.arange(0, M)
+    n = tl.program_id(1) * N + tl.arange(0, N)
+    inside = (m < rows)[:, None] & (n < columns)[None, :]
+    x = tl.load(x_ptr + m[:, None] * columns + n[None, :], mask=inside)
+    tl.store(y_ptr + n[:, None] * rows + m[None, :], x.T, mask=inside.T)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32", "i32", "i16", "fp8e5", "i64"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_kernels_without_products(device, dtype, warps):
+    """Raised or not, as the layouts have it."""
+    rows, columns = 104, 88
+    values = (
+        random((rows, columns), "fp32", 15).astype(DTYPES[dtype])
+        if dtype.startswith("fp")
+        else random((rows, columns), dtype, 15)
+    )
+    out = device.output((columns, rows), dtype)
+    transposed_into[(2, 2)](
+        device.to(values), out.array, rows, columns, 64, 64, num_warps=warps, **RAISED
+    )
+    assert (out.numpy().view(np.uint8) == np.ascontiguousarray(values.T).view(np.uint8)).all()
