@@ -173,6 +173,43 @@ def test_the_race_finds_the_fastest(tune_cpu):
     assert runs[0] == launches + 1 and (x == runs[0]).all(), "a second launch measures nothing"
 
 
+class BusySpell:
+    """A clock of our own: the second of two configurations is the fastest, but for most of one long round."""
+
+    def __init__(self):
+        self.rounds = {}
+
+    def synchronize(self):
+        pass
+
+    def times(self, launch, count, prepare):
+        launch()
+        config = launch.__self__.config
+        number = self.rounds[config] = self.rounds.get(config, 0) + 1
+        if config.kwargs["BLOCK"] == 64:
+            return [1.0] * count
+        return [0.1] + [9.0 if number == 3 else 0.1] * (count - 1)
+
+
+def test_the_race_waits_for_a_busy_spell_to_end(tune_cpu, monkeypatch):
+    monkeypatch.setattr("pantile.testing.bench.timer_of", lambda on_host: clock)
+    clock = BusySpell()
+
+    @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+    @triton.jit
+    def copy(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+        for start in range(0, n, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+    x = np.random.default_rng(9).standard_normal(300).astype(np.float32)
+    out = np.zeros_like(x)
+    copy[(1,)](out, x, 300)
+    np.testing.assert_array_equal(out, x)
+    assert copy.best_config.kwargs == {"BLOCK": 128}
+    assert clock.rounds[copy.best_config] == 4, "measured once more than the race needs"
+
+
 def test_the_race_restores_and_resets(tune_cpu):
     seen = []
     tuned = make(

@@ -19,6 +19,7 @@ FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 _ROUNDS = ((3.0, 1.4), (10.0, 1.15), (40.0, 1.0))
 _HOPELESS = 3.0
 _FEWEST = 3  # runs that a round takes at least
+_REPEATS = 5  # of a last round in which the winners looked slower than who lost before
 _OVERHEAD = 0.15  # milliseconds of a run beside itself, mostly the write that makes the cache cold
 
 
@@ -131,6 +132,11 @@ class _Trial:
         self.finish()
         return min(self.times)
 
+    def round(self, timer, budget):
+        """Measure for about `budget` milliseconds; return the shortest time."""
+        count = int(budget / (min(self.times) + _OVERHEAD))
+        return self.measure(timer, min(max(_FEWEST, count), 200))
+
     def summary(self):
         """The times at quantiles 0.5, 0.2 and 0.8."""
         from ..testing.bench import quantile_of
@@ -166,6 +172,19 @@ def _without_hopeless(trials, timer):
     ]
 
 
+def _settle(trials, running, timer):
+    """Measure the winners again while one that was left behind has a smaller median.
+
+    The choice is by medians, and a host may have been busy for most of a winner's last round.
+    """
+    behind = [trial.summary()[0] for trial in trials if trial not in running]
+    for _ in range(_REPEATS):
+        if not behind or min(trial.summary()[0] for trial in running) <= min(behind):
+            return
+        for trial in running:
+            trial.round(timer, _ROUNDS[-1][0])
+
+
 def race(tuner, configs, args, kwargs, on_host):
     """Measure `configs`; return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
 
@@ -180,14 +199,12 @@ def race(tuner, configs, args, kwargs, on_host):
         trials = running = _first_runs(trials, timer, errors, progress)
         running = _without_hopeless(running, timer)
         for budget, slack in _ROUNDS:
-            shortest = {}
-            for trial in running:
-                count = int(budget / (min(trial.times) + _OVERHEAD))
-                shortest[trial] = trial.measure(timer, min(max(_FEWEST, count), 200))
+            shortest = {trial: trial.round(timer, budget) for trial in running}
             limit = slack * min(shortest.values(), default=0.0)
             running = [trial for trial in running if shortest[trial] <= limit]
             if len(shortest) == 1:
                 break
+        _settle(trials, running, timer)
     finally:
         progress.close()
     return {trial.config: trial.summary() for trial in trials}, errors
