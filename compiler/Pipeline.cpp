@@ -5,10 +5,10 @@
 // is not taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
+#include "lower/LoweringChoices.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "lower/LoweringChoices.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutChoice.h"
 #include "passes/mma/SelectMma.h"
@@ -138,6 +138,10 @@ void addPipelinePasses(Passes &passes, const Options &options) {
                                           "before copies ahead are issued"))
     passes.tell(names::lateCopies);
   passes.add(createExpandPipeline());
+  if (passes.offeredChoice("ahead-of-products",
+                           "within nv-load-ahead: vectors are loaded an iteration "
+                           "ahead in loops with products of warp groups"))
+    passes.tell(names::aheadOfProducts);
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createOverlapProducts()); // carries as little as it can by then

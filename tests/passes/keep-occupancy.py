@@ -46,7 +46,11 @@ def attention(
 
 @pantile.jit
 def product(A, B, Out, stride, n):
-    rows, columns, depth = tl.program_id(0) * 64 + tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 64)
+    rows, columns, depth = (
+        tl.program_id(0) * 64 + tl.arange(0, 64),
+        tl.arange(0, 64),
+        tl.arange(0, 64),
+    )
     acc = tl.zeros([64, 64], tl.float32)
     for k in range(0, n, 64):
         a = tl.load(A + rows[:, None] * stride + (k + depth)[None, :])

@@ -137,7 +137,8 @@ private:
   void readEarly(LoadOp load) {
     constexpr int64_t few = 16;
     if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv ||
-        registersOf(load.getResult()) > few || load->isBeforeInBlock(products.front()))
+        registersOf(load.getResult()) > few || load->isBeforeInBlock(products.front()) ||
+        isForNext(load))
       return;
     for (Operation *op = load->getPrevNode(); op != products.front(); op = op->getPrevNode())
       if (!mayReadBefore(op))
@@ -146,6 +147,11 @@ private:
     if (collect(load, products.front(), along, isPlain))
       for (Operation *op : along)
         op->moveBefore(products.front());
+  }
+
+  /// What LoadAhead loads would take registers beside what this iteration has.
+  bool isForNext(LoadOp load) {
+    return llvm::all_of(load->getUsers(), [&](Operation *user) { return user == &block.back(); });
   }
 
   void waitLate(nv::WgmmaWaitOp wait) {

@@ -5,7 +5,10 @@
 //        is empty in the last, and carried; the first is loaded in front of the loop. Only loads
 //        whose addresses follow from the counter, and few enough for the registers. An explicit
 //        `num_stages` says that the loop's stores go elsewhere than to what it is yet to read; a
-//        store through the pointer that is loaded from, or an atomic, still forbids it.
+//        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
+//        with products, if `nv.ahead_of_products` says so, a vector for the next iteration is
+//        loaded behind the last use of this one's, so that both take the same registers; in the
+//        last iteration it is loaded from where this one's came.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,6 +16,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/Programs.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
@@ -63,9 +67,25 @@ int64_t wordsOf(LoadOp load) {
   return (layoutOf(tile).numRegs() * storageBits(tile.getElementType()) + 31) / 32;
 }
 
+/// Vectors of a loop with products, such as the sums that attention's gradients begin with.
+bool isShort(LoadOp load) {
+  constexpr int64_t most = 16;
+  return wordsOf(load) <= most && llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
+}
+
+bool mayWriteAny(scf::ForOp loop) {
+  auto isHarmful = [](Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); };
+  return loop.getBody()
+      ->walk([&](Operation *op) {
+        return isHarmful(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 class Ahead {
 public:
-  explicit Ahead(scf::ForOp loop) : loop(loop), rewriter(loop.getContext()) {}
+  Ahead(scf::ForOp loop, bool besideProducts)
+      : loop(loop), besideProducts(besideProducts), rewriter(loop.getContext()) {}
 
   void run() {
     chooseLoads();
@@ -75,11 +95,16 @@ public:
     Value any =
         compare(loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
                 loop.getLowerBound(), loop.getUpperBound());
-    const SmallVector<Value> first = loadsAt(loop.getLowerBound(), any);
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), loop.getLowerBound());
+    mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
+    const SmallVector<Value> first = loadsWith(mapping, any);
     const DictionaryAttr attributes = loop->getAttrDictionary();
     auto made = loop.replaceWithAdditionalYields(
         rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
-        [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) { return nextLoads(carried); });
+        [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
+          return besideProducts ? nextVectors(carried) : nextLoads(carried);
+        });
     if (succeeded(made))
       (*made)->setAttrs(attributes);
   }
@@ -90,40 +115,50 @@ private:
     int64_t words = 0;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
       if (!isa<RankedTensorType>(load.getType()) || !isKernelArgument(baseOf(load.getPtr())) ||
-          mayWrite(loop, baseOf(load.getPtr())))
+          (besideProducts ? !isShort(load) || mayWriteAny(loop)
+                          : mayWrite(loop, baseOf(load.getPtr()))))
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
-      if (!slice || !slice->carried.empty() || isInvariant(*slice) ||
+      if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
           (words += wordsOf(load)) > mostWords)
         continue;
       loads.push_back(load);
       ops.insert(slice->ops.begin(), slice->ops.end());
+      counters.insert(slice->carried.begin(), slice->carried.end());
       remarkApplied(load.getLoc(), Technique::Pipelining)
           << "load is made an iteration ahead, into registers";
     }
   }
 
+  /// Beside products, other counters than the loop's own may be read.
+  bool canCarry(const AddressSlice &slice) {
+    return llvm::all_of(slice.carried, [&](unsigned i) {
+      return besideProducts && !isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
+    });
+  }
+
   /// What does not depend on the counter is loaded again and again anyway, and found in a cache.
   bool isInvariant(const AddressSlice &slice) {
-    return llvm::none_of(slice.ops, [&](Operation *op) {
-      return llvm::is_contained(op->getOperands(), loop.getInductionVar());
-    });
+    return slice.carried.empty() && llvm::none_of(slice.ops, [&](Operation *op) {
+             return llvm::is_contained(op->getOperands(), loop.getInductionVar());
+           });
   }
 
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(rewriter, loop.getLoc(), predicate, x, y);
   }
 
-  /// The loads of the iteration of counter `at`, if it `exists`.
-  SmallVector<Value> loadsAt(Value at, Value exists) {
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), at);
+  /// The loads of the iteration of the counters in `mapping`; no `exists`: there is one.
+  SmallVector<Value> loadsWith(IRMapping &mapping, Value exists = {}) {
     for (Operation &op : *loop.getBody())
       if (ops.contains(&op))
         rewriter.clone(op, mapping);
     SmallVector<Value> results;
     for (LoadOp load : loads) {
       auto made = cast<LoadOp>(rewriter.clone(*load, mapping));
+      results.push_back(made.getResult());
+      if (!exists)
+        continue;
       auto tile = cast<RankedTensorType>(made.getType());
       auto flags = RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding());
       rewriter.setInsertionPoint(made);
@@ -132,7 +167,6 @@ private:
         mask = arith::AndIOp::create(rewriter, load.getLoc(), made.getMask(), mask);
       made.getMaskMutable().assign(mask);
       rewriter.setInsertionPointAfter(made);
-      results.push_back(made.getResult());
     }
     return results;
   }
@@ -142,20 +176,66 @@ private:
   SmallVector<Value> nextLoads(ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
+    Value exists = hasNext();
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), nextCounter());
+    SmallVector<Value> results = loadsWith(mapping, exists);
+    return handOn(results, carried);
+  }
+
+  Value hasNext() {
     Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(),
                                        loop.getInductionVar());
-    Value exists = compare(arith::CmpIPredicate::ugt, left, loop.getStep());
-    Value next =
-        arith::AddIOp::create(rewriter, loop.getLoc(), loop.getInductionVar(), loop.getStep());
-    SmallVector<Value> results = loadsAt(next, exists);
+    return compare(arith::CmpIPredicate::ugt, left, loop.getStep());
+  }
+
+  Value nextCounter() {
+    return arith::AddIOp::create(rewriter, loop.getLoc(), loop.getInductionVar(), loop.getStep());
+  }
+
+  SmallVector<Value> handOn(ArrayRef<Value> results, ArrayRef<BlockArgument> carried) {
     for (auto [load, tile] : llvm::zip_equal(loads, carried))
       rewriter.replaceOp(load, tile);
-    return results;
+    return SmallVector<Value>(results);
+  }
+
+  /// Behind the last use of this iteration's, and of what the counters become.
+  SmallVector<Value> nextVectors(ArrayRef<BlockArgument> carried) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    Operation *last = loads.front();
+    auto passBy = [&](Operation *op) {
+      op = op ? loop.getBody()->findAncestorOpInBlock(*op) : nullptr;
+      if (op && !op->hasTrait<OpTrait::IsTerminator>() && last->isBeforeInBlock(op))
+        last = op;
+    };
+    SmallVector<Value> vectors(
+        llvm::map_range(loads, [](LoadOp load) { return load.getResult(); }));
+    while (!vectors.empty())
+      for (Operation *user : vectors.pop_back_val().getUsers()) {
+        passBy(user);
+        if (isa<ExpandDimsOp, BroadcastOp>(user)) // takes no registers of its own
+          vectors.push_back(user->getResult(0));
+      }
+    for (unsigned i : counters)
+      passBy(loop.getYieldedValues()[i].getDefiningOp());
+    rewriter.setInsertionPointAfter(last);
+    Value exists = hasNext();
+    auto choose = [&](Value next, Value now) {
+      return arith::SelectOp::create(rewriter, loop.getLoc(), exists, next, now).getResult();
+    };
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), choose(nextCounter(), loop.getInductionVar()));
+    for (unsigned i : counters)
+      mapping.map(loop.getRegionIterArg(i),
+                  choose(loop.getYieldedValues()[i], loop.getRegionIterArg(i)));
+    return handOn(loadsWith(mapping), carried);
   }
 
   scf::ForOp loop;
+  bool besideProducts;
   IRRewriter rewriter;
   SmallVector<LoadOp> loads;
+  llvm::SetVector<unsigned> counters; ///< carried scalars that addresses are computed from
   llvm::DenseSet<Operation *> ops;
 };
 
@@ -170,15 +250,21 @@ bool hasProduct(scf::ForOp loop) {
 
 struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
+    SmallVector<scf::ForOp> loops, loopsOfProducts;
+    const bool besideProducts = getOperation()->hasAttr(names::aheadOfProducts);
     getOperation().walk([&](scf::ForOp loop) {
+      if (loop->getParentOfType<nv::ProducerOp>())
+        return;
       auto stages = loop->getAttrOfType<IntegerAttr>(names::numStages);
-      if (stages && stages.getInt() >= 2 && !hasProduct(loop) &&
-          !loop->getParentOfType<nv::ProducerOp>())
+      if (stages && stages.getInt() >= 2 && !hasProduct(loop))
         loops.push_back(loop);
+      else if (besideProducts && !loop.getBody()->getOps<nv::WgmmaOp>().empty())
+        loopsOfProducts.push_back(loop);
     });
     for (scf::ForOp loop : loops)
-      Ahead(loop).run();
+      Ahead(loop, /*besideProducts=*/false).run();
+    for (scf::ForOp loop : loopsOfProducts)
+      Ahead(loop, /*besideProducts=*/true).run();
   }
 };
 } // namespace

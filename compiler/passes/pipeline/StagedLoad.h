@@ -17,6 +17,8 @@ constexpr llvm::StringLiteral slots = "nv.slots";        // i32, on scf.for: slo
 constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: products under way
 constexpr llvm::StringLiteral lateCopies =
     "nv.late_copies"; // unit, on the module: an iteration reads its slots before it copies ahead
+constexpr llvm::StringLiteral aheadOfProducts =
+    "nv.ahead_of_products"; // unit, on the module: LoadAhead loads vectors for the next iteration
 constexpr llvm::StringLiteral ring =
     "nv.ring"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names

@@ -1,0 +1,57 @@
+# In a loop with products, vectors for the next iteration are loaded behind the last use of this one's, if asked for; in the last
+# iteration from the same place. Tiles that products read, and what the loop may write, are loaded as before.
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --emit pipeline --enable-pass ahead-of-products -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --emit pipeline --enable-pass ahead-of-products -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --emit pipeline --enable-pass ahead-of-products -o - | FileCheck %s --check-prefix=COUNTED
+import pantile
+import pantile.language as tl
+
+
+# CHECK: %[[FIRST:.*]] = tile.load %{{.*}} mask
+# CHECK: scf.for {{.*}} %[[LSE:[a-z0-9]+]] = %[[FIRST]]) ->
+# CHECK-NOT: tile.load
+# CHECK: tile.expand_dims %[[LSE]]
+# CHECK: nv.wgmma_wait
+# CHECK: arith.subf
+# CHECK: arith.select
+# CHECK: %[[NEXT:.*]] = tile.load %{{[^ ]*}} :
+# CHECK: math.exp2
+# CHECK: nv.wgmma %
+# CHECK: scf.yield {{.*}}%[[NEXT]] :
+# SAME-NOT: tile.load {{.*}} mask
+# SAME: nv.wgmma %
+# SAME: nv.wgmma %
+# COUNTED: %[[FIRST:.*]] = tile.load %{{.*}} mask
+# COUNTED: scf.for {{.*}} %{{.*}} = %[[FIRST]]
+# COUNTED: arith.select
+# COUNTED: %[[NEXT:.*]] = tile.load %{{[^ ]*}} :
+# COUNTED: scf.yield {{.*}}%[[NEXT]]
+@pantile.jit
+def gradient(A, B, Lse, Out, stride, n, WRITES: tl.constexpr):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * stride + at[None, :])
+    acc = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        b = tl.load(B + (start + at)[:, None] * stride + at[None, :])
+        lse = tl.load(Lse + start + at)
+        p = tl.exp2(tl.dot(a, tl.trans(b)) - lse[None, :])
+        acc = tl.dot(p.to(tl.float16), b, acc)
+        if WRITES:
+            tl.store(Out + start + at, tl.sum(p, 0))
+    tl.store(Out + at[:, None] * 64 + at[None, :], acc)
+
+
+@pantile.jit
+def counted(A, B, Lse, Out, stride, n):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * stride + at[None, :])
+    acc = tl.zeros([64, 64], tl.float32)
+    start = 0
+    for _ in range(n):
+        b = tl.load(B + (start + at)[:, None] * stride + at[None, :])
+        lse = tl.load(Lse + start + at)
+        p = tl.exp2(tl.dot(a, tl.trans(b)) - lse[None, :])
+        acc = tl.dot(p.to(tl.float16), b, acc)
+        start += 64
+    tl.store(Out + at[:, None] * 64 + at[None, :], acc)
