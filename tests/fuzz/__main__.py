@@ -25,7 +25,7 @@ def parse_arguments():
     parser.add_argument("--only", type=int, help="run this program alone and print it")
     parser.add_argument("--seed", default=str(int(time.time())))
     parser.add_argument("--jobs", type=int, default=min(16, os.cpu_count()))
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda", "emulated"], default="cpu")
     parser.add_argument("--compile-every", type=int, default=1, help="0: never; only without a GPU")
     parser.add_argument("--out", default="", help="folder for modules and failures")
     parser.add_argument(

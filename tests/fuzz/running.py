@@ -160,10 +160,15 @@ def compile_everywhere(program, kernel, index):
 
 
 def devices_named(name):
-    """The devices of a run: the interpreter, and with "cuda" the GPU too."""
+    """The devices of a run: the interpreter, and with "cuda" or "emulated" a GPU too."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
     from device_arrays import Device
 
+    if name == "emulated":
+        import emulated_device
+
+        emulated_device.start()
+        return [Device("cpu"), emulated_device.EmulatedDevice()]
     return [Device("cpu")] + ([Device("cuda")] if name == "cuda" else [])
 
 

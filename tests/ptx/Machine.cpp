@@ -11,7 +11,8 @@ namespace {
 constexpr uint8_t garbage = 0xff;
 constexpr size_t guardBytes = 256;
 constexpr int longestTurn = 300;
-constexpr uint64_t patience = 4'000'000; // instructions of a warp before further blocks start
+constexpr uint64_t patience = 50'000; // instructions of a warp before a further block starts
+constexpr size_t mostRunning = 160;
 } // namespace
 
 //===- memory -------------------------------------------------------------------------------===//
@@ -447,7 +448,8 @@ void runGrid(const Launch &launch) {
     } else if (!goesOn)
       throw Fault("nothing goes on in block " + std::to_string(block.at.x) + ": " +
                   block.whereItWaits());
-    else if (block.steps > patience * block.warps.size() && next < count) {
+    else if (block.steps > patience * block.warps.size() && next < count &&
+             running.size() < mostRunning) {
       block.steps = 0; // it may wait for a block that has not started
       admit();
     }

@@ -95,6 +95,10 @@ class DeviceArray:
     def data_ptr(self):
         return self.host.ctypes.data if self.host.size else self.memory.pointer
 
+    @property
+    def ctypes(self):
+        return self.host.ctypes
+
     def element_size(self):
         return self.host.itemsize
 
@@ -115,6 +119,20 @@ class DeviceArray:
 
     def transpose(self, *axes):
         return DeviceArray(self.memory, self.host.transpose(*axes))
+
+    def swapaxes(self, first, second):
+        return DeviceArray(self.memory, self.host.swapaxes(first, second))
+
+    def zero_(self):
+        self.host[...] = 0
+        return self
+
+    def copy_(self, other):
+        self.host[...] = other.host
+        return self
+
+    def clone(self):
+        return DeviceArray.copy_of(self.host)
 
     def contiguous(self):
         return self if self.host.flags.c_contiguous else DeviceArray.copy_of(self.host)
@@ -138,7 +156,7 @@ class DeviceArray:
 class EmulatedDevice:
     """As `device_arrays.Device`."""
 
-    name, on_gpu = "emulated", True
+    name, on_gpu = "emulated", False  # sizes are those of the CPU
 
     def __init__(self):
         major, minor = divmod(int(os.environ["PANTILE_EMULATED_TARGET"][3:].rstrip("a")), 10)

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(library_path() is None, reason="the emulated dri
 
 
 def run(command, **variables):
-    """The output of a process that has the emulated GPU; fails if it fails."""
-    result = subprocess.run(
+    """A finished process that had the emulated GPU."""
+    return subprocess.run(
         [sys.executable, *command],
         cwd=TESTS.parent,
         env={**os.environ, "PANTILE_EMULATE": "1", **variables},
@@ -27,11 +27,14 @@ def run(command, **variables):
         text=True,
         timeout=300,
     )
-    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
-    return result.stdout
 
 
-PORTABLE = "test_vector_add.py test_softmax.py test_reductions.py test_gather.py test_sort.py"
+def run_tests(paths, **variables):
+    options = ["-q", "-p", "no:cacheprovider", "--maxfail=3", "--tb=short"]
+    return run(["-m", "pytest", *options, *paths], **variables)
+
+
+PORTABLE = "test_vector_add.py test_softmax.py test_gather.py test_sort.py"
 HOPPER = "test_matmul.py test_attention.py test_descriptors.py test_dot_types.py"
 
 
@@ -40,6 +43,54 @@ HOPPER = "test_matmul.py test_attention.py test_descriptors.py test_dot_types.py
 )
 def test_kernels(target, files):
     paths = [str(TESTS / "python" / name) for name in files.split()]
-    options = ["-q", "-p", "no:cacheprovider", "--maxfail=3"]
-    output = run(["-m", "pytest", *options, *paths], PANTILE_EMULATED_TARGET=target)
-    assert " passed" in output
+    result = run_tests(paths, PANTILE_EMULATED_TARGET=target)
+    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
+
+
+PRODUCT = "tests/python/test_matmul.py::test_every_configuration[emulated-128x128x32]"
+
+
+@pytest.mark.parametrize(
+    "target, instruction",
+    [
+        ("sm_90a", "mbarrier.try_wait"),
+        ("sm_90a", "wgmma.wait_group"),
+        ("sm_90a", "mbarrier.arrive.expect_tx"),
+        ("sm_90a", "cp.async.bulk"),
+        ("sm_80", "bar.sync"),
+        ("sm_80", "cp.async.wait_group"),
+        ("sm_80", "cp.async.commit_group"),
+    ],
+)
+def test_what_is_left_out_is_noticed(target, instruction):
+    result = run_tests(
+        [PRODUCT], PANTILE_EMULATED_TARGET=target, PANTILE_EMULATION_WITHOUT=instruction
+    )
+    assert "1 failed" in result.stdout, result.stdout[-4000:]
+
+
+def test_a_store_outside_of_its_array_names_the_place(tmp_path):
+    script = tmp_path / "outside.py"
+    script.write_text(OUTSIDE)
+    result = run([str(script)], PYTHONPATH=f"{os.environ['PYTHONPATH']}:{TESTS / 'python'}")
+    assert "not allocated" in result.stderr and "st.global" in result.stderr, result.stderr
+
+
+OUTSIDE = """
+import emulated_device
+
+emulated_device.start()
+import numpy as np
+import pantile
+import pantile.language as tl
+
+
+@pantile.jit
+def fill(out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, i, mask=i <= n)
+
+
+device = emulated_device.EmulatedDevice()
+fill[(4,)](device.to(np.zeros(900, np.int32)), 900, BLOCK=256)
+"""
