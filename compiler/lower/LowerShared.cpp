@@ -110,19 +110,24 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   ValueList ptrs = l.get(op.getPtr());
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
-  llvm::Value *enable = op.getEnable() ? l.scalar(op.getEnable()) : nullptr;
-  if (llvm::Value *chosen = l.firstReplica(op.getPtr().getType()))
-    enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   const unsigned replicas = layout.freeBits().reg;
   llvm::Value *filler =
       !masks.empty() && isChosen(op, names::fillByCopy) ? hiddenFalse(l) : nullptr;
+  // Nobody reads what is copied for an iteration that there is not: it may as well be zeros. Of
+  // threads with the same elements, one alone may write.
+  llvm::Value *enable = op.getEnable() ? l.scalar(op.getEnable()) : nullptr;
+  llvm::Value *allowed = filler ? std::exchange(enable, nullptr) : nullptr;
+  if (llvm::Value *chosen = l.firstReplica(op.getPtr().getType()))
+    enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   // All copies first: after a store, the assembler keeps the next copy waiting.
   llvm::SmallVector<Piece> unfilled;
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], masks.empty() ? nullptr : masks[i],
-                      enable, bytes};
+    llvm::Value *mask = masks.empty() ? nullptr : masks[i];
+    if (allowed)
+      mask = l.b.CreateAnd(mask, allowed);
+    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], mask, enable, bytes};
     copyPiece(l, piece, filler);
     if (piece.mask && !filler)
       unfilled.push_back(piece);

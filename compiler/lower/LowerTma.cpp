@@ -34,25 +34,31 @@ LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
   return success();
 }
 
-/// The maker's writes are seen behind the barrier that all threads pass, or by the maker itself.
-LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
-  const bool early = isChosen(op, names::earlyProducer);
+/// By one thread. One branch around all: around each, the assembler would fence each.
+void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::MbarrierInitOp> inits) {
   auto *make = llvm::BasicBlock::Create(l.module.getContext(), "make", l.function);
   auto *made = llvm::BasicBlock::Create(l.module.getContext(), "made", l.function);
-  l.b.CreateCondBr(early ? isProducersFirst(l) : l.isFirstThread(), make, made);
-  // One branch around all: around each, the assembler would fence each.
+  l.b.CreateCondBr(isMaker, make, made);
   l.b.SetInsertPoint(make);
-  llvm::Value *base = l.scalar(op.getBarriers());
-  const nv::BufferType type = op.getBarriers().getType();
-  for (unsigned slot = 0; slot < type.getSlots(); ++slot)
-    for (bool empty : {false, true}) {
-      llvm::Value *offset =
-          l.b.CreateAdd(base, l.b.getInt32(slot * type.getSlotBytes() + (empty ? emptyOffset : 0)));
-      l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
-                 {l.sharedAddress(offset), l.b.getInt32(empty ? op.getConsumers() : 1)});
-    }
+  for (nv::MbarrierInitOp op : inits) {
+    llvm::Value *base = l.scalar(op.getBarriers());
+    const nv::BufferType type = op.getBarriers().getType();
+    for (unsigned slot = 0; slot < type.getSlots(); ++slot)
+      for (bool empty : {false, true}) {
+        const unsigned at = slot * type.getSlotBytes() + (empty ? emptyOffset : 0);
+        llvm::Value *address = l.sharedAddress(l.b.CreateAdd(base, l.b.getInt32(at)));
+        l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
+                   {address, l.b.getInt32(empty ? op.getConsumers() : 1)});
+      }
+  }
   l.b.CreateBr(made);
   l.b.SetInsertPoint(made);
+}
+
+/// Seen behind the barrier that all threads pass; an early producer makes them itself.
+LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
+  if (!isChosen(op, names::earlyProducer))
+    makeBarriers(l, l.isFirstThread(), op);
   return success();
 }
 
@@ -66,8 +72,8 @@ void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
 }
 
-/// Barriers are made and seen. The producer has nothing to wait for where it made them; nobody has
-/// touched shared memory so far.
+/// All barriers are made and seen. An early producer has nothing to wait for: nobody has touched
+/// shared memory before it.
 void startRoles(Lowering &l, bool early, bool isProducer) {
   using namespace llvm::Intrinsic;
   llvm::Value *id = l.b.getInt32(0);
@@ -95,8 +101,11 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   llvm::Value *first = l.b.getInt32(l.numThreads());
   l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
   l.b.SetInsertPoint(extra);
-  if (early)
+  if (early) {
+    makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
+                 llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
     startRoles(l, early, /*isProducer=*/true);
+  }
   takeShare(l, op, 1);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
   l.b.SetInsertPoint(produce);

@@ -16,10 +16,10 @@ import pantile.language as tl
 # CHECK: rem.u32
 # CHECK: cp.async.bulk.tensor.2d
 
-# EARLY: setp.ne.b32 %p[[OTHERS:[0-9]+]], %r{{[0-9]+}}, 128;
-# EARLY: @%p[[OTHERS]] bra [[MADE:.*]];
+# EARLY: @%p{{[0-9]+}} prefetch.tensormap
+# EARLY: bra
 # EARLY-COUNT-8: mbarrier.init.shared::cta.b64
-# EARLY: [[MADE]]:
+# EARLY-NOT: mbarrier.init
 # EARLY-NOT: bar.sync
 # EARLY: fence.mbarrier_init.release.cluster
 # EARLY: bar.arrive 0, 160;
