@@ -74,7 +74,8 @@ Result<uint64_t> argumentBits(const Argument &parameter, const LaunchArg &arg) {
 Bounds boundsOf(const LaunchArg &arg) {
   if (arg.kind != LaunchArg::Kind::Pointer)
     return {};
-  return {arg.begin, arg.end, true, arg.begin != 0 || arg.end != 0 || arg.pointer == 0};
+  bool known = arg.begin != 0 || arg.end != 0 || arg.pointer == 0;
+  return {arg.begin, arg.end, true, known, arg.isReadOnly};
 }
 
 } // namespace

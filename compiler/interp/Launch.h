@@ -19,7 +19,7 @@ namespace pantile::interp {
 /// The storage that a pointer argument may reach. Unknown storage is not checked.
 struct Bounds {
   uint64_t begin = 0, end = 0;
-  bool pointer = false, known = false;
+  bool pointer = false, known = false, readOnly = false;
   bool holds(uint64_t lo, uint64_t hi, unsigned bytes) const {
     return lo >= begin && hi < end && end - hi >= bytes;
   }

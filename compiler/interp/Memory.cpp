@@ -6,25 +6,33 @@
 #include "interp/Memory.h"
 #include <cstring>
 #include <fmt/format.h>
+#include <llvm/ADT/STLExtras.h>
 
 namespace pantile::interp {
 namespace {
 
-const Bounds *findBounds(const Launch &launch, uint64_t lo, uint64_t hi, unsigned bytes) {
-  for (const Bounds &bounds : launch.bounds)
-    if (bounds.pointer && bounds.known && bounds.holds(lo, hi, bytes))
-      return &bounds;
-  return nullptr;
+/// Whether some argument's memory holds the bytes; `readOnly` chooses among the arguments.
+bool isInside(const Launch &launch, uint64_t lo, uint64_t hi, unsigned bytes, bool readOnly) {
+  return llvm::any_of(launch.bounds, [&](const Bounds &bounds) {
+    return bounds.pointer && bounds.known && bounds.readOnly == readOnly &&
+           bounds.holds(lo, hi, bytes);
+  });
 }
 
 /// Whether the bytes at [lo, hi] may be accessed, as far as that is known.
-bool isAllowed(const Launch &launch, const Access &access, uint64_t lo, uint64_t hi) {
+bool isAllowed(const Launch &launch, const Access &access, uint64_t lo, uint64_t hi,
+               Direction direction) {
   unsigned bytes = sizeOf(access.elem);
   if (access.argument >= 0) {
     const Bounds &bounds = launch.bounds[access.argument];
-    return !bounds.known || bounds.holds(lo, hi, bytes);
+    bool mayWrite = direction == Direction::Read || !bounds.readOnly;
+    return !bounds.known || (mayWrite && bounds.holds(lo, hi, bytes));
   }
-  return findBounds(launch, lo, hi, bytes) || !launch.allKnown || launch.code.foreignPointers;
+  if (isInside(launch, lo, hi, bytes, false))
+    return true;
+  if (isInside(launch, lo, hi, bytes, true))
+    return direction == Direction::Read;
+  return !launch.allKnown || launch.code.foreignPointers;
 }
 
 /// The argument that an address most likely belongs to.
@@ -53,6 +61,9 @@ std::string describe(const Launch &launch, const Access &access, uint64_t addres
     return fmt::format("{} of {} byte{} at an address in no argument", what, bytes,
                        bytes == 1 ? "" : "s");
   const Bounds &bounds = launch.bounds[argument];
+  if (direction == Direction::Write && bounds.readOnly && bounds.holds(address, address, bytes))
+    return fmt::format("store to argument `{}`, an array that may only be read",
+                       launch.code.arguments[argument].name);
   return fmt::format("{} of {} byte{} at offset {} outside argument `{}` of {} bytes", what, bytes,
                      bytes == 1 ? "" : "s", static_cast<int64_t>(address - bounds.begin),
                      launch.code.arguments[argument].name, bounds.end - bounds.begin);
@@ -151,14 +162,14 @@ bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const u
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);
   size_t count = size_t(access.rows) * access.cols;
   AddressSpan span = kernels().span(addresses, mask, count);
-  if (span.lo > span.hi || isAllowed(launch, access, span.lo, span.hi))
+  if (span.lo > span.hi || isAllowed(launch, access, span.lo, span.hi, direction))
     return true;
   allowed.assign(count, 0);
   bool all = true;
   for (size_t i = 0; i < count && !frame.stop; ++i) {
     if (mask && !mask[i])
       continue;
-    allowed[i] = isAllowed(launch, access, addresses[i], addresses[i]);
+    allowed[i] = isAllowed(launch, access, addresses[i], addresses[i], direction);
     if (!allowed[i] && all)
       reportOutside(frame, instr, access, addresses[i], direction);
     all &= allowed[i] != 0;

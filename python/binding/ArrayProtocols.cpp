@@ -95,6 +95,7 @@ Argument readNumpy(py::handle object) {
                          "` cannot be passed to a kernel: their bytes are in the other order");
   Argument argument = pointer(Argument::Place::Host, 0, nameOfNumpyDtype(owner.dtype()),
                               reinterpret_cast<uint64_t>(owner.data()));
+  argument.launch.isReadOnly = !owner.writeable();
   while (true) {
     const py::object base = owner.base();
     if (!base || !py::isinstance<py::array>(base))

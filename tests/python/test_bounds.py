@@ -60,3 +60,55 @@ def test_masked_off_lanes_are_not_checked():
     out = np.zeros(10, np.float32)
     masked_kernel[(1,)](out, 10, 1024)
     assert (out == 1).all()
+
+
+@triton.jit
+def scale_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.store(out_ptr + offsets, 3 * tl.load(x_ptr + offsets))
+
+
+@triton.jit
+def count_kernel(count_ptr):
+    tl.atomic_add(count_ptr, 1)
+
+
+def frozen(array):
+    """A view that NumPy lets nobody write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def test_arrays_that_may_only_be_read():
+    rng = np.random.default_rng()
+    x, out = rng.standard_normal(16, dtype=np.float32), np.zeros(16, np.float32)
+    before = x.copy()
+    for _ in range(2):  # the first launch, and one that finds its kernel
+        scale_kernel[(1,)](out, frozen(x), 16)
+        np.testing.assert_array_equal(out, np.float32(3) * x)
+        with pytest.raises(triton.InterpreterError, match="store to argument `out_ptr`.*only be"):
+            scale_kernel[(1,)](frozen(x), out, 16)
+        with pytest.raises(triton.InterpreterError, match="`count_ptr`.*only be read"):
+            count_kernel[(1,)](frozen(np.zeros(1, np.int32)))
+    np.testing.assert_array_equal(x, before)
+
+
+def test_a_file_mapped_for_reading(tmp_path):
+    """A store would end the process."""
+    np.save(tmp_path / "x.npy", np.ones(16, np.float32))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    out = np.zeros(16, np.float32)
+    scale_kernel[(1,)](out, mapped, 16)
+    assert (out == 3).all()
+    with pytest.raises(triton.InterpreterError, match="only be read"):
+        scale_kernel[(1,)](mapped, out, 16)
+
+
+def test_bytes_in_the_other_order():
+    x, out = np.ones(16, ">f4"), np.zeros(16, np.float32)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="argument `x_ptr`: .*`>f4`.*the other order"):
+            scale_kernel[(1,)](out, x, 16)
+        scale_kernel[(1,)](out, x.astype(np.float32), 16)
+        assert (out == 3).all()

@@ -18,6 +18,7 @@ namespace pantile {
 /// against (both 0: unknown, unchecked).
 struct LaunchArg {
   enum class Kind { Pointer, Int, Float } kind = Kind::Int;
+  bool isReadOnly = false; ///< host memory: stores through this pointer are errors
   uint64_t pointer = 0;
   uint64_t begin = 0, end = 0;
   int64_t integer = 0;
@@ -33,10 +34,12 @@ struct LaunchArg {
     a.kind = Kind::Pointer, a.pointer = address;
     return a;
   }
-  /// Host memory, with its bounds.
+  /// Host memory, with its bounds; of constants it is only read.
   template <typename T> static LaunchArg host(std::span<T> values) {
     auto begin = reinterpret_cast<uint64_t>(values.data());
-    return ptr(values.data(), begin, begin + values.size_bytes());
+    LaunchArg a = ptr(values.data(), begin, begin + values.size_bytes());
+    a.isReadOnly = std::is_const_v<T>;
+    return a;
   }
   static LaunchArg i(int64_t v) {
     LaunchArg a;
