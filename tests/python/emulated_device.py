@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import ml_dtypes  # noqa: F401 (gives NumPy the small floats)
 import numpy as np
 
-_NAMES = {"bool": "i1", "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "bfloat16": "bf16"}
 _library = None
 
 
@@ -75,10 +74,7 @@ class DeviceArray:
 
     @property
     def dtype(self):
-        name = self.host.dtype.name
-        return _NAMES.get(name) or name.replace("uint", "u").replace("int", "i").replace(
-            "float", "fp"
-        )
+        return f"torch.{self.host.dtype.name}"
 
     @property
     def shape(self):
