@@ -47,6 +47,15 @@ def test_kernels(target, files):
     assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
 
 
+@pytest.mark.parametrize("target, names", [("sm_90a", "pass"), ("sm_80", "copies or by-copy")])
+def test_passes_that_are_off_by_default(target, names):
+    """A first check of what no GPU has run yet: three kinds of loops with each of them."""
+    path = f"{TESTS}/python/test_remarks.py"
+    chosen = f"with_a_further_pass and ({names})"
+    result = run_tests([path, "-k", chosen], PANTILE_EMULATED_TARGET=target)
+    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
+
+
 PRODUCT = "tests/python/test_matmul.py::test_every_configuration[emulated-128x128x32]"
 
 

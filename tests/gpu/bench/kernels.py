@@ -108,10 +108,10 @@ def sums_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + offsets, offsets * total)
 
 
-def config(m, n, k, stages, warps):
-    """One configuration of the tutorial."""
+def config(m, n, k, stages, warps, **passes):
+    """One configuration of the tutorial; Pantile's may name passes to run or to leave out."""
     sizes = {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8}
-    return triton.Config(sizes, num_stages=stages, num_warps=warps)
+    return triton.Config(sizes, num_stages=stages, num_warps=warps, **passes)
 
 
 def tutorial_configs():
@@ -133,8 +133,8 @@ def tutorial_configs():
 def larger_configs():
     """Blocks beyond the tutorial's that pay on a Hopper GPU; both compilers tune over them, too.
 
-    The last six: half blocks of which two fit a multiprocessor, where blocks of 128x128 leave much of
-    the last wave empty (1536 to 1792, 2176, 2944); deep blocks that ask for a whole small K at once.
+    The last six: half blocks of which two fit a multiprocessor, where blocks of 128x128 leave much
+    of the last wave empty (1536 to 1792, 2176, 2944); deep blocks that ask for all of a small K.
     """
     return [
         config(128, 256, 64, 3, 8),
@@ -151,6 +151,20 @@ def larger_configs():
         config(64, 64, 128, 5, 4),
         config(64, 64, 128, 4, 4),
         config(32, 64, 64, 5, 4),
+    ]
+
+
+def own_configs():
+    """Blocks of the lists above whose start is as short as Pantile can make it; not for Triton."""
+    start = {"enabled_passes": "early-producer,plain-programs"}
+    alone = {"enabled_passes": "fill-by-copy,late-copies"}
+    return [
+        config(32, 64, 32, 5, 2, **alone),
+        config(32, 64, 64, 5, 4, **alone),
+        config(64, 64, 64, 5, 4, **alone, disabled_passes="nv-specialise-warps"),
+        config(64, 64, 64, 5, 4, **start),
+        config(64, 128, 64, 3, 4, **start),
+        config(128, 256, 64, 4, 8, **start),
     ]
 
 

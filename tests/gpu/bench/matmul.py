@@ -6,7 +6,7 @@ measurement being the median of single launches with a cold L2; the table has th
 rounds, in TFLOP/s.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
-                 [--json FILE]
+                 [--own] [--json FILE]
 """
 
 import argparse
@@ -48,10 +48,12 @@ class Timer:
         return statistics.median(s.elapsed_time(e) for s, e in pairs)
 
 
-def tuned(package, timer, ten):
-    """The kernel of `package`, tuned over the tutorial's configurations and, unless `ten`, more."""
+def tuned(package, timer, arguments):
+    """The kernel of `package`, tuned over the tutorial's configurations and those asked for."""
     module = kernels.load(package)
-    configs = module.tutorial_configs() + ([] if ten else module.larger_configs())
+    configs = module.tutorial_configs() + ([] if arguments.ten else module.larger_configs())
+    if arguments.own and package == "pantile":
+        configs += module.own_configs()
 
     def bench(launch, quantiles):
         return [timer.median(launch)] * len(quantiles)
@@ -155,6 +157,7 @@ def main():
     parser.add_argument("--tune-ms", type=float, default=10.0)
     parser.add_argument("--dtype", default="float16")
     parser.add_argument("--ten", action="store_true", help="the tutorial's ten configurations only")
+    parser.add_argument("--own", action="store_true", help="Pantile's configurations with passes")
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -162,7 +165,7 @@ def main():
     timer, tuner = Timer(arguments.budget_ms), Timer(arguments.tune_ms)
     for name in ("triton", "pantile"):
         try:
-            PACKAGES[name] = tuned(name, tuner, arguments.ten)
+            PACKAGES[name] = tuned(name, tuner, arguments)
         except ImportError as missing:
             print(f"without {name}: {missing}")
     rows = []

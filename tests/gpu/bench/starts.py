@@ -1,8 +1,9 @@
-"""Small products, where what counts is how soon a block starts to multiply: choices that are off by default.
+"""Small products, where what counts is how soon a block starts to multiply.
 
-For each size one block, with each of the choices on its own and all together, without a producer, Triton's
-code of the same text and block, and the library's. All are checked against float64, then timed in turn, round
-after round, by medians of single launches with a cold L2.
+Choices of the compiler that are off by default: for each size a block or two, with each choice on
+its own and together, without a producer, Triton's code of the same text and block, and the
+library's. All are checked against float64, then timed in turn, round after round, by medians of
+single launches with a cold L2.
 
 Usage: starts.py [--rounds 5] [--budget-ms 6] [--json FILE]
 """
@@ -52,7 +53,7 @@ def variants_of(warps):
 
 
 def launcher(module, operands, case, options):
-    """A function without arguments that computes the product into its own result, and the result."""
+    """A function without arguments that computes the product into a result of its own."""
     size, block, stages, warps = case
     c, buffer = checking.guarded(size, size, torch.float16)
     names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
