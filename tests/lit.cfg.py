@@ -44,7 +44,10 @@ config.environment["PATH"] = os.pathsep.join(
     [config.pantile_tools, config.llvm_tools, os.environ["PATH"]]
 )
 config.environment["PANTILE_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
-config.environment["ASAN_OPTIONS"] = "detect_container_overflow=0:detect_leaks=0"
+# LLVM is not instrumented: it neither marks nor unmarks what its containers and allocators hold.
+config.environment["ASAN_OPTIONS"] = (
+    "detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=0"
+)
 if ptxas := find_ptxas():
     config.environment["PANTILE_PTXAS_PATH"] = ptxas
     config.available_features.add("ptxas")
