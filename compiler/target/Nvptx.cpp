@@ -45,10 +45,12 @@ using namespace pantile;
 namespace {
 /// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
 /// computations, and reassociation a third of all code generation; our addresses are a base plus
-/// constants already.
-struct NoAddressRewriting : llvm::OptPassGate {
+/// constants already. Freezing in loops analyses all that loops carry, for instructions that our
+/// loops do not have.
+struct NoVainPasses : llvm::OptPassGate {
   bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
-    return name != "slsr" && name != "nary-reassociate";
+    return name != "slsr" && name != "nary-reassociate" &&
+           name != "Canonicalize Freeze Instructions in Loops";
   }
   bool isEnabled() const override { return true; }
 };
@@ -179,8 +181,8 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
 
-  static const NoAddressRewriting gate;
-  context.setOptPassGate(const_cast<NoAddressRewriting &>(gate));
+  static const NoVainPasses gate;
+  context.setOptPassGate(const_cast<NoVainPasses &>(gate));
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;
