@@ -51,6 +51,8 @@ config.environment["ASAN_OPTIONS"] = (
 if ptxas := find_ptxas():
     config.environment["PANTILE_PTXAS_PATH"] = ptxas
     config.available_features.add("ptxas")
+if getattr(config, "pantile_sanitize", "OFF") == "ON":
+    config.available_features.add("sanitizers")
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 config.substitutions.append(("%tutorials", os.path.join(config.pantile_source, "tutorials")))
