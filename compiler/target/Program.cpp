@@ -158,11 +158,11 @@ EarlyProgram::EarlyProgram() : log("log") {
 }
 
 EarlyProgram::~EarlyProgram() {
+  if (process > 0)
+    kill(process, SIGKILL); // while it waits for its input, so there is still such a process
   closePipe();
-  if (process > 0) {
-    kill(process, SIGKILL);
+  if (process > 0)
     wait();
-  }
   if (!input.empty())
     fs::remove(input);
 }
