@@ -144,6 +144,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
     passes.tell(names::aheadOfProducts);
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
+  passes.offer(createCarrySums());
   passes.add(createOverlapProducts()); // carries as little as it can by then
   passes.add(createDeferWaits());      // in loops that stayed as they were
   passes.offer(createRaiseStores());   // the rings are known, and addresses still there

@@ -96,6 +96,11 @@ def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }
+def CarrySums : Pass<"nv-carry-sums", "::mlir::ModuleOp"> {
+  let summary = "wait for the second of two chained products beside the first of the next iteration";
+  let description = "In loops of products of warp groups that no producer feeds.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "give each buffer and each operation's scratch its place in shared memory";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";

@@ -38,6 +38,11 @@ VARIANTS = {  # the options of a launch, each with the names of passes
         "enabled_passes": "nv-keep-occupancy",
         "disabled_passes": "nv-share-operands",
     },
+    " occupancy, carried": {"enabled_passes": "nv-keep-occupancy,nv-carry-sums"},
+    " cp.async, carried": {
+        "enabled_passes": "nv-carry-sums",
+        "disabled_passes": "nv-specialise-warps",
+    },
     " ahead": {"enabled_passes": "ahead-of-products"},
     " ahead, cp.async": {
         "enabled_passes": "ahead-of-products",
@@ -163,6 +168,11 @@ def backward(package, kind, problem, config, passes):
     return launch
 
 
+def passes_of(variant):
+    """The passes that a variant names."""
+    return {name for names in VARIANTS[variant].values() for name in names.split(",")}
+
+
 def contestants(arguments):
     """(package, kind, name of the variant) of what is measured."""
     kinds = ["pointers"] if arguments.backward else ["pointers", "descriptors"]
@@ -173,7 +183,7 @@ def contestants(arguments):
             result += [
                 (package, kind, name)
                 for name in names
-                if (kind == "pointers" or name == "") and PASSES.issuperset(VARIANTS[name].values())
+                if (kind == "pointers" or name == "") and PASSES.issuperset(passes_of(name))
             ]
     return result
 
