@@ -30,18 +30,25 @@ CASES = [
     (1664, (128, 256, 64), 4, 8),
     (1792, (128, 256, 64), 3, 8),
 ]
-START = ["early-producer", "plain-programs"]
-COPIES = ["fill-by-copy", "late-copies"]
+START = ("early-producer", "plain-programs")
+COPIES = ("fill-by-copy", "late-copies")
 ALONE = {"disabled_passes": "nv-specialise-warps"}
+
+
+def enabled(*names):
+    """The launch option that switches these on."""
+    return {"enabled_passes": ",".join(names)}
+
+
 VARIANTS = {
     "ours": {},
-    "early": {"enabled_passes": START[:1]},
-    "plain": {"enabled_passes": START[1:]},
-    "start": {"enabled_passes": START},
+    "early": enabled(START[0]),
+    "plain": enabled(START[1]),
+    "start": enabled(*START),
     "alone": ALONE,
-    "fill": {**ALONE, "enabled_passes": COPIES[:1]},
-    "late": {**ALONE, "enabled_passes": COPIES[1:]},
-    "copies": {**ALONE, "enabled_passes": COPIES},
+    "fill": ALONE | enabled(COPIES[0]),
+    "late": ALONE | enabled(COPIES[1]),
+    "copies": ALONE | enabled(*COPIES),
 }
 
 
