@@ -78,6 +78,16 @@ def test_what_is_left_out_is_noticed(target, instruction):
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
 
+def test_lowering_of_single_operations():
+    tool = library_path().parents[2] / "compiler/tools/pantile-lower"
+    if not tool.exists():
+        pytest.skip("pantile-lower is not built")
+    paths = [str(TESTS / "gpu/lowering"), str(TESTS / "python")]
+    script = f"import sys; sys.path[:0] = {paths}; import emulated; sys.exit(emulated.run({str(tool)!r}))"
+    result = run(["-c", script])
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
+
+
 def test_a_store_outside_of_its_array_names_the_place(tmp_path):
     script = tmp_path / "outside.py"
     script.write_text(OUTSIDE)
