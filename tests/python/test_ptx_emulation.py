@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pantile
 import pytest
 from emulated_device import library_path
 
@@ -79,7 +80,7 @@ def test_what_is_left_out_is_noticed(target, instruction):
 
 
 def test_lowering_of_single_operations():
-    tool = library_path().parents[2] / "compiler/tools/pantile-lower"
+    tool = Path(pantile.__file__).absolute().parents[2] / "compiler/tools/pantile-lower"
     if not tool.exists():
         pytest.skip("pantile-lower is not built")
     paths = [str(TESTS / "gpu/lowering"), str(TESTS / "python")]
