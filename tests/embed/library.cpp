@@ -82,10 +82,25 @@ bool runs(const Kernel &kernel, int n, unsigned seed) {
   return true;
 }
 
+/// A span of constants is read from, and not written to.
+void checkConstants(const Kernel &kernel) {
+  const std::vector<float> x = randomValues(128, 3);
+  std::vector<float> out(128);
+  const LaunchArg input = LaunchArg::host(std::span(x)), output = LaunchArg::host(std::span(out));
+  if (succeeded(launch(kernel, {1, 1, 1}, launchArgs(output, input, 128, 1.5f)), "constants"))
+    for (int i = 0; i < 128; ++i)
+      expect(std::abs(out[i] - (2.0 * x[i] * 1.5 + 3)) < 1e-5, "results from constants");
+  Result<void> refused = launch(kernel, {1, 1, 1}, launchArgs(input, output, 128, 1.5f));
+  expect(!refused && refused.error().message.find("`out_ptr`") != std::string::npos,
+         "a store to constants is refused");
+}
+
 void checkRequests(const std::string &folder) {
   Result<Kernel> kernel = compileText(source, "shifted.py", requestFor("cpu"));
-  if (succeeded(kernel, "compiling from a string"))
+  if (succeeded(kernel, "compiling from a string")) {
     expect(runs(*kernel, 1000, 1), "results of a kernel from a string");
+    checkConstants(*kernel);
+  }
 
   const std::string path = folder + "/shifted.py";
   std::ofstream(path) << source;
