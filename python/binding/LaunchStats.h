@@ -2,6 +2,7 @@
 // Gives: counters; a silent slow path shows in `misses`.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
+#include <Python.h>
 #include <atomic>
 #include <cstdint>
 
@@ -19,6 +20,15 @@ struct LaunchStats {
   }
   static void count(std::atomic<uint64_t> &counter) {
     counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// The same for counters that are only counted with the GIL held, where there is one: without a
+  /// locked instruction.
+  static void countHeld(std::atomic<uint64_t> &counter) {
+#ifdef Py_GIL_DISABLED
+    count(counter);
+#else
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+#endif
   }
 };
 

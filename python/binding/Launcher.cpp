@@ -26,12 +26,10 @@ namespace {
 
 struct Launcher {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject *function;   ///< with `_launch`
-  PyObject *dispatcher; ///< of the kernel
-  PyObject *tuner;      ///< a TunedTable, or null
-  PyObject *grid;       ///< as given
-  Dispatcher *target;   ///< that of `dispatcher`
-  TunedTable *tuned;    ///< that of `tuner`, or null
+  PyObject *function, *dispatcher, *tuner; ///< as in LauncherParts
+  PyObject *grid;                          ///< as given
+  Dispatcher *target;
+  TunedTable *tuned;
   LaunchTable *table;
   Grid extents;
   bool hasExtents; ///< false: `grid` is to be called, or `_launch` explains what is wrong with it
@@ -168,7 +166,7 @@ PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
     const auto callable = py::reinterpret_borrow<py::object>(launcher.grid);
     launchEntry(entry, toGrid(callable(attempt.meta(entry))), attempt.reader.args());
   }
-  LaunchStats::count(LaunchStats::ofProcess().hits);
+  LaunchStats::countHeld(LaunchStats::ofProcess().hits);
   return py::object(entry.compiled).release().ptr();
 }
 
@@ -269,27 +267,6 @@ void setGrid(Launcher &launcher, PyObject *grid) {
   }
 }
 
-PyObject *create(PyTypeObject *type, PyObject *args, PyObject *) {
-  PyObject *function, *dispatcher, *tuner, *grid;
-  if (!PyArg_ParseTuple(args, "OOOO", &function, &dispatcher, &tuner, &grid))
-    return nullptr;
-  return guarded([&]() -> PyObject * {
-    auto *target = py::handle(dispatcher).cast<Dispatcher *>();
-    auto *tuned = tuner == Py_None ? nullptr : py::handle(tuner).cast<TunedTable *>();
-    auto *launcher = reinterpret_cast<Launcher *>(type->tp_alloc(type, 0));
-    if (!launcher)
-      return nullptr;
-    launcher->vectorcall = vectorcall;
-    launcher->function = Py_NewRef(function), launcher->dispatcher = Py_NewRef(dispatcher);
-    launcher->tuner = tuned ? Py_NewRef(tuner) : nullptr;
-    launcher->target = target;
-    launcher->table = tuned ? &tuned->table : &target->warm;
-    launcher->tuned = tuned;
-    setGrid(*launcher, grid);
-    return reinterpret_cast<PyObject *>(launcher);
-  });
-}
-
 int traverse(PyObject *self, visitproc visit, void *arg) {
   auto *launcher = reinterpret_cast<Launcher *>(self);
   Py_VISIT(Py_TYPE(self));
@@ -328,8 +305,7 @@ PyMemberDef members[] = {
     {"function", T_OBJECT, offsetof(Launcher, function), READONLY, "the kernel"},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
-                       {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
                        {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void *>(clear)},
                        {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
@@ -337,15 +313,47 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
                        {0, nullptr}};
 
 PyType_Spec spec = {"pantile._pantile.Launcher", sizeof(Launcher), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
+
+/// The type of launchers, kept for ever.
+PyTypeObject *launcherType() {
+  static auto *const type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+  return type;
+}
+
+Launcher &launcherOf(PyObject *object) { return *reinterpret_cast<Launcher *>(object); }
 
 } // namespace
 
+PyObject *makeLauncher(const LauncherParts &parts, PyObject *grid) {
+  return guarded([&]() -> PyObject * {
+    PyObject *made = launcherType()->tp_alloc(launcherType(), 0);
+    if (!made)
+      return nullptr;
+    Launcher &launcher = launcherOf(made);
+    launcher.vectorcall = vectorcall;
+    launcher.function = Py_NewRef(parts.function);
+    launcher.dispatcher = Py_NewRef(parts.dispatcher);
+    launcher.tuner = Py_XNewRef(parts.tuner);
+    launcher.target = parts.target, launcher.tuned = parts.tuned;
+    launcher.table = parts.tuned ? &parts.tuned->table : &parts.target->warm;
+    setGrid(launcher, grid);
+    return made;
+  });
+}
+
+const Grid *extentsOf(PyObject *launcher) {
+  return launcherOf(launcher).hasExtents ? &launcherOf(launcher).extents : nullptr;
+}
+
+PyObject *gridOf(PyObject *launcher) { return launcherOf(launcher).grid; }
+
 void bindLauncher(py::module_ &module) {
-  auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
-  if (!type)
+  if (!launcherType())
     throw py::error_already_set();
-  module.attr("Launcher") = type;
+  module.attr("Launcher") = py::handle(reinterpret_cast<PyObject *>(launcherType()));
 }
 
 } // namespace pantile::python

@@ -1,11 +1,31 @@
 //===- Launcher.h - the object behind `kernel[grid]` ------------------------------------===//
-// Gives: `_pantile.Launcher(function, dispatcher, tuner, grid)`, called with a kernel's arguments.
+// Gives: Launchers, which `_pantile.Launchers` makes, and of which the kernel's arguments are the
+//        call.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
+#include "Dispatcher.h"
+#include "pantile/Runtime.h"
 #include <pybind11/pybind11.h>
 
 namespace pantile::python {
 
+/// What all launchers of one kernel share.
+struct LauncherParts {
+  PyObject *function = nullptr;   ///< with `_launch`
+  PyObject *dispatcher = nullptr; ///< of the kernel
+  PyObject *tuner = nullptr;      ///< a TunedTable, or null
+  Dispatcher *target = nullptr;   ///< that of `dispatcher`
+  TunedTable *tuned = nullptr;    ///< that of `tuner`, or null
+};
+
+/// A new Launcher, or null with a Python error.
+PyObject *makeLauncher(const LauncherParts &parts, PyObject *grid);
+
+/// The extents of a Launcher whose grid is neither callable nor wrong, else null; and that grid.
+const Grid *extentsOf(PyObject *launcher);
+PyObject *gridOf(PyObject *launcher);
+
 void bindLauncher(pybind11::module_ &module);
+void bindLaunchers(pybind11::module_ &module);
 
 } // namespace pantile::python

@@ -194,6 +194,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindKernel(module);
   bindDispatcher(module);
   bindLauncher(module);
+  bindLaunchers(module);
   bindDevices(module);
   bindStore(module);
   module.def("launch_stats", &describeLaunches);

@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import threading
 import weakref
 
 import numpy as np
@@ -9,6 +10,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
+from pantile import _pantile
 
 
 @triton.jit
@@ -100,6 +102,71 @@ def test_keywords_defaults_and_grids_go_the_short_way():
             np.testing.assert_array_equal(out, x * np.float32(1.5))
         assert (counted.hits, counted.misses) == (1, 0)
     assert seen[-1]["num_warps"] == 4 and seen[-1]["ADD"] == 0 and seen[-1]["x_ptr"] is x
+
+
+@triton.jit
+def numbered_kernel(out_ptr, columns, depth):
+    x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    tl.store(out_ptr + (x * columns + y) * depth + z, 1 + (x * columns + y) * depth + z)
+
+
+def test_launchers_are_kept_by_grid():
+    kernel = numbered_kernel
+    assert (
+        kernel[(3, 2)] is kernel[(3, 2)]
+        and kernel[5] is kernel[5]
+        and kernel[[3, 2]] is kernel[(3, 2)]
+    )
+    forms = [kernel[grid] for grid in (4, (4,), (4, 1), (4, 1, 1), (1, 4))]
+    assert [launcher.grid for launcher in forms] == [4, (4,), (4, 1), (4, 1, 1), (1, 4)]
+    assert kernel[(True,)].grid == (True,) and kernel[(np.int64(4),)].grid == (4,)
+    # More grids than are kept, and each launches what it says.
+    rng = np.random.default_rng(11)
+    for extents in rng.integers(1, 7, (300, 3)).tolist():
+        out = np.zeros(extents, np.int32)
+        kernel[tuple(extents)](out, extents[1], extents[2])
+        np.testing.assert_array_equal(out.ravel(), np.arange(1, out.size + 1))
+        assert kernel[tuple(extents)].grid == tuple(extents)
+    assert kernel.__copy__()[(3, 2)] is not kernel[(3, 2)]
+    for wrong in [(None,), (kernel, None), (kernel, kernel.dispatcher, 3)]:
+        with pytest.raises(TypeError):
+            _pantile.Launchers(*wrong)
+    with pytest.raises(TypeError, match="cannot create"):
+        _pantile.Launcher(kernel, kernel.dispatcher, None, (1,))
+
+
+def test_callable_grids_are_not_kept():
+    class Grid:
+        def __call__(self, meta):
+            return (2,)
+
+    grid = Grid()
+    alive = weakref.ref(grid)
+    out = np.zeros(2, np.int32)
+    for _ in range(3):
+        numbered_kernel[grid](out, 1, 1)
+    np.testing.assert_array_equal(out, [1, 2])
+    del grid
+    assert alive() is None
+
+
+def test_threads_share_launchers():
+    failures = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for rows, columns in rng.integers(1, 9, (150, 2)).tolist():
+            out = np.zeros((rows, columns), np.int32)
+            numbered_kernel[(rows, columns)](out, columns, 1)
+            if (out.ravel() != np.arange(1, out.size + 1)).any():
+                failures.append((seed, rows, columns))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
 
 
 @triton.jit

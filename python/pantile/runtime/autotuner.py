@@ -14,7 +14,6 @@ from .. import knobs
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
 from .jit import JITFunction, KernelInterface
-from .launchers import Launchers
 from .tensors import MockTensor
 
 __all__ = [
@@ -120,12 +119,11 @@ class Autotuner(KernelInterface):
 
         names = self.fn.arg_names
         table = _pantile.TunedTable([names.index(key) for key in self.keys if key in names])
-        return Launchers(self, self.fn.dispatcher, table)
+        return _pantile.Launchers(self, self.fn.dispatcher, table)
 
     def __getitem__(self, grid):
-        if self._launchers is None:
-            return super().__getitem__(grid)
-        return self._launchers[tuple(grid) if type(grid) is list else grid]
+        launchers = self._launchers
+        return super().__getitem__(grid) if launchers is None else launchers[grid]
 
     def _launch(self, grid, args, kwargs):
         """Tune if need be, and launch; return the kernel and what settled its configuration.

@@ -13,7 +13,6 @@ from .. import knobs
 from ._async_compile import FutureKernel, active_mode
 from .callables import ConstexprFunction, JITCallable, constexpr_function
 from .kernel_cache import DeviceCaches, KernelCache
-from .launchers import Launchers
 from .parameters import KernelParam, parameters_of
 from .tensors import MockTensor, TensorWrapper, reinterpret
 
@@ -89,11 +88,11 @@ class JITFunction(JITCallable, KernelInterface):
 
     @functools.cached_property
     def _launchers(self):
-        return Launchers(self, self.dispatcher)
+        from .. import _pantile
+
+        return _pantile.Launchers(self, self.dispatcher)
 
     def __getitem__(self, grid):
-        if type(grid) is list:
-            grid = tuple(grid)
         return self._launchers[grid]
 
     @property
