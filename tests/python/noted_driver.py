@@ -18,6 +18,8 @@ NOTED = """
 struct config { unsigned grid[3], block[3], shared; void *stream; int *attributes; unsigned count; };
 int unloads, loads, capturing, relaxed, result, launches, attributes[8], attribute_count;
 long long stream, address;
+int load_result, context_calls, shared_limit = 232448;
+__thread void *context = (void *)1;
 int cuInit(unsigned f) { return 0; }
 int cuDriverGetVersion(int *v) { return *v = 13000, 0; }
 int cuGetErrorName(int r, const char **n) { return *n = "CUDA_ERROR_NOTED", 0; }
@@ -26,14 +28,19 @@ int cuDeviceGetCount(int *n) { return *n = 1, 0; }
 int cuDeviceGet(int *d, int o) { return *d = o, 0; }
 int cuDeviceGetName(char *n, int l, int d) { return strcpy(n, "noted"), 0; }
 int cuDeviceGetAttribute(int *v, int a, int d) {
-  return *v = a == 75 ? 9 : a == 76 ? 0 : a == 97 ? 232448 : a == 16 ? 132 : 32, 0;
+  return *v = a == 75 ? 9 : a == 76 ? 0 : a == 97 ? shared_limit : a == 16 ? 132 : 32, 0;
 }
-int cuCtxGetCurrent(void **c) { return *c = (void *)1, 0; }
-int cuCtxGetDevice(int *d) { return *d = 0, 0; }
+int cuCtxGetCurrent(void **c) { return *c = context, 0; }
+int cuCtxSetCurrent(void *c) { return context = c, ++context_calls, 0; }
+int cuCtxPushCurrent_v2(void *c) { return context = c, ++context_calls, 0; }
+int cuCtxPopCurrent_v2(void **c) { return *c = context, context = (void *)9, ++context_calls, 0; }
+void set_context(long long c) { context = (void *)c; }
+long long get_context() { return (long long)context; }
+int cuCtxGetDevice(int *d) { return *d = context == (void *)9, 0; }
 int cuDevicePrimaryCtxRetain(void **c, int d) { return *c = (void *)1, 0; }
 int cuDevicePrimaryCtxGetState(int d, unsigned *f, int *a) { return *a = 1, 0; }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n) { return *n = 1, 0; }
-int cuLibraryLoadData(void **l) { return *l = (void *)2, ++loads, 0; }
+int cuLibraryLoadData(void **l) { return *l = (void *)2, load_result ? load_result : (++loads, 0); }
 int cuLibraryUnload(void *l) { return ++unloads, 0; }
 int cuLibraryGetKernel(void **k) { return *k = (void *)3, 0; }
 int cuKernelGetFunction(void **f) { return *f = (void *)4, 0; }

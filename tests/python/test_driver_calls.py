@@ -146,3 +146,137 @@ def test_a_forked_process_is_told(driver, tmp_path):
         """,
     )
     assert "forked" in said and "child 6.0" in said and "parent" in said
+
+
+def test_what_the_driver_refuses_is_told_and_can_be_tried_again(driver, tmp_path):
+    said = run(
+        driver,
+        tmp_path,
+        """
+        note("load_result").value = 209
+        for _ in range(2):
+            try:
+                kernel[(1,)](x, 5)
+            except triton.DriverError as error:
+                assert "loading kernel `kernel` for `sm_90a` on GPU 0: CUDA_ERROR_NOTED (209)" in str(error)
+                assert "context is lost" not in str(error)
+                print("caught")
+        note("load_result").value = 0
+        kernel[(1,)](x, 5)
+        for code in (1, 701, 720):
+            note("result").value = code
+            try:
+                kernel[(2, 3)](x, 5)
+            except triton.DriverError as error:
+                assert f"launching kernel `kernel` over a grid of 2x3x1: CUDA_ERROR_NOTED ({code})" in str(error)
+                assert "context is lost" not in str(error)
+                print("caught")
+        note("result").value = 0
+        launches = note("launches").value
+        kernel[(1,)](x, 5)
+        assert note("launches").value == launches + 1
+        """,
+    )
+    assert said.count("caught") == 5
+
+
+def test_too_much_shared_memory_is_told_before_the_launch(driver, tmp_path):
+    said = run(
+        driver,
+        tmp_path,
+        """
+        @triton.jit
+        def product_kernel(a_ptr, out_ptr, steps, N: tl.constexpr):
+            offsets = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+            total = tl.zeros((N, N), tl.float32)
+            for step in tl.range(0, steps, num_stages=4):
+                a = tl.load(a_ptr + step * N * N + offsets)
+                total = tl.dot(a, tl.load(a_ptr + (step + 1) * N * N + offsets), total)
+            tl.store(out_ptr + offsets, total)
+
+        note("shared_limit").value = 50 * 1024
+        try:
+            product_kernel[(1,)](x, x, 2, N=64)
+        except triton.OutOfResources as error:
+            assert error.required > error.limit == 50 * 1024 and "shared memory" in str(error)
+            print("caught")
+        assert note("launches").value == 0
+        note("shared_limit").value = 232448
+        product_kernel[(1,)](x, x, 2, N=64)
+        assert note("launches").value == 1
+        """,
+    )
+    assert "caught" in said
+
+
+def test_contexts(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        import threading
+
+        for _ in range(3):
+            kernel[(1,)](x, 5)
+        assert note("context_calls").value == 0
+        # A thread without a context gets the primary one, which stays.
+        def work():
+            driver.set_context(ctypes.c_longlong(0))
+            for _ in range(3):
+                kernel[(1,)](x, 5)
+            assert note("context_calls").value == 1 and driver.get_context() == 1
+            done.append(0)
+
+        done = []
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert done and driver.get_context() == 1
+        # Another GPU's is put back, also after an error.
+        for result in (0, 1):
+            note("result").value = result
+            driver.set_context(ctypes.c_longlong(9))
+            calls = note("context_calls").value
+            try:
+                kernel[(1,)](x, 5)
+                assert result == 0
+            except triton.DriverError:
+                assert result == 1
+            assert note("context_calls").value == calls + 2 and driver.get_context() == 9
+        # A context of the same GPU that is not the primary one is kept.
+        note("result").value = 0
+        driver.set_context(ctypes.c_longlong(5))
+        calls = note("context_calls").value
+        kernel[(1,)](x, 5)
+        assert note("context_calls").value == calls and driver.get_context() == 5
+        """,
+    )
+
+
+def test_threads_launch_at_once(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        import threading
+
+        before = note("launches").value
+        failures = []
+
+        def work(seed):
+            for i in range(300):
+                try:
+                    kernel[(1 + i % 3,)](Array(0x7F0000000000 + 16 * (seed + i % 2)), 5 + 11 * (i % 4))
+                except Exception as error:
+                    failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == [], failures[:1]
+        stats = triton.runtime.stats()
+        assert stats["hits"] + stats["misses"] == 1800 and stats["misses"] <= 60, stats
+        """,
+    )
