@@ -11,6 +11,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutChoice.h"
+#include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/StagedLoad.h"
 
@@ -155,6 +156,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 /// Places before barriers: what shares bytes over time is ordered by them.
 void addMemoryPasses(Passes &passes) {
   passes.need(createAllocateShared());
+  if (passes.offeredChoice("tight-registers", "within nv-share-registers: room for one block more, "
+                                              "with few registers for addresses"))
+    passes.tell(names::tightRegisters);
   passes.add(createShareRegisters());
   passes.add(createInsertBarriers());
 }

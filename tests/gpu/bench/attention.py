@@ -20,7 +20,7 @@ import torch
 from matmul import Timer
 
 FORWARD = {
-    64: [(128, 64, 3, 4), (128, 128, 2, 8), (64, 64, 3, 4), (128, 64, 3, 8), (64, 128, 2, 4)],
+    64: [(128, 64, 3, 4), (128, 128, 3, 8), (64, 64, 3, 4), (128, 64, 3, 8), (64, 64, 2, 4)],
     128: [(128, 64, 3, 8), (128, 128, 2, 8), (64, 64, 2, 4), (64, 64, 3, 4), (64, 128, 2, 4)],
 }
 BACKWARD = {
@@ -42,6 +42,11 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " cp.async, carried": {
         "enabled_passes": "nv-carry-sums",
         "disabled_passes": "nv-specialise-warps",
+    },
+    " tight": {"enabled_passes": "tight-registers"},
+    " tight, no overlap": {
+        "enabled_passes": "tight-registers",
+        "disabled_passes": "nv-overlap-products",
     },
     " ahead": {"enabled_passes": "ahead-of-products"},
     " ahead, cp.async": {
