@@ -48,6 +48,25 @@ def test_kernels(target, files):
     assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
 
 
+RAISED_STORES = str(TESTS / "python" / "test_raised_stores.py")
+
+
+def test_raised_stores():
+    """Edges, orders, types, batches, two results, more programs than blocks."""
+    result = run_tests([RAISED_STORES, "-k", "257 or types or batch or beside or two or no_"])
+    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["cp.async.bulk.wait_group.read", "fence.proxy.async", "cp.async.bulk.commit_group"],
+)
+def test_what_a_raised_store_lacks_is_noticed(instruction):
+    case = f"{RAISED_STORES}::test_products[emulated-(128, 256, 64, 3, 8)-(257, 1048, 40)]"
+    result = run_tests([case], PANTILE_EMULATION_WITHOUT=instruction)
+    assert "1 failed" in result.stdout, result.stdout[-4000:]
+
+
 @pytest.mark.parametrize("target, names", [("sm_90a", "pass"), ("sm_80", "copies or by-copy")])
 def test_passes_that_are_off_by_default(target, names):
     """A first check of what no GPU has run yet: three kinds of loops with each of them."""
