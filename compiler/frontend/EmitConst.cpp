@@ -157,6 +157,11 @@ std::optional<Shape> Emitter::needShape(const Value &value, SourceSpan span, llv
 }
 
 std::optional<int64_t> Emitter::needAxis(const Value &value, SourceSpan span, size_t rank) {
+  if (auto *tile = value.dynAs<Runtime>(); tile && tile->type.isTile()) {
+    error(span, "`axis` must be a compile-time integer, got " + describe(value) +
+                    "; `tl.maximum` and `tl.minimum` take two tiles");
+    return std::nullopt;
+  }
   std::optional<BigInt> axis = needInt(value, span, "`axis`");
   if (!axis)
     return std::nullopt;

@@ -43,7 +43,9 @@ std::optional<CacheModifier> cacheOf(Emitter &e, const BoundCall &call, bool isL
                              .Case(".wt", CacheModifier::Wt)
                              .Default(std::nullopt);
   if (!result)
-    e.error(call.at("cache_modifier"), "unknown cache modifier \"" + *name + "\"");
+    e.error(call.at("cache_modifier"), "unknown cache modifier \"" + *name + "\"; it is " +
+                                           (isLoad ? "\".ca\", \".cg\", \".cs\" or \".cv\""
+                                                   : "\".wb\", \".cg\", \".cs\" or \".wt\""));
   return result;
 }
 

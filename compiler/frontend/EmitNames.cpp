@@ -73,6 +73,25 @@ std::optional<DType> dtypeOfLanguage(StringRef name) {
   return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
 }
 
+/// What stands for a name of NumPy or torch; empty for other names.
+StringRef counterpartOf(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("astype", "`.to(dtype)` converts")
+      .Cases({"mean", "average"}, "`tl.sum` divided by the count gives it")
+      .Cases({"concatenate", "concat", "hstack", "vstack"}, "`tl.cat` puts tiles behind each other")
+      .Case("stack", "`tl.join` puts tiles side by side")
+      .Cases({"matmul", "mm", "bmm"}, "`tl.dot` multiplies matrices")
+      .Case("clip", "`tl.clamp` limits values")
+      .Cases({"ones", "ones_like", "full_like"}, "`tl.full` fills a tile")
+      .Cases({"empty", "empty_like"}, "`tl.zeros` makes a tile")
+      .Case("transpose", "`tl.trans` swaps dimensions")
+      .Cases({"array", "asarray"}, "tiles come from `tl.arange`, `tl.full` and `tl.load`")
+      .Case("prod", "`tl.reduce` takes any function")
+      .Case("squeeze", "`tl.reshape` drops dimensions")
+      .Case("unsqueeze", "`tl.expand_dims` adds a dimension")
+      .Default("");
+}
+
 /// libdevice's own functions come first in its modules; `tl.math` once held them all.
 const BuiltinRow *operationNamed(StringRef name, StringRef leaf) {
   const bool inLibdevice = name.contains("libdevice");
@@ -129,8 +148,12 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
   std::string shown = name.contains('.') ? name.str() : "tl." + name.str();
   const std::string space = name.contains("libdevice") ? "libdevice" : "tl";
   std::string near = leaf ? nearestBuiltin(space, *leaf) : "";
-  return error(span, "there is no `" + shown + "` in the language" +
-                         (near.empty() ? "" : "; did you mean `" + space + "." + near + "`?"));
+  std::string hint = near.empty() ? "" : "; did you mean `" + space + "." + near + "`?";
+  if (StringRef other = leaf ? counterpartOf(*leaf) : ""; !other.empty())
+    hint = "; " + other.str();
+  else if (leaf && findBuiltin("libdevice", *leaf))
+    hint = "; `tl.extra.libdevice` has it";
+  return error(span, "there is no `" + shown + "` in the language" + hint);
 }
 
 Value Emitter::resolveSnapshot(const Value &value, SourceSpan span) {
@@ -317,7 +340,10 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
     return MethodValue{std::make_shared<Value>(value), name.str()};
   if (result.failed() && !quiet && value.isRuntime() && isKnownLater(name))
     return error(span, "`" + name.str() + "` is not supported yet", ErrorKind::Unsupported);
-  if (result.failed() && !quiet)
-    return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`");
+  if (result.failed() && !quiet) {
+    StringRef other = value.isRuntime() ? counterpartOf(name) : "";
+    return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`" +
+                           (other.empty() ? "" : "; " + other.str()));
+  }
   return result;
 }

@@ -4,6 +4,7 @@
 //        an error names the parameter.
 // How:   split the signature at commas; match names first, then fill the rest from the left.
 //===-----------------------------------------------------------------------------------===//
+#include "frontend/LanguageModules.h"
 #include "pantile/Request.h"
 #include <algorithm>
 #include <charconv>
@@ -63,30 +64,13 @@ std::optional<int64_t> parseInteger(std::string_view text) {
   return parseNumber<int64_t>(text);
 }
 
-/// `tl.float16` and the short form `fp16`, as the signature writes it.
+/// `tl.float16`.
 std::optional<DTypeName> parseDType(std::string_view text) {
-  static const std::map<std::string_view, const char *> names = {{"int1", "i1"},
-                                                                 {"int8", "i8"},
-                                                                 {"int16", "i16"},
-                                                                 {"int32", "i32"},
-                                                                 {"int64", "i64"},
-                                                                 {"uint8", "u8"},
-                                                                 {"uint16", "u16"},
-                                                                 {"uint32", "u32"},
-                                                                 {"uint64", "u64"},
-                                                                 {"float16", "fp16"},
-                                                                 {"bfloat16", "bf16"},
-                                                                 {"float32", "fp32"},
-                                                                 {"float64", "fp64"},
-                                                                 {"float8e5", "fp8e5"},
-                                                                 {"float8e4nv", "fp8e4nv"},
-                                                                 {"float8e4b15", "fp8e4b15"}};
   if (!text.starts_with("tl."))
     return std::nullopt;
-  auto it = names.find(text.substr(3));
-  if (it == names.end())
-    return std::nullopt;
-  return DTypeName{it->second};
+  ConstValue named = moduleAttribute("tl.", text.substr(3));
+  auto *dtype = std::get_if<DTypeName>(&named);
+  return dtype ? std::optional(*dtype) : std::nullopt;
 }
 
 /// A specification with the parameter's name before it, if one was given.
