@@ -160,9 +160,10 @@ EntryRead readEntry(const std::string &path, const std::string &key, bool touch,
 }
 
 int writeAtomically(const std::string &target, std::string_view content) {
-  if (auto failed = fs::create_directories(llvm::sys::path::parent_path(target),
-                                           /*IgnoreExisting=*/true, fs::perms::owner_all))
-    return failed.value();
+  llvm::StringRef folder = llvm::sys::path::parent_path(target);
+  if (!folder.empty()) // else the current one
+    if (auto failed = fs::create_directories(folder, /*IgnoreExisting=*/true, fs::perms::owner_all))
+      return failed.value();
   std::string temporary = temporaryName(target);
   int error = 0;
   {

@@ -256,7 +256,8 @@ int build(const BuildLine &line, std::vector<BuildItem> items) {
       line.output.ends_with(".h") || line.output.ends_with(".c") || line.output.ends_with(".o");
   ExitStatus status = inC ? writeC(jobs, line.output) : writeArtifact(jobs, line.output);
   if (status == Success && !line.quiet)
-    std::printf("%s: %zu kernels\n", line.output.c_str(), jobs.size());
+    std::printf("%s: %zu kernel%s\n", line.output.c_str(), jobs.size(),
+                jobs.size() == 1 ? "" : "s");
   return status;
 }
 

@@ -135,6 +135,7 @@ int runCacheCommand(int argc, char **argv) {
                "pantilec cache");
   CacheLine line;
   app.require_subcommand(1);
+  app.fallthrough(); // `--dir` may stand behind the command
   app.add_option("--dir", line.directory,
                  "the store; default: PANTILE_CACHE_DIR or ~/.cache/pantile");
   auto *ls = app.add_subcommand("ls", "one line an entry: key, kind, bytes, last use, content");

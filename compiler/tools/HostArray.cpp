@@ -223,6 +223,8 @@ Result<HostArray> makeArray(std::string_view description, uint64_t seed) {
 
 Result<HostArray> readNpy(const std::string &path, const std::string &dtype) {
   std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return wrong("cannot read `" + path + "`");
   std::string start(10, '\0');
   if (!stream.read(start.data(), 10) || !start.starts_with("\x93NUMPY"))
     return wrong("`" + path + "` is no .npy file");

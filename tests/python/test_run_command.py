@@ -99,6 +99,7 @@ def test_grids_and_shapes(folder):
         (["--arg", "out_ptr=zeros:i32[3"], "is neither `@FILE.npy` nor like"),
         (["--arg", "out_ptr=zeros:i33[3]"], "there is no array of `i33`"),
         (["--arg", "out_ptr=twos:i32[3]"], "`twos` is none of random, zeros, ones, arange"),
+        (["--arg", "out_ptr=@none.npy"], "cannot read `none.npy`"),
         (["--arg", "out_ptr=@k.py"], "`k.py` is no .npy file"),
         (["--arg", "out_ptr"], "expected `--arg NAME=value`"),
         (["--arg", "out_ptr=zeros:i32[1]", "--grid", "n"], "`n` is no integer argument"),
