@@ -141,7 +141,7 @@ AxisInfo AxisInfo::unknown(size_t rank) {
 
 AxisInfo AxisInfo::ofConstant(int64_t value, ArrayRef<int64_t> shape) {
   AxisInfo info = unknown(shape.size());
-  const int64_t divisor = value == 0 ? maxDivisor : std::min(value & -value, maxDivisor);
+  const int64_t divisor = value == 0 ? maxDivisor : std::min(powerOfTwoIn(value), maxDivisor);
   info.divisibility.assign(shape.size(), divisor < 0 ? maxDivisor : divisor);
   info.constancy.assign(shape.begin(), shape.end());
   info.constant = value;

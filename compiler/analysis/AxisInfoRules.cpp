@@ -11,6 +11,7 @@
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 #include <algorithm>
 #include <bit>
@@ -63,7 +64,7 @@ AxisInfo addition(Value result, const AxisInfo &a, const AxisInfo &b, int64_t st
   }
   info.nonNegative = !isSub && a.nonNegative && b.nonNegative;
   if (step == 1)
-    foldConstant(info, result, a, b, [&](int64_t x, int64_t y) { return isSub ? x - y : x + y; });
+    foldConstant(info, result, a, b, isSub ? llvm::checkedSub<int64_t> : llvm::checkedAdd<int64_t>);
   return info;
 }
 
@@ -77,7 +78,7 @@ AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
     info.divisibility[d] = capped(std::max(a.divisibilityAt(d, 1), a.divisibilityOfAll()) *
                                   std::max(b.divisibilityAt(d, 1), b.divisibilityOfAll()));
   info.nonNegative = a.nonNegative && b.nonNegative;
-  foldConstant(info, result, a, b, [](int64_t x, int64_t y) { return x * y; });
+  foldConstant(info, result, a, b, llvm::checkedMul<int64_t>);
   return info;
 }
 
@@ -150,7 +151,7 @@ AxisInfo choice(arith::SelectOp op, Operands operands) {
 
 AxisInfo bitwise(Operation *op, const AxisInfo &a, const AxisInfo &b) {
   // x & (2^k - 1) is a remainder, and one that rounds down.
-  if (isa<arith::AndIOp>(op) && b.constant && *b.constant > 0 &&
+  if (isa<arith::AndIOp>(op) && b.constant && *b.constant > 0 && *b.constant < INT64_MAX &&
       std::has_single_bit(uint64_t(*b.constant) + 1))
     return remainder(op->getResult(0), a,
                      AxisInfo::ofConstant(*b.constant + 1, axisShape(op->getResult(0).getType())));

@@ -15,7 +15,10 @@ llvm::SmallVector<int64_t, 4> axisShape(mlir::Type type);
 int64_t axisStep(mlir::Type type);
 
 /// The largest power of two in a promise, which may be any number: the facts are about such only.
-inline int64_t powerOfTwoIn(int64_t promised) { return promised & -promised; }
+/// Negative for the smallest integer.
+inline int64_t powerOfTwoIn(int64_t promised) {
+  return promised & static_cast<int64_t>(-static_cast<uint64_t>(promised));
+}
 /// Facts of result `index` of an operation without regions.
 AxisInfo inferAxisInfo(mlir::Operation *op, unsigned index,
                        llvm::ArrayRef<const AxisInfo *> operands);

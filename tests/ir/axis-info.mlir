@@ -189,3 +189,20 @@ func.func @promises_that_are_no_powers_of_two(%p: !tile.ptr<i8> {tile.divisibili
   %q = tile.addptr %ps, %ys : tensor<64x!tile.ptr<i8>>, tensor<64xi32>
   return
 }
+
+// Facts about the largest numbers overflow nowhere.
+func.func @extremes(%x: i64 {tile.divisibility = 16 : i32}) {
+  // expected-remark @+1 {{constant = 9223372036854775807}}
+  %most = arith.constant 9223372036854775807 : i64
+  // expected-remark @+1 {{divisibility = [1073741824], constancy = [1], constant = -9223372036854775808}}
+  %least = arith.constant -9223372036854775808 : i64
+  // expected-remark-re @+1 {{{{contiguity = \[1\], divisibility = \[16\], constancy = \[1\]$}}}}
+  %positive = arith.andi %x, %most : i64
+  // expected-remark-re @+1 {{{{contiguity = \[1\], divisibility = \[1\], constancy = \[1\]$}}}}
+  %sum = arith.addi %most, %most : i64
+  // expected-remark-re @+1 {{{{contiguity = \[1\], divisibility = \[1\], constancy = \[1\]$}}}}
+  %difference = arith.subi %least, %most : i64
+  // expected-remark-re @+1 {{{{contiguity = \[1\], divisibility = \[1\], constancy = \[1\]$}}}}
+  %product = arith.muli %most, %most : i64
+  return
+}
