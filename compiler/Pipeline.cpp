@@ -176,6 +176,9 @@ void addLoweringChoices(Passes &passes) {
                            "within the lowering: persistent blocks divide only where the grid has "
                            "several axes"))
     passes.tell(names::plainPrograms);
+  if (passes.offeredChoice("short-divisions",
+                           "within the lowering: a branch goes round divisions of smaller numbers"))
+    passes.tell(names::shortDivisions);
 }
 } // namespace
 

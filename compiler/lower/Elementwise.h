@@ -43,4 +43,7 @@ llvm::Value *logarithm(Lowering &l, llvm::Value *x, bool isBinary);
 llvm::Value *widenFloat8(Lowering &l, llvm::Value *byte, mlir::Type element, llvm::Type *to);
 bool isFloat8(mlir::Type type);
 
+/// Signed quotients and remainders.
+void addDivisions(Handlers &);
+
 } // namespace pantile::lower

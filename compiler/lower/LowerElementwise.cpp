@@ -273,9 +273,8 @@ void addIntegers(Handlers &h) {
   addWrapping<arith::AddIOp, I::Add>(h);
   addWrapping<arith::SubIOp, I::Sub>(h);
   addWrapping<arith::MulIOp, I::Mul>(h);
-  addBinary<arith::DivSIOp>(h, binary<I::SDiv>);
   addBinary<arith::DivUIOp>(h, binary<I::UDiv>);
-  addBinary<arith::RemSIOp>(h, binary<I::SRem>);
+  addDivisions(h);
   addBinary<arith::RemUIOp>(h, binary<I::URem>);
   addBinary<arith::CeilDivUIOp>(h, ceilDivU);
   addBinary<arith::CeilDivSIOp>(h, roundedDivS<true>);

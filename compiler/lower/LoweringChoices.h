@@ -12,6 +12,8 @@ constexpr llvm::StringLiteral earlyProducer =
     "nv.early_producer"; // the producer makes its barriers itself and does not wait for the others
 constexpr llvm::StringLiteral plainPrograms =
     "nv.plain_programs"; // a persistent kernel divides only where the grid has several axes
+constexpr llvm::StringLiteral shortDivisions =
+    "nv.short_divisions"; // scalars are divided only by what is not larger
 } // namespace names
 
 inline bool isChosen(mlir::Operation *op, llvm::StringRef name) {

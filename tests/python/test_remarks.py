@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
@@ -222,6 +223,39 @@ def test_results_with_a_further_pass(device, name):
             device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, **options
         )
         check_product(out.numpy(), a, b)
+
+
+@triton.jit
+def divisions_kernel(out, a_ptr, b_ptr, n, by):
+    for i in range(n):
+        a, b = tl.load(a_ptr + i), tl.load(b_ptr + i)
+        tl.store(out + 4 * i, a % b)
+        tl.store(out + 4 * i + 1, a // b)
+        if a > by:
+            tl.store(out + 4 * i + 2, (a + 1) // by)
+        tl.store(out + 4 * i + 3, (n - a) % by + tl.program_id(0) // by)
+
+
+def test_quotients_with_a_further_pass(device):
+    """Of numbers of both signs, smaller and larger than what divides them, and of extremes."""
+    a, b = np.random.default_rng(7).integers(-99, 99, (2, 200)).astype(np.int32)
+    b[b == 0] = 3
+    a[:4], b[:4] = [2**31 - 1, -(2**31), 5, 0], [-1, 2, 2**31 - 1, -7]
+    out, n, by = device.output((200, 4), "i32"), 200, 13
+    divisions_kernel[(1,)](
+        out.array, device.to(a), device.to(b), n, by, enabled_passes="short-divisions"
+    )
+
+    def cut(x, y):
+        return np.trunc(x / y)
+
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    left = (n - a + 2**31) % 2**32 - 2**31
+    quotients = np.where(a > by, cut((a + 1 + 2**31) % 2**32 - 2**31, by), 0)
+    wanted = np.stack([a - cut(a, b) * b, cut(a, b), quotients, left - cut(left, by) * by], axis=1)
+    seen = out.numpy().astype(np.float64)
+    seen[a <= by, 2] = 0
+    np.testing.assert_array_equal(seen, wanted)
 
 
 @pytest.mark.parametrize("target", [HOPPER, AMPERE])

@@ -1,0 +1,89 @@
+//===- LowerDivision.cpp - numbers that are smaller than what divides them ------------------===//
+// Needs: `nv.short_divisions` on the module; else these are elementwise operations as others.
+// Gives: quotient and remainder of a scalar by one that is not known, without a division where the
+//        scalar is not negative and smaller.
+// How:   a program's number is split into rows and columns of blocks before its first load is
+//        asked for. The machine has no division, but a chain of conversions and products. All
+//        threads of a block have the same scalars, so a branch costs less than the chain; small
+//        grids go round it. The first of `a / b` and `a % b` makes both, behind one branch.
+//===-----------------------------------------------------------------------------------===//
+#include "lower/Elementwise.h"
+#include "lower/LoweringChoices.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+bool isDivision(Operation *op) { return isa<arith::DivSIOp, arith::RemSIOp>(op); }
+
+/// In regions of other operations, as of reductions, scalars are elements of tiles.
+bool isUniform(Operation *op) {
+  while ((op = op->getParentOp()) && isa<scf::ForOp, scf::IfOp, scf::WhileOp, nv::ProducerOp>(op))
+    ;
+  return isa_and_present<func::FuncOp>(op);
+}
+
+/// The operations of the block that divide the same numbers, in its order.
+llvm::SmallVector<Operation *> divisionsLike(Operation *op) {
+  llvm::SetVector<Operation *> same;
+  for (Operation *user : op->getOperand(0).getUsers())
+    if (isDivision(user) && user->getBlock() == op->getBlock() &&
+        user->getOperands() == op->getOperands())
+      same.insert(user);
+  auto list = same.takeVector();
+  llvm::sort(list, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return {list.begin(), list.end()};
+}
+
+struct Division {
+  llvm::Value *quotient, *remainder;
+};
+
+Division divideLarger(Lowering &l, llvm::Value *value, llvm::Value *by) {
+  llvm::LLVMContext &context = l.module.getContext();
+  llvm::BasicBlock *before = l.b.GetInsertBlock();
+  auto *divide = llvm::BasicBlock::Create(context, "divide", l.function);
+  auto *divided = llvm::BasicBlock::Create(context, "divided", l.function);
+  llvm::Constant *zero = llvm::ConstantInt::get(value->getType(), 0);
+  llvm::Value *isSmaller =
+      l.b.CreateAnd(l.b.CreateICmpSGE(value, zero), l.b.CreateICmpSLT(value, by));
+  l.b.CreateCondBr(isSmaller, divided, divide);
+  l.b.SetInsertPoint(divide);
+  llvm::Value *quotient = l.b.CreateSDiv(value, by), *remainder = l.b.CreateSRem(value, by);
+  l.b.CreateBr(divided);
+  l.b.SetInsertPoint(divided);
+  auto choose = [&](llvm::Value *plain, llvm::Value *computed) {
+    llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
+    result->addIncoming(plain, before);
+    result->addIncoming(computed, divide);
+    return result;
+  };
+  return {choose(zero, quotient), choose(value, remainder)};
+}
+
+llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
+  return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], v[1]) : l.b.CreateSRem(v[0], v[1]);
+}
+
+LogicalResult lowerDivision(Lowering &l, Operation *op) {
+  const bool isScalar = op->getResult(0).getType().isInteger();
+  if (!isScalar || !isChosen(op, names::shortDivisions) || !isUniform(op) ||
+      isa<llvm::Constant>(l.scalar(op->getOperand(1))))
+    return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });
+  llvm::SmallVector<Operation *> same = divisionsLike(op);
+  if (same.front() != op)
+    return success(); // made with the first one
+  const Division both = divideLarger(l, l.scalar(op->getOperand(0)), l.scalar(op->getOperand(1)));
+  for (Operation *other : same)
+    l.set(other->getResult(0), isa<arith::DivSIOp>(other) ? both.quotient : both.remainder);
+  return success();
+}
+} // namespace
+
+void lower::addDivisions(Handlers &h) {
+  h.add<arith::DivSIOp>(lowerDivision);
+  h.add<arith::RemSIOp>(lowerDivision);
+}
