@@ -156,8 +156,8 @@ def larger_configs():
 
 def own_configs():
     """Blocks of the lists above whose start is as short as Pantile can make it; not for Triton."""
-    start = {"enabled_passes": "early-producer,plain-programs"}
-    alone = {"enabled_passes": "fill-by-copy,late-copies"}
+    start = {"enabled_passes": "early-producer,plain-programs,short-divisions"}
+    alone = {"enabled_passes": "fill-by-copy,late-copies,short-divisions"}
     return [
         config(32, 64, 32, 5, 2, **alone),
         config(32, 64, 64, 5, 4, **alone),

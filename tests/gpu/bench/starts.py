@@ -30,8 +30,8 @@ CASES = [
     (1664, (128, 256, 64), 4, 8),
     (1792, (128, 256, 64), 3, 8),
 ]
-START = ("early-producer", "plain-programs")
-COPIES = ("fill-by-copy", "late-copies")
+START = ("early-producer", "plain-programs", "short-divisions")
+COPIES = ("fill-by-copy", "late-copies", "short-divisions")
 ALONE = {"disabled_passes": "nv-specialise-warps"}
 
 
@@ -44,6 +44,7 @@ VARIANTS = {
     "ours": {},
     "early": enabled(START[0]),
     "plain": enabled(START[1]),
+    "short": enabled(START[2]),
     "start": enabled(*START),
     "alone": ALONE,
     "fill": ALONE | enabled(COPIES[0]),
@@ -55,7 +56,9 @@ VARIANTS = {
 def variants_of(warps):
     """Names of what can differ: products of two warps have no producer to leave out."""
     return [
-        name for name in VARIANTS if warps % 4 == 0 or name in ("ours", "fill", "late", "copies")
+        name
+        for name in VARIANTS
+        if warps % 4 == 0 or name in ("ours", "short", "fill", "late", "copies")
     ]
 
 
