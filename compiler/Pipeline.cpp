@@ -160,6 +160,10 @@ void addMemoryPasses(Passes &passes) {
                                               "with few registers for addresses"))
     passes.tell(names::tightRegisters);
   passes.add(createShareRegisters());
+  if (!passes.choice("barriers-in-front",
+                     "within nv-insert-barriers: threads meet in front of a loop "
+                     "where that saves a barrier in it"))
+    passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
 }
 

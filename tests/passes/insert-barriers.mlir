@@ -45,6 +45,50 @@ module attributes {tile.num_warps = 1 : i32} {
     return %r : !tile
   }
 
+  // What is stored for the whole loop is waited for once.
+  // CHECK-LABEL: @in_front_of_a_loop
+  func.func @in_front_of_a_loop(%x: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = nv.alloc : !buffer
+    // CHECK: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: nv.local_load
+    nv.local_store %x, %b : !tile, !buffer
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (!tile) : i32 {
+      %w = nv.local_load %b : !buffer -> !tile
+      %s = arith.addf %v, %w : !tile
+      scf.yield %s : !tile
+    }
+    return %r : !tile
+  }
+
+  // Where the threads meet in each iteration anyway, they need not in front.
+  // CHECK-LABEL: @met_in_the_loop
+  func.func @met_in_the_loop(%x: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = nv.alloc : !buffer
+    %b = nv.alloc : !buffer
+    // CHECK: nv.local_store
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_store
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    // CHECK-NEXT: nv.local_load
+    nv.local_store %x, %a : !tile, !buffer
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (!tile) : i32 {
+      nv.local_store %v, %b : !tile, !buffer
+      %w = nv.local_load %b : !buffer -> !tile
+      %u = nv.local_load %a : !buffer -> !tile
+      %s = arith.addf %u, %w : !tile
+      scf.yield %s : !tile
+    }
+    return %r : !tile
+  }
+
   // A write in one branch is still open behind the `if`.
   // CHECK-LABEL: @after_a_branch
   func.func @after_a_branch(%x: !tile, %c: i1) -> !tile {

@@ -4,11 +4,12 @@
 // How:   a forward walk carries the accesses since the last barrier. An operation that clashes
 //        with one of them gets a barrier before it. A loop body is walked twice, the second time
 //        with what its own end leaves open; a `while` is left from the end of its condition; the
-//        branches of an `if` are joined. Operations that
-//        work through scratch contain a barrier between their writing and their reading, so only
-//        the reading stays open behind them; where each warp has its own part, they contain none,
-//        and need none among themselves. The accesses to a ring are ordered by its loop
-//        (ExpandPipeline); only its birth and its end count here.
+//        branches of an `if` are joined. Threads meet in front of a loop where that leaves fewer
+//        barriers in it, as what is stored for the whole loop would be waited for in each
+//        iteration. Operations that work through scratch contain a barrier between their writing
+//        and their reading, so only the reading stays open behind them; where each warp has its own
+//        part, they contain none, and need none among themselves. The accesses to a ring are
+//        ordered by its loop (ExpandPipeline); only its birth and its end count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
@@ -108,6 +109,8 @@ Effects effectsOf(Operation *op) {
 
 class BarrierInserter {
 public:
+  explicit BarrierInserter(bool inFront) : inFront(inFront) {}
+
   void visit(Region &region, Open &open) {
     for (Block &block : region)
       for (Operation &op : llvm::make_early_inc_range(block))
@@ -126,11 +129,8 @@ private:
     auto clashes = [&](const Access &access) {
       return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); });
     };
-    if (llvm::any_of(effects.before, clashes)) {
-      OpBuilder builder(op);
-      nv::BarrierOp::create(builder, op->getLoc());
-      open.clear();
-    }
+    if (llvm::any_of(effects.before, clashes))
+      meetBefore(op, open);
     if (effects.containsBarrier)
       open.clear();
     else if (!isRingBirth(op))
@@ -141,7 +141,33 @@ private:
   /// Nothing is written by reserving a ring; its bytes only had to be free.
   static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
 
+  /// All threads; only counted while it is tried what a loop would need.
+  void meetBefore(Operation *op, Open &open) {
+    if (trial) {
+      trial->insert(op);
+    } else {
+      OpBuilder builder(op);
+      nv::BarrierOp::create(builder, op->getLoc());
+    }
+    open.clear();
+  }
+
+  /// Barriers in the loop if `open` is so in front of it.
+  size_t barriersIn(scf::ForOp loop, Open open) {
+    llvm::SmallPtrSet<Operation *, 8> needed;
+    trial = &needed;
+    visitRounds(loop, open);
+    trial = nullptr;
+    return needed.size();
+  }
+
   void visitFor(scf::ForOp loop, Open &open) {
+    if (inFront && !trial && !open.empty() && barriersIn(loop, {}) < barriersIn(loop, open))
+      meetBefore(loop, open);
+    visitRounds(loop, open);
+  }
+
+  void visitRounds(scf::ForOp loop, Open &open) {
     for (int round = 0; round < 2; ++round) {
       Open body = open;
       visit(loop.getRegion(), body);
@@ -170,13 +196,17 @@ private:
     }
     open = merged;
   }
+
+  const bool inFront;
+  llvm::SmallPtrSetImpl<Operation *> *trial = nullptr;
 };
 
 struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {
   void runOnOperation() override {
-    getOperation().walk([](func::FuncOp function) {
+    const bool inFront = !getOperation()->hasAttr(names::withoutBarriersInFront);
+    getOperation().walk([&](func::FuncOp function) {
       Open open;
-      BarrierInserter().visit(function.getBody(), open);
+      BarrierInserter(inFront).visit(function.getBody(), open);
     });
   }
 };

@@ -19,6 +19,8 @@ constexpr llvm::StringLiteral lateCopies =
     "nv.late_copies"; // unit, on the module: an iteration reads its slots before it copies ahead
 constexpr llvm::StringLiteral aheadOfProducts =
     "nv.ahead_of_products"; // unit, on the module: LoadAhead loads vectors for the next iteration
+constexpr llvm::StringLiteral withoutBarriersInFront =
+    "nv.without_barriers_in_front"; // unit, on the module: InsertBarriers leaves them in loops
 constexpr llvm::StringLiteral ring =
     "nv.ring"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names

@@ -32,6 +32,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " cp.async": {"disabled_passes": "nv-specialise-warps"},
     " no overlap": {"disabled_passes": "nv-overlap-products"},
     " waits at once": {"disabled_passes": "nv-defer-waits"},
+    " barriers within": {"disabled_passes": "barriers-in-front"},
     " stored again": {"disabled_passes": "nv-share-operands"},
     " occupancy": {"enabled_passes": "nv-keep-occupancy"},
     " occupancy, stored again": {
