@@ -98,6 +98,16 @@ def test_what_is_left_out_is_noticed(target, instruction):
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+def test_generated_programs(target, tmp_path):
+    options = "--programs 25 --seed emulated --jobs 1 --compile-every 0 --no-reduce".split()
+    result = run(
+        ["-m", "tests.fuzz", "--device", "emulated", *options, "--out", str(tmp_path)],
+        PANTILE_EMULATED_TARGET=target,
+    )
+    assert result.returncode == 0 and "25 of 25 programs agree" in result.stdout, result.stdout
+
+
 def test_lowering_of_single_operations():
     tool = Path(pantile.__file__).absolute().parents[2] / "compiler/tools/pantile-lower"
     if not tool.exists():
