@@ -31,6 +31,8 @@ public:
   /// False: refused. Leaves no Python error.
   bool argument(PyObject *object, const ParameterRules &rules);
   bool option(PyObject *name, PyObject *value) { return text(name) && constant(value); }
+  /// A value by which a kernel is tuned; which one it is, is the same for all launches of it.
+  bool tuningKey(PyObject *value) { return constant(value); }
   bool word(uint64_t value) {
     if (wordCount == maxWords)
       return false;

@@ -87,7 +87,7 @@ bool Attempt::read() {
       return false;
   if (launcher.tuned)
     for (int i : launcher.tuned->parameters)
-      if (!bound[i] || !reader.option(launcher.target->nameOf(i), bound[i]))
+      if (!bound[i] || !reader.tuningKey(bound[i]))
         return false;
   int device = -1;
   const auto current = [] { return knownDeviceCount() == 0 ? -1 : currentDevice(); };
