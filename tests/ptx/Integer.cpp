@@ -152,6 +152,10 @@ constexpr auto highestBit = []<class T>(T a) {
   const auto value = Unsigned<T>(a < 0 ? ~a : a);
   return value ? bits<T> - 1 - std::countl_zero(value) : -1;
 };
+constexpr auto distanceToTop = []<class T>(T a) {
+  const auto value = Unsigned<T>(a < 0 ? ~a : a);
+  return value ? std::countl_zero(value) : -1;
+};
 constexpr auto reverse = []<class T>(T a) {
   T result = 0;
   for (int bit = 0; bit < bits<T>; ++bit)
@@ -330,7 +334,9 @@ Handler decodeBits(Instruction &i, std::string_view type) {
     return forInteger(type, [&]<class T>() -> Handler { return unary<int32_t, T, leadingZeros>; });
   if (base == "popc")
     return forInteger(type, [&]<class T>() -> Handler { return unary<int32_t, T, countOnes>; });
-  if (base == "bfind" && !i.op.has("shiftamt"))
+  if (base == "bfind" && i.op.has("shiftamt"))
+    return forInteger(type, [&]<class T>() -> Handler { return unary<int32_t, T, distanceToTop>; });
+  if (base == "bfind")
     return forInteger(type, [&]<class T>() -> Handler { return unary<int32_t, T, highestBit>; });
   if (base == "brev")
     return type == "b64" ? unary<uint64_t, uint64_t, reverse> : unary<uint32_t, uint32_t, reverse>;
