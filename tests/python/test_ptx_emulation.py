@@ -121,7 +121,7 @@ def test_lowering_of_single_operations():
 def test_a_store_outside_of_its_array_names_the_place(tmp_path):
     script = tmp_path / "outside.py"
     script.write_text(OUTSIDE)
-    result = run([str(script)], PYTHONPATH=f"{os.environ['PYTHONPATH']}:{TESTS / 'python'}")
+    result = run([str(script)], PYTHONPATH=f"{os.environ.get('PYTHONPATH', '')}:{TESTS / 'python'}")
     assert "not allocated" in result.stderr and "st.global" in result.stderr, result.stderr
 
 
