@@ -1,6 +1,8 @@
 # Results that the copy engine writes: from pointers, block pointers and descriptors, by rows and by columns, with and without a mask.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --enable-pass nv-raise-stores
 # RUN: %{run} --kernel by_pointers --emit pipeline | FileCheck %s --check-prefix=POINTERS
+# RUN: %{run} --kernel by_pointers -D N=256 --num-warps 8 --emit pipeline | FileCheck %s --check-prefix=TIGHT
+# RUN: %{run} --kernel by_pointers -D N=256 --num-warps 8 --disable-pass nv-make-persistent --emit pipeline | FileCheck %s --check-prefix=LATE
 # RUN: %{run} --kernel by_block_pointer --emit pipeline | FileCheck %s --check-prefix=BLOCK
 # RUN: %{run} --kernel by_descriptor --emit pipeline | FileCheck %s --check-prefix=DESCRIPTOR
 # RUN: %{run} --kernel by_columns --emit pipeline | FileCheck %s --check-prefix=COLUMNS
@@ -40,14 +42,17 @@ def product(a, b, m, n, depth, rows, columns):
 # POINTERS: nv.tensor_map {base = 2 : i32, box = array<i32: 64, 16>, element = f16, extents = [[EXTENTS]], non_negative = array<i32>, offset = [[ZERO]], span = 128 : i32, strides = [[PITCH]]}
 # POINTERS: nv.producer
 # POINTERS: %[[C:.*]] = arith.truncf
-# POINTERS: nv.tma_store %{{.*}}[%{{.*}}, %{{.*}}], %[[C]] {fast = 1 : i32, pieces = 2 : i32}
+# POINTERS: nv.tma_store %{{.*}}[%{{.*}}, %{{.*}}], %[[C]] {fast = 1 : i32, pieces = 4 : i32}
 # POINTERS: nv.tma_store_wait
 # POINTERS-NEXT: return
+# Beside the rings of 192 KiB two of four pieces have room; where the rings are gone by then, all of them.
+# TIGHT: nv.tma_store {{.*}} pieces = 2 : i32}
+# LATE: nv.tma_store {{.*}} pieces = 4 : i32}
 # LATER: nv.tensor_map
 # LATER: nv.tma_store
 # EARLIER-NOT: nv.tma_store
 # EARLIER: tile.store
-# PTX: cp.async.bulk.wait_group.read 1;
+# PTX: cp.async.bulk.wait_group.read 3;
 # PTX: bar.warp.sync
 # PTX-COUNT-8: stmatrix.sync.aligned.m8n8.x4.shared.b16
 # PTX: fence.proxy.async.shared::cta;

@@ -25,6 +25,9 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
+/// Places are aligned; a block takes 1 KiB for itself.
+constexpr int64_t reserved = 2 << 10;
+
 /// The pointer that an address is computed from, as far as it can be followed.
 Value baseOf(AffineAnalysis &affine, Value ptr) {
   if (auto form = affine.tile(ptr))
@@ -129,7 +132,7 @@ private:
     for (Value value : llvm::reverse(forms))
       if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast)) {
         RaisedStore found{store, value, std::move(*boxes), fast, std::move(*access)};
-        if (!fits(found, 1))
+        if (bytesWith(found, 1) + reserved > target.maxSharedBytes())
           return refuse(store, "shared memory has no room for a part of it");
         return found;
       }
@@ -168,27 +171,42 @@ private:
 
   //===- the store itself ------------------------------------------------------------------===//
 
-  /// Whether the scratch of `pieces` a warp fits beside what lives at the same time.
-  bool fits(const RaisedStore &raised, int64_t pieces) {
+  static int64_t bytesOf(nv::AllocOp alloc) {
+    const nv::BufferType type = alloc.getType();
+    return type.getSlots() * static_cast<int64_t>(llvm::alignTo(type.getSlotBytes(),
+                                                                sharedLayoutOf(type).alignment()));
+  }
+
+  /// Shared memory of a block if a warp's scratch holds `pieces`. Rings are there throughout where
+  /// programs follow each other, else they make place.
+  int64_t bytesWith(const RaisedStore &raised, int64_t pieces) {
     const int64_t warps = layoutOf(raised.value.getType()).numWarps();
-    int64_t bytes = warps * pieces * raised.boxes.shared.bytes() + 1024, most = 0;
+    int64_t stores = warps * pieces * raised.boxes.shared.bytes(), rings = 0, scratch = 0;
     kernel.walk([&](Operation *op) {
-      if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && &programBody(kernel) != op->getBlock())
-        bytes += alloc.getType().getSlots() *
-                 static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(),
-                                                    sharedLayoutOf(alloc.getType()).alignment()));
+      if (auto alloc = dyn_cast<nv::AllocOp>(op))
+        rings += bytesOf(alloc);
       else if (isa<nv::TmaStoreOp>(op))
-        bytes += scratchBytes(op);
+        stores += scratchBytes(op);
       else if (!feedsStore(op))
-        most = std::max(most, scratchBytes(op));
+        scratch = std::max(scratch, scratchBytes(op));
     });
-    return bytes + most <= target.maxSharedBytes();
+    const bool follow = &programBody(kernel) != &kernel.getBody().front();
+    return follow ? rings + scratch + stores : std::max(rings + scratch, stores);
+  }
+
+  /// As many as leave room for as many blocks: then no piece waits for one before it.
+  int piecesOf(const RaisedStore &raised) {
+    auto blocks = [&](int64_t pieces) {
+      return target.maxSharedBytes() / (bytesWith(raised, pieces) + reserved);
+    };
+    int pieces = static_cast<int>(raised.boxes.regs.size());
+    while (pieces > 1 && blocks(pieces) < std::max<int64_t>(blocks(1), 1))
+      pieces /= 2;
+    return pieces;
   }
 
   void raise(RaisedStore &next) {
     Location loc = next.store.getLoc();
-    const int64_t count = next.boxes.regs.size();
-    const int pieces = count > 1 && fits(next, 2) ? 2 : 1;
     TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),
                cast<RankedTensorType>(next.value.getType()).getElementType()};
     box.sizes[0] = static_cast<int32_t>(next.boxes.fastSize());
@@ -197,7 +215,7 @@ private:
     Value map = makeTensorMap(b, loc, kernel, affine, next.access, box);
     b.setInsertionPoint(next.store);
     nv::TmaStoreOp::create(b, loc, map, makeCoordinates(b, loc, affine, next.access), next.value,
-                           next.fast, pieces);
+                           next.fast, piecesOf(next));
     next.store.erase();
     remarkApplied(loc, Technique::TensorMaps)
         << "store is raised to a tensor map of " << next.access.dims.size()
