@@ -60,6 +60,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU and torch")
 
 
+def pytest_collection_modifyitems(config, items):
+    """An emulated GPU is for what runs on a device: all else was tested without it."""
+    if EMULATES:
+        left = [item for item in items if "device" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
 def pytest_terminal_summary(terminalreporter):
     skipped = [
         report

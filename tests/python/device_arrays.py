@@ -80,6 +80,14 @@ class Device:
     def on_gpu(self):
         return self.name == "cuda"
 
+    @property
+    def arch(self):
+        """What code is compiled for: 90 for compute capability 9.0, None for the CPU."""
+        if not self.on_gpu:
+            return None
+        major, minor = self.torch.cuda.get_device_capability()
+        return 10 * major + minor
+
     def to(self, array):
         """A NumPy array as this device's kind of array."""
         if not self.on_gpu:

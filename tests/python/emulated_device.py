@@ -155,11 +155,9 @@ class EmulatedDevice:
     name, on_gpu = "emulated", False  # sizes are those of the CPU
 
     def __init__(self):
-        major, minor = divmod(int(os.environ["PANTILE_EMULATED_TARGET"][3:].rstrip("a")), 10)
+        self.arch = int(os.environ["PANTILE_EMULATED_TARGET"][3:].rstrip("a"))
         self.torch = SimpleNamespace(
-            cuda=SimpleNamespace(
-                synchronize=lambda: None, get_device_capability=lambda: (major, minor)
-            ),
+            cuda=SimpleNamespace(synchronize=lambda: None),
             empty=lambda size, device, dtype: DeviceArray.copy_of(np.zeros(size, dtype)),
             int8=np.int8,
         )

@@ -80,7 +80,7 @@ def target_kernel(out_ptr):
 def test_target_info(device):
     out = device.output(2, "i32")
     target_kernel[(1,)](out.array)
-    expected = [1, 1] if device.on_gpu else [0, 0]
+    expected = [1, 1] if device.arch else [0, 0]
     np.testing.assert_array_equal(out.numpy(), expected)
 
 

@@ -1,7 +1,7 @@
-"""GPU code without a GPU: kernel tests and generated programs on the emulated driver, each in a process of its own.
+"""The emulated GPU itself: it notices code that lacks a barrier or leaves its memory; generated programs run on it.
 
-The tests that run are those of the other files, in a pytest of their own with `PANTILE_EMULATE`: a process has one
-driver. What the emulator must find is tested here as well: code that lacks a barrier or leaves its memory.
+Each run is a process of its own, as a process has one driver. The other files' tests run on it with `PANTILE_EMULATE`
+(`scripts/test emulated`).
 """
 
 import os
@@ -35,26 +35,7 @@ def run_tests(paths, **variables):
     return run(["-m", "pytest", *options, *paths], **variables)
 
 
-PORTABLE = "test_vector_add.py test_softmax.py test_gather.py test_sort.py"
-HOPPER = "test_matmul.py test_attention.py test_descriptors.py test_dot_types.py"
-
-
-@pytest.mark.parametrize(
-    "target, files", [("sm_90a", HOPPER), ("sm_80", PORTABLE), ("sm_80", "test_matmul.py")]
-)
-def test_kernels(target, files):
-    paths = [str(TESTS / "python" / name) for name in files.split()]
-    result = run_tests(paths, PANTILE_EMULATED_TARGET=target)
-    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
-
-
 RAISED_STORES = str(TESTS / "python" / "test_raised_stores.py")
-
-
-def test_raised_stores():
-    """Edges, orders, types, batches, two results, more programs than blocks."""
-    result = run_tests([RAISED_STORES, "-k", "257 or types or batch or beside or two or no_"])
-    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
 
 
 @pytest.mark.parametrize(
@@ -65,15 +46,6 @@ def test_what_a_raised_store_lacks_is_noticed(instruction):
     case = f"{RAISED_STORES}::test_products[emulated-(128, 256, 64, 3, 8)-(257, 1048, 40)]"
     result = run_tests([case], PANTILE_EMULATION_WITHOUT=instruction)
     assert "1 failed" in result.stdout, result.stdout[-4000:]
-
-
-@pytest.mark.parametrize("target, names", [("sm_90a", "pass"), ("sm_80", "copies or by-copy")])
-def test_passes_that_are_off_by_default(target, names):
-    """A first check of what no GPU has run yet: three kinds of loops with each of them."""
-    path = f"{TESTS}/python/test_remarks.py"
-    chosen = f"with_a_further_pass and ({names})"
-    result = run_tests([path, "-k", chosen], PANTILE_EMULATED_TARGET=target)
-    assert result.returncode == 0 and " passed" in result.stdout, result.stdout[-4000:]
 
 
 PRODUCT = "tests/python/test_matmul.py::test_every_configuration[emulated-128x128x32]"
