@@ -2,8 +2,7 @@
 // Needs: see Compilation.h.
 // Gives: Compilation.
 // How:   each stage asks `finish` whether it was the last. A failure of ours takes a reproducer
-// with
-//        it: the tile IR as emitted, before any pass touched it.
+//        with it: the tile IR as emitted, before any pass touched it.
 //===------------------------------------------------------------------------------------===//
 #include "Compilation.h"
 #include "Pipeline.h"

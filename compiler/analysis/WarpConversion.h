@@ -1,8 +1,7 @@
 //===- WarpConversion.h - a change of layout that leaves every element in its warp ---------===//
 // Needs: two layouts of one matrix whose bases are single rows or columns.
 // Gives: how each warp does it alone, piece by piece, through a small part of shared memory: no
-// warp
-//        waits for another, and the part need not hold the whole tile.
+//        warp waits for another, and the part need not hold the whole tile.
 // How:   register bits that both layouts have in common tell pieces apart. What is left is a matrix
 //        of its own once the coordinates' unused bits are squeezed out.
 //===--------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Arena.cpp - register files and the dispatch loop
-//------------------------------------------------------===//
+//===- Arena.cpp - register files and the dispatch loop -----------------------------------===//
 // Needs: see Arena.h.
 // Gives: ArenaPool, resume.
 //===------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Atomics.cpp - atomic operations on memory
-//--------------------------------------------------------===//
+//===- Atomics.cpp - atomic operations on memory ------------------------------------------===//
 // Needs: Memory.h.
 // Gives: runAtomicRmw, runAtomicCas.
 // How:   element by element in row-major order, by compare-and-exchange on the element's bits, with

@@ -1,9 +1,7 @@
-//===- Code.h - a translated kernel
-//---------------------------------------------------------------===//
+//===- Code.h - a translated kernel -------------------------------------------------------===//
 // Needs: Machine.h, Kernels.h. Nothing of MLIR.
 // Gives: the instructions of a kernel with the tables that they index, the places they came from,
-// and
-//        the arguments.
+//        and the arguments.
 // How:   registers below `setupBytes` are written by `setup`, once an arena, and are constant from
 //        then on; `body` runs once a program.
 //===------------------------------------------------------------------------------------===//

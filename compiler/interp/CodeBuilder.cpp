@@ -1,5 +1,4 @@
-//===- CodeBuilder.cpp - lays registers out in an arena
-//----------------------------------------------------===//
+//===- CodeBuilder.cpp - lays registers out in an arena -----------------------------------===//
 // Needs: see CodeBuilder.h.
 // Gives: CodeBuilder.
 //===------------------------------------------------------------------------------------===//

@@ -1,11 +1,9 @@
-//===- CodeBuilder.h - instructions over registers that have no place yet
-//------------------------------===//
+//===- CodeBuilder.h - instructions over registers that have no place yet -----------------===//
 // Needs: instructions in the order in which they will stand; loops as ranges of instructions.
 // Gives: a Code whose registers are offsets into one arena.
 // How:   a register lives from its first to its last mention. One that is mentioned before a loop
-// and
-//        within it lives to the loop's end. Registers whose lives do not meet share memory; those
-//        of the setup code are kept apart and live for ever.
+//        and within it lives to the loop's end. Registers whose lives do not meet share memory;
+//        those of the setup code are kept apart and live for ever.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"

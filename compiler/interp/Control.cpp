@@ -1,5 +1,4 @@
-//===- Control.cpp - jumps, copies and positions
-//-----------------------------------------------------------===//
+//===- Control.cpp - jumps, copies and positions ------------------------------------------===//
 // Needs: see Control.h.
 // Gives: the handlers of control flow.
 //===------------------------------------------------------------------------------------===//

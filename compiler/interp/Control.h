@@ -1,5 +1,4 @@
-//===- Control.h - jumps, copies, positions and checks
-//---------------------------------------------------===//
+//===- Control.h - jumps, copies, positions and checks ------------------------------------===//
 // Needs: Launch.h.
 // Gives: the handlers that do not compute on tiles. Jump targets are in `extra`.
 //===------------------------------------------------------------------------------------===//

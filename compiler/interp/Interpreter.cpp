@@ -1,5 +1,4 @@
-//===- Interpreter.cpp - launches of an interpreted kernel
-//---------------------------------------------------===//
+//===- Interpreter.cpp - launches of an interpreted kernel --------------------------------===//
 // Needs: see Interpreter.h.
 // Gives: InterpretedKernel.
 // How:   arguments are checked against the kernel's parameters and turned into register contents.

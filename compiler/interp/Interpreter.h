@@ -1,14 +1,13 @@
-//===- Interpreter.h - runs layout-free tile IR on the CPU
-//--------------------------------------------===//
+//===- Interpreter.h - runs layout-free tile IR on the CPU --------------------------------===//
 // Needs: a verified module of layout-free tile IR with one kernel, calls inlined. No LLVM code
-// generation. Gives: a kernel that runs over a grid on the thread pool, with exact masks, the GPU's
-// arithmetic,
+//        generation.
+// Gives: a kernel that runs over a grid on the thread pool, with exact masks, the GPU's arithmetic,
 //        real atomics and a check of every access against the arguments' storage.
 // How:   create() translates the module once into a flat program of whole-tile instructions; MLIR
-// is not
-//        needed afterwards. A read out of bounds gives 0 and a warning (Warnings.h), a write is an
-//        error; PANTILE_CHECK=bounds makes both errors. One worker runs the programs in a fixed
-//        order, axis 0 fastest. Programs that wait for one another in a loop are set aside in turn.
+//        is not needed afterwards. A read out of bounds gives 0 and a warning (Warnings.h), a write
+//        is an error; PANTILE_CHECK=bounds makes both errors. One worker runs the programs in a
+//        fixed order, axis 0 fastest. Programs that wait for one another in a loop are set aside in
+//        turn.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/BuiltinOps.h"

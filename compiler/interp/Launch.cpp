@@ -1,5 +1,4 @@
-//===- Launch.cpp - errors and warnings of a running kernel
-//----------------------------------------===//
+//===- Launch.cpp - errors and warnings of a running kernel -------------------------------===//
 // Needs: Launch.h, support/Diagnostics.h for the rendering.
 // Gives: fail, report, warn, divisionByZero, and the process's collector of warnings.
 //===------------------------------------------------------------------------------------===//

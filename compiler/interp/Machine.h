@@ -2,8 +2,8 @@
 // Needs: nothing of MLIR. Included by code that is compiled for several instruction sets, so every
 //        inline function here is forced inline.
 // Gives: instructions, the state of one program of the grid, and what all programs of a launch
-// share. How:   a register is a byte offset into the program's arena and holds a scalar or a whole
-// tile in
+//        share.
+// How:   a register is a byte offset into the program's arena and holds a scalar or a whole tile in
 //        row-major order. An instruction is a function and its operands; a program is a counter and
 //        an arena, so that it can be set aside between any two instructions.
 //===------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Memory.cpp - loads and stores, and the check of their bounds
-//----------------------------------===//
+//===- Memory.cpp - loads and stores, and the check of their bounds -----------------------===//
 // Needs: see Memory.h.
 // Gives: runLoad, runVolatileLoad, runStore, checkAccess.
 //===------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Memory.h - checked access to the arguments' storage
-//-------------------------------------------===//
+//===- Memory.h - checked access to the arguments' storage --------------------------------===//
 // Needs: Launch.h.
 // Gives: handlers of loads, stores and atomics, and the check that they share.
 // How:   a tile whose lowest and highest address lie in one argument passes at once. Any other is

@@ -1,5 +1,4 @@
-//===- Print.cpp - device_print and device_assert
-//---------------------------------------------------------===//
+//===- Print.cpp - device_print and device_assert -----------------------------------------===//
 // Needs: Control.h.
 // Gives: runPrint: a line an element, `pid (x, y, z) idx (i, j) prefix: value`; runAssert.
 // How:   the lines of one operation go out at once, so that programs do not mix within it.

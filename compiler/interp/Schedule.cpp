@@ -1,5 +1,4 @@
-//===- Schedule.cpp - spreads the programs of a grid over workers
-//----------------------------------------===//
+//===- Schedule.cpp - spreads the programs of a grid over workers -------------------------===//
 // Needs: see Schedule.h.
 // Gives: runGrid.
 //===------------------------------------------------------------------------------------===//

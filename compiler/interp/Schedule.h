@@ -1,5 +1,4 @@
-//===- Schedule.h - spreads the programs of a grid over workers
-//-----------------------------------------===//
+//===- Schedule.h - spreads the programs of a grid over workers ---------------------------===//
 // Needs: a Launch whose bounds are set; argument values as the registers hold them.
 // Gives: runGrid, which returns when every program is done or the launch was stopped by an error.
 // How:   workers claim runs of programs from one counter. A worker keeps the programs that wait and

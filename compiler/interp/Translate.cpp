@@ -1,5 +1,4 @@
-//===- Translate.cpp - the walk over a kernel, registers and places
-//-------------------------------------===//
+//===- Translate.cpp - the walk over a kernel, registers and places -----------------------===//
 // Needs: see Translator.h.
 // Gives: translateKernel, and what the other parts of the Translator share.
 //===------------------------------------------------------------------------------------===//

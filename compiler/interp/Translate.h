@@ -1,5 +1,4 @@
-//===- Translate.h - tile IR to a Code
-//---------------------------------------------------------------------===//
+//===- Translate.h - tile IR to a Code ----------------------------------------------------===//
 // Needs: a module of layout-free tile IR with one kernel.
 // Gives: its Code, or an error at the operation that the interpreter does not know.
 //===------------------------------------------------------------------------------------===//

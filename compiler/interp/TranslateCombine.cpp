@@ -1,5 +1,4 @@
-//===- TranslateCombine.cpp - reductions and scans
-//------------------------------------------------------------===//
+//===- TranslateCombine.cpp - reductions and scans ----------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of tile.reduce and tile.scan, for any combiner.
 // How:   the axis is brought to the front. A reduction combines one half of the rows with the

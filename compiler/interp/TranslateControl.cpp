@@ -1,11 +1,9 @@
-//===- TranslateControl.cpp - loops and branches
-//------------------------------------------------------------===//
+//===- TranslateControl.cpp - loops and branches ------------------------------------------===//
 // Needs: see Translator.h.
 // Gives: jumps for scf.for, scf.while, scf.if and func.return.
 // How:   a value that a loop carries has one register, which is also the loop's result. Where the
-// next
-//        value is computed element by element after the last use of the old one, it is written over
-//        it.
+//        next value is computed element by element after the last use of the old one, it is written
+//        over it.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"

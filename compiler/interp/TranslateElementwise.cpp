@@ -1,5 +1,4 @@
-//===- TranslateElementwise.cpp - arithmetic, element by element
-//-----------------------------------------===//
+//===- TranslateElementwise.cpp - arithmetic, element by element --------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of arith and math operations and of the arithmetic that tile adds.
 // How:   tables from operation names to kinds. Scalars are tiles of one element.

@@ -1,5 +1,4 @@
-//===- TranslateMemory.cpp - loads, stores, atomics, print and assert
-//------------------------------------===//
+//===- TranslateMemory.cpp - loads, stores, atomics, print and assert ---------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations with effects.
 // How:   an address is traced back to the argument that it is computed from. Where every path leads

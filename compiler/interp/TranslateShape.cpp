@@ -1,5 +1,4 @@
-//===- TranslateShape.cpp - creation, shape and products of tiles
-//----------------------------------------===//
+//===- TranslateShape.cpp - creation, shape and products of tiles -------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations that move elements, and of tile.dot.
 // How:   row-major order is kept by reshape and expand_dims, which cost nothing; all else is a copy

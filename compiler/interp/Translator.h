@@ -1,5 +1,4 @@
-//===- Translator.h - the walk from tile IR to instructions
-//----------------------------------------------===//
+//===- Translator.h - the walk from tile IR to instructions -------------------------------===//
 // Needs: tile IR whose operations stand in an order of definition before use.
 // Gives: instructions in a CodeBuilder, one or a few an operation.
 // How:   one visit of each operation; each value has a register. An operation whose operands are

@@ -1,5 +1,4 @@
-//===- Warnings.h - warnings of CPU runs, until somebody asks
-//-------------------------------------===//
+//===- Warnings.h - warnings of CPU runs, until somebody asks -----------------------------===//
 // Gives: addRunWarning and takeRunWarnings, for any thread. Of equal warnings the first is kept.
 //===------------------------------------------------------------------------------------===//
 #pragma once

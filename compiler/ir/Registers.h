@@ -2,8 +2,7 @@
 // Needs: tiles with layouts.
 // Gives: the name of the attribute that tells it, and what a tile takes.
 // How:   `nv.registers` on the module: registers of a thread at launch, then of the producer's
-// warps
-//        and of the others'.
+//        warps and of the others'.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"

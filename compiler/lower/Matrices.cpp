@@ -2,9 +2,8 @@
 // Needs: shared layouts that are linear over F2.
 // Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
 // How:   findMatrices (analysis/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i
-// gives
-//        the address of row i of matrix j; matrices are told apart by the register bits above a
-//        32-bit word.
+//        gives the address of row i of matrix j; matrices are told apart by the register bits above
+//        a 32-bit word.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Matrices.h"
 #include "analysis/MatrixAccess.h"

@@ -1,5 +1,4 @@
-//===- pantile-lower.cpp - prints the LLVM IR or PTX of tile IR with layouts
-//--------------------===//
+//===- pantile-lower.cpp - prints the LLVM IR or PTX of tile IR with layouts --------------===//
 // Needs: a module at the end of the pipeline: layouts assigned, shared memory allocated.
 // Gives: LLVM IR; with --opt after optimisation; with --ptx PTX. --no-line-info, --no-fma and
 //        --max-registers=N set the options of the same names; --time prints milliseconds.

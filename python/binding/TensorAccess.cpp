@@ -1,7 +1,6 @@
 //===- TensorAccess.cpp - reading torch's tensors ---------------------------------------===//
 // How:   by DLPack's C functions where the type has them, as one call of them tells all; else by
-// the
-//        C functions behind the properties, each of which costs torch a guard against errors.
+//        the C functions behind the properties, each of which costs torch a guard against errors.
 // Invariant: types and dtypes in the tables are kept alive, so that no address is used twice; the
 //            tables are bounded, for a program that makes types without end.
 //===-----------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Access.cpp - loads, stores and atomics
-//-----------------------------------------------------===//
+//===- Access.cpp - loads, stores and atomics ---------------------------------------------===//
 // Needs: Values.h.
 // Gives: decodeMemory, decodeAtomic.
 // How:   an access finds its bytes by the space in the opcode or by the generic address. A vector

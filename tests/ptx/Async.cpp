@@ -1,11 +1,9 @@
-//===- Async.cpp - cp.async, mbarrier, the copy engine
-//-----------------------------------------------===//
+//===- Async.cpp - cp.async, mbarrier, the copy engine ------------------------------------===//
 // Needs: Values.h, TensorMap.h.
 // Gives: decodeAsync, finishCopies, finishStores, advanceAtRandom, loadTensor.
 // How:   an mbarrier is a word of shared memory: a mark, the phase, arrivals that are left,
-// arrivals
-//        of a phase, bytes that are awaited. A wait that fails ends the warp's turn until some
-//        barrier has changed its phase.
+//        arrivals of a phase, bytes that are awaited. A wait that fails ends the warp's turn until
+//        some barrier has changed its phase.
 //===------------------------------------------------------------------------------------------===//
 #include "TensorMap.h"
 #include "Values.h"

@@ -1,5 +1,4 @@
-//===- Control.cpp - leaving, barriers, calls; exchange between lanes
-//--------------------------------===//
+//===- Control.cpp - leaving, barriers, calls; exchange between lanes ---------------------===//
 // Needs: Values.h.
 // Gives: decodeControl, decodeWarp, decode.
 // How:   of functions only the driver's own can be called: vprintf and __assertfail.

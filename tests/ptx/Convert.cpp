@@ -1,5 +1,4 @@
-//===- Convert.cpp - cvt
-//----------------------------------------------------------------------------===//
+//===- Convert.cpp - cvt ------------------------------------------------------------------===//
 // Needs: Values.h.
 // Gives: decodeConvert.
 // How:   sources become long double, which holds every type exactly; the frequent pairs have

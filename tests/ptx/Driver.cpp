@@ -1,10 +1,10 @@
-//===- Driver.cpp - a CUDA driver whose device is the emulator
-//-----------------------------------------===//
+//===- Driver.cpp - a CUDA driver whose device is the emulator ----------------------------===//
 // Needs: the runtime's table of driver functions; PTX in place of machine code
-// (PANTILE_ASSEMBLER=driver). Gives: the symbols of libcuda that the runtime calls. How:   launches
-// run at once, on the thread that asks. Device memory is the host's, each allocation
-//        of exactly the size that was asked for. What goes wrong is the text of the error.
-//        PANTILE_EMULATED_TARGET (sm_90), PANTILE_EMULATION_SEED;
+//        (PANTILE_ASSEMBLER=driver).
+// Gives: the symbols of libcuda that the runtime calls.
+// How:   launches run at once, on the thread that asks. Device memory is the host's, each
+//        allocation of exactly the size that was asked for. What goes wrong is the text of the
+//        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED;
 //        PANTILE_EMULATION_WITHOUT=bar.sync leaves instructions out, to see that it is noticed.
 //===------------------------------------------------------------------------------------------===//
 #include "runtime/Driver.h"

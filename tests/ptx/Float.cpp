@@ -1,5 +1,4 @@
-//===- Float.cpp - arithmetic of floats, and comparisons of all types
-//------------------------------===//
+//===- Float.cpp - arithmetic of floats, and comparisons of all types ---------------------===//
 // Needs: Values.h.
 // Gives: decodeFloat, decodeCompare.
 // How:   16-bit types are computed in double and rounded once. The approximate instructions are the

@@ -1,5 +1,4 @@
-//===- Integer.cpp - integers, bits, moves and selections
-//------------------------------------------===//
+//===- Integer.cpp - integers, bits, moves and selections ---------------------------------===//
 // Needs: Values.h.
 // Gives: decodeInteger.
 // How:   arithmetic wraps: it is done in unsigned types. Predicates are registers of 0 and 1.

@@ -1,5 +1,4 @@
-//===- Lexer.h - the words of PTX text
-//----------------------------------------------------------===//
+//===- Lexer.h - the words of PTX text ----------------------------------------------------===//
 // Needs: the text, which must outlive the tokens.
 // Gives: Tokens: peek, take, accept, expect; the line of the next token.
 // How:   an opcode with its dots is one word, and so is a register with its percent sign.

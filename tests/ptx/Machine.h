@@ -1,5 +1,4 @@
-//===- Machine.h - warps, blocks and what they share
-//---------------------------------------------===//
+//===- Machine.h - warps, blocks and what they share --------------------------------------===//
 // Needs: Program.h.
 // Gives: Memory (of the device), Warp, Block, runGrid.
 // How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that

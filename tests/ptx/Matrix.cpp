@@ -1,5 +1,4 @@
-//===- Matrix.cpp - ldmatrix, stmatrix, mma.sync
-//-----------------------------------------------------===//
+//===- Matrix.cpp - ldmatrix, stmatrix, mma.sync ------------------------------------------===//
 // Needs: Matrix.h.
 // Gives: decodeMatrix; the elements and sums that Wgmma.cpp also uses.
 // How:   fragments as in the PTX ISA's figures: with g = lane / 4, t = lane % 4 and e elements a

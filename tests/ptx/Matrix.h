@@ -1,5 +1,4 @@
-//===- Matrix.h - elements, fragments and sums of matrix products
-//------------------------------------===//
+//===- Matrix.h - elements, fragments and sums of matrix products -------------------------===//
 // Needs: Values.h.
 // Gives: ElementType, readLeft, readSum, writeSum, forSums, multiply.
 // How:   everything is double in between, and a sum is rounded once an instruction.

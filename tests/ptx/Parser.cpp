@@ -1,5 +1,4 @@
-//===- Parser.cpp - PTX text to a Module
-//--------------------------------------------------------===//
+//===- Parser.cpp - PTX text to a Module --------------------------------------------------===//
 // Needs: Lexer.h.
 // Gives: parseModule.
 // How:   one pass; braces open a scope for registers, labels and parameters of calls, as the texts

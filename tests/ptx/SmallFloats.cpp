@@ -1,5 +1,4 @@
-//===- SmallFloats.cpp - floats of 8 and 16 bits
-//--------------------------------------------------===//
+//===- SmallFloats.cpp - floats of 8 and 16 bits ------------------------------------------===//
 // Needs: Values.h.
 // Gives: toHalf, toBFloat, fromE4M3, fromE5M2, toE4M3, toE5M2.
 // How:   a value is rounded as a multiple of its unit in the last place, in double.

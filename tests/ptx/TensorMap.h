@@ -1,5 +1,4 @@
-//===- TensorMap.h - what the emulated driver writes into a tensor map
-//------------------------------===//
+//===- TensorMap.h - what the emulated driver writes into a tensor map --------------------===//
 // Needs: nothing.
 // Gives: TensorMap, of 128 bytes as the real one.
 // How:   the first word tells a map from other memory.

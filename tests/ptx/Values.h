@@ -1,5 +1,4 @@
-//===- Values.h - how registers hold values, and handlers over lanes
-//------------------------------===//
+//===- Values.h - how registers hold values, and handlers over lanes ----------------------===//
 // Needs: Machine.h.
 // Gives: as, word, Half, BFloat, small floats; unary, binary, ternary; forType.
 // How:   a register of 64 bits holds a value of fewer bits in its low ones, the rest 0.

@@ -1,5 +1,4 @@
-//===- Wgmma.cpp - wgmma.mma_async and what may be done while it runs
-//---------------------------------===//
+//===- Wgmma.cpp - wgmma.mma_async and what may be done while it runs ---------------------===//
 // Needs: Matrix.h, TensorMap.h for the swizzle.
 // Gives: decodeWgmma, finishProducts, watchRegisters.
 // How:   each warp computes its 16 rows, when its group is waited for or at random before that. Its

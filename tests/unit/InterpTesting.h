@@ -1,5 +1,4 @@
-//===- InterpTesting.h - run tile IR text on the interpreter
-//-----------------------------------------===//
+//===- InterpTesting.h - run tile IR text on the interpreter ------------------------------===//
 // Gives: `Kernel`, made from the text of a func.func; arguments from vectors, with their bounds.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,10 +1,8 @@
-//===- Access.cpp - reads and writes of memory, unchecked
-//----------------------------------------===//
+//===- Access.cpp - reads and writes of memory, unchecked ---------------------------------===//
 // Needs: Kernels.h; compiled once for each instruction set.
 // Gives: span, read, write.
 // How:   a row of consecutive addresses whose mask is all true moves at once; a row whose mask is
-// all
-//        false does not move at all; any other row goes element by element.
+//        all false does not move at all; any other row goes element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Set.h"
 #include <cstring>

@@ -1,5 +1,4 @@
-//===- Convert.cpp - conversions between element types
-//-----------------------------------------===//
+//===- Convert.cpp - conversions between element types ------------------------------------===//
 // Needs: Narrow.h; compiled once for each instruction set.
 // Gives: handlers of ConvertOp.
 // How:   one rounding, to nearest even or toward zero: fp64 reaches the narrow formats by way of an

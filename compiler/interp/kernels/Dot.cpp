@@ -1,5 +1,4 @@
-//===- Dot.cpp - the matrix product of two tiles
-//---------------------------------------------------===//
+//===- Dot.cpp - the matrix product of two tiles ------------------------------------------===//
 // Needs: Kernels.h, Code.h, Narrow.h; compiled once for each instruction set.
 // Gives: handlers by element type of the operands and of the accumulator.
 // How:   both operands are converted once into scratch: lhs to rows of the computing type (fp32,

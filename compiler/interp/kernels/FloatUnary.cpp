@@ -1,5 +1,4 @@
-//===- FloatUnary.cpp - float functions of one operand
-//------------------------------------------===//
+//===- FloatUnary.cpp - float functions of one operand ------------------------------------===//
 // Needs: Floats.h; compiled once for each instruction set.
 // Gives: handlers of the float part of UnaryOp, and of TestOp.
 // How:   the C library's functions in fp32, or fp64 for fp64.

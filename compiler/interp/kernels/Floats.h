@@ -3,8 +3,7 @@
 // Gives: `mapFloats<T>(count, f, dst, sources...)`: dst[i] = f(sources[i]...), with narrow types
 //        computed in fp32 and rounded once, and forFloat, which picks the C++ type of an element.
 // How:   narrow tiles go through short buffers on the stack, so that each loop vectorises. `dst`
-// may
-//        be one of the sources.
+//        may be one of the sources.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/kernels/Kernels.h"

@@ -2,9 +2,8 @@
 // Needs: Kernels.h; compiled once for each instruction set.
 // Gives: handlers of BinaryOp, UnaryOp and compareInt for i1 to i64 and pointers.
 // How:   two's complement with wraparound, computed in at least 32 bits. Shifts by the width or
-// more
-//        give 0 or the sign. A quotient by zero has all bits set and the remainder is the dividend,
-//        as on the GPU, and the division is reported.
+//        more give 0 or the sign. A quotient by zero has all bits set and the remainder is the
+//        dividend, as on the GPU, and the division is reported.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Set.h"
 #include <type_traits>

@@ -2,8 +2,7 @@
 // Needs: nothing.
 // Gives: element tags (Half, BFloat, E4M3, E5M2) and widen/narrow over runs of elements.
 // How:   rounding to nearest even. Half and BFloat overflow to infinity; the 8-bit formats saturate
-// to
-//        the largest finite value, infinities too, as the GPU's conversions do. Everything has
+//        to the largest finite value, infinities too, as the GPU's conversions do. Everything has
 //        internal linkage: each instruction set has its own copy.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,5 +1,4 @@
-//===- Select.cpp - which instruction set's kernels this processor runs
-//---------------------------------===//
+//===- Select.cpp - which instruction set's kernels this processor runs -------------------===//
 // Needs: one kernelSet() for each set that the build made (PANTILE_HAVE_AVX2 and so on).
 // Gives: kernels, allKernels.
 //===------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Set.cpp - one instruction set's Kernels
-//-------------------------------------------------===//
+//===- Set.cpp - one instruction set's Kernels --------------------------------------------===//
 // Needs: Set.h; compiled once for each instruction set.
 // Gives: `kernelSet()` of the set.
 //===------------------------------------------------------------------------------------===//

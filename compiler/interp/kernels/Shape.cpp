@@ -1,5 +1,4 @@
-//===- Shape.cpp - copies, selections and addresses over tiles
-//----------------------------------===//
+//===- Shape.cpp - copies, selections and addresses over tiles ----------------------------===//
 // Needs: Kernels.h, Code.h; compiled once for each instruction set.
 // Gives: handlers that move elements without looking at them, by their size, and address
 // arithmetic.

@@ -1,10 +1,8 @@
 //===- ShareOperands.cpp - one buffer for an operand that several loops read --------------===//
 // Needs: StageOperands ran: a loop's invariant operand is stored in front of it, and its buffer
-// ends
-//        behind it.
+//        ends behind it.
 // Gives: loops behind each other, as those left of the diagonal and on it, read one buffer; the
-// tile
-//        is not held in registers over the first loop to be stored once more for the second.
+//        tile is not held in registers over the first loop to be stored once more for the second.
 // How:   stores of one value into buffers of one type become the first of them, whose buffer lives
 //        on to the last reader. Only where nothing in between needs shared memory, so that a block
 //        takes no more of it than before.
