@@ -160,12 +160,12 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   Cache cache = Cache::ofProcess();
   const bool reads = !isSet("PANTILE_ALWAYS_COMPILE") && !observe.remarks;
   std::optional<Kernel::Data> stored = reads ? loadKernel(cache, key) : std::nullopt;
-  // Whoever comes second waits here and then finds the kernel.
+  // Whoever comes second waits here and then finds the kernel; so does who came between another's
+  // store and its unlocking, and waited for nobody.
   std::optional<CacheLock> lock;
   if (!stored && reads) {
     lock.emplace(cache.entryPath(key), CacheLock::defaultPatience());
-    if (lock->waited())
-      stored = loadKernel(cache, key);
+    stored = loadKernel(cache, key);
   }
   lookup.reset();
   if (stored && !isSet("PANTILE_CACHE_CHECK")) {

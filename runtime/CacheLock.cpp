@@ -33,7 +33,6 @@ CacheLock::CacheLock(const std::string &entryPath, std::chrono::milliseconds pat
     return;
   const auto end = std::chrono::steady_clock::now() + patience;
   for (auto pause = 1ms; !attempt() && !impossible; pause = std::min(2 * pause, 16ms)) {
-    hasWaited = true;
     if (std::chrono::steady_clock::now() >= end)
       return;
     std::this_thread::sleep_for(pause);

@@ -13,15 +13,12 @@ namespace pantile {
 
 class CacheLock {
 public:
-  /// Waits at most `patience`.
+  /// Waits at most `patience`. Another may have stored the entry before this got the lock, waited or
+  /// not: look again.
   CacheLock(const std::string &entryPath, std::chrono::milliseconds patience);
   ~CacheLock();
   CacheLock(const CacheLock &) = delete;
   CacheLock &operator=(const CacheLock &) = delete;
-
-  /// Whether another held it first, so that the entry may be there now.
-  bool waited() const { return hasWaited; }
-  bool held() const { return descriptor >= 0; }
 
   /// PANTILE_CACHE_LOCK_SECONDS, else 120: longer than a compilation takes.
   static std::chrono::milliseconds defaultPatience();
@@ -30,7 +27,7 @@ private:
   bool attempt();
   std::string path;
   int descriptor = -1;
-  bool hasWaited = false, impossible = false;
+  bool impossible = false;
 };
 
 } // namespace pantile
