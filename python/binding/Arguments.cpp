@@ -59,6 +59,9 @@ Protocol protocolOfType(PyTypeObject *type, py::handle object) {
     return Protocol::HostArray;
   if (typeHas(handle, "__triton_aggregate__"))
     return Protocol::Aggregate;
+  // Of the object alone, as a wrapper written by hand has it.
+  if (typeHas(object, "__cuda_array_interface__"))
+    return Protocol::CudaArray;
   return isDescriptor(object) ? Protocol::Descriptor : Protocol::Constant;
 }
 
