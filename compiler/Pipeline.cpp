@@ -5,7 +5,6 @@
 // is not taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
-#include "lower/LoweringChoices.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -13,6 +12,7 @@
 #include "passes/layout/LayoutChoice.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
+#include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
@@ -126,6 +126,11 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
+  if (passes.offeredChoice(
+          "kept-in-registers",
+          "within nv-stage-operands: left operands that a loop keeps are read from "
+          "registers"))
+    passes.tell(names::keptInRegisters);
   passes.need(createStageOperands());
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
@@ -134,10 +139,11 @@ void addPipelinePasses(Passes &passes, const Options &options) {
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());
   }
+  if (passes.offeredChoice("carried-sums",
+                           "within nv-schedule-loops: slots for products that end in "
+                           "the next iteration"))
+    passes.tell(names::carriesSum);
   passes.add(createScheduleLoops());
-  if (passes.offeredChoice("late-copies", "within nv-expand-pipeline: mma.sync's operands are read "
-                                          "before copies ahead are issued"))
-    passes.tell(names::lateCopies);
   passes.add(createExpandPipeline());
   if (passes.offeredChoice("ahead-of-products",
                            "within nv-load-ahead: vectors are loaded an iteration "
@@ -145,7 +151,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
     passes.tell(names::aheadOfProducts);
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
-  passes.offer(createCarrySums());
+  passes.add(createCarrySums());
   passes.add(createOverlapProducts()); // carries as little as it can by then
   passes.add(createDeferWaits());      // in loops that stayed as they were
   passes.offer(createRaiseStores());   // the rings are known, and addresses still there
@@ -167,23 +173,6 @@ void addMemoryPasses(Passes &passes) {
   passes.add(createInsertBarriers());
 }
 
-/// What is decided while instructions are written.
-void addLoweringChoices(Passes &passes) {
-  if (passes.offeredChoice("fill-by-copy",
-                           "within the lowering: copies of no bytes write the zeros "
-                           "of masks"))
-    passes.tell(names::fillByCopy);
-  if (passes.offeredChoice("early-producer",
-                           "within the lowering: the producer starts without waiting for the rest"))
-    passes.tell(names::earlyProducer);
-  if (passes.offeredChoice("plain-programs",
-                           "within the lowering: persistent blocks divide only where the grid has "
-                           "several axes"))
-    passes.tell(names::plainPrograms);
-  if (passes.offeredChoice("short-divisions",
-                           "within the lowering: a branch goes round divisions of smaller numbers"))
-    passes.tell(names::shortDivisions);
-}
 } // namespace
 
 std::vector<PassListing> listPasses() {
@@ -195,7 +184,6 @@ std::vector<PassListing> listPasses() {
   addLayoutPasses(passes);
   addPipelinePasses(passes, options);
   addMemoryPasses(passes);
-  addLoweringChoices(passes);
   return passes.listings();
 }
 
@@ -213,7 +201,6 @@ LogicalResult runGpuPasses(ModuleOp module, const Options &options, const Observ
     addPipelinePasses(passes, options);
   if (wanted.stopAfter >= Stage::Mma)
     addMemoryPasses(passes);
-  addLoweringChoices(passes);
   if (wanted.remarks && wanted.stopAfter >= Stage::Mma)
     passes.need(createRemarkAccesses());
   return passes.run();

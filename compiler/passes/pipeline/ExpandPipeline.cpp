@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
@@ -138,6 +139,8 @@ private:
     inits.append({index(0), index(distance % slots)});
     pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
+    if (loop->hasAttr(names::carriesSum))
+      pipelined->setAttr(names::carriesSum, builder.getUnitAttr());
     if (!pipelined.getBody()->empty())
       pipelined.getBody()->getTerminator()->erase();
     OpBuilder::InsertionGuard guard(builder);
@@ -195,7 +198,7 @@ private:
     for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
       allInRings &= dropped.contains(store);
     const bool inFront = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
-    const bool late = inFront && isLate();
+    const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
     bool issued = inFront && !late;
     if (issued)
       issue();
@@ -211,11 +214,6 @@ private:
       if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone); wait && inFlight)
         wait.setPending(inFlight);
     }
-  }
-
-  bool isLate() {
-    return loop->getParentOfType<ModuleOp>()->hasAttr(names::lateCopies) &&
-           !loop.getBody()->getOps<DotOp>().empty();
   }
 
   Value nextSlot(Value slot) {

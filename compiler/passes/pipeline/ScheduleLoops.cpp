@@ -7,7 +7,8 @@
 //        there are s slots and copies run s - 1 iterations ahead. A loop with one wgmma whose sum
 //        only goes to the next iteration keeps one product under way, if its operands outlast the
 //        iteration: its slot is free one iteration later, so there is one slot more, or, where
-//        shared memory is short, one iteration less of distance.
+//        shared memory is short, one iteration less of distance. So does a loop with two chained
+//        products (CarriedSum.h), of three stages or more, with one iteration less.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
@@ -16,6 +17,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/BufferReaders.h"
+#include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
 
@@ -28,6 +30,7 @@ namespace {
 
 struct Schedule {
   int distance = 0, slots = 0, inFlight = 0;
+  bool carriesSum = false;
 };
 
 int64_t slotBytes(ArrayRef<StagedLoad> loads) {
@@ -68,9 +71,23 @@ bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
          products[0].getAcc().hasOneUse();
 }
 
+/// True when the second of two chained products may end in the next iteration: what it reads lasts,
+/// and only copies write to shared memory.
+bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+  auto isCopied = [&](nv::LocalStoreOp store) {
+    return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
+  };
+  auto carried = findCarriedSum(loop);
+  return carried && outlastsIteration(loop, carried->second.getRhs(), loads) &&
+         llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
+}
+
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target) {
   Schedule plain{stages - 1, stages, 0};
+  if (stages >= 3 && loop->getParentOfType<ModuleOp>()->hasAttr(names::carriesSum) &&
+      canCarrySum(loop, loads))
+    return {stages - 2, stages, 0, /*carriesSum=*/true};
   if (!canKeepProductInFlight(loop, loads))
     return plain;
   if (slotBytes(loads) * (stages + 1) <= target.maxSharedBytes())
@@ -164,6 +181,8 @@ private:
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
+    if (schedule.carriesSum)
+      loop->setAttr(names::carriesSum, builder.getUnitAttr());
     for (StagedLoad &staged : chosen)
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "
