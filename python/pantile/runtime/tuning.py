@@ -1,7 +1,8 @@
 """Compiling configurations side by side, and finding the fastest by a race.
 
 All are compiled first, on all cores: what takes the time there runs without the GIL. Then they are measured one after
-the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs.
+the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs. In a round they take
+turns: what holds up the machine for a while then holds up all of them a little, not one of them throughout.
 """
 
 import os
@@ -18,7 +19,7 @@ FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 # Milliseconds for each configuration, and how much slower than the best it may be to stay for the next round.
 _ROUNDS = ((3.0, 1.4), (10.0, 1.15), (40.0, 1.0))
 _HOPELESS = 3.0
-_FEWEST = 3  # runs that a round takes at least
+_TURNS = 3  # parts of a round, of a run at least
 _REPEATS = 5  # of a last round in which the winners looked slower than who lost before
 _OVERHEAD = 0.15  # milliseconds of a run beside itself, mostly the write that makes the cache cold
 
@@ -102,7 +103,7 @@ class _Trial:
         self.tuner, self.config, self.args = tuner, config, args
         self.keywords = {**kwargs, **config.all_kwargs()}
         self.full = {**tuner.nargs, **self.keywords}
-        self.times, self._prepared = [], False
+        self.times, self.shortest, self._prepared = [], float("inf"), False
 
     def prepare(self):
         self.finish()
@@ -124,18 +125,19 @@ class _Trial:
             raise
 
     def measure(self, timer, count):
-        """Replace the times by those of `count` runs; return the shortest.
+        """Return the times of `count` runs.
 
-        What decides who stays is the shortest: a busy host makes single runs longer, never shorter.
+        What decides who stays is the shortest of all: a busy host makes single runs longer, never shorter.
         """
-        self.times = timer.times(self.launch, count, self.prepare)
+        times = timer.times(self.launch, count, self.prepare)
         self.finish()
-        return min(self.times)
+        self.shortest = min(self.shortest, *times)
+        return times
 
-    def round(self, timer, budget):
-        """Measure for about `budget` milliseconds; return the shortest time."""
-        count = int(budget / (min(self.times) + _OVERHEAD))
-        return self.measure(timer, min(max(_FEWEST, count), 200))
+    def turn(self, timer, budget):
+        """Measure for about `budget` milliseconds."""
+        count = int(budget / (self.shortest + _OVERHEAD))
+        self.times += self.measure(timer, min(max(1, count), 200 // _TURNS))
 
     def summary(self):
         """The times at quantiles 0.5, 0.2 and 0.8."""
@@ -154,7 +156,7 @@ def _first_runs(trials, timer, errors, progress):
             trial.launch()
             trial.finish()
             timer.synchronize()
-            trial.measure(timer, 1)
+            trial.times = trial.measure(timer, 1)
             running.append(trial)
         except FAILURES as error:
             errors[trial.config] = error
@@ -162,14 +164,32 @@ def _first_runs(trials, timer, errors, progress):
     return running
 
 
+def _is_hopeless(trial, best, timer):
+    """Whether `trial` is far slower than `best` each time that they run one after the other."""
+    for _ in range(_TURNS):
+        (limit,), (time,) = best.measure(timer, 1), trial.measure(timer, 1)
+        if time <= _HOPELESS * limit:
+            return False
+    return True
+
+
 def _without_hopeless(trials, timer):
     """Those that may win after one run each; who seems to be slow is run again before it goes."""
-    best = min((trial.times[0] for trial in trials), default=0.0)
+    best = min(trials, key=lambda trial: trial.shortest, default=None)
     return [
         trial
         for trial in trials
-        if trial.times[0] <= _HOPELESS * best or trial.measure(timer, _FEWEST) <= _HOPELESS * best
+        if trial.shortest <= _HOPELESS * best.shortest or not _is_hopeless(trial, best, timer)
     ]
+
+
+def _round(running, timer, budget):
+    """Measure each of `running` for about `budget` milliseconds, in turns."""
+    for trial in running:
+        trial.times = []
+    for _ in range(_TURNS):
+        for trial in running:
+            trial.turn(timer, budget / _TURNS)
 
 
 def _settle(trials, running, timer):
@@ -181,8 +201,7 @@ def _settle(trials, running, timer):
     for _ in range(_REPEATS):
         if not behind or min(trial.summary()[0] for trial in running) <= min(behind):
             return
-        for trial in running:
-            trial.round(timer, _ROUNDS[-1][0])
+        _round(running, timer, _ROUNDS[-1][0])
 
 
 def race(tuner, configs, args, kwargs, on_host):
@@ -199,11 +218,11 @@ def race(tuner, configs, args, kwargs, on_host):
         trials = running = _first_runs(trials, timer, errors, progress)
         running = _without_hopeless(running, timer)
         for budget, slack in _ROUNDS:
-            shortest = {trial: trial.round(timer, budget) for trial in running}
-            limit = slack * min(shortest.values(), default=0.0)
-            running = [trial for trial in running if shortest[trial] <= limit]
-            if len(shortest) == 1:
+            _round(running, timer, budget)
+            if len(running) == 1:
                 break
+            limit = slack * min((trial.shortest for trial in running), default=0.0)
+            running = [trial for trial in running if trial.shortest <= limit]
         _settle(trials, running, timer)
     finally:
         progress.close()
