@@ -122,7 +122,7 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
     if (host != "math." && leaf == "cdiv")
       return BuiltinValue{findBuiltin("tl", leaf)};
   }
-  if (StringRef cuda = name; cuda.consume_front("tl.extra.cuda."))
+  if (StringRef cuda = name; cuda.consume_front("tl.extra.cuda.") || cuda.consume_front("cuda."))
     if (const BuiltinRow *row = findBuiltin("cuda", cuda))
       return BuiltinValue{row};
   if (StringRef question = name;

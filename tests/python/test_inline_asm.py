@@ -5,6 +5,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
+from pantile.language.extra.cuda import globaltimer, smid
 
 
 @triton.jit
@@ -102,8 +103,8 @@ def counters_kernel(out_ptr):
     start = tl.extra.cuda.globaltimer()
     tl.store(out_ptr, tl.extra.cuda.num_threads())
     tl.store(out_ptr + 1, tl.extra.cuda.num_warps())
-    tl.store(out_ptr + 2, tl.extra.cuda.smid())
-    tl.store(out_ptr + 3, (tl.extra.cuda.globaltimer() - start).to(tl.int32))
+    tl.store(out_ptr + 2, smid())
+    tl.store(out_ptr + 3, (globaltimer() - start).to(tl.int32))
 
 
 def test_counters(device):
