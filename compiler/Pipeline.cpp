@@ -134,7 +134,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.need(createStageOperands());
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
-    passes.offer(createKeepOccupancy());
+    passes.add(createKeepOccupancy());
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());

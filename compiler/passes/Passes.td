@@ -40,7 +40,7 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
 }
 def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
   let summary = "let kernels such as attention do without a producer where more blocks share a multiprocessor then";
-  let description = "Also where programs differ in length and two blocks have room. Sets `nv.without_producer`.";
+  let description = "Sets `nv.without_producer`.";
 }
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";

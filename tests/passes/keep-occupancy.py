@@ -1,16 +1,15 @@
-# Attention does without a producer, if asked to, where that leaves room for more blocks, or where programs differ in length and
-# two blocks have room. A sum that stays under way into the next iteration needs no other blocks.
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=ALONE
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNEVEN
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma --enable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# Attention does without a producer where that leaves room for more blocks. A sum that stays under way into the next iteration needs
+# no other blocks.
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # ALONE: nv.without_producer
 # ALONE-NOT: nv.producer {
-# SAID: [[@LINE+22]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
-# UNEVEN: [[@LINE+21]]:9: remark: warps are not specialised: 2 blocks fill each other's waits, and programs differ in length
+# SAID: [[@LINE+21]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
 # FED-NOT: nv.without_producer
 # FED: nv.producer {
 import pantile

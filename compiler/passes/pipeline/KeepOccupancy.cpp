@@ -1,8 +1,8 @@
 //===- KeepOccupancy.cpp - no producer where it takes the place of blocks -----------------===//
 // Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next.
 // Gives: `nv.without_producer` on a module whose products are waited for in the iteration, as those
-//        of attention are, where more blocks share a multiprocessor without a producer, or where
-//        two do and programs differ in length: then other blocks fill the waits.
+//        of attention are, where more blocks share a multiprocessor without a producer: then other
+//        blocks fill the waits.
 // How:   a producer takes as many registers as four warps at launch, and gives back what it can. A
 //        thread's registers are estimated from the tiles that its loops hold, a block's shared
 //        memory from the slots of its rings and the operands that loops read.
@@ -11,7 +11,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/RegisterBudget.h"
-#include "passes/pipeline/Programs.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "passes/pipeline/StagedLoad.h"
 
@@ -25,9 +24,8 @@ namespace {
 /// What a block of the kernel takes, as far as its loops with staged loads tell.
 struct Demand {
   int64_t registers = 0, ringBytes = 0, otherBytes = 0;
-  bool isWaitedFor = false;         ///< some product's sum is needed before the iteration ends
-  Operation *unevenBound = nullptr; ///< why programs differ in length
-  std::optional<Location> at;       ///< of the first loop
+  bool isWaitedFor = false;   ///< some product's sum is needed before the iteration ends
+  std::optional<Location> at; ///< of the first loop
 };
 
 bool isSummed(nv::WgmmaOp product, scf::ForOp loop) {
@@ -64,8 +62,6 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   demand.registers = std::max(demand.registers, registersWithoutAddresses(loop));
   demand.isWaitedFor |=
       llvm::any_of(products, [&](nv::WgmmaOp product) { return !isSummed(product, loop); });
-  if (!demand.unevenBound)
-    demand.unevenBound = unevenBound(loop);
 }
 
 Demand demandOf(ModuleOp module) {
@@ -113,15 +109,12 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
-    if (alone <= with && (alone < 2 || !demand.unevenBound))
+    if (alone <= with)
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
-    InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
-    remark << "warps are not specialised: " << alone << " blocks fill each other's waits, and ";
-    if (alone > with)
-      remark << "a producer leaves room for " << with;
-    else
-      remark << "programs differ in length";
+    remarkMissed(*demand.at, Technique::WarpSpecialisation)
+        << "warps are not specialised: " << alone
+        << " blocks fill each other's waits, and a producer leaves room for " << with;
   }
 };
 } // namespace
