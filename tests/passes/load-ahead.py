@@ -1,5 +1,7 @@
-# Rows that a program walks over are loaded one ahead where `tl.range` says so and nothing in the loop may write them.
+# Rows that a program walks over are loaded ahead where `tl.range` says so and nothing in the loop may write them: by one less than there are stages, while registers last.
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --no-cache --emit pipeline | FileCheck %s --check-prefix=AHEAD
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --no-cache --emit pipeline | FileCheck %s --check-prefix=THREE
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --num-warps 2 --no-cache --emit pipeline | FileCheck %s --check-prefix=TWO
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=1 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --disable-pass nv-load-ahead --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel in_place --signature "*fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
@@ -15,6 +17,17 @@ import pantile.language as tl
 # AHEAD: tile.reduce(
 # AHEAD: tile.store
 # AHEAD: scf.yield %[[NEXT]]
+# THREE: %[[FIRST:.*]] = tile.load
+# THREE: %[[SECOND:.*]] = tile.load
+# THREE: %[[THIRD:.*]] = tile.load
+# THREE: scf.for {{.*}}(%[[NOW:.*]] = %[[FIRST]], %[[NEXT:.*]] = %[[SECOND]], %[[THEN:.*]] = %[[THIRD]])
+# THREE: %[[LAST:.*]] = tile.load {{.*}} mask
+# THREE: tile.reduce(%[[NOW]]
+# THREE: scf.yield %[[NEXT]], %[[THEN]], %[[LAST]]
+# TWO: tile.load
+# TWO: tile.load
+# TWO-NOT: tile.load
+# TWO: scf.for
 # PLAIN-NOT: tile.load
 # PLAIN: scf.for
 # PLAIN: tile.load

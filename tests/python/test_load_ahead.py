@@ -1,4 +1,4 @@
-"""Rows that a program walks over, loaded one ahead on the GPU."""
+"""Rows that a program walks over, loaded ahead on the GPU."""
 
 import numpy as np
 import pantile as triton
@@ -18,7 +18,7 @@ def walk_kernel(out_ptr, x_ptr, scale_ptr, rows, cols, BLOCK: tl.constexpr, STAG
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("shape", [(1, 64), (7, 1000), (9, 4096), (3, 17)])
+@pytest.mark.parametrize("shape", [(1, 64), (7, 1000), (9, 4096), (3, 17), (27, 200)])
 @pytest.mark.parametrize("stages", [2, 4])
 def test_softmax_that_walks(device, shape, stages, num_warps):
     rows, cols = shape

@@ -1,9 +1,10 @@
 //===- LoadAhead.cpp - load the next row while this one is computed with ------------------===//
 // Needs: ExpandPipeline ran: what goes through shared memory is copied ahead already.
-// Gives: loops that the user gave `num_stages` (tl.range) load into registers an iteration ahead.
-// How:   the tile for the next iteration is loaded at the beginning of this one, under a mask that
-//        is empty in the last, and carried; the first is loaded in front of the loop. Only loads
-//        whose addresses follow from the counter, and few enough for the registers. An explicit
+// Gives: loops that the user gave `num_stages` (tl.range) load into registers iterations ahead.
+// How:   the tile for a later iteration is loaded at the beginning of this one, under a mask that
+//        is empty where there is none, and carried; the first are loaded in front of the loop. Only
+//        loads whose addresses follow from the counter, one iteration less ahead than there are
+//        stages, or fewer, so that what is carried fits the registers. An explicit
 //        `num_stages` says that the loop's stores go elsewhere than to what it is yet to read; a
 //        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
 //        with products, if `nv.ahead_of_products` says so, a vector for the next iteration is
@@ -67,6 +68,12 @@ int64_t wordsOf(LoadOp load) {
   return (layoutOf(tile).numRegs() * storageBits(tile.getElementType()) + 31) / 32;
 }
 
+/// What the user asked for; 0 where the text says nothing.
+int64_t stagesOf(scf::ForOp loop) {
+  auto stages = loop->getAttrOfType<IntegerAttr>(names::numStages);
+  return stages ? stages.getInt() : 0;
+}
+
 /// Vectors of a loop with products, such as the sums that attention's gradients begin with.
 bool isShort(LoadOp load) {
   constexpr int64_t most = 16;
@@ -88,17 +95,17 @@ public:
       : loop(loop), besideProducts(besideProducts), rewriter(loop.getContext()) {}
 
   void run() {
-    chooseLoads();
+    const int64_t words = chooseLoads();
     if (loads.empty())
       return;
-    rewriter.setInsertionPoint(loop);
-    Value any =
-        compare(loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
-                loop.getLowerBound(), loop.getUpperBound());
-    IRMapping mapping;
-    mapping.map(loop.getInductionVar(), loop.getLowerBound());
-    mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
-    const SmallVector<Value> first = loadsWith(mapping, any);
+    if (!besideProducts)
+      distance =
+          std::clamp<int64_t>(stagesOf(loop) - 1, 1, std::max<int64_t>(mostWords / words, 1));
+    for (LoadOp load : loads)
+      remarkApplied(load.getLoc(), Technique::Pipelining)
+          << "load is made " << distance << (distance == 1 ? " iteration" : " iterations")
+          << " ahead, into registers";
+    const SmallVector<Value> first = firstLoads();
     const DictionaryAttr attributes = loop->getAttrDictionary();
     auto made = loop.replaceWithAdditionalYields(
         rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
@@ -110,8 +117,9 @@ public:
   }
 
 private:
-  /// The loads of the body itself that can be made early, while registers last.
-  void chooseLoads() {
+  /// The loads of the body itself that can be made early, while registers last; gives the words
+  /// that they take.
+  int64_t chooseLoads() {
     int64_t words = 0;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
       if (!isa<RankedTensorType>(load.getType()) || !isKernelArgument(baseOf(load.getPtr())) ||
@@ -119,15 +127,14 @@ private:
                           : mayWrite(loop, baseOf(load.getPtr()))))
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
-      if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
-          (words += wordsOf(load)) > mostWords)
+      if (!slice || !canCarry(*slice) || isInvariant(*slice) || words + wordsOf(load) > mostWords)
         continue;
+      words += wordsOf(load);
       loads.push_back(load);
       ops.insert(slice->ops.begin(), slice->ops.end());
       counters.insert(slice->carried.begin(), slice->carried.end());
-      remarkApplied(load.getLoc(), Technique::Pipelining)
-          << "load is made an iteration ahead, into registers";
     }
+    return words;
   }
 
   /// Beside products, other counters than the loop's own may be read.
@@ -171,26 +178,58 @@ private:
     return results;
   }
 
-  /// At the beginning of the body; the iteration's own loads become what is carried. The counter
-  /// plus a step may lie beyond the last integer, so what is left is compared with the step.
+  /// An iteration that the loop may have: its counter, what the bound leaves there, and whether it
+  /// exists. The counter plus a step may lie beyond the last integer, so what is left is compared.
+  struct Iteration {
+    Value counter, left, exists;
+  };
+
+  Iteration after(const Iteration &now) {
+    Iteration next;
+    next.exists = compare(arith::CmpIPredicate::ugt, now.left, loop.getStep());
+    if (now.exists)
+      next.exists = arith::AndIOp::create(rewriter, loop.getLoc(), now.exists, next.exists);
+    next.counter = arith::AddIOp::create(rewriter, loop.getLoc(), now.counter, loop.getStep());
+    next.left = arith::SubIOp::create(rewriter, loop.getLoc(), now.left, loop.getStep());
+    return next;
+  }
+
+  Iteration at(Value counter, Value exists) {
+    Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(), counter);
+    return {counter, left, exists};
+  }
+
+  /// In front of the loop: those of each iteration that finds its own loaded.
+  SmallVector<Value> firstLoads() {
+    rewriter.setInsertionPoint(loop);
+    Iteration next =
+        at(loop.getLowerBound(),
+           compare(loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
+                   loop.getLowerBound(), loop.getUpperBound()));
+    SmallVector<Value> results;
+    for (int64_t i = 0; i < distance; ++i) {
+      if (i > 0)
+        next = after(next);
+      IRMapping mapping;
+      mapping.map(loop.getInductionVar(), next.counter);
+      mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
+      results.append(loadsWith(mapping, next.exists));
+    }
+    return results;
+  }
+
+  /// At the beginning of the body; the iteration's own loads become what is carried longest.
   SmallVector<Value> nextLoads(ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
-    Value exists = hasNext();
+    Iteration next = at(loop.getInductionVar(), {});
+    for (int64_t i = 0; i < distance; ++i)
+      next = after(next);
     IRMapping mapping;
-    mapping.map(loop.getInductionVar(), nextCounter());
-    SmallVector<Value> results = loadsWith(mapping, exists);
-    return handOn(results, carried);
-  }
-
-  Value hasNext() {
-    Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(),
-                                       loop.getInductionVar());
-    return compare(arith::CmpIPredicate::ugt, left, loop.getStep());
-  }
-
-  Value nextCounter() {
-    return arith::AddIOp::create(rewriter, loop.getLoc(), loop.getInductionVar(), loop.getStep());
+    mapping.map(loop.getInductionVar(), next.counter);
+    SmallVector<Value> results(carried.drop_front(loads.size()));
+    results.append(loadsWith(mapping, next.exists));
+    return handOn(results, carried.take_front(loads.size()));
   }
 
   SmallVector<Value> handOn(ArrayRef<Value> results, ArrayRef<BlockArgument> carried) {
@@ -219,12 +258,13 @@ private:
     for (unsigned i : counters)
       passBy(loop.getYieldedValues()[i].getDefiningOp());
     rewriter.setInsertionPointAfter(last);
-    Value exists = hasNext();
+    const Iteration following = after(at(loop.getInductionVar(), {}));
     auto choose = [&](Value next, Value now) {
-      return arith::SelectOp::create(rewriter, loop.getLoc(), exists, next, now).getResult();
+      return arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next, now)
+          .getResult();
     };
     IRMapping mapping;
-    mapping.map(loop.getInductionVar(), choose(nextCounter(), loop.getInductionVar()));
+    mapping.map(loop.getInductionVar(), choose(following.counter, loop.getInductionVar()));
     for (unsigned i : counters)
       mapping.map(loop.getRegionIterArg(i),
                   choose(loop.getYieldedValues()[i], loop.getRegionIterArg(i)));
@@ -233,6 +273,7 @@ private:
 
   scf::ForOp loop;
   bool besideProducts;
+  int64_t distance = 1; ///< iterations
   IRRewriter rewriter;
   SmallVector<LoadOp> loads;
   llvm::SetVector<unsigned> counters; ///< carried scalars that addresses are computed from
@@ -255,8 +296,7 @@ struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->getParentOfType<nv::ProducerOp>())
         return;
-      auto stages = loop->getAttrOfType<IntegerAttr>(names::numStages);
-      if (stages && stages.getInt() >= 2 && !hasProduct(loop))
+      if (stagesOf(loop) >= 2 && !hasProduct(loop))
         loops.push_back(loop);
       else if (besideProducts && !loop.getBody()->getOps<nv::WgmmaOp>().empty())
         loopsOfProducts.push_back(loop);
