@@ -58,6 +58,22 @@ def softmax_walk_kernel(
 
 @triton.jit
 def layer_norm_kernel(
+    x_ptr, y_ptr, w_ptr, b_ptr, stride, n, eps, BLOCK: tl.constexpr
+):  # fmt: skip
+    """The layer norm of one row, which a program holds at once."""
+    at = tl.program_id(0) * stride
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n
+    x = tl.load(x_ptr + at + cols, mask=mask, other=0.0).to(tl.float32)
+    x = tl.where(mask, x - tl.sum(x, axis=0) / n, 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(x * x, axis=0) / n + eps)
+    w = tl.load(w_ptr + cols, mask=mask)
+    b = tl.load(b_ptr + cols, mask=mask)
+    tl.store(y_ptr + at + cols, x * rstd * w + b, mask=mask)
+
+
+@triton.jit
+def layer_norm_walks_kernel(
     x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, n, eps, BLOCK: tl.constexpr
 ):  # fmt: skip
     """One row in three walks over its columns: mean, variance, result."""

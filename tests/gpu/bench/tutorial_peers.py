@@ -127,7 +127,7 @@ def norm(x, w, b, eps=1e-5):
     y = torch.empty_like(x)
     mean, rstd = (torch.empty(rows, dtype=torch.float32, device="cuda") for _ in range(2))
     block = min(65536 // x.element_size(), triton.next_power_of_2(n))
-    streams.layer_norm_kernel[(rows,)](
+    streams.layer_norm_walks_kernel[(rows,)](
         x, y, w, b, mean, rstd, x.stride(0), n, eps, BLOCK=block, num_warps=norm_warps(n)
     )
     return y, mean, rstd

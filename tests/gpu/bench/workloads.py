@@ -134,11 +134,11 @@ class Softmax(Workload):
 
 
 class LayerNorm(Workload):
-    """Layer norm of fp16 rows, forward."""
+    """Layer norm of fp16 rows, forward, a row held at once or walked over three times."""
 
-    def __init__(self, rows, cols):
+    def __init__(self, rows, cols, walks=False):
         half = torch.float16
-        self.x = randn(rows, cols, dtype=half)
+        self.x, self.walks = randn(rows, cols, dtype=half), walks
         self.w, self.b = randn(cols, dtype=half), randn(cols, dtype=half)
         self.mean, self.rstd = randn(rows), randn(rows)
         super().__init__(torch.empty_like(self.x), [self.x] * 2)
@@ -146,16 +146,24 @@ class LayerNorm(Workload):
 
     def launches(self, module):
         rows, cols = self.x.shape
+        whole = next_power_of_2(cols)
 
-        def make(block, warps):
-            return lambda: module.layer_norm_kernel[(rows,)](
+        def walk(block, warps):
+            return lambda: module.layer_norm_walks_kernel[(rows,)](
                 self.x, self.out, self.w, self.b, self.mean, self.rstd, cols, cols, 1e-5,
                 BLOCK=block, num_warps=warps, **module.OPTIONS,
             )  # fmt: skip
 
-        whole = min(next_power_of_2(cols), 32768)
+        def one(warps):
+            return lambda: module.layer_norm_kernel[(rows,)](
+                self.x, self.out, self.w, self.b, cols, cols, 1e-5,
+                BLOCK=whole, num_warps=warps, **module.OPTIONS,
+            )  # fmt: skip
+
+        if not self.walks:
+            return {w: one(w) for w in (1, 2, 4, 8, 16, 32) if 256 <= whole // w <= 2048}
         warps = min(max(whole // 256, 1), 8)
-        return {(b, w): make(b, w) for b, w in ((whole, warps), (whole, 2 * warps), (1024, 4))}
+        return {(b, w): walk(b, w) for b, w in ((whole, warps), (whole, 2 * warps), (1024, 4))}
 
     def check(self):
         x = self.x.double()
@@ -311,6 +319,7 @@ def workloads():
         makers[f"walk {cols}"] = lambda c=cols: Softmax(8192, c, walks=True)
     for cols in (1024, 4096, 8192, 16384):
         makers[f"norm {cols}"] = lambda c=cols: LayerNorm(8192, c)
+        makers[f"norm walks {cols}"] = lambda c=cols: LayerNorm(8192, c, walks=True)
     for cols in (1024, 4096, 8192):
         makers[f"norm backward {cols}"] = lambda c=cols: LayerNormBackward(8192, c)
     makers["column sum"] = lambda: ColumnSum(4096, 16384)
