@@ -1,22 +1,23 @@
-# The second product of attention is waited for beside the next iteration's first, if asked for; copies into the slot that it read
-# follow a barrier. Where a producer fills the slots, or the sum is looked at, it stays as it is.
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --enable-pass nv-carry-sums -o - | FileCheck %s
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --enable-pass nv-carry-sums -o - | FileCheck %s --check-prefix=FED
+# The second product of attention is waited for beside the next iteration's first, if asked for; copies run an iteration less ahead,
+# so that what they overwrite was read two iterations before. Where a producer fills the slots, or the sum is looked at, it stays as it is.
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --enable-pass carried-sums -o - | FileCheck %s
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy --enable-pass carried-sums -o - | FileCheck %s --check-prefix=FED
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=1 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --enable-pass nv-carry-sums -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit cubin --disable-pass nv-specialise-warps --enable-pass nv-carry-sums --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=1 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --enable-pass carried-sums -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit cubin --disable-pass nv-specialise-warps --enable-pass carried-sums --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 import pantile
 import pantile.language as tl
 
 # CHECK: %[[LOOP:[0-9]+]]:{{[0-9]+}} = scf.for {{.*}} iter_args(%[[SUM:[a-z0-9]+]] =
+# CHECK: nv.wait 0
 # CHECK: nv.barrier
+# CHECK: nv.slot %{{.*}} : <3 x
 # CHECK: %[[FIRST:.*]] = nv.wgmma %{{.*}} : !nv.buffer
-# CHECK-NOT: nv.copy_async
-# CHECK: %[[BOTH:.*]]:2 = nv.wgmma_wait 0, %[[FIRST]], %[[SUM]]
-# CHECK: nv.barrier
 # CHECK: nv.copy_async
 # CHECK: nv.copy_async
 # CHECK: nv.commit
+# CHECK-NOT: nv.barrier
+# CHECK: %[[BOTH:.*]]:2 = nv.wgmma_wait 0, %[[FIRST]], %[[SUM]]
 # CHECK: arith.mulf %[[BOTH]]#1,
 # CHECK: %[[SECOND:.*]] = nv.wgmma %{{.*}} : tensor
 # CHECK-NOT: nv.wgmma_wait
