@@ -83,7 +83,8 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
   if (!value)
     return Failed();
   DType from = value->type.element;
-  if (!rounding.isNone() && !(from.isFloat() && dtype->isFloat() && from.bits() > dtype->bits()))
+  bool smaller = from.isFloat() && dtype->isFloat() && from.bits() > dtype->bits();
+  if (!rounding.isNone() && !smaller && !(from == *dtype))
     return e.error(call.at("fp_downcast_rounding"),
                    "`fp_downcast_rounding` goes with a cast to a smaller float, not from `" +
                        from.name() + "` to `" + dtype->name() + "`");

@@ -193,6 +193,13 @@ def test_rtz_goes_with_smaller_floats_alone(device):
             run(device, random(16, source), to, "rtz")
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, "i32"])
+@pytest.mark.parametrize("rounding", ["rtne", "rtz"])
+def test_rounding_says_nothing_where_the_type_stays(device, dtype, rounding):
+    x = random(COUNT, dtype)
+    np.testing.assert_array_equal(run(device, x, dtype, rounding), x)
+
+
 def test_no_cast_between_fp8_and_integers(device):
     for source, to in [("fp8e5", "i32"), ("i32", "fp8e4nv")]:
         with pytest.raises(triton.CompilationError, match="cannot cast"):
