@@ -13,6 +13,7 @@
 #include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
@@ -135,6 +136,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     passes.add(createKeepOccupancy());
+    if (!passes.choice("keep-blocks", "within the next two: slots and scratch that are added do not "
+                                      "take the place of blocks"))
+      passes.tell(names::withoutKeptBlocks);
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());
@@ -154,6 +158,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createCarrySums());
   passes.add(createOverlapProducts()); // carries as little as it can by then
   passes.add(createDeferWaits());      // in loops that stayed as they were
+  passes.offer(createOverlapIterations()); // whose products stand in the best order by then
   passes.offer(createRaiseStores());   // the rings are known, and addresses still there
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
@@ -162,15 +167,13 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 /// Places before barriers: what shares bytes over time is ordered by them.
 void addMemoryPasses(Passes &passes) {
   passes.need(createAllocateShared());
-  if (passes.offeredChoice("tight-registers", "within nv-share-registers: room for one block more, "
-                                              "with few registers for addresses"))
-    passes.tell(names::tightRegisters);
   passes.add(createShareRegisters());
   if (!passes.choice("barriers-in-front",
                      "within nv-insert-barriers: threads meet in front of a loop "
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
+  passes.offer(createPackPrograms()); // of what was given neither shared memory nor barriers
 }
 
 } // namespace

@@ -11,12 +11,7 @@
 
 namespace pantile {
 
-namespace names {
-constexpr llvm::StringLiteral tightRegisters =
-    "nv.tight_registers"; // unit, on the module: ShareRegisters takes few for addresses
-} // namespace names
-
-constexpr int64_t registersForAddresses = 40, fewForAddresses = 16;
+constexpr int64_t registersForAddresses = 40;
 
 /// Sums that start anew in each iteration, or are carried; what else is carried, left operands, and
 /// some for addresses.

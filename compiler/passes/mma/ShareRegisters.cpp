@@ -51,15 +51,10 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     const int warps = moduleInt(module, names::numWarps, 4);
     const int64_t shared = moduleInt(module, names::sharedBytes, 0) + 1024;
     const RegisterBudget budget{*target, warps};
-    int64_t others = registersForAddresses;
-    if (module->hasAttr(names::tightRegisters)) {
-      others = fewForAddresses;
-      needed -= registersForAddresses - fewForAddresses;
-    }
     auto fits = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
       return blocks * shared <= target->maxSharedBytes() && needed <= budget.consumer(blocks) &&
-             ofInstruction + others <= budget.launch(blocks);
+             ofInstruction + registersForAddresses <= budget.launch(blocks);
     };
     int64_t blocks = mostBlocks;
     while (blocks > 0 && !fits(blocks))

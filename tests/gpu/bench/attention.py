@@ -34,20 +34,11 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " waits at once": {"disabled_passes": "nv-defer-waits"},
     " barriers within": {"disabled_passes": "barriers-in-front"},
     " stored again": {"disabled_passes": "nv-share-operands"},
-    " occupancy": {"enabled_passes": "nv-keep-occupancy"},
-    " occupancy, stored again": {
-        "enabled_passes": "nv-keep-occupancy",
-        "disabled_passes": "nv-share-operands",
-    },
-    " occupancy, carried": {"enabled_passes": "nv-keep-occupancy,nv-carry-sums"},
+    " producer": {"disabled_passes": "nv-keep-occupancy"},
+    " carried": {"enabled_passes": "carried-sums"},
     " cp.async, carried": {
-        "enabled_passes": "nv-carry-sums",
+        "enabled_passes": "carried-sums",
         "disabled_passes": "nv-specialise-warps",
-    },
-    " tight": {"enabled_passes": "tight-registers"},
-    " tight, no overlap": {
-        "enabled_passes": "tight-registers",
-        "disabled_passes": "nv-overlap-products",
     },
     " ahead": {"enabled_passes": "ahead-of-products"},
     " ahead, cp.async": {
