@@ -1,14 +1,12 @@
 //===- LowerDivision.cpp - numbers that are smaller than what divides them ------------------===//
-// Needs: `nv.short_divisions` on the module; else these are elementwise operations as others.
 // Gives: quotient and remainder of a scalar by one that is not known, without a division where the
-//        scalar is not negative and smaller.
+//        scalar is not negative and smaller; other divisions as elementwise operations.
 // How:   a program's number is split into rows and columns of blocks before its first load is
 //        asked for. The machine has no division, but a chain of conversions and products. All
 //        threads of a block have the same scalars, so a branch costs less than the chain; small
 //        grids go round it. The first of `a / b` and `a % b` makes both, behind one branch.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
-#include "lower/LoweringChoices.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -70,8 +68,7 @@ llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
 
 LogicalResult lowerDivision(Lowering &l, Operation *op) {
   const bool isScalar = op->getResult(0).getType().isInteger();
-  if (!isScalar || !isChosen(op, names::shortDivisions) || !isUniform(op) ||
-      isa<llvm::Constant>(l.scalar(op->getOperand(1))))
+  if (!isScalar || !isUniform(op) || isa<llvm::Constant>(l.scalar(op->getOperand(1))))
     return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });
   llvm::SmallVector<Operation *> same = divisionsLike(op);
   if (same.front() != op)

@@ -1,9 +1,9 @@
 //===- LowerPrograms.cpp - which program this is, of how many ------------------------------===//
 // Gives: a program is a block of the grid; in a persistent kernel a block runs several, and the
-//        user's grid is a parameter.
+//        user's grid is a parameter; where programs share a block, each is one of its warps.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/PackedPrograms.h"
 #include "lower/Lowering.h"
-#include "lower/LoweringChoices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -27,14 +27,38 @@ llvm::Value *blocksAlong(Lowering &l, unsigned axis) {
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[axis], {});
 }
 
+/// Whether several programs may share a block; then they are neighbours along the first axis.
+bool isPacked(Operation *op, unsigned axis) {
+  return axis == 0 && moduleInt(op, names::programsPerBlock, 1) > 1;
+}
+
+/// The warps of a block, each of which runs a program.
+llvm::Value *warpsOfBlock(Lowering &l) {
+  llvm::Value *threads =
+      l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, {});
+  return l.b.CreateLShr(threads, l.b.getInt32(5));
+}
+
 LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
-  l.set(op, blockIndex(l, op.getAxis()));
+  llvm::Value *program = blockIndex(l, op.getAxis());
+  if (isPacked(op, op.getAxis())) {
+    llvm::Value *thread =
+        l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
+    program = l.b.CreateAdd(l.b.CreateMul(program, warpsOfBlock(l)),
+                            l.b.CreateLShr(thread, l.b.getInt32(5)));
+  }
+  l.set(op, program);
   return success();
 }
 
 LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
   ValueList grid = l.userGrid();
-  l.set(op, grid.empty() ? blocksAlong(l, op.getAxis()) : grid[op.getAxis()]);
+  if (!grid.empty()) {
+    l.set(op, grid[op.getAxis()]);
+    return success();
+  }
+  llvm::Value *blocks = blocksAlong(l, op.getAxis());
+  l.set(op, isPacked(op, op.getAxis()) ? l.b.CreateMul(blocks, warpsOfBlock(l)) : blocks);
   return success();
 }
 
@@ -78,8 +102,7 @@ LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
   for (unsigned before = 0; before < axis; ++before)
     left = l.b.CreateUDiv(left, grid[before]);
   if (axis < 2)
-    left = isChosen(op, names::plainPrograms) ? remainderOnce(l, left, grid[axis])
-                                              : l.b.CreateURem(left, grid[axis]);
+    left = remainderOnce(l, left, grid[axis]);
   l.set(op, left);
   return success();
 }

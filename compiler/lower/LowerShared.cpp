@@ -4,7 +4,6 @@
 // How:   all offsets are linear over F2 up to the buffer's start, so a thread's part is computed
 //        once and registers differ by constants.
 //===-----------------------------------------------------------------------------------===//
-#include "lower/LoweringChoices.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -67,39 +66,23 @@ struct Piece {
   unsigned bytes;
 };
 
-/// False, which the assembler does not know, so that no mask is known to be false.
-llvm::Value *hiddenFalse(Lowering &l) {
-  return l.assembly(l.b.getInt1Ty(),
-                    "{ .reg .b32 size; mov.u32 size, %total_smem_size; setp.lt.s32 $0, size, 0; }",
-                    "=b", {}, /*pure=*/true);
-}
-
-/// Copies `piece` where mask and enable allow. With a `filler`, what the mask forbids is zero then.
-void copyPiece(Lowering &l, const Piece &piece, llvm::Value *filler) {
+/// Copies `piece` where mask and enable allow.
+void copyPiece(Lowering &l, const Piece &piece) {
   // Past the first level cache where whole sectors are copied: nothing reads them again there.
   const std::string copy = (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") +
                             ".shared.global [$0], [$1], " + llvm::Twine(piece.bytes))
                                .str();
   Values operands{piece.address, piece.pointer};
-  std::string constraints = "r,l", before, after = ";";
+  std::string constraints = "r,l", guard;
   llvm::Value *when = piece.enable;
-  if (filler) {
-    before = ("{ .reg .pred in; .reg .b32 size; or.pred in, $2, $3; selp.b32 size, " +
-              llvm::Twine(piece.bytes) + ", 0, in; ")
-                 .str();
-    after = ", size; }";
-    operands.append({piece.mask, filler});
-    constraints += ",b,b";
-  } else if (piece.mask) {
+  if (piece.mask)
     when = when ? l.b.CreateAnd(when, piece.mask) : piece.mask;
-  }
-  std::string guard;
   if (when) {
-    guard = ("@$" + llvm::Twine(operands.size()) + " ").str();
+    guard = "@$2 ";
     operands.push_back(when);
     constraints += ",b";
   }
-  l.assembly(l.b.getVoidTy(), before + guard + copy + after, constraints, operands);
+  l.assembly(l.b.getVoidTy(), guard + copy + ";", constraints, operands);
 }
 
 LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
@@ -111,12 +94,8 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;
-  llvm::Value *filler =
-      !masks.empty() && isChosen(op, names::fillByCopy) ? hiddenFalse(l) : nullptr;
-  // Nobody reads what is copied for an iteration that there is not: it may as well be zeros. Of
-  // threads with the same elements, one alone may write.
+  // Of threads with the same elements, one alone may write.
   llvm::Value *enable = op.getEnable() ? l.scalar(op.getEnable()) : nullptr;
-  llvm::Value *allowed = filler ? std::exchange(enable, nullptr) : nullptr;
   if (llvm::Value *chosen = l.firstReplica(op.getPtr().getType()))
     enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   // All copies first: after a store, the assembler keeps the next copy waiting.
@@ -124,12 +103,10 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    llvm::Value *mask = masks.empty() ? nullptr : masks[i];
-    if (allowed)
-      mask = l.b.CreateAnd(mask, allowed);
-    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], mask, enable, bytes};
-    copyPiece(l, piece, filler);
-    if (piece.mask && !filler)
+    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], masks.empty() ? nullptr : masks[i],
+                      enable, bytes};
+    copyPiece(l, piece);
+    if (piece.mask)
       unfilled.push_back(piece);
   }
   for (const Piece &piece : unfilled) {

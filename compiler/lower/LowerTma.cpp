@@ -8,7 +8,6 @@
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
 #include "lower/Lowering.h"
-#include "lower/LoweringChoices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -55,12 +54,8 @@ void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::Mbarrier
   l.b.SetInsertPoint(made);
 }
 
-/// Seen behind the barrier that all threads pass; an early producer makes them itself.
-LogicalResult lowerInit(Lowering &l, nv::MbarrierInitOp op) {
-  if (!isChosen(op, names::earlyProducer))
-    makeBarriers(l, l.isFirstThread(), op);
-  return success();
-}
+/// The producer makes them.
+LogicalResult lowerInit(Lowering &, nv::MbarrierInitOp) { return success(); }
 
 /// From here on the warps of a role have their own number of registers.
 void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
@@ -72,27 +67,22 @@ void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
 }
 
-/// All barriers are made and seen. An early producer has nothing to wait for: nobody has touched
-/// shared memory before it.
-void startRoles(Lowering &l, bool early, bool isProducer) {
+/// The barriers are seen by all. The producer waits for nobody: none has touched shared memory
+/// before it.
+void startRole(Lowering &l, bool isProducer) {
   using namespace llvm::Intrinsic;
   llvm::Value *id = l.b.getInt32(0);
   llvm::Value *all = l.b.getInt32(l.numThreads() + 32 * l.producerWarps());
   llvm::Type *none = l.b.getVoidTy();
-  if (!early || isProducer)
+  if (isProducer) {
     l.b.CreateIntrinsic(none, nvvm_fence_mbarrier_init_release_cluster, {});
-  if (!early)
-    l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_all, {id});
-  else if (isProducer)
     l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
-  else
+  } else {
     l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
+  }
 }
 
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
-  const bool early = isChosen(op, names::earlyProducer);
-  if (!early)
-    startRoles(l, early, /*isProducer=*/false);
   llvm::LLVMContext &c = l.module.getContext();
   auto *extra = llvm::BasicBlock::Create(c, "extra", l.function);
   auto *produce = llvm::BasicBlock::Create(c, "produce", l.function);
@@ -101,11 +91,9 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   llvm::Value *first = l.b.getInt32(l.numThreads());
   l.b.CreateCondBr(l.b.CreateICmpUGE(l.thread(), first), extra, rest);
   l.b.SetInsertPoint(extra);
-  if (early) {
-    makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
-                 llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
-    startRoles(l, early, /*isProducer=*/true);
-  }
+  makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
+               llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
+  startRole(l, /*isProducer=*/true);
   takeShare(l, op, 1);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
   l.b.SetInsertPoint(produce);
@@ -115,8 +103,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.SetInsertPoint(done);
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
-  if (early)
-    startRoles(l, early, /*isProducer=*/false);
+  startRole(l, /*isProducer=*/false);
   takeShare(l, op, 2);
   return success();
 }

@@ -1,35 +1,24 @@
-# The producer's start. Barriers are made in one branch. Early, the producer makes them and goes on at once, while the
-# others wait for it; the number of a program is divided only where the grid has several axes.
+# The producer's start: it makes the barriers in one branch and goes on at once, while the others wait for it; the number
+# of a program is divided only where the grid has several axes.
 # RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
-# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --enable-pass early-producer --enable-pass plain-programs --emit ptx -o - | FileCheck %s --check-prefix=EARLY
-# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --disable-pass nv-specialise-warps --enable-pass early-producer --emit ptx -o - | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit ptx -o - | FileCheck %s --check-prefix=NONE
 import pantile
 import pantile.language as tl
 
-# CHECK: setp.ne.b32 %p[[OTHERS:[0-9]+]], %r{{[0-9]+}}, 0;
-# CHECK: @%p[[OTHERS]] bra [[MADE:.*]];
+# CHECK: @%p{{[0-9]+}} prefetch.tensormap
+# CHECK: bra
 # CHECK-COUNT-8: mbarrier.init.shared::cta.b64
 # CHECK-NOT: mbarrier.init
-# CHECK: [[MADE]]:
+# CHECK-NOT: bar.sync
 # CHECK: fence.mbarrier_init.release.cluster
-# CHECK: bar.sync 0;
+# CHECK: bar.arrive 0, 160;
+# CHECK: setp.lt.u32 %p[[PLAIN:[0-9]+]],
+# CHECK: @%p[[PLAIN]] bra [[DIVIDED:.*]];
 # CHECK: rem.u32
+# CHECK: [[DIVIDED]]:
 # CHECK: cp.async.bulk.tensor.2d
-
-# EARLY: @%p{{[0-9]+}} prefetch.tensormap
-# EARLY: bra
-# EARLY-COUNT-8: mbarrier.init.shared::cta.b64
-# EARLY-NOT: mbarrier.init
-# EARLY-NOT: bar.sync
-# EARLY: fence.mbarrier_init.release.cluster
-# EARLY: bar.arrive 0, 160;
-# EARLY: setp.lt.u32 %p[[PLAIN:[0-9]+]],
-# EARLY: @%p[[PLAIN]] bra [[DIVIDED:.*]];
-# EARLY: rem.u32
-# EARLY: [[DIVIDED]]:
-# EARLY: cp.async.bulk.tensor.2d
-# EARLY: bar.sync 0, 160;
-# EARLY: wgmma.mma_async
+# CHECK: bar.sync 0, 160;
+# CHECK: wgmma.mma_async
 
 # NONE-NOT: bar.arrive
 @pantile.jit

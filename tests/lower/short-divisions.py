@@ -1,19 +1,14 @@
 # Scalars that are smaller than what divides them: a branch goes round the division, one for quotient and remainder.
 # RUN: pantilec %s --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
-# RUN: pantilec %s --signature "*i32:16, i32, i32" --target sm_90a --no-cache --enable-pass short-divisions --emit ptx -o - | FileCheck %s --check-prefix=SHORT
 import pantile
 import pantile.language as tl
 
-# CHECK-NOT: bra
+# CHECK: @%p{{[0-9]+}} bra [[ROUND:.*]];
 # CHECK: div.s32
+# CHECK: [[ROUND]]:
 # CHECK-NOT: bra
-
-# SHORT: @%p{{[0-9]+}} bra [[ROUND:.*]];
-# SHORT: div.s32
-# SHORT: [[ROUND]]:
-# SHORT-NOT: bra
-# SHORT-NOT: div.s32 %r{{[0-9]+}}, %r{{[0-9]+}}, %r
-# SHORT: st.global
+# CHECK-NOT: div.s32 %r{{[0-9]+}}, %r{{[0-9]+}}, %r
+# CHECK: st.global
 
 
 # Elements of tiles differ between threads: no branch goes round theirs; nor is one needed for 7.

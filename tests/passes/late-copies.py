@@ -1,27 +1,18 @@
-# A loop on mma.sync: copies ahead are issued first, or, if wanted, behind the reads of this iteration's operands.
+# A loop on mma.sync: copies ahead are issued behind the reads of this iteration's operands.
 # RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 2 --target sm_90a --no-cache --enable-pass late-copies --emit pipeline -o - | FileCheck %s --check-prefix=LATE
-# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 4 --target sm_80 --no-cache --enable-pass late-copies --emit pipeline -o - | FileCheck %s --check-prefix=LATE
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 4 --target sm_80 --no-cache --emit pipeline -o - | FileCheck %s
 import pantile
 import pantile.language as tl
 
 # CHECK: scf.for
 # CHECK: nv.wait
 # CHECK: nv.barrier
+# CHECK-NOT: nv.copy_async
+# CHECK-COUNT-2: nv.local_load
 # CHECK-COUNT-2: nv.copy_async
 # CHECK: nv.commit
-# CHECK-COUNT-2: nv.local_load
 # CHECK: tile.dot
-
-# LATE: scf.for
-# LATE: nv.wait
-# LATE: nv.barrier
-# LATE-NOT: nv.copy_async
-# LATE-COUNT-2: nv.local_load
-# LATE-COUNT-2: nv.copy_async
-# LATE: nv.commit
-# LATE: tile.dot
-# LATE-NOT: nv.copy_async
+# CHECK-NOT: nv.copy_async
 @pantile.jit
 def product(a, b, c, n):
     rows, columns, within = tl.arange(0, 32), tl.arange(0, 64), tl.arange(0, 32)

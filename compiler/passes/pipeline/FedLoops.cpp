@@ -6,11 +6,11 @@
 //        threads. Loops behind each other with equal slots go on with one ring.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/FedLoops.h"
-#include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/Programs.h"
+#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 
 using namespace mlir;
@@ -85,7 +85,8 @@ public:
     for (scf::ForOp loop : candidates)
       if (!collect(loop))
         return false;
-    return fits();
+    addSlots();
+    return true;
   }
 
 private:
@@ -196,14 +197,18 @@ private:
     });
   }
 
-  /// A slot more than stages where a product stays under way, if there is room beside the scratch
-  /// of the operations that run while the rings are filled.
-  bool fits() {
-    int64_t bytes = 0;
-    programBody(function).walk([&](Operation *op) {
-      if (op->getParentOfType<scf::ForOp>())
-        bytes = std::max(bytes, scratchBytes(op));
-    });
+  /// A slot more than stages where a product stays under way, if there is room for as many blocks.
+  void addSlots() {
+    auto module = function->getParentOfType<ModuleOp>();
+    BlockDemand demand{scratchBesideRings(function), registersOfProducts(function),
+                       moduleInt(module, names::numWarps, 4) + 1};
+    auto hasRoom = [&](int64_t more) {
+      BlockDemand larger = demand;
+      larger.sharedBytes += more;
+      return larger.sharedBytes <= target.maxSharedBytes() &&
+             (module->hasAttr(names::withoutKeptBlocks) ||
+              blocksWithRoom(larger, target) >= blocksWithRoom(demand, target));
+    };
     auto slotBytes = [](FedLoop &fed) {
       int64_t sum = 0;
       for (Raised &raised : fed.loads)
@@ -212,15 +217,14 @@ private:
     };
     findSharedRings();
     for (FedLoop &fed : loops)
-      bytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + 32);
+      demand.sharedBytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + 32);
     for (FedLoop &fed : loops)
       if (fed.before)
         fed.slots = fed.before->slots;
-      else if (fed.inFlight && bytes + slotBytes(fed) + 32 <= target.maxSharedBytes()) {
+      else if (fed.inFlight && hasRoom(slotBytes(fed) + 32)) {
         ++fed.slots;
-        bytes += slotBytes(fed) + 32;
+        demand.sharedBytes += slotBytes(fed) + 32;
       }
-    return true;
   }
 
   void findSharedRings() {

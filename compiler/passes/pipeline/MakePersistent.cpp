@@ -5,7 +5,8 @@
 //        those of the program before.
 // How:   1. Programs must not meet, nor be seen while they run, and the kernel must not loop over
 //        them itself. 2. All take the same time as far as the arguments tell: the schedule is
-//        static. 3. The loop pays with a producer only, so the change is tried on a copy first.
+//        static. 3. The loop pays with a producer only, and where as many blocks share a
+//        multiprocessor as without it, so the change is tried on a copy first.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/Programs.h"
+#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "llvm/ADT/STLExtras.h"
@@ -133,26 +135,37 @@ void wrap(func::FuncOp kernel) {
     });
 }
 
-bool canSpecialise(ModuleOp module) {
+/// Blocks that share a multiprocessor when the kernel has its producer; none: it can have none.
+std::optional<int64_t> blocksWithProducer(ModuleOp module, const Target &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
-  return specialiseWarps(*copy);
+  if (!specialiseWarps(*copy))
+    return std::nullopt;
+  return blocksWithRoom(demandOf(*copy->getOps<func::FuncOp>().begin()), target);
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    if (kernels.size() != 1)
+    auto target = Target::parse(moduleTarget(module));
+    if (kernels.size() != 1 || !target)
       return;
     func::FuncOp kernel = kernels[0];
     SmallVector<scf::ForOp> loops = productLoops(kernel);
     if (loops.empty() || !programsStandAlone(kernel) || !llvm::all_of(loops, hasEvenWork))
       return;
+    const std::optional<int64_t> apart = blocksWithProducer(module, *target);
+    if (!apart)
+      return;
     OwningOpRef<func::FuncOp> plain = kernel.clone();
     wrap(kernel);
-    if (!canSpecialise(module)) {
+    const std::optional<int64_t> following = blocksWithProducer(module, *target);
+    const bool keepsBlocks = following >= apart || module->hasAttr(names::withoutKeptBlocks);
+    if (!following || !keepsBlocks) {
       kernel.getBody().takeBody(plain->getBody());
+      if (following)
+        refuse(kernel, "scratch beside the rings would take the place of a block");
       return;
     }
     module->setAttr(names::persistent, UnitAttr::get(&getContext()));

@@ -155,16 +155,10 @@ def larger_configs():
 
 
 def own_configs():
-    """Blocks of the lists above whose start is as short as Pantile can make it; not for Triton."""
-    start = {"enabled_passes": "early-producer,plain-programs,short-divisions"}
-    alone = {"enabled_passes": "fill-by-copy,late-copies,short-divisions"}
+    """Blocks of the lists above without a producer, which Triton does not have anyway."""
     return [
-        config(32, 64, 32, 5, 2, **alone),
-        config(32, 64, 64, 5, 4, **alone),
-        config(64, 64, 64, 5, 4, **alone, disabled_passes="nv-specialise-warps"),
-        config(64, 64, 64, 5, 4, **start),
-        config(64, 128, 64, 3, 4, **start),
-        config(128, 256, 64, 4, 8, **start),
+        config(64, 64, 64, 5, 4, disabled_passes="nv-specialise-warps"),
+        config(64, 128, 64, 3, 4, disabled_passes="nv-specialise-warps"),
     ]
 
 

@@ -1,12 +1,12 @@
 """The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
 
 Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
-larger blocks, by the same timer. Every result is compared with float64 before it is timed. The three are timed in turn, round after round, each
+larger blocks, by the same timer; ours, two of them without a producer besides. Every result is compared with float64 before it is timed. The three are timed in turn, round after round, each
 measurement being the median of single launches with a cold L2; the table has the medians of the
 rounds, in TFLOP/s.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
-                 [--own] [--json FILE]
+                 [--json FILE]
 """
 
 import argparse
@@ -52,7 +52,7 @@ def tuned(package, timer, arguments):
     """The kernel of `package`, tuned over the tutorial's configurations and those asked for."""
     module = kernels.load(package)
     configs = module.tutorial_configs() + ([] if arguments.ten else module.larger_configs())
-    if arguments.own and package == "pantile":
+    if package == "pantile" and not arguments.ten:
         configs += module.own_configs()
 
     def bench(launch, quantiles):
@@ -157,7 +157,6 @@ def main():
     parser.add_argument("--tune-ms", type=float, default=10.0)
     parser.add_argument("--dtype", default="float16")
     parser.add_argument("--ten", action="store_true", help="the tutorial's ten configurations only")
-    parser.add_argument("--own", action="store_true", help="Pantile's configurations with passes")
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
     arguments = parser.parse_args()

@@ -1,9 +1,8 @@
 """Small products, where what counts is how soon a block starts to multiply.
 
-Choices of the compiler that are off by default: for each size a block or two, with each choice on
-its own and together, without a producer, Triton's code of the same text and block, and the
-library's. All are checked against float64, then timed in turn, round after round, by medians of
-single launches with a cold L2.
+For each size a block or two, with and without a producer, Triton's code of the same text and block,
+and the library's. All are checked against float64, then timed in turn, round after round, by
+medians of single launches with a cold L2.
 
 Usage: starts.py [--rounds 5] [--budget-ms 6] [--json FILE]
 """
@@ -30,36 +29,7 @@ CASES = [
     (1664, (128, 256, 64), 4, 8),
     (1792, (128, 256, 64), 3, 8),
 ]
-START = ("early-producer", "plain-programs", "short-divisions")
-COPIES = ("fill-by-copy", "late-copies", "short-divisions")
-ALONE = {"disabled_passes": "nv-specialise-warps"}
-
-
-def enabled(*names):
-    """The launch option that switches these on."""
-    return {"enabled_passes": ",".join(names)}
-
-
-VARIANTS = {
-    "ours": {},
-    "early": enabled(START[0]),
-    "plain": enabled(START[1]),
-    "short": enabled(START[2]),
-    "start": enabled(*START),
-    "alone": ALONE,
-    "fill": ALONE | enabled(COPIES[0]),
-    "late": ALONE | enabled(COPIES[1]),
-    "copies": ALONE | enabled(*COPIES),
-}
-
-
-def variants_of(warps):
-    """Names of what can differ: products of two warps have no producer to leave out."""
-    return [
-        name
-        for name in VARIANTS
-        if warps % 4 == 0 or name in ("ours", "short", "fill", "late", "copies")
-    ]
+VARIANTS = {"ours": {}, "alone": {"disabled_passes": "nv-specialise-warps"}}
 
 
 def launcher(module, operands, case, options):
@@ -85,12 +55,12 @@ def launcher(module, operands, case, options):
 
 def measure(case, modules, timer, rounds):
     """Microseconds of each contestant, medians over the rounds."""
-    size, warps = case[0], case[3]
+    size = case[0]
     operands = tuple(torch.randn(size, size, dtype=torch.float16, device="cuda") for _ in range(2))
     contestants = {"cublas": matmul.library(*operands, torch.empty_like(operands[0]), "")}
     contestants["triton"] = launcher(modules["triton"], operands, case, {})
-    for name in variants_of(warps):
-        contestants[name] = launcher(modules["pantile"], operands, case, VARIANTS[name])
+    for name, options in VARIANTS.items():
+        contestants[name] = launcher(modules["pantile"], operands, case, options)
     times = {name: [] for name in contestants}
     for number in range(rounds):
         order = list(contestants)

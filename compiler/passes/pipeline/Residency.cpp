@@ -1,0 +1,83 @@
+//===- Residency.cpp - how many blocks of a kernel share a multiprocessor -----------------===//
+// Gives: see Residency.h.
+//===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/Residency.h"
+#include "analysis/Scratch.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/mma/RegisterBudget.h"
+#include "passes/pipeline/Programs.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// The operation of the kernel's body that holds its last product.
+Operation *lastProduct(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  Operation *last = nullptr;
+  kernel.walk([&](nv::WgmmaOp product) {
+    if (Operation *top = entry.findAncestorOpInBlock(*product); top)
+      last = !last || last->isBeforeInBlock(top) ? top : last;
+  });
+  return last;
+}
+
+int64_t registersWithoutPointers(scf::ForOp loop) {
+  int64_t registers = registersOfLoop(loop);
+  for (Value argument : loop.getRegionIterArgs())
+    if (auto tile = dyn_cast<RankedTensorType>(argument.getType()))
+      if (isa<PtrType>(tile.getElementType()))
+        registers -= registersOf(argument);
+  return registers;
+}
+} // namespace
+
+int64_t ringBytes(nv::BufferType type) {
+  const int64_t alignment = sharedLayoutOf(type).alignment();
+  return type.getSlots() * static_cast<int64_t>(llvm::alignTo(type.getSlotBytes(), alignment));
+}
+
+int64_t scratchBesideRings(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  const bool follow = &programBody(kernel) != &entry;
+  Operation *last = follow ? nullptr : lastProduct(kernel);
+  int64_t bytes = 0;
+  kernel.walk([&](Operation *op) {
+    Operation *top = last ? entry.findAncestorOpInBlock(*op) : nullptr;
+    if (!top || !last->isBeforeInBlock(top))
+      bytes = std::max(bytes, scratchBytes(op));
+  });
+  return bytes;
+}
+
+int64_t registersOfProducts(func::FuncOp kernel) {
+  int64_t registers = 0;
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+      registers = std::max(registers, registersWithoutPointers(loop));
+  });
+  return registers;
+}
+
+BlockDemand demandOf(func::FuncOp kernel) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  BlockDemand demand;
+  demand.sharedBytes = scratchBesideRings(kernel);
+  kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += ringBytes(alloc.getType()); });
+  demand.registers = registersOfProducts(kernel);
+  demand.warps = moduleInt(module, names::numWarps, 4) + moduleInt(module, names::producerWarps, 0);
+  return demand;
+}
+
+int64_t blocksWithRoom(const BlockDemand &demand, const Target &target) {
+  constexpr int64_t reserved = 1024; // of each block, beside what one block may have
+  constexpr int64_t parts = 4;       // a warp has the registers of one part of a multiprocessor
+  constexpr int64_t unit = 8;
+  const int64_t byShared = (target.maxSharedBytes() + reserved) / (demand.sharedBytes + reserved);
+  const int64_t ofWarp = 32 * static_cast<int64_t>(llvm::alignTo(demand.registers, unit));
+  const int64_t warps = target.registersPerBlock() / parts / ofWarp * parts;
+  return std::min(byShared, warps / demand.warps);
+}
+
+} // namespace pantile
