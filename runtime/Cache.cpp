@@ -191,11 +191,18 @@ std::optional<std::string> Cache::load(const std::string &key) {
 
 void Cache::refuse(const std::string &key, std::string_view payload, std::string_view why) {
   std::string place = entryPath(key);
-  EntryRead read = readEntry(place, key, /*touch=*/false, geteuid());
-  // Others may have refused it as well, and one of them made it again.
-  if (read.content && read.content->payload == payload && removeSame(place, read.status))
-    problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
-                           place, why);
+  // Others may have refused it as well, and one of them made it again; or one has just read it,
+  // which changes its time, so that it does not look the same.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    EntryRead read = readEntry(place, key, /*touch=*/false, geteuid());
+    if (!read.content || read.content->payload != payload)
+      return;
+    if (removeSame(place, read.status)) {
+      problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
+                             place, why);
+      return;
+    }
+  }
 }
 
 void Cache::store(const std::string &key, std::string_view payload, EntryKind kind) {

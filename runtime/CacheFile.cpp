@@ -136,9 +136,12 @@ EntryRead readEntry(const std::string &path, const std::string &key, bool touch,
   // Not blocking: what lies there might be a pipe without a writer.
   File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) {
-    // A link, or a file that only its owner may read, stands in the way of a good entry.
-    result.exists = (errno == ELOOP || errno == EACCES || errno == ENXIO) &&
-                    lstat(path.c_str(), &result.status) == 0;
+    const int error = errno;
+    // A link, or a file that only its owner may read, stands in the way of a good entry. If another
+    // process has put a good one there since, that is none of it.
+    result.exists = (error == ELOOP || error == EACCES || error == ENXIO) &&
+                    lstat(path.c_str(), &result.status) == 0 &&
+                    (error == EACCES || !S_ISREG(result.status.st_mode));
     result.why = result.exists ? "cannot be read" : "";
     return result;
   }
@@ -188,9 +191,9 @@ bool removeSame(const std::string &path, const struct stat &seen) {
   bool same = lstat(aside.c_str(), &status) == 0 && status.st_ino == seen.st_ino &&
               status.st_dev == seen.st_dev && status.st_mtim.tv_sec == seen.st_mtim.tv_sec &&
               status.st_mtim.tv_nsec == seen.st_mtim.tv_nsec;
-  // A good entry that took the place meanwhile goes back.
-  if (!same && rename(aside.c_str(), path.c_str()) == 0)
-    return false;
+  // A good entry that took the place meanwhile goes back, unless the next one is there already;
+  // where that fails it is made again.
+  [[maybe_unused]] const bool isBack = !same && link(aside.c_str(), path.c_str()) == 0;
   if (std::remove(aside.c_str()) != 0)
     fs::remove_directories(aside);
   return same;

@@ -86,10 +86,11 @@ def test_allclose():
 
 
 def test_do_bench_measures():
+    start = time.perf_counter()
     ms = triton.testing.do_bench(
         lambda: time.sleep(0.002), warmup=2, rep=40, on_host=True, return_mode="min"
     )
-    assert 1.9 < ms < 20
+    assert 1.9 < ms < 1e3 * (time.perf_counter() - start)
 
 
 def test_do_bench_summaries():

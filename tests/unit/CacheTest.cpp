@@ -5,6 +5,7 @@
 #include "runtime/CacheKey.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -102,6 +103,34 @@ TEST_F(CacheTest, AnEntryUnderAnotherKeyIsRefused) {
   writeFile(pathOf(keyOf(2)), readFile(pathOf(keyOf(1))));
   EXPECT_EQ(cache.load(keyOf(2)), std::nullopt);
   EXPECT_EQ(cache.load(keyOf(1)), "one");
+}
+
+TEST_F(CacheTest, OneOfManyThatRefuseAnEntryRemovesItAndTellsOfIt) {
+  for (int round = 0; round < 100; ++round) {
+    Cache(directory, 1 << 20).store(keyOf(1), "what the key does not promise");
+    std::atomic<int> told = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        Cache cache(directory, 1 << 20);
+        if (auto payload = cache.load(keyOf(1)))
+          cache.refuse(keyOf(1), *payload, "is bad");
+        told += !cache.takeProblem().empty();
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    ASSERT_EQ(told, 1) << "round " << round;
+    ASSERT_FALSE(exists(pathOf(keyOf(1))));
+  }
+  EXPECT_THAT(listCacheFiles(directory), testing::IsEmpty());
+}
+
+TEST_F(CacheTest, RefusingAnOldEntryLeavesTheNewOne) {
+  Cache cache(directory, 1 << 20);
+  cache.store(keyOf(1), "good");
+  cache.refuse(keyOf(1), "bad", "is bad");
+  EXPECT_EQ(cache.load(keyOf(1)), "good");
+  EXPECT_EQ(cache.takeProblem(), "");
 }
 
 TEST_F(CacheTest, EvictionTakesTheLongestUnused) {
