@@ -12,7 +12,7 @@
 #include "frontend/Emit.h"
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
-#include "ir/Tile.h"
+#include "ir/PackedPrograms.h"
 #include "lower/Lower.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"
@@ -217,6 +217,7 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
                    moduleInt(*module, names::producerWarps, 0);
   data->tensorMaps = tensorMapRecipes(*module);
   data->persistent = (*module)->hasAttr(names::persistent);
+  data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())

@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 4;
+constexpr uint64_t format = 5;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -82,7 +82,8 @@ std::string serializeArtifact(const Kernel::Data &data) {
   out.u64(data.args.size());
   for (const ArgSpec &spec : data.args)
     out.argument(spec);
-  for (int value : {data.sharedBytes, data.numWarps, data.registers, data.spills})
+  for (int value :
+       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
   out.u64(data.tensorMaps.size());
@@ -108,7 +109,8 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   data.options = in.options();
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.args.push_back(in.argument());
-  for (int *value : {&data.sharedBytes, &data.numWarps, &data.registers, &data.spills})
+  for (int *value :
+       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)

@@ -1,5 +1,6 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
+#include "ir/PackedPrograms.h"
 #include "ir/Registers.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
@@ -155,10 +156,13 @@ void Lowering::startKernel(Operation *op) {
   function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  function->addFnAttr("nvvm.reqntid", std::to_string(32 * (numWarps() + producerWarps())) + ",1,1");
+  const int programs = moduleInt(source, names::programsPerBlock, 1);
+  const int threads = 32 * programs * (numWarps() + producerWarps());
+  function->addFnAttr(programs > 1 ? "nvvm.maxntid" : "nvvm.reqntid",
+                      std::to_string(threads) + ",1,1");
   if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
     function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
-  else if (auto blocks = leastBlocks(fn, 32 * (numWarps() + producerWarps()), target))
+  else if (auto blocks = leastBlocks(fn, threads, target))
     function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)
@@ -178,6 +182,8 @@ void Lowering::startKernel(Operation *op) {
   b.SetCurrentDebugLocation(locations.startFunction(function, op->getLoc()));
   threadId = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
   laneId = b.CreateAnd(threadId, b.getInt32(31));
+  if (programs > 1)
+    threadId = laneId;
   warpId = numWarps() > 1 ? b.CreateLShr(threadId, b.getInt32(5)) : b.getInt32(0);
   for (auto [argument, value] : llvm::zip(fn.getArguments(), function->args()))
     set(argument, argument.getType().isInteger(1) ? b.CreateTrunc(&value, b.getInt1Ty()) : &value);

@@ -111,6 +111,14 @@ def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
   let description = "In loops with several products of warp groups, such as the gradients of attention.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
+  let summary = "let the last products of an iteration end beside the first of the next";
+  let description = [{
+    In loops with several products whose elements are computed with before others read them, such as the gradients of attention. Only where a producer
+    fills the rings and registers suffice.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
 def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
   let summary = "let the warps that multiply have registers of the producer";
   let description = "Where loops need more than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole group.";
@@ -121,6 +129,10 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
+def PackPrograms : Pass<"nv-pack-programs", "::mlir::ModuleOp"> {
+  let summary = "let a launch put several programs of one warp into a block";
+  let description = "Where they use no shared memory and do not meet. Sets `nv.programs_per_block`.";
+}
 def RemarkAccesses : Pass<"nv-remark-accesses", "::mlir::ModuleOp"> {
   let summary = "remark on accesses that use memory badly";
   let description = [{

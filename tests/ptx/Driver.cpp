@@ -8,58 +8,29 @@
 //        PANTILE_EMULATION_WITHOUT=bar.sync leaves instructions out, to see that it is noticed.
 //===------------------------------------------------------------------------------------------===//
 #include "runtime/Driver.h"
-#include "Machine.h"
+#include "Devices.h"
 #include "TensorMap.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 using namespace pantile;
 using namespace pantile::ptx;
 
 namespace {
 
-enum Result {
-  Success = 0,
-  InvalidValue = 1,
-  OutOfMemory = 2,
-  InvalidImage = 200,
-  NotFound = 500,
-  Failed = 999
-};
-
 constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, multiprocessors = 3;
 
 struct Function {
+  Function(const Kernel *kernel) : kernel(kernel) { sharedLimits.fill(defaultSharedLimit); }
   const Kernel *kernel;
-  int sharedLimit = defaultSharedLimit;
+  std::array<int, mostDevices> sharedLimits; ///< by device
 };
 
 struct Library {
   std::unique_ptr<Module> module;
   std::vector<std::unique_ptr<Function>> functions;
 };
-
-struct Device {
-  std::mutex mutex;
-  Memory memory;
-  std::string failure = "no failure";
-  uint64_t launches = 0;
-};
-
-Device &device() {
-  static auto *device = new Device();
-  return *device;
-}
-
-thread_local CUcontext current = nullptr;
-CUcontext theContext() { return reinterpret_cast<CUcontext>(&device()); }
-
-int fail(int result, const std::string &message) {
-  device().failure = message;
-  return result;
-}
 
 int computeCapability() {
   const char *target = std::getenv("PANTILE_EMULATED_TARGET");
@@ -98,7 +69,10 @@ int load(Library *&library, const void *image) {
     return fail(InvalidImage, fault.what());
   }
   for (const auto &global : result->module->globals)
-    device().memory.add(reinterpret_cast<Word>(global->data()), global->size());
+    for (int i = 0; i < deviceCount(); ++i) {
+      std::lock_guard lock(device(i).mutex);
+      device(i).memory.add(reinterpret_cast<Word>(global->data()), global->size());
+    }
   library = result.release();
   return Success;
 }
@@ -107,21 +81,25 @@ int find(Function *&function, Library &library, const char *name) {
   const Kernel *kernel = library.module->find(name);
   if (!kernel)
     return fail(NotFound, std::string("no kernel `") + name + "`");
-  library.functions.push_back(std::make_unique<Function>(Function{kernel}));
+  library.functions.push_back(std::make_unique<Function>(kernel));
   function = library.functions.back().get();
   return Success;
 }
 
-int check(const Function &function, const Launch &launch) {
+int check(const Function &function, const Launch &launch, int device) {
   const int threads = launch.threads.size();
   if (function.kernel->requiredThreads && threads != function.kernel->requiredThreads)
     return fail(InvalidValue, "a block of " + std::to_string(threads) +
                                   " threads, but the kernel is for " +
                                   std::to_string(function.kernel->requiredThreads));
-  if (launch.dynamicSharedBytes > function.sharedLimit)
+  if (function.kernel->mostThreads && threads > function.kernel->mostThreads)
+    return fail(InvalidValue, "a block of " + std::to_string(threads) +
+                                  " threads, but the kernel is for " +
+                                  std::to_string(function.kernel->mostThreads) + " at most");
+  if (launch.dynamicSharedBytes > function.sharedLimits[device])
     return fail(InvalidValue, std::to_string(launch.dynamicSharedBytes) +
                                   " bytes of shared memory, but the function may have " +
-                                  std::to_string(function.sharedLimit));
+                                  std::to_string(function.sharedLimits[device]));
   return Success;
 }
 
@@ -134,7 +112,10 @@ std::vector<uint8_t> parameters(const Kernel &kernel, void **arguments) {
 }
 
 int launch(const CUlaunchConfig &config, const Function &function, void **arguments) {
-  Device &on = device();
+  Device *const place = deviceOf(config.stream);
+  if (!place || !currentDevice())
+    return failForContext();
+  Device &on = *place;
   std::lock_guard lock(on.mutex);
   Launch launch;
   launch.kernel = function.kernel;
@@ -145,7 +126,7 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
   launch.resident = multiprocessors;
   const char *seed = std::getenv("PANTILE_EMULATION_SEED");
   launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
-  if (const int result = check(function, launch))
+  if (const int result = check(function, launch, on.number))
     return result;
   launch.params = parameters(*function.kernel, arguments);
   try {
@@ -179,8 +160,6 @@ const char *refusal(const TensorMap &map, const uint32_t *steps) {
 
 } // namespace
 
-#define EXPORT extern "C" __attribute__((visibility("default"))) int
-
 //===- the device ---------------------------------------------------------------------------===//
 
 EXPORT cuInit(unsigned) { return Success; }
@@ -188,14 +167,6 @@ EXPORT cuDriverGetVersion(int *version) { return *version = 13000, Success; }
 EXPORT cuGetErrorName(CUresult result, const char **name) {
   *name = result == OutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "the emulator refuses";
   return Success;
-}
-EXPORT cuGetErrorString(CUresult, const char **text) {
-  return *text = device().failure.c_str(), Success;
-}
-EXPORT cuDeviceGetCount(int *count) { return *count = 1, Success; }
-EXPORT cuDeviceGet(CUdevice *handle, int ordinal) {
-  *handle = 0;
-  return ordinal ? fail(101, "there is one device") : int(Success);
 }
 EXPORT cuDeviceGetName(char *name, int length, CUdevice) {
   return std::snprintf(name, length, "PTX emulator"), Success;
@@ -226,35 +197,27 @@ EXPORT cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
   return fail(InvalidValue, "attribute " + std::to_string(attribute));
 }
 
-EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
-  return *context = theContext(), Success;
-}
-EXPORT cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags, int *active) {
-  return *flags = 0, *active = 1, Success;
-}
-EXPORT cuCtxGetCurrent(CUcontext *context) { return *context = current, Success; }
-EXPORT cuCtxSetCurrent(CUcontext context) { return current = context, Success; }
-EXPORT cuCtxPushCurrent_v2(CUcontext context) { return current = context, Success; }
-EXPORT cuCtxPopCurrent_v2(CUcontext *context) { return *context = current, Success; }
-EXPORT cuCtxGetDevice(CUdevice *handle) { return *handle = 0, Success; }
-EXPORT cuCtxSynchronize() { return Success; }
-
 //===- memory -------------------------------------------------------------------------------===//
 
 EXPORT cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
-  std::lock_guard lock(device().mutex);
-  *pointer = reinterpret_cast<CUdeviceptr>(device().memory.allocate(bytes));
+  Device *on = currentDevice();
+  if (!on)
+    return failForContext();
+  std::lock_guard lock(on->mutex);
+  *pointer = reinterpret_cast<CUdeviceptr>(on->memory.allocate(bytes));
   return Success;
 }
 EXPORT cuMemFree_v2(CUdeviceptr pointer) {
-  std::lock_guard lock(device().mutex);
-  return device().memory.free(pointer) ? int(Success) : fail(InvalidValue, "not allocated");
+  Device *on = ownerOf(pointer);
+  if (!on)
+    return fail(InvalidValue, "not allocated");
+  std::lock_guard lock(on->mutex);
+  return on->memory.free(pointer) ? int(Success) : fail(InvalidValue, "not allocated");
 }
 
 namespace {
 int copy(void *to, const void *from, CUdeviceptr pointer, size_t bytes) {
-  std::lock_guard lock(device().mutex);
-  if (!device().memory.contains(pointer, bytes))
+  if (!ownerOf(pointer, bytes))
     return fail(InvalidValue, "a copy that leaves its allocation");
   std::memcpy(to, from, bytes);
   return Success;
@@ -268,17 +231,16 @@ EXPORT cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
   return copy(to, reinterpret_cast<void *>(from), from, bytes);
 }
 EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
-  std::lock_guard lock(device().mutex);
-  if (!device().memory.contains(to, bytes))
+  if (!ownerOf(to, bytes))
     return fail(InvalidValue, "a memset that leaves its allocation");
   std::memset(reinterpret_cast<void *>(to), value, bytes);
   return Success;
 }
 EXPORT cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer) {
-  std::lock_guard lock(device().mutex);
-  if (attribute != 9 || !device().memory.contains(pointer, 1))
+  const Device *owner = ownerOf(pointer);
+  if (attribute != 9 || !owner)
     return fail(InvalidValue, "no device pointer");
-  *static_cast<int *>(value) = 0;
+  *static_cast<int *>(value) = owner->number;
   return Success;
 }
 
@@ -305,24 +267,29 @@ EXPORT cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
                              reinterpret_cast<CUmodule>(library), name);
 }
 EXPORT cuLibraryUnload(CUlibrary library) {
-  std::lock_guard lock(device().mutex);
   auto *loaded = reinterpret_cast<Library *>(library);
   for (const auto &global : loaded->module->globals)
-    device().memory.remove(reinterpret_cast<Word>(global->data()));
+    for (int i = 0; i < deviceCount(); ++i) {
+      std::lock_guard lock(device(i).mutex);
+      device(i).memory.remove(reinterpret_cast<Word>(global->data()));
+    }
   delete loaded;
   return Success;
 }
 EXPORT cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
   return *function = reinterpret_cast<CUfunction>(kernel), Success;
 }
-EXPORT cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+EXPORT cuKernelSetAttribute(int attribute, int value, CUkernel kernel, CUdevice device) {
   if (attribute != 8 || value > sharedLimit)
     return fail(InvalidValue, "function attribute " + std::to_string(attribute));
-  reinterpret_cast<Function *>(function)->sharedLimit = value;
+  reinterpret_cast<Function *>(kernel)->sharedLimits[device] = value;
   return Success;
 }
-EXPORT cuKernelSetAttribute(int attribute, int value, CUkernel kernel, CUdevice) {
-  return cuFuncSetAttribute(reinterpret_cast<CUfunction>(kernel), attribute, value);
+EXPORT cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+  if (!currentDevice())
+    return failForContext();
+  return cuKernelSetAttribute(attribute, value, reinterpret_cast<CUkernel>(function),
+                              currentDevice()->number);
 }
 EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
   return *blocks = 1, Success;
@@ -373,25 +340,4 @@ EXPORT cuTensorMapEncodeTiled(void *out, int dataType, uint32_t rank, CUdevicept
     return fail(InvalidValue, std::string("no tensor map: ") + refused);
   std::memcpy(out, &map, sizeof map);
   return Success;
-}
-
-//===- streams and events: everything is over when a call returns
-//------------------------------===//
-
-EXPORT cuStreamIsCapturing(CUstream, int *status) { return *status = 0, Success; }
-EXPORT cuThreadExchangeStreamCaptureMode(int *) { return Success; }
-EXPORT cuStreamCreate(CUstream *stream, unsigned) {
-  static uintptr_t next = 16;
-  return *stream = reinterpret_cast<CUstream>(next++), Success;
-}
-EXPORT cuStreamDestroy_v2(CUstream) { return Success; }
-EXPORT cuStreamSynchronize(CUstream) { return Success; }
-EXPORT cuEventCreate(CUevent *event, unsigned) {
-  return *event = reinterpret_cast<CUevent>(&device()), Success;
-}
-EXPORT cuEventDestroy_v2(CUevent) { return Success; }
-EXPORT cuEventRecord(CUevent, CUstream) { return Success; }
-EXPORT cuEventSynchronize(CUevent) { return Success; }
-EXPORT cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
-  return *milliseconds = 1, Success;
 }

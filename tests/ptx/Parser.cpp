@@ -200,7 +200,7 @@ private:
     while (tokens.peek() != "{") {
       const std::string word(tokens.take());
       if (word == ".reqntid" || word == ".maxntid")
-        kernel->requiredThreads =
+        (word == ".reqntid" ? kernel->requiredThreads : kernel->mostThreads) =
             number() * (tokens.accept(",") ? number() : 1) * (tokens.accept(",") ? number() : 1);
     }
     tokens.take();

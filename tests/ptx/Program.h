@@ -106,7 +106,7 @@ struct Kernel {
   int paramBytes = 0;
   int staticSharedBytes = 0; // with the reserved start
   int localBytes = 0;
-  int requiredThreads = 0;
+  int requiredThreads = 0, mostThreads = 0; ///< of a block; 0: not said
   int registers = 0;
   std::vector<std::pair<int, Word>> constants;   // register, value
   std::vector<std::pair<int, Special>> specials; // register, meaning

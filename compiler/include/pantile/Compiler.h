@@ -77,6 +77,7 @@ public:
     int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
     bool persistent = false; ///< a block runs several programs; the grid follows as parameters
+    int programsPerBlock = 1; ///< a launch may put up to so many into one, a warp each
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
     std::string hash;                             ///< content key, in hexadecimal
     bool fromCache = false;

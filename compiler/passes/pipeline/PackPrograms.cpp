@@ -1,0 +1,45 @@
+//===- PackPrograms.cpp - several programs of one warp in a block -------------------------===//
+// Needs: shared memory is allocated, and barriers are there.
+// Gives: `nv.programs_per_block` on the module (PackedPrograms.h).
+// How:   a multiprocessor holds fewer blocks than warps, and starts blocks one after the other; so
+//        many short programs of one warp leave it half empty. What has no shared memory, no barrier
+//        and does not meet other programs takes no notice of the warps beside it. Whether a launch
+//        packs them is decided there, by the grid.
+//===--------------------------------------------------------------------------------------===//
+#include "ir/PackedPrograms.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/Programs.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_PACKPROGRAMS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// With blocks of this many warps a multiprocessor can hold all the warps that it has room for.
+constexpr int mostPrograms = 4;
+
+bool standAlone(ModuleOp module) {
+  return !module
+              .walk([](Operation *op) {
+                return meetsOthers(op) ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (moduleInt(module, names::numWarps, 4) != 1 ||
+        moduleInt(module, names::producerWarps, 0) != 0 || module->hasAttr(names::persistent) ||
+        moduleInt(module, names::sharedBytes, 0) != 0 || !standAlone(module))
+      return;
+    module->setAttr(names::programsPerBlock,
+                    IntegerAttr::get(IntegerType::get(&getContext(), 32), mostPrograms));
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,35 @@
+# Programs of one warp may share a block where they have neither shared memory nor barriers and do not meet; the block's size says how many do.
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=PACKED
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 2 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel flip --signature "*fp32:16, *fp32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel count --signature "*i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+import pantile as triton
+import pantile.language as tl
+
+
+# PACKED: module attributes {{.*}}nv.programs_per_block = 4
+# ALONE-NOT: nv.programs_per_block
+# PTX: .maxntid 128
+# PTX-NOT: .reqntid
+# PTX-DAG: %ntid.x
+# PTX-DAG: %ctaid.x
+@triton.jit
+def row(y, x, n):
+    cols = tl.arange(0, 128)
+    v = tl.load(x + tl.program_id(0) * n + cols, mask=cols < n, other=0.0)
+    tl.store(y + tl.program_id(0) * n + cols, v / tl.sum(v, axis=0), mask=cols < n)
+
+
+# Its transpose goes through shared memory.
+@triton.jit
+def flip(y, x):
+    r, c = tl.arange(0, 64), tl.arange(0, 64)
+    v = tl.load(x + r[:, None] * 64 + c[None, :])
+    tl.store(y + c[:, None] * 64 + r[None, :], tl.trans(v))
+
+
+@triton.jit
+def count(total):
+    tl.atomic_add(total, tl.program_id(0))
