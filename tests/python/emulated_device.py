@@ -2,9 +2,10 @@
 
 `start()` points the runtime at the emulated driver; it comes before the first use of a device. `EmulatedDevice` makes
 arrays as `device_arrays.Device` does. `PANTILE_EMULATED_TARGET=sm_80` emulates another GPU than an H100,
-`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and products.
+`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and products, `PANTILE_EMULATED_DEVICES=2` makes two GPUs.
 """
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -44,12 +45,25 @@ def start(target="sm_90a", seed=0):
     _library = ctypes.CDLL(str(path))
 
 
-class _Memory:
-    """An allocation of the emulated driver, of exactly `size` bytes."""
+@contextlib.contextmanager
+def _context(index):
+    """The primary context of GPU `index` is current within."""
+    context = ctypes.c_void_p()
+    _library.cuDevicePrimaryCtxRetain(ctypes.byref(context), index)
+    _library.cuCtxPushCurrent_v2(context)
+    try:
+        yield
+    finally:
+        _library.cuCtxPopCurrent_v2(ctypes.byref(context))
 
-    def __init__(self, size):
-        pointer = ctypes.c_uint64()
-        _library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+
+class _Memory:
+    """An allocation of the emulated driver on GPU `index`, of exactly `size` bytes."""
+
+    def __init__(self, size, index):
+        self.index, pointer = index, ctypes.c_uint64()
+        with _context(index):
+            _library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
         self.pointer = pointer.value
         self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.pointer))
 
@@ -60,17 +74,19 @@ class _Memory:
 class DeviceArray:
     """A view of an allocation, with what kernels and tests ask of a tensor; `host` is the same memory for NumPy."""
 
-    device = SimpleNamespace(type="cuda", index=0)
-
     def __init__(self, memory, host):
         self.memory, self.host = memory, host
 
     @classmethod
-    def copy_of(cls, array):
+    def copy_of(cls, array, index=0):
         plain = np.ascontiguousarray(array)
-        memory = _Memory(plain.nbytes)
+        memory = _Memory(plain.nbytes, index)
         memory.bytes[:] = plain.reshape(-1).view(np.uint8)
         return cls(memory, memory.bytes.view(plain.dtype).reshape(np.shape(array)))
+
+    @property
+    def device(self):
+        return SimpleNamespace(type="cuda", index=self.memory.index)
 
     @property
     def dtype(self):
@@ -128,10 +144,10 @@ class DeviceArray:
         return self
 
     def clone(self):
-        return DeviceArray.copy_of(self.host)
+        return DeviceArray.copy_of(self.host, self.memory.index)
 
     def contiguous(self):
-        return self if self.host.flags.c_contiguous else DeviceArray.copy_of(self.host)
+        return self if self.host.flags.c_contiguous else self.clone()
 
     def is_contiguous(self):
         return self.host.flags.c_contiguous
@@ -150,11 +166,12 @@ class DeviceArray:
 
 
 class EmulatedDevice:
-    """As `device_arrays.Device`."""
+    """As `device_arrays.Device`; GPU `index` of those that are emulated."""
 
     name, on_gpu = "emulated", False  # sizes are those of the CPU
 
-    def __init__(self):
+    def __init__(self, index=0):
+        self.index = index
         self.arch = int(os.environ["PANTILE_EMULATED_TARGET"][3:].rstrip("a"))
         self.torch = SimpleNamespace(
             cuda=SimpleNamespace(synchronize=lambda: None),
@@ -163,7 +180,7 @@ class EmulatedDevice:
         )
 
     def to(self, array):
-        return DeviceArray.copy_of(array)
+        return DeviceArray.copy_of(array, self.index)
 
     def numpy(self, array):
         return array.host.copy()

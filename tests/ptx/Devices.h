@@ -1,0 +1,53 @@
+//===- Devices.h - the emulated GPUs, and which of them a thread works on -------------------===//
+// Needs: PANTILE_EMULATED_DEVICES, how many there are (1).
+// Gives: a memory and a lock for each; the stack of contexts that each thread has; streams.
+// How:   a device has one context, its primary one, whose handle is the device's address. What
+//        works in a context fails in a thread that has none, as on the real driver.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "Machine.h"
+#include "runtime/Driver.h"
+#include <mutex>
+#include <string>
+
+namespace pantile::ptx {
+
+enum Result {
+  Success = 0,
+  InvalidValue = 1,
+  OutOfMemory = 2,
+  InvalidDevice = 101,
+  InvalidImage = 200,
+  InvalidContext = 201,
+  InvalidHandle = 400,
+  NotFound = 500,
+  Failed = 999
+};
+
+struct Device {
+  int number = 0;
+  std::mutex mutex;
+  Memory memory;
+  uint64_t launches = 0;
+};
+
+constexpr int mostDevices = 8;
+int deviceCount();
+Device &device(int number);
+
+/// The device whose context is current; null if none is.
+Device *currentDevice();
+
+/// The device that holds `address`; null if none does.
+Device *ownerOf(CUdeviceptr address, size_t bytes = 1);
+
+/// The device that work on `stream` is done by: that of its context, or the current one.
+Device *deviceOf(CUstream stream);
+
+/// Notes what went wrong, for cuGetErrorString, and returns `result`.
+int fail(int result, const std::string &message);
+int failForContext();
+
+} // namespace pantile::ptx
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) int
