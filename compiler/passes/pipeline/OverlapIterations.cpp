@@ -1,0 +1,322 @@
+//===- OverlapIterations.cpp - chains of products, those of two iterations side by side --------===//
+// Needs: DeferWaits ran: products start when their operands are there; a producer fills the rings.
+// Gives: in a loop `s = head(..), t = head(..); a = tail(f(s), .., a); b = tail(g(s, t), .., b)`, as
+//        the gradients of attention are, the tails of an iteration start behind the heads of the
+//        next one, and the tensor cores multiply while f and g of that are computed.
+// How:   Heads start sums anew; tails take their left operand from registers, and what they add to
+//        is carried, and looked at by nobody else. The loop starts at the second iteration, what
+//        tails read of the one before is carried (left operands, and the scalars that choose slots),
+//        and the tails of the last one stand behind the loop. Slots are released with the tails, so
+//        a loop holds those of two iterations. All this stands under the condition that there is
+//        an iteration. Nothing is under way from one iteration into the next.
+//===------------------------------------------------------------------------------------===//
+#include "ir/Registers.h"
+#include "ir/Remarks.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Passes.h"
+#include "passes/mma/RegisterBudget.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_OVERLAPITERATIONS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Which operations of a loop are heads' and which tails'.
+class Parts {
+public:
+  explicit Parts(scf::ForOp loop) : loop(loop) {}
+
+  bool find() { return sortProducts() && sortOthers() && findSlots(); }
+
+  bool isTail(Operation *op) const { return tails.contains(op); }
+
+  scf::ForOp loop;
+  SmallVector<nv::WgmmaOp> products;  ///< the tails' alone
+  llvm::SetVector<Operation *> tails; ///< products, waits for them, releases; in order
+  llvm::SetVector<Operation *> slots; ///< how the tails' slots are chosen
+  llvm::SetVector<Value> leaves;      ///< arguments of the body that they are chosen by
+  Operation *firstWait = nullptr;     ///< for a head; the tails start in front of it
+  int64_t headRegisters = 0, tailRegisters = 0;
+
+private:
+  /// The one wait for a product.
+  static nv::WgmmaWaitOp waitOf(nv::WgmmaOp product) {
+    auto wait = product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin())
+                                     : nv::WgmmaWaitOp();
+    return wait && wait.getValues().size() == 1 && wait->getBlock() == product->getBlock() &&
+                   !product->hasAttr(names::maxImprecise) &&
+                   !product.getAcc().getType().getElementType().isF16()
+               ? wait
+               : nv::WgmmaWaitOp();
+  }
+
+  /// Adds to a carried value that is handed on at once.
+  bool isCarried(nv::WgmmaOp product, nv::WgmmaWaitOp wait) {
+    auto sum = dyn_cast<BlockArgument>(product.getAcc());
+    Value result = wait.getResult(0);
+    return sum && sum.getOwner() == loop.getBody() && sum.getArgNumber() > 0 && sum.hasOneUse() &&
+           result.hasOneUse() &&
+           result.use_begin()->getOwner() == loop.getBody()->getTerminator() &&
+           result.use_begin()->getOperandNumber() == sum.getArgNumber() - 1;
+  }
+
+  bool sortProducts() {
+    unsigned heads = 0;
+    for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
+      nv::WgmmaWaitOp wait = waitOf(product);
+      if (!wait)
+        return false;
+      if (isCarried(product, wait) && isa<RankedTensorType>(product.getLhs().getType()) &&
+          !loop.isDefinedOutsideOfLoop(product.getLhs()) && product.getLhs().getDefiningOp()) {
+        products.push_back(product);
+        tailRegisters += registersOf(product.getResult()) + registersOf(product.getLhs());
+        continue;
+      }
+      if (!matchPattern(product.getAcc(), m_AnyZeroFloat()) || !products.empty())
+        return false;
+      ++heads;
+      headRegisters += registersOf(product.getResult());
+      if (!firstWait || wait->isBeforeInBlock(firstWait))
+        firstWait = wait;
+    }
+    return heads >= 2 && !products.empty() && products.front()->getBlock() == loop.getBody();
+  }
+
+  /// Waits for slots come first, releases last; no other effect but reading memory.
+  bool sortOthers() {
+    bool isFed = false;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      auto wait = dyn_cast<nv::WgmmaWaitOp>(op);
+      auto product = wait ? wait.getValues()[0].getDefiningOp<nv::WgmmaOp>() : nv::WgmmaOp();
+      auto load = dyn_cast<LoadOp>(op);
+      if (isa<nv::ReleaseOp>(op) || llvm::is_contained(products, &op) ||
+          (product && llvm::is_contained(products, product)))
+        tails.insert(&op);
+      else if (auto filled = dyn_cast<nv::MbarrierWaitOp>(op)) {
+        isFed = true;
+        if (filled.getEmpty() || !filled->isBeforeInBlock(firstWait))
+          return false;
+      } else if (load ? load.getIsVolatile() || load.getCache() == CacheModifier::Cv
+                      : !product && !isa<nv::WgmmaOp>(op) && !isMemoryEffectFree(&op))
+        return false;
+    }
+    return isFed;
+  }
+
+  /// Everything but left operands and sums that tails read.
+  bool findSlots() {
+    SmallVector<Value> work;
+    for (Operation *op : tails)
+      if (auto product = dyn_cast<nv::WgmmaOp>(op))
+        work.push_back(product.getRhs());
+      else if (isa<nv::ReleaseOp>(op))
+        work.append(op->operand_begin(), op->operand_end());
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (loop.isDefinedOutsideOfLoop(value))
+        continue;
+      if (isa<RankedTensorType>(value.getType()))
+        return false;
+      if (isa<BlockArgument>(value)) {
+        leaves.insert(value);
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
+        return false;
+      if (slots.insert(op))
+        work.append(op->operand_begin(), op->operand_end());
+    }
+    return true;
+  }
+};
+
+class Rotator {
+public:
+  explicit Rotator(Parts &parts) : parts(parts), loop(parts.loop), b(loop), loc(loop.getLoc()) {}
+
+  void run() {
+    auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value any = arith::CmpIOp::create(b, loc, less, loop.getLowerBound(), loop.getUpperBound());
+    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, loop.getInitArgs());
+    b.setInsertionPointToStart(branch.thenBlock());
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), loop.getLowerBound());
+    mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
+    cloneHeads(mapping, Part::BeforeWaits, 0);
+    cloneHeads(mapping, Part::Waits, 0);
+    cloneLast(mapping);
+    scf::ForOp rest = makeLoop(handOn(mapping, loop.getInitArgs()));
+    IRMapping last = startTails(rest.getResults());
+    SmallVector<Value> results(rest.getResults().take_front(count()));
+    endTails(last, results);
+    scf::YieldOp::create(b, loc, results);
+    loop.replaceAllUsesWith(branch.getResults());
+    loop.erase();
+  }
+
+private:
+  unsigned count() { return loop.getNumRegionIterArgs(); }
+
+  /// A conversion that only makes a left operand: it waits until the registers of the one before
+  /// are free.
+  bool isLast(Operation *op) {
+    return op->hasTrait<OpTrait::Elementwise>() && op->hasOneUse() &&
+           llvm::any_of(parts.products,
+                        [&](nv::WgmmaOp tail) { return op == tail.getLhs().getDefiningOp(); });
+  }
+
+  enum class Part { BeforeWaits, Waits };
+  /// `younger`: products that start behind the heads.
+  void cloneHeads(IRMapping &mapping, Part part, unsigned younger) {
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      const bool isBefore = op.isBeforeInBlock(parts.firstWait);
+      if (isBefore != (part == Part::BeforeWaits) || parts.isTail(&op) || isLast(&op))
+        continue;
+      Operation *clone = b.clone(op, mapping);
+      if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone))
+        wait.setPending(headsBehind(cast<nv::WgmmaWaitOp>(op)) + younger);
+    }
+  }
+
+  /// Heads that start behind the one that `wait` waits for.
+  unsigned headsBehind(nv::WgmmaWaitOp wait) {
+    unsigned behind = 0;
+    Operation *op = wait.getValues()[0].getDefiningOp()->getNextNode();
+    for (; op != wait; op = op->getNextNode())
+      behind += isa<nv::WgmmaOp>(op) && !parts.isTail(op);
+    return behind;
+  }
+
+  void cloneLast(IRMapping &mapping) {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (isLast(&op))
+        b.clone(op, mapping);
+  }
+
+  /// What the next round needs: carried values, the sums being `sums`, the left operands, and the
+  /// leaves of the slots.
+  SmallVector<Value> handOn(IRMapping &mapping, ValueRange sums) {
+    SmallVector<Value> values;
+    for (auto [value, sum] : llvm::zip(loop.getYieldedValues(), sums))
+      values.push_back(parts.isTail(value.getDefiningOp()) ? sum : mapping.lookupOrDefault(value));
+    for (nv::WgmmaOp tail : parts.products)
+      values.push_back(mapping.lookup(tail.getLhs()));
+    for (Value leaf : parts.leaves)
+      values.push_back(mapping.lookup(leaf));
+    return values;
+  }
+
+  /// The tails of the iteration whose values `carried` has.
+  IRMapping startTails(ValueRange carried) {
+    IRMapping mapping;
+    mapping.map(loop.getRegionIterArgs(), carried.take_front(count()));
+    carried = carried.drop_front(count());
+    for (auto [tail, left] : llvm::zip(parts.products, carried))
+      mapping.map(tail.getLhs(), left);
+    for (auto [leaf, value] : llvm::zip(parts.leaves, carried.drop_front(parts.products.size())))
+      mapping.map(leaf, value);
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (parts.slots.contains(&op))
+        b.clone(op, mapping);
+    for (nv::WgmmaOp tail : parts.products)
+      b.clone(*tail, mapping);
+    return mapping;
+  }
+
+  /// Waits for them and releases their slots; `sums` become theirs.
+  void endTails(IRMapping &mapping, SmallVectorImpl<Value> &sums) {
+    for (auto [i, tail] : llvm::enumerate(parts.products)) {
+      Operation *wait = b.clone(**tail->user_begin(), mapping);
+      cast<nv::WgmmaWaitOp>(wait).setPending(parts.products.size() - 1 - i);
+      sums[cast<BlockArgument>(tail.getAcc()).getArgNumber() - 1] = wait->getResult(0);
+    }
+    for (Operation *op : parts.tails)
+      if (isa<nv::ReleaseOp>(op))
+        b.clone(*op, mapping);
+  }
+
+  /// Written so that nothing overflows near the end of the integer range.
+  Value secondIteration() {
+    Value distance = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
+    Value step = arith::MinUIOp::create(b, loc, distance, loop.getStep());
+    return arith::AddIOp::create(b, loc, loop.getLowerBound(), step);
+  }
+
+  scf::ForOp makeLoop(ValueRange carried) {
+    auto rest = scf::ForOp::create(b, loc, secondIteration(), loop.getUpperBound(), loop.getStep(),
+                                   carried, nullptr, loop.getUnsignedCmp());
+    rest->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    if (!rest.getBody()->empty())
+      rest.getBody()->getTerminator()->erase();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(rest.getBody());
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), rest.getInductionVar());
+    ValueRange args = rest.getRegionIterArgs();
+    mapping.map(loop.getRegionIterArgs(), args.take_front(count()));
+    cloneHeads(mapping, Part::BeforeWaits, 0);
+    IRMapping before = startTails(args);
+    cloneHeads(mapping, Part::Waits, parts.products.size());
+    settle(mapping);
+    SmallVector<Value> sums(args.take_front(count()));
+    endTails(before, sums);
+    cloneLast(mapping);
+    scf::YieldOp::create(b, loc, handOn(mapping, sums));
+    return rest;
+  }
+
+  /// What the last left operand is made of, and so the others, is computed before the tails are
+  /// waited for.
+  void settle(IRMapping &mapping) {
+    Operation *source = parts.products.back().getLhs().getDefiningOp();
+    if (!isLast(source) || source->getNumOperands() != 1)
+      return;
+    Value value = source->getOperand(0);
+    if (cast<RankedTensorType>(value.getType()).getElementType().isF32())
+      nv::SettleOp::create(b, loc, mapping.lookup(value));
+  }
+
+  Parts &parts;
+  scf::ForOp loop;
+  OpBuilder b;
+  Location loc;
+};
+
+/// Heads, sums and left operands are alive at once, and the left operands of the next iteration
+/// before they are converted.
+bool fitsRegisters(const Parts &parts, const Target &target, int warps) {
+  constexpr int64_t others = 32;
+  const RegisterBudget budget{target, warps};
+  return parts.headRegisters + parts.tailRegisters + others <= budget.consumer(1);
+}
+
+struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = Target::parse(moduleTarget(module));
+    const int warps = moduleInt(module, names::numWarps, 4);
+    if (!target || !target->hasWgmma())
+      return;
+    SmallVector<scf::ForOp> loops;
+    module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops) {
+      Parts parts(loop);
+      if (!parts.find() || !fitsRegisters(parts, *target, warps))
+        continue;
+      remarkApplied(loop.getLoc(), Technique::Pipelining)
+          << "the last products of an iteration end beside the first of the next";
+      Rotator(parts).run();
+    }
+  }
+};
+} // namespace
+} // namespace pantile

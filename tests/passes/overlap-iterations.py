@@ -1,0 +1,56 @@
+# The sums of an iteration are added to beside the first products of the next, if asked for: the loop starts at the second iteration,
+# carries the left operands, and the last products stand behind it. Not where a sum is looked at, nor without a producer.
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=1 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
+import pantile
+import pantile.language as tl
+
+
+# CHECK: nv.producer
+# CHECK: scf.if
+# CHECK: nv.wgmma %
+# CHECK: nv.wgmma %
+# CHECK: nv.wgmma_wait 1
+# CHECK: nv.wgmma_wait 0
+# CHECK: scf.for
+# CHECK: nv.mbarrier_wait
+# CHECK: nv.wgmma %
+# CHECK: nv.mbarrier_wait
+# CHECK: nv.wgmma %
+# CHECK: nv.wgmma %[[P:arg[0-9]+]], {{.*}} : tensor<64x64xf16
+# CHECK: nv.wgmma %[[DS:arg[0-9]+]], {{.*}} : tensor<64x64xf16
+# CHECK: nv.wgmma_wait 3
+# CHECK: nv.wgmma_wait 2
+# CHECK: nv.settle
+# CHECK: nv.wgmma_wait 1
+# CHECK: nv.wgmma_wait 0
+# CHECK: nv.release
+# CHECK: nv.release
+# CHECK: arith.truncf
+# CHECK: scf.yield
+# CHECK: nv.wgmma {{.*}} : tensor<64x64xf16
+# CHECK: nv.wgmma {{.*}} : tensor<64x64xf16
+# CHECK: nv.wgmma_wait 1
+# CHECK: nv.wgmma_wait 0
+# CHECK: } else {
+# PLAIN-COUNT-4: nv.wgmma %
+# PLAIN-NOT: nv.wgmma %
+@pantile.jit
+def gradient(A, B, C, Out, stride, n, LOOKS: tl.constexpr):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * stride + at[None, :])
+    sums = tl.zeros([64, 64], tl.float32)
+    others = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        b = tl.load(B + (start + at)[:, None] * stride + at[None, :])
+        c = tl.load(C + (start + at)[:, None] * stride + at[None, :])
+        p = tl.exp2(tl.dot(a, tl.trans(b)))
+        sums = tl.dot(p.to(tl.float16), c, sums)
+        ds = p * tl.dot(a, tl.trans(c))
+        others = tl.dot(ds.to(tl.float16), b, others)
+        if LOOKS:
+            others = others * 0.5
+    tl.store(Out + at[:, None] * 64 + at[None, :], sums)
+    tl.store(Out + 4096 + at[:, None] * 64 + at[None, :], others)
