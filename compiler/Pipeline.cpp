@@ -127,6 +127,7 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
+  passes.add(createOrderPrograms()); // while bounds of loops are as written
   if (passes.offeredChoice(
           "kept-in-registers",
           "within nv-stage-operands: left operands that a loop keeps are read from "
@@ -136,8 +137,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     passes.add(createKeepOccupancy());
-    if (!passes.choice("keep-blocks", "within the next two: slots and scratch that are added do not "
-                                      "take the place of blocks"))
+    if (!passes.choice("keep-blocks",
+                       "within the next two: slots and scratch that are added do not "
+                       "take the place of blocks"))
       passes.tell(names::withoutKeptBlocks);
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
@@ -156,10 +158,10 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createCarrySums());
-  passes.add(createOverlapProducts()); // carries as little as it can by then
-  passes.add(createDeferWaits());      // in loops that stayed as they were
+  passes.add(createOverlapProducts());     // carries as little as it can by then
+  passes.add(createDeferWaits());          // in loops that stayed as they were
   passes.offer(createOverlapIterations()); // whose products stand in the best order by then
-  passes.offer(createRaiseStores());   // the rings are known, and addresses still there
+  passes.offer(createRaiseStores());       // the rings are known, and addresses still there
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
