@@ -1,8 +1,6 @@
 // ldmatrix where the layout is made of 8x8 matrices, cp.async in 16-byte pieces.
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/masked_copy.mlir | FileCheck %s --check-prefix=MASKED-COPY
-// RUN: sed "s/tile.num_warps/nv.fill_by_copy, tile.num_warps/" %t/masked_copy.mlir > %t/filled_copy.mlir
-// RUN: pantile-lower --ptx --no-line-info %t/filled_copy.mlir | FileCheck %s --check-prefix=FILLED-COPY
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_1_1.mlir | FileCheck %s --check-prefix=LDMATRIX-1-1
 // RUN: pantile-lower --ptx --no-line-info %t/ldmatrix_0_1.mlir | FileCheck %s --check-prefix=LDMATRIX-0-1
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_big_kn.mlir | FileCheck %s --check-prefix=WGMMA-BIG-KN
@@ -25,10 +23,6 @@
 // MASKED-COPY-NOT: cp.async.ca
 // MASKED-COPY: @%p{{[0-9]+}} st.shared.b32 [%r[[ROW]]], 0;
 // MASKED-COPY-COUNT-7: @%p{{[0-9]+}} st.shared.b32 [%r{{[0-9]+}}], 0;
-// Where copies fill, the assembler must not know that one has no bytes.
-// FILLED-COPY: setp.lt.s32 %p[[NEVER:[0-9]+]], size, 0;
-// FILLED-COPY-COUNT-8: or.pred in, %p{{[0-9]+}}, %p[[NEVER]]; selp.b32 size, 4, 0, in; cp.async.ca.shared.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 4, size; }
-// FILLED-COPY-NOT: st.shared
 //--- masked_copy.mlir
 #tile32 = #tile.layout<[32, 32], reg = [[0, 1], [0, 2], [0, 16], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>
 #row = #tile.layout<[32, 1], reg = [[0, 0], [0, 0], [0, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>

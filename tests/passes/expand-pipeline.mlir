@@ -65,16 +65,16 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// mma.sync: the copies are issued first, behind the barrier that frees their slot.
+// mma.sync: the copies are issued behind the reads of the operands, in front of the product.
 // CHECK-LABEL: @registers_from_the_ring
 // CHECK: nv.alloc {nv.ring} : <3 x[64, 64] x f16
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.barrier
+// CHECK: nv.local_load
+// CHECK: nv.local_load
 // CHECK: nv.copy_async
 // CHECK: nv.commit
-// CHECK: nv.local_load
-// CHECK: nv.local_load
 // CHECK: tile.dot
 // CHECK: scf.yield
 module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {

@@ -74,10 +74,11 @@ int64_t blocksWithRoom(const BlockDemand &demand, const Target &target) {
   constexpr int64_t reserved = 1024; // of each block, beside what one block may have
   constexpr int64_t parts = 4;       // a warp has the registers of one part of a multiprocessor
   constexpr int64_t unit = 8;
+  constexpr int64_t enough = 3; // products of three leave no pause that a fourth would fill
   const int64_t byShared = (target.maxSharedBytes() + reserved) / (demand.sharedBytes + reserved);
   const int64_t ofWarp = 32 * static_cast<int64_t>(llvm::alignTo(demand.registers, unit));
   const int64_t warps = target.registersPerBlock() / parts / ofWarp * parts;
-  return std::min(byShared, warps / demand.warps);
+  return std::min({byShared, warps / demand.warps, enough});
 }
 
 } // namespace pantile

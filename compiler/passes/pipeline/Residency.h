@@ -38,6 +38,7 @@ int64_t registersOfProducts(mlir::func::FuncOp kernel);
 /// What `kernel` takes, whose producer, if it has one, is a warp.
 BlockDemand demandOf(mlir::func::FuncOp kernel);
 
+/// At most three: no more are worth anything else.
 int64_t blocksWithRoom(const BlockDemand &demand, const Target &target);
 
 } // namespace pantile
