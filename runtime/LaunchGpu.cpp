@@ -99,6 +99,30 @@ Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &pl
   return kernel->persistent ? limitBlocks(driver, kernel, placed) : std::nullopt;
 }
 
+/// Where a kernel runs is up to the stream, where the driver knows one: that of another GPU would
+/// take it away from its arrays. Each thread remembers the stream that it asked about last.
+Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream, CUdevice device) {
+  constexpr uint64_t perThreadStream = 2;
+  static thread_local uint64_t knownStream = 0;
+  static thread_local CUdevice knownDevice = 0;
+  if (stream <= perThreadStream || (stream == knownStream && device == knownDevice))
+    return std::nullopt;
+  CUcontext context = nullptr;
+  CUdevice owner = device;
+  if (!driver.streamGetCtx ||
+      driver.streamGetCtx(reinterpret_cast<CUstream>(stream), &context) != 0 || !context ||
+      driver.ctxPushCurrent(context) != 0)
+    return std::nullopt; // the launch will tell
+  const bool isKnown = driver.ctxGetDevice(&owner) == 0;
+  driver.ctxPopCurrent(&context);
+  if (isKnown && owner != device)
+    return makeError(ErrorKind::Launch,
+                     fmt::format("kernel `{}` works on GPU {}, but its stream belongs to GPU {}",
+                                 kernel->name, device, owner));
+  knownStream = stream, knownDevice = device;
+  return std::nullopt;
+}
+
 /// The addresses of all parameters: slots, maps, and of a persistent kernel the user's grid.
 using Parameters = llvm::SmallVector<void *, 40>;
 void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
@@ -121,6 +145,8 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   Placed placed;
   placed.blocks = grid;
   if (Failure failure = place(driver, kernel, options.device, placed))
+    return std::move(*failure);
+  if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
     return std::move(*failure);
   const std::array<int32_t, 3> userGrid = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
   Parameters params;

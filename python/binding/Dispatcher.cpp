@@ -363,17 +363,21 @@ void Call::launch(py::handle grid, py::handle stream) const {
   unwrap(done, "launch");
 }
 
-/// Whether a launch with these arguments would run on the CPU.
-static bool runsOnCpu(const std::vector<py::object> &values) {
-  bool host = false, device = false;
+/// The GPU that a launch with these arguments would run on; -1 for the CPU.
+static int deviceOf(const std::vector<py::object> &values) {
+  bool host = false;
+  std::optional<int> device;
   for (const py::object &value : values) {
     forEachLeaf(classify(value), value, [&](const Argument &leaf, py::handle) {
       const bool isPointer = leaf.kind == Argument::Kind::Pointer;
       host |= isPointer && leaf.place == Argument::Place::Host;
-      device |= isPointer && leaf.place == Argument::Place::Device;
+      if (isPointer && leaf.place == Argument::Place::Device)
+        device = leaf.device;
     });
   }
-  return !device && (host || deviceCount() == 0);
+  if (device)
+    return *device;
+  return host || deviceCount() == 0 ? -1 : currentDevice();
 }
 
 /// Makes objects of a bound class take part in Python's garbage collection: kernels refer to the
@@ -421,7 +425,7 @@ void bindDispatcher(py::module_ &module) {
       .def("adopt", &Call::adopt)
       .def("use", &Call::use)
       .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
-  module.def("runs_on_cpu", &runsOnCpu);
+  module.def("device_of", &deviceOf);
   py::class_<TunedTable>(module, "TunedTable", collected<TunedTable>())
       .def(py::init([](std::vector<int> parameters) {
         auto table = std::make_unique<TunedTable>();

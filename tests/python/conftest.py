@@ -35,6 +35,17 @@ def device(request):
     return Device(request.param)
 
 
+@pytest.fixture(params=[pytest.param("gpus", marks=() if EMULATES else pytest.mark.gpu)])
+def gpus():
+    """All GPUs, at least two; the first is current."""
+    if EMULATES:
+        return [emulated_device.EmulatedDevice(index) for index in range(2)]
+    torch = torch_with_gpu()
+    if torch is None or torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    return [Device("cuda", index) for index in range(torch.cuda.device_count())]
+
+
 @pytest.fixture
 def gpu():
     if torch_with_gpu() is None:
@@ -63,7 +74,11 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """An emulated GPU is for what runs on a device: all else was tested without it."""
     if EMULATES:
-        left = [item for item in items if "device" not in getattr(item, "fixturenames", ())]
+        left = [
+            item
+            for item in items
+            if not {"device", "gpus"} & set(getattr(item, "fixturenames", ()))
+        ]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
 

@@ -70,10 +70,10 @@ class Output:
 
 
 class Device:
-    """Where a test runs: "cpu" or "cuda"."""
+    """Where a test runs: "cpu" or "cuda"; GPU `index`, by default the current one."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, index=None):
+        self.name, self.index = name, index
         self.torch = torch_with_gpu() if name == "cuda" else None
 
     @property
@@ -85,7 +85,7 @@ class Device:
         """What code is compiled for: 90 for compute capability 9.0, None for the CPU."""
         if not self.on_gpu:
             return None
-        major, minor = self.torch.cuda.get_device_capability()
+        major, minor = self.torch.cuda.get_device_capability(self.index)
         return 10 * major + minor
 
     def to(self, array):
@@ -97,7 +97,7 @@ class Device:
         bits = plain.view(
             {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}[plain.dtype.itemsize]
         )
-        return self.torch.from_numpy(bits.copy()).cuda().view(dtype)
+        return self.torch.from_numpy(bits.copy()).cuda(self.index).view(dtype)
 
     def numpy(self, array):
         if not self.on_gpu:
@@ -114,6 +114,10 @@ class Device:
 
     def output(self, shape, dtype):
         return Output(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype)
+
+    def stream(self):
+        """A stream of that GPU: an object that stays alive, with its number."""
+        return self.torch.cuda.Stream(device=self.index)
 
     def strides(self, array):
         """Strides in elements."""

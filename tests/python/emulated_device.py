@@ -2,7 +2,7 @@
 
 `start()` points the runtime at the emulated driver; it comes before the first use of a device. `EmulatedDevice` makes
 arrays as `device_arrays.Device` does. `PANTILE_EMULATED_TARGET=sm_80` emulates another GPU than an H100,
-`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and products, `PANTILE_EMULATED_DEVICES=2` makes two GPUs.
+`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and products, `PANTILE_EMULATED_DEVICES=3` makes three GPUs instead of two.
 """
 
 import contextlib
@@ -38,6 +38,7 @@ def start(target="sm_90a", seed=0):
         PANTILE_LIBCUDA_PATH=str(path),
         PANTILE_ASSEMBLER="driver",
         PANTILE_EMULATED_TARGET=os.environ.get("PANTILE_EMULATED_TARGET", target),
+        PANTILE_EMULATED_DEVICES=os.environ.get("PANTILE_EMULATED_DEVICES", "2"),
         PANTILE_EMULATION_SEED=os.environ.get("PANTILE_EMULATION_SEED", str(seed)),
         PANTILE_CACHE_DIR=os.environ.get("PANTILE_CACHE_DIR")
         or tempfile.mkdtemp(prefix="pantile-emulated-"),
@@ -189,6 +190,12 @@ class EmulatedDevice:
         from device_arrays import Output
 
         return Output(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype)
+
+    def stream(self):
+        handle = ctypes.c_void_p()
+        with _context(self.index):
+            _library.cuStreamCreate(ctypes.byref(handle), 1)
+        return SimpleNamespace(cuda_stream=handle.value)
 
     def strides(self, array):
         return array.stride()

@@ -198,7 +198,7 @@ class BusySpell:
     ids=lambda spells: f"{spells.start}-{spells.stop}",
 )
 def test_the_race_waits_for_a_busy_spell_to_end(tune_cpu, monkeypatch, spells):
-    monkeypatch.setattr("pantile.testing.bench.timer_of", lambda on_host: clock)
+    monkeypatch.setattr("pantile.testing.bench.timer_of", lambda on_host, device: clock)
     clock = BusySpell(spells)
 
     @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])

@@ -4,6 +4,7 @@ A choice is kept for the values of the key arguments and the dtypes of all array
 unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
 """
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -36,6 +37,17 @@ def _require_kernel(fn, decorator):
     if not hasattr(fn, "arg_names"):
         name = getattr(fn, "__name__", fn)
         raise TypeError(f"`{name}` is no kernel yet: `{decorator}` stands above `jit`")
+
+
+@contextlib.contextmanager
+def _working_on(device):
+    """Where torch says which GPU is current, it is `device` within: it is there that torch waits and takes times."""
+    torch = sys.modules.get("torch")
+    if device < 0 or torch is None or not torch.cuda.is_available():
+        yield
+        return
+    with torch.cuda.device(device):
+        yield
 
 
 class Autotuner(KernelInterface):
@@ -191,16 +203,21 @@ class Autotuner(KernelInterface):
             )
         return self.cache[key]
 
-    def _runs_on_cpu(self, named):
+    def _device_of(self, named):
+        """The GPU that a launch with these arguments goes to; -1 for the CPU."""
         from .. import _pantile
 
-        return _pantile.runs_on_cpu([named[name] for name in self.arg_names if name in named])
+        return _pantile.device_of([named[name] for name in self.arg_names if name in named])
+
+    def _runs_on_cpu(self, named):
+        return self._device_of(named) < 0
 
     def _refuse_capture(self, named):
         """Raise AutotunerError where a graph is being captured, which measuring would spoil."""
         from .. import _pantile
 
-        if not self._runs_on_cpu(named) and _pantile.is_capturing(_pantile.current_device()):
+        device = self._device_of(named)
+        if device >= 0 and _pantile.is_capturing(device):
             raise AutotunerError(
                 f"`{self.__name__}` is not tuned for these arguments, and cannot be while a CUDA graph "
                 "is captured: launch it once before the capture, to warm up"
@@ -220,7 +237,8 @@ class Autotuner(KernelInterface):
         """The fastest of `configs`: as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
-        store = self._store(key)
+        device = self._device_of({**self.nargs, **kwargs})
+        store = self._store(key, device)
         timings, failures = store.load(configs) if store else ({}, {})
         missing = [c for c in configs if c not in timings and c not in failures]
         if knobs.autotuning.deterministic:
@@ -228,7 +246,8 @@ class Autotuner(KernelInterface):
         if missing:
             self._refuse_capture({**self.nargs, **kwargs})
             start = time.perf_counter()
-            measured, errors = self._measure(missing, args, kwargs)
+            with _working_on(device):
+                measured, errors = self._measure(missing, args, kwargs, device)
             self.bench_time = time.perf_counter() - start
             for config in missing:
                 if store and (config in measured or config in errors):
@@ -247,15 +266,15 @@ class Autotuner(KernelInterface):
             self._print_choice(best, key, bool(missing))
         return best
 
-    def _store(self, key):
+    def _store(self, key, device):
         """Where times are kept: by default those that our own clock takes on a GPU."""
-        on_cpu = key[:1] == ("cpu",)
+        on_cpu = device < 0
         wanted = self.cache_results or knobs.autotuning.cache
         if not wanted and (on_cpu or self._do_bench is not None or not knobs.autotuning.store):
             return None
         from .tuning_cache import TuningStore
 
-        return TuningStore(self, key, on_cpu)
+        return TuningStore(self, key, device)
 
     @staticmethod
     def _fastest_known(timings):
@@ -263,17 +282,16 @@ class Autotuner(KernelInterface):
         best = min(timings, key=lambda config: timings[config][0], default=None)
         return None if best is None or timings[best][0] == float("inf") else best
 
-    def _measure(self, configs, args, kwargs):
-        """Measure `configs` now; return ({config: times}, {config: error})."""
+    def _measure(self, configs, args, kwargs, device):
+        """Measure `configs` now, on GPU `device` or the CPU (-1); return ({config: times}, {config: error})."""
         from .tuning import compile_all, race
 
         for config in configs:
             self._check_clash(kwargs, config)
-        on_cpu = self._runs_on_cpu({**self.nargs, **kwargs})
-        errors = {} if on_cpu else compile_all(self, configs, args, kwargs)
+        errors = {} if device < 0 else compile_all(self, configs, args, kwargs)
         configs = [config for config in configs if config not in errors]
         if self._do_bench is None and not self.use_cuda_graph and self.num_reps is None:
-            timings, more = race(self, configs, args, kwargs, on_cpu)
+            timings, more = race(self, configs, args, kwargs, device)
             return timings, {**errors, **more}
         self.configs_errors = errors
         timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}

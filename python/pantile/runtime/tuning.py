@@ -204,14 +204,14 @@ def _settle(trials, running, timer):
         _round(running, timer, _ROUNDS[-1][0])
 
 
-def race(tuner, configs, args, kwargs, on_host):
-    """Measure `configs`; return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
+def race(tuner, configs, args, kwargs, device):
+    """Measure `configs` on GPU `device`, or on the CPU (-1); return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
 
     Times are in milliseconds. Those of a configuration that was left behind are of its last round.
     """
     from ..testing.bench import timer_of
 
-    timer, errors = timer_of(on_host), {}
+    timer, errors = timer_of(device < 0, max(device, 0)), {}
     progress = Progress(f"measuring {tuner.__name__}", len(configs))
     try:
         trials = [_Trial(tuner, config, args, kwargs) for config in configs]

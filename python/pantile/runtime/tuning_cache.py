@@ -31,23 +31,21 @@ def _kernel_of(tuner):
     return kernel
 
 
-def device_name():
-    """Return the device that launches go to, by name and target."""
-    from .driver import driver
-
-    if not driver.active.is_active():
+def device_name(device):
+    """Return GPU number `device` by name and target; "cpu" for -1."""
+    if device < 0:
         return "cpu"
-    info = _pantile.device_info(driver.active.get_current_device())
+    info = _pantile.device_info(device)
     return f"{info['name']} {info['target']}"
 
 
 class TuningStore:
     """The entries of one tuner for one key."""
 
-    def __init__(self, tuner, key, on_cpu):
+    def __init__(self, tuner, key, device):
         knobs.export()
         self.tuner, self.key = tuner, [str(part) for part in key]
-        self.device = "cpu" if on_cpu else device_name()
+        self.device = device_name(device)
         self._kernel = _kernel_of(tuner)
 
     def _entry(self, config):

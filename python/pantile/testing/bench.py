@@ -48,25 +48,32 @@ class _EventTimer:
 class _DriverTimer:
     """Times by CUDA events, each run with a cold L2, without torch."""
 
-    def __init__(self):
+    def __init__(self, device=None):
         from ..backends.nvidia.libcuda import Libcuda
         from ..runtime.driver import driver
 
         self.cuda, self.active = Libcuda.of_process(), driver.active
-        self.device = self.active.get_current_device()
-        self.cuda.use(self.device)
-        self.flush = self.cuda.allocate(_CACHE_BYTES)
+        self.device = self.active.get_current_device() if device is None else device
+        with self.cuda.using(self.device):
+            self.flush = self.cuda.allocate(_CACHE_BYTES)
 
     def __del__(self):
         if hasattr(self, "flush"):
-            self.cuda.free(self.flush)
+            with self.cuda.using(self.device):
+                self.cuda.free(self.flush)
 
     def synchronize(self):
-        self.active.synchronize()
+        from .. import _pantile
+
+        _pantile.synchronize(self.device)
 
     def times(self, run, count, prepare):
         """Milliseconds of each of `count` runs."""
-        stream = self.active.get_current_stream()
+        with self.cuda.using(self.device):
+            return self._times(run, count, prepare)
+
+    def _times(self, run, count, prepare):
+        stream = self.active.get_current_stream(self.device)
         events = [(self.cuda.event(), self.cuda.event()) for _ in range(count)]
         for start, end in events:
             prepare()
@@ -109,8 +116,8 @@ def quantile_of(ordered, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def timer_of(on_host):
-    """The best timer for where the work runs."""
+def timer_of(on_host, device=None):
+    """The best timer for where the work runs: on GPU `device`, which is torch's current one if torch is loaded."""
     if on_host:
         return _ClockTimer()
     torch = _torch_with_gpu()
@@ -118,7 +125,7 @@ def timer_of(on_host):
         return _EventTimer(torch)
     from ..runtime.driver import driver
 
-    return _DriverTimer() if driver.active.is_active() else _ClockTimer()
+    return _DriverTimer(device) if driver.active.is_active() else _ClockTimer()
 
 
 _SUMMARIES = {
@@ -212,9 +219,14 @@ def _measure_by_torch(torch, fn, grad_to_none, rep):
 
 def _measure_by_driver(fn, rep):
     """The same without torch, in a stream of its own."""
+    timer = _DriverTimer()
+    with timer.cuda.using(timer.device):
+        return _measure_graph(timer, fn, rep)
+
+
+def _measure_graph(timer, fn, rep):
     from .. import _pantile
 
-    timer = _DriverTimer()
     stream = timer.cuda.stream()
     _pantile.choose_stream(stream)
     graph = None

@@ -4,6 +4,7 @@ The library is opened when first needed. Every call works in the device's primar
 torch and the compiler's library use too.
 """
 
+import contextlib
 import ctypes
 import functools
 
@@ -70,6 +71,17 @@ class Libcuda:
             self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
             self._contexts[device] = context
         self.call("cuCtxSetCurrent", self._contexts[device])
+
+    @contextlib.contextmanager
+    def using(self, device):
+        """The device's primary context is current on this thread within."""
+        before = ctypes.c_void_p()
+        self.call("cuCtxGetCurrent", ctypes.byref(before))
+        self.use(device)
+        try:
+            yield
+        finally:
+            self.call("cuCtxSetCurrent", before)
 
     def load(self, name, cubin, shared, device):
         """Load a cubin: (module, function, registers, spilled bytes, most threads of a block)."""

@@ -1,0 +1,176 @@
+"""Several GPUs in one process: a launch goes to the GPU of its arrays, whichever is current."""
+
+import threading
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from device_arrays import check_product, random
+from pantile.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def scale_kernel(out_ptr, x_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x * factor, mask=offsets < n)
+
+
+def scale(kernel, gpu, n, seed, **options):
+    """Launch on `gpu`, compare, and return the compiled kernel."""
+    x = random(n, seed=seed)
+    out = gpu.output(n, "fp32")
+    compiled = kernel[(triton.cdiv(n, 64),)](
+        out.array, gpu.to(x), n, 1.5 + seed, BLOCK=64, **options
+    )
+    np.testing.assert_array_equal(out.numpy(), x * np.float32(1.5 + seed))
+    return compiled
+
+
+def test_arrays_decide_where_a_kernel_runs(gpus):
+    """And it is compiled once, where the GPUs are alike."""
+    kernel = triton.jit(scale_kernel.fn)
+    made = [scale(kernel, gpu, 500, seed) for seed, gpu in enumerate(gpus * 3)]
+    if len({gpu.arch for gpu in gpus}) == 1:
+        assert all(one is made[0] for one in made)
+    for gpu in gpus:
+        if getattr(gpu, "on_gpu", False):
+            assert gpu.torch.cuda.current_device() == 0, "the caller's device stays"
+
+
+def test_arrays_of_two_gpus_are_refused(gpus):
+    x, out = gpus[0].to(random(64)), gpus[1].to(random(64, seed=1))
+    with pytest.raises(ValueError, match="two devices: `out_ptr` on device 1, `x_ptr` on device 0"):
+        scale_kernel[(1,)](out, x, 64, 2.0, BLOCK=64)
+    for gpu in reversed(gpus):
+        scale(scale_kernel, gpu, 64, 3)
+
+
+def test_streams_of_another_gpu_are_refused(gpus):
+    x = random(100, seed=2)
+    for here, there in (gpus[:2], gpus[1::-1]):
+        own, other = here.stream(), there.stream()
+        array, out = here.to(x), here.output(100, "fp32")
+        compiled = scale_kernel[(2,)](out.array, array, 100, 1.0, BLOCK=64)
+        for _ in range(2):
+            with pytest.raises(
+                triton.LaunchError,
+                match=f"works on GPU {here.index}, but its stream belongs to GPU {there.index}",
+            ):
+                compiled[(2, 1, 1)](out.array, array, 100, 7.0, stream=other.cuda_stream)
+            compiled[(2, 1, 1)](out.array, array, 100, 5.0, stream=own.cuda_stream)
+        here.torch.cuda.synchronize(*([here.index] if getattr(here, "on_gpu", False) else []))
+        np.testing.assert_array_equal(out.numpy(), x * np.float32(5))
+
+
+def test_threads_on_gpus_of_their_own(gpus):
+    kernel, failures = triton.jit(scale_kernel.fn), []
+
+    def work(number):
+        try:
+            for turn in range(12):
+                gpu = gpus[(number + turn // 4) % len(gpus)]
+                scale(kernel, gpu, 300 + 7 * number, 10 * number + turn)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        inside = k + ks < K
+        a = tl.load(a_ptr + rows[:, None] * stride_a + (k + ks)[None, :],
+                    mask=(rows[:, None] < M) & inside[None, :], other=0.0)  # fmt: skip
+        b = tl.load(b_ptr + (k + ks)[:, None] * stride_b + columns[None, :],
+                    mask=inside[:, None] & (columns[None, :] < N), other=0.0)  # fmt: skip
+        total = tl.dot(a, b, total)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * stride_c + columns[None, :], total.to(tl.float16), mask=inside)
+
+
+@pytest.mark.parametrize("num_stages", [2, 4])
+def test_products(gpus, num_stages):
+    """Tensor maps, more shared memory than is had for nothing, as many blocks as run at once."""
+    M, N, K = 264, 136, 200
+    for seed, gpu in enumerate([gpus[1], gpus[0], gpus[-1]]):
+        a, b = random((M, K), "fp16", seed), random((K, N), "fp16", seed + 5)
+        c = gpu.output((M, N), "fp16")
+        product_kernel[(3, 2)](
+            gpu.to(a), gpu.to(b), c.array, M, N, K, K, N, N,
+            BM=128, BN=128, BK=64, num_stages=num_stages,
+        )  # fmt: skip
+        check_product(c.numpy(), a, b)
+
+
+@triton.jit
+def transpose_kernel(out, x, BM: tl.constexpr, BN: tl.constexpr):
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    out.store([column, row], tl.trans(x.load([row, column])))
+
+
+def test_descriptors(gpus):
+    x = random((96, 80), "fp16", seed=6)
+    for gpu in (gpus[1], gpus[0]):
+        array = gpu.to(x)
+        out = gpu.to(np.full((80, 96), np.nan, np.float16))
+        transpose_kernel[(3, 3)](
+            TensorDescriptor(out, [80, 96], [96, 1], [32, 32]),
+            TensorDescriptor(array, [96, 80], [80, 1], [32, 32]),
+            BM=32, BN=32,
+        )  # fmt: skip
+        np.testing.assert_array_equal(gpu.numpy(out), x.T)
+
+
+@triton.jit
+def add_to_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(out_ptr + offsets, mask=offsets < n)
+    total += tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, total, mask=offsets < n)
+
+
+def test_tuning_measures_where_the_arrays_are(gpus, monkeypatch, tmp_path):
+    for gpu in (gpus[1], gpus[0]):
+        monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path / str(gpu.index)))
+        n = 1 << (23 if getattr(gpu, "on_gpu", False) else 10)
+        configs = [triton.Config({"BLOCK": size}) for size in (256, 512)]
+        tuned = triton.autotune(configs, key=["n"], restore_value=["out_ptr"])(
+            triton.jit(add_to_kernel.fn)
+        )
+        x, start = random(n), random(n, seed=1)
+        out = gpu.to(start)
+        for _ in range(2):
+            tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](out, gpu.to(x), n)
+        np.testing.assert_array_equal(gpu.numpy(out), start + x + x)
+        # No GPU moves 10 TB/s: times taken elsewhere would be those of nothing.
+        assert all(times[0] > 12 * n / 1e10 for times in tuned.configs_timings.values())
+
+
+def test_a_graph_of_another_gpu(gpus):
+    if not getattr(gpus[1], "on_gpu", False):
+        pytest.skip("graphs are not emulated")
+    gpu, torch = gpus[1], gpus[1].torch
+    kernel = triton.jit(scale_kernel.fn)
+    x = gpu.to(random(300, seed=8))
+    out = torch.full_like(x, float("nan"))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(1), torch.cuda.graph(graph):
+        kernel[(5,)](out, x, 300, 4.0, BLOCK=64)
+    graph.replay()
+    torch.cuda.synchronize(1)
+    np.testing.assert_array_equal(gpu.numpy(out), gpu.numpy(x) * np.float32(4))
