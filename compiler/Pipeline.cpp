@@ -127,7 +127,6 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
-  passes.add(createOrderPrograms()); // while bounds of loops are as written
   if (passes.offeredChoice(
           "kept-in-registers",
           "within nv-stage-operands: left operands that a loop keeps are read from "

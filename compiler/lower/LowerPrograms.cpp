@@ -3,7 +3,6 @@
 //        user's grid is a parameter; where programs share a block, each is one of its warps.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/PackedPrograms.h"
-#include "ir/ProgramOrder.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -40,12 +39,6 @@ llvm::Value *warpsOfBlock(Lowering &l) {
   return l.b.CreateLShr(threads, l.b.getInt32(5));
 }
 
-bool isLastFirst(ProgramIdOp op) {
-  auto axes = op->getParentOfType<ModuleOp>()->getAttrOfType<DenseI32ArrayAttr>(names::lastFirst);
-  return axes && llvm::is_contained(axes.asArrayRef(), static_cast<int32_t>(op.getAxis())) &&
-         !isPacked(op, op.getAxis());
-}
-
 LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
   llvm::Value *program = blockIndex(l, op.getAxis());
   if (isPacked(op, op.getAxis())) {
@@ -54,9 +47,6 @@ LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
     program = l.b.CreateAdd(l.b.CreateMul(program, warpsOfBlock(l)),
                             l.b.CreateLShr(thread, l.b.getInt32(5)));
   }
-  if (isLastFirst(op))
-    program = l.b.CreateSub(l.b.CreateNUWSub(blocksAlong(l, op.getAxis()), l.b.getInt32(1)),
-                            program, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.set(op, program);
   return success();
 }

@@ -42,10 +42,6 @@ def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
   let summary = "let kernels such as attention do without a producer where more blocks share a multiprocessor then";
   let description = "Sets `nv.without_producer`.";
 }
-def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
-  let summary = "start the programs with the most work first";
-  let description = "Where loops make more rounds the further a program is along an axis of the grid. Sets `nv.last_first`.";
-}
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";
   let description = [{
