@@ -29,6 +29,7 @@ _spec = importlib.util.spec_from_file_location("shared_fixtures", _SHARED / "con
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 device, gpu = _fixtures.device, _fixtures.gpu
+same_order_whatever_ran_before = _fixtures.same_order_whatever_ran_before
 
 SPILLS = 1024
 # What ptxas says where it lets tensor cores wait for one another (C7510, C7514).

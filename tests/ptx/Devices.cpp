@@ -1,7 +1,7 @@
 //===- Devices.cpp - the emulated GPUs, contexts, streams and events ------------------------===//
 // Needs: see Devices.h.
-// Gives: the driver's functions that ask for a context or change it. Everything is over when a
-//        call returns, so streams and events have nothing to wait for.
+// Gives: the driver's functions that ask for a context or change it; pantileRestartEmulation.
+// How:   everything is over when a call returns, so streams and events have nothing to wait for.
 //===------------------------------------------------------------------------------------===//
 #include "Devices.h"
 #include <algorithm>
@@ -84,6 +84,14 @@ using namespace pantile;
 using namespace pantile::ptx;
 
 EXPORT cuGetErrorString(CUresult, const char **text) { return *text = failure().c_str(), Success; }
+
+/// The next launches draw the same order as the first ones of this process did.
+extern "C" __attribute__((visibility("default"))) void pantileRestartEmulation() {
+  for (int i = 0; i < mostDevices; ++i) {
+    std::lock_guard lock(device(i).mutex);
+    device(i).launches = 0;
+  }
+}
 
 EXPORT cuDeviceGetCount(int *count) { return *count = deviceCount(), Success; }
 EXPORT cuDeviceGet(CUdevice *handle, int ordinal) {

@@ -46,6 +46,13 @@ def gpus():
     return [Device("cuda", index) for index in range(torch.cuda.device_count())]
 
 
+@pytest.fixture(autouse=EMULATES)
+def same_order_whatever_ran_before():
+    """Which tests a worker ran before does not change what an emulated GPU draws."""
+    if EMULATES:
+        emulated_device.restart()
+
+
 @pytest.fixture
 def gpu():
     if torch_with_gpu() is None:

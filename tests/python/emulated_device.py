@@ -46,6 +46,12 @@ def start(target="sm_90a", seed=0):
     _library = ctypes.CDLL(str(path))
 
 
+def restart():
+    """The next launches draw the same order of warps, copies and products as the first ones of the process did."""
+    if _library is not None:
+        _library.pantileRestartEmulation()
+
+
 @contextlib.contextmanager
 def _context(index):
     """The primary context of GPU `index` is current within."""
@@ -201,4 +207,4 @@ class EmulatedDevice:
         return array.stride()
 
 
-__all__ = ["DeviceArray", "EmulatedDevice", "library_path", "start"]
+__all__ = ["DeviceArray", "EmulatedDevice", "library_path", "restart", "start"]
