@@ -1,9 +1,8 @@
 //===- Launch.cpp - run a kernel over a grid ----------------------------------------------===//
 // Needs: a compiled kernel; on the GPU a driver.
 // Gives: launch and takeWarnings of pantile/Runtime.h.
-// How:   arguments are packed into 8-byte slots on the stack. After the kernel's own arguments
-//        stand two null scratch pointers, which the plain ABI has. The CPU's interpreter reads
-//        the LaunchArgs themselves, after the same checks.
+// How:   arguments are packed into 8-byte slots on the stack. The CPU's interpreter reads the
+//        LaunchArgs themselves, after the same checks.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Launch.h"
 #include "interp/Interpreter.h"
@@ -15,8 +14,6 @@
 namespace pantile {
 namespace {
 
-constexpr size_t scratchPointers = 2;
-
 Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const LaunchArg> args,
                          int workers) {
   auto *program = static_cast<InterpretedKernel *>(kernel->interpreted.get());
@@ -26,18 +23,11 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const
   return program->run(grid, {args.begin(), args.end()}, workers);
 }
 
-/// Whether checkGrid would surely have nothing to say.
-bool isUsual(const Grid &grid) {
-  constexpr uint64_t most = 65536;
-  return uint64_t(grid[0]) < most && uint64_t(grid[1]) < most && uint64_t(grid[2]) < most;
-}
-
-/// Whether a block may run several programs of this launch: each takes its number in 32 bits, and
-/// programs that were asked to be there at once, or to start early, are.
+/// Whether a block may run several programs of this launch: programs that were asked to be there at
+/// once, or to start early, are.
 bool mayPersist(const Grid &grid, const LaunchOptions &options) {
-  constexpr int64_t mostPrograms = 1 << 30;
   return !options.cooperative && !options.programmatic && options.cluster == std::array{1, 1, 1} &&
-         grid[0] * grid[1] <= mostPrograms && grid[0] * grid[1] * grid[2] <= mostPrograms;
+         mayShareBlocks(grid);
 }
 
 } // namespace
@@ -68,7 +58,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
   if (!driver)
     return driver.error();
   EncodedTensorMaps maps;
-  const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, given, maps);
+  const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, maps);
   if (fits && (!kernel->persistent || mayPersist(grid, options)))
     return launchOnGpu(**driver, kernel, grid, slots, maps, options);
   Result<Kernel> plain = plainVariant(kernel);

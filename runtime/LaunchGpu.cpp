@@ -1,6 +1,6 @@
 //===- LaunchGpu.cpp - run a kernel over a grid through a given driver ----------------------===//
 // Needs: see Launch.h.
-// Gives: launchOnGpu.
+// Gives: launchOnGpu, isSurelyOf, queueLaunch.
 // How:   cuLaunchKernelEx where the driver has it. A warm launch takes no lock and allocates
 //        nothing for up to 32 arguments.
 //===------------------------------------------------------------------------------------===//
@@ -53,7 +53,7 @@ struct Placed {
   std::optional<ContextScope> scope; ///< null: the context was current already
   CUdevice device = 0;
   CUfunction function = nullptr;
-  Grid blocks{};
+  BlockPlan plan;
 };
 
 /// Cheaper than a Result where nothing is wrong, which is what a launch pays for.
@@ -76,17 +76,15 @@ Failure loadOn(const Driver &driver, const Kernel &kernel, Placed &placed) {
   return std::nullopt;
 }
 
-/// Of a persistent kernel as many blocks as run at once: they take the programs in turn.
-Failure limitBlocks(const Driver &driver, const Kernel &kernel, Placed &placed) {
+Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed) {
   Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  const Grid &grid = placed.blocks;
-  placed.blocks = {std::min<int64_t>(grid[0] * grid[1] * grid[2], *resident), 1, 1};
+  placed.plan = {*resident, kernel->programsPerBlock};
   return std::nullopt;
 }
 
-/// Fills in `placed`, whose blocks are the grid. A warm launch finds all of it known.
+/// Fills in `placed`. A warm launch finds all of it known.
 Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &placed) {
   placed.device = device;
   if (!isSurelyCurrent(driver, device)) [[unlikely]]
@@ -96,16 +94,21 @@ Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &pl
   if (!placed.function) [[unlikely]]
     if (Failure failure = loadOn(driver, kernel, placed))
       return failure;
-  return kernel->persistent ? limitBlocks(driver, kernel, placed) : std::nullopt;
+  const bool sharesBlocks = kernel->persistent || kernel->programsPerBlock > 1;
+  return sharesBlocks ? countResident(driver, kernel, placed) : std::nullopt;
 }
 
+/// The stream that this thread asked about last, and whose it is.
+struct KnownStream {
+  uint64_t stream = 0;
+  CUdevice device = 0;
+};
+thread_local KnownStream knownStream;
+
 /// Where a kernel runs is up to the stream, where the driver knows one: that of another GPU would
-/// take it away from its arrays. Each thread remembers the stream that it asked about last.
+/// take it away from its arrays.
 Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream, CUdevice device) {
-  constexpr uint64_t perThreadStream = 2;
-  static thread_local uint64_t knownStream = 0;
-  static thread_local CUdevice knownDevice = 0;
-  if (stream <= perThreadStream || (stream == knownStream && device == knownDevice))
+  if (isSurelyOf(stream, device))
     return std::nullopt;
   CUcontext context = nullptr;
   CUdevice owner = device;
@@ -119,7 +122,7 @@ Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream,
     return makeError(ErrorKind::Launch,
                      fmt::format("kernel `{}` works on GPU {}, but its stream belongs to GPU {}",
                                  kernel->name, device, owner));
-  knownStream = stream, knownDevice = device;
+  knownStream = {stream, device};
   return std::nullopt;
 }
 
@@ -137,42 +140,67 @@ void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> map
     *next++ = const_cast<int32_t *>(&extent);
 }
 
+/// Puts neighbouring programs side by side where more wait than run at once in blocks of their own,
+/// and where all blocks get the same number of them.
+void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
+  if (grid[0] * grid[1] * grid[2] <= plan.resident || config.attributeCount > 0)
+    return;
+  int programs = plan.packed;
+  while (grid[0] % programs != 0)
+    programs /= 2;
+  config.gridX /= programs, config.blockX *= programs;
+}
+
 } // namespace
+
+bool isSurelyOf(uint64_t stream, CUdevice device) {
+  constexpr uint64_t perThreadStream = 2;
+  return stream <= perThreadStream ||
+         (stream == knownStream.stream && device == knownStream.device);
+}
+
+CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction function,
+                     const Grid &grid, BlockPlan plan, llvm::ArrayRef<uint64_t> slots,
+                     llvm::ArrayRef<EncodedTensorMap> maps, LaunchState &state) {
+  const std::array<int32_t, 3> extents = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
+  config.gridX = extents[0], config.gridY = extents[1], config.gridZ = extents[2];
+  const bool isPersistent = plan.resident != 0 && plan.packed == 1;
+  if (plan.packed > 1)
+    pack(config, grid, plan);
+  if (isPersistent) {
+    config.gridX = std::min<int64_t>(grid[0] * grid[1] * grid[2], plan.resident);
+    config.gridY = config.gridZ = 1;
+  }
+  Parameters params;
+  gather(slots, maps, llvm::ArrayRef(extents).take_front(isPersistent ? 3 : 0), params);
+  noteCapture(driver, reinterpret_cast<uint64_t>(config.stream), state);
+  noteLaunch(state.name);
+  return driver.launchKernelEx
+             ? driver.launchKernelEx(&config, function, params.data(), nullptr)
+             : driver.launchKernel(function, config.gridX, config.gridY, config.gridZ,
+                                   config.blockX, 1, 1, config.sharedBytes, config.stream,
+                                   params.data(), nullptr);
+}
 
 Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid &grid,
                          llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
                          const LaunchOptions &options) {
   Placed placed;
-  placed.blocks = grid;
   if (Failure failure = place(driver, kernel, options.device, placed))
     return std::move(*failure);
   if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
     return std::move(*failure);
-  const std::array<int32_t, 3> userGrid = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
-  Parameters params;
-  gather(slots, maps, llvm::ArrayRef(userGrid).take_front(kernel->persistent ? 3 : 0), params);
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
   if (!attributes.empty() && !driver.launchKernelEx)
     return makeError(ErrorKind::Driver,
                      "cooperative and cluster launches need a newer CUDA driver");
-  noteCapture(driver, options.stream, *kernel->launchState);
-  noteLaunch(kernel->launchState->name);
-  const CUfunction function = placed.function;
-  CUlaunchConfig config = {unsigned(placed.blocks[0]),
-                           unsigned(placed.blocks[1]),
-                           unsigned(placed.blocks[2]),
-                           32u * kernel->numWarps,
-                           1,
-                           1,
-                           unsigned(kernel->sharedBytes),
-                           reinterpret_cast<CUstream>(options.stream),
-                           attributes.data(),
-                           unsigned(attributes.size())};
-  CUresult result =
-      driver.launchKernelEx
-          ? driver.launchKernelEx(&config, function, params.data(), nullptr)
-          : driver.launchKernel(function, config.gridX, config.gridY, config.gridZ, config.blockX,
-                                1, 1, config.sharedBytes, config.stream, params.data(), nullptr);
+  CUlaunchConfig config = {};
+  config.blockX = 32u * kernel->numWarps, config.blockY = config.blockZ = 1;
+  config.sharedBytes = kernel->sharedBytes;
+  config.stream = reinterpret_cast<CUstream>(options.stream);
+  config.attributes = attributes.data(), config.attributeCount = attributes.size();
+  CUresult result = queueLaunch(driver, config, placed.function, grid, placed.plan, slots, maps,
+                                *kernel->launchState);
   if (result) [[unlikely]]
     return failureOf(driver, result,
                      fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name,

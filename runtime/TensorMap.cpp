@@ -19,13 +19,13 @@ namespace {
 
 constexpr int64_t maxExtent = int64_t(1) << 32, maxStride = int64_t(1) << 40;
 
-std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<LaunchArg> args) {
+std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<uint64_t> slots) {
   int64_t sum = 0;
   for (const HostPolynomial::Term &term : polynomial.terms) {
     int64_t product = term.coefficient;
     bool overflow = false;
     for (int arg : term.args)
-      overflow |= llvm::MulOverflow(product, args[arg].integer, product);
+      overflow |= llvm::MulOverflow(product, int64_t(slots[arg]), product);
     if (overflow || llvm::AddOverflow(sum, product, sum))
       return std::nullopt;
   }
@@ -52,16 +52,16 @@ struct Geometry {
   llvm::SmallVector<uint32_t, 5> box, steps;
 };
 
-std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef<LaunchArg> args) {
+std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef<uint64_t> slots) {
   Geometry geometry;
   for (const HostPolynomial &extent : recipe.extents) {
-    auto value = valueOf(extent, args);
+    auto value = valueOf(extent, slots);
     if (!value || *value < 1 || *value > maxExtent)
       return std::nullopt;
     geometry.extents.push_back(*value);
   }
   for (const HostPolynomial &stride : recipe.strides) {
-    auto value = valueOf(stride, args);
+    auto value = valueOf(stride, slots);
     if (!value || *value < 16 || *value >= maxStride || *value % 16 != 0)
       return std::nullopt;
     geometry.strides.push_back(*value);
@@ -73,40 +73,41 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef
   return geometry;
 }
 
-/// A map that this thread made, and what it was made from.
-struct KnownMap {
+/// What a map was made from.
+struct MapKey {
   const void *encoder = nullptr;
   uint64_t recipe = 0; ///< number of the plan and of the recipe in it; 0: nothing is known
   uint64_t base = 0;
-  std::array<int64_t, MapPlan::mostInputs> values{};
+  std::array<uint64_t, MapPlan::mostInputs> values{};
+  bool operator==(const MapKey &) const = default;
+};
+
+/// A map that this thread made.
+struct KnownMap {
+  MapKey key;
   EncodedTensorMap map;
 };
 
-/// What a map of `plan` would be known by.
-KnownMap valueOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
-                 llvm::ArrayRef<LaunchArg> args) {
-  KnownMap value;
-  value.encoder = reinterpret_cast<const void *>(driver.tensorMapEncodeTiled);
-  value.recipe = plan.serial << 16 | number;
-  value.base = base;
+MapKey keyOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
+             llvm::ArrayRef<uint64_t> slots) {
+  MapKey key;
+  key.encoder = reinterpret_cast<const void *>(driver.tensorMapEncodeTiled);
+  key.recipe = plan.serial << 16 | number;
+  key.base = base;
   const MapPlan::Inputs &inputs = plan.inputs[number];
   for (unsigned i = 0; i < inputs.count; ++i)
-    value.values[i] = args[inputs.args[i]].integer;
-  return value;
+    key.values[i] = slots[inputs.args[i]];
+  return key;
 }
 
-/// Where a thread keeps the map of this value, or that of another value which it replaces.
-KnownMap &slotOf(const KnownMap &value) {
-  constexpr size_t slotCount = 256;
-  static thread_local std::array<KnownMap, slotCount> known;
-  uint64_t hash = value.base >> 4 ^ value.recipe << 32;
-  for (int64_t input : value.values)
-    hash = (hash ^ uint64_t(input)) * 0x9e3779b97f4a7c15u;
-  return known[hash >> 32 & (slotCount - 1)];
-}
-
-bool isSame(const KnownMap &a, const KnownMap &b) {
-  return a.recipe == b.recipe && a.base == b.base && a.values == b.values && a.encoder == b.encoder;
+/// Where a thread keeps the map of this key, or that of another key which it replaces.
+KnownMap &placeOf(const MapKey &key) {
+  constexpr size_t placeCount = 256;
+  static thread_local std::array<KnownMap, placeCount> known;
+  uint64_t hash = key.base >> 4 ^ key.recipe << 32;
+  for (uint64_t input : key.values)
+    hash = (hash ^ input) * 0x9e3779b97f4a7c15u;
+  return known[hash >> 32 & (placeCount - 1)];
 }
 
 /// Adds the arguments of a polynomial to those that a recipe reads.
@@ -116,16 +117,16 @@ void addInputs(MapPlan::Inputs &inputs, const HostPolynomial &polynomial) {
       inputs.add(arg);
 }
 
-bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<LaunchArg> args,
+bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<uint64_t> slots,
             EncodedTensorMap &map) {
   for (int arg : recipe.nonNegative)
-    if (args[arg].integer < 0)
+    if (int64_t(slots[arg]) < 0)
       return false;
-  auto offset = valueOf(recipe.offset, args);
-  auto geometry = geometryOf(recipe, args);
+  auto offset = valueOf(recipe.offset, slots);
+  auto geometry = geometryOf(recipe, slots);
   if (!offset || !geometry)
     return false;
-  const uint64_t base = args[recipe.base].pointer + *offset;
+  const uint64_t base = slots[recipe.base] + *offset;
   if (base % 16 != 0)
     return false;
   constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
@@ -136,15 +137,16 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<
 }
 
 bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const MapPlan &plan,
-                    size_t number, llvm::ArrayRef<LaunchArg> args, EncodedTensorMap &map) {
+                    size_t number, llvm::ArrayRef<uint64_t> slots, EncodedTensorMap &map) {
   if (!plan.inputs[number].isComplete)
-    return encode(driver, recipe, args, map);
-  KnownMap value = valueOf(driver, plan, number, args[recipe.base].pointer, args);
-  KnownMap &known = slotOf(value);
-  if (!isSame(known, value)) {
-    if (!encode(driver, recipe, args, value.map))
+    return encode(driver, recipe, slots, map);
+  const MapKey key = keyOf(driver, plan, number, slots[recipe.base], slots);
+  KnownMap &known = placeOf(key);
+  if (known.key != key) {
+    if (!encode(driver, recipe, slots, map))
       return false;
-    known = value;
+    known = {key, map};
+    return true;
   }
   map = known.map;
   return true;
@@ -176,7 +178,7 @@ MapPlan::MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes) {
 }
 
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
-                      const MapPlan &plan, llvm::ArrayRef<LaunchArg> args,
+                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots,
                       EncodedTensorMaps &maps) {
   if (recipes.empty())
     return true;
@@ -184,7 +186,7 @@ bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> reci
     return false;
   maps.resize_for_overwrite(recipes.size());
   for (size_t i = 0; i < recipes.size(); ++i)
-    if (!encodeOrRecall(driver, recipes[i], plan, i, args, maps[i]))
+    if (!encodeOrRecall(driver, recipes[i], plan, i, slots, maps[i]))
       return false;
   return true;
 }

@@ -1,5 +1,5 @@
 //===- TensorMap.h - tensor maps made at launch -------------------------------------------===//
-// Needs: a kernel's recipes, the arguments of one launch, a driver that encodes.
+// Needs: a kernel's recipes, the packed arguments of one launch, a driver that encodes.
 // Gives: the maps.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,9 +33,9 @@ struct MapPlan {
   explicit MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes);
 };
 
-/// Writes one map a recipe. False: the arguments do not fit what a map can say, and then the
+/// Writes one map a recipe; `slots` are those of packArguments. False: the arguments do not fit what a map can say, and then the
 /// kernel's variant without maps must run.
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
-                      const MapPlan &plan, llvm::ArrayRef<LaunchArg> args, EncodedTensorMaps &maps);
+                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots, EncodedTensorMaps &maps);
 
 } // namespace pantile

@@ -1,10 +1,13 @@
 //===- LaunchHooks.cpp - whether anybody listens to launches ----------------------------===//
 // How:   a hook is an attribute of an object that users may replace, and is most often an empty
-//        chain. The list of a chain that was seen before is remembered with it.
+//        chain, of which the list of functions is remembered. Python 3.12 and later tell when the
+//        attribute or the object was replaced; earlier ones are asked at each launch.
 //===-----------------------------------------------------------------------------------===//
 #include "LaunchHooks.h"
 #include "TableLock.h"
+#include <atomic>
 #include <pybind11/pybind11.h>
+#include <utility>
 
 namespace py = pybind11;
 
@@ -12,35 +15,67 @@ namespace pantile::python {
 namespace {
 
 /// One hook: the chain last seen and the list of its functions, which it never replaces.
-struct Hook {
+class Hook {
+public:
+  explicit Hook(const char *name) : name(PyUnicode_InternFromString(name)) {}
+
+  /// Whether a launch calls something, or may.
+  bool isSet() {
+    const TableLock lock(mutex);
+    return isForeign || (calls && PyList_GET_SIZE(calls.ptr()) > 0);
+  }
+
+  /// Reads the attribute again. False: it is no chain of ours, and tells nothing for the future.
+  bool look(PyObject *settings) {
+    PyObject *now = PyDict_GetItemWithError(settings, name);
+    PyErr_Clear();
+    if (now && now == chain.ptr())
+      return !isForeign;
+    py::object list;
+    if (now && now != Py_None)
+      list = py::getattr(now, "calls", py::none());
+    const bool known =
+        now && (now == Py_None || (PyList_CheckExact(list.ptr()) && py::hasattr(now, "reversed")));
+    set(py::reinterpret_borrow<py::object>(now), known ? list : py::object(), !known);
+    return known;
+  }
+
+private:
+  /// What was there before is let go behind the lock: that runs Python.
+  void set(py::object newChain, py::object newCalls, bool foreign) {
+    const TableLock lock(mutex);
+    std::swap(chain, newChain);
+    std::swap(calls, newCalls);
+    isForeign = foreign;
+  }
+
   PyObject *name;
   TableLock::Mutex mutex;
   py::object chain, calls;
-
-  bool isSet(PyObject *settings) {
-    PyObject *now = PyDict_GetItemWithError(settings, name);
-    if (!now || now == Py_None)
-      return PyErr_Occurred() != nullptr;
-    {
-      const TableLock lock(mutex);
-      if (now == chain.ptr())
-        return PyList_GET_SIZE(calls.ptr()) > 0;
-    }
-    return learn(py::reinterpret_borrow<py::object>(now));
-  }
-
-  bool learn(py::object now) {
-    const py::object list = py::getattr(now, "calls", py::none());
-    if (!py::hasattr(now, "reversed") || !PyList_CheckExact(list.ptr()))
-      return true;
-    const bool isSet = PyList_GET_SIZE(list.ptr()) > 0;
-    const TableLock lock(mutex);
-    chain = std::move(now), calls = list;
-    return isSet;
-  }
+  bool isForeign = true;
 };
 
-PyObject *attributes(const char *module, const char *group) {
+/// Whether a watched dict may have changed since the hooks were read.
+std::atomic<bool> mayHaveChanged = true;
+
+/// Has changes of `dict` set mayHaveChanged; false where Python does not tell of them. It tells just
+/// before a change, which only the GIL makes one with it.
+bool watch([[maybe_unused]] PyObject *dict) {
+#if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
+  static const int watcher =
+      PyDict_AddWatcher([](PyDict_WatchEvent, PyObject *, PyObject *, PyObject *) {
+        mayHaveChanged.store(true, std::memory_order_relaxed);
+        return 0;
+      });
+  const bool watched = watcher >= 0 && PyDict_Watch(watcher, dict) == 0;
+  PyErr_Clear();
+  return watched;
+#else
+  return false;
+#endif
+}
+
+PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);
   static PyObject *const dictName = PyUnicode_InternFromString("__dict__");
@@ -49,6 +84,7 @@ PyObject *attributes(const char *module, const char *group) {
   if (now != lastGroup) {
     lastDict = PyObject_GetAttr(now, dictName); // kept for ever, as few groups are ever made
     lastGroup = now, Py_INCREF(now);
+    isWatched = watch(moduleDict) && watch(lastDict);
   }
   return lastDict;
 }
@@ -56,10 +92,19 @@ PyObject *attributes(const char *module, const char *group) {
 } // namespace
 
 bool mayHaveLaunchHooks() {
-  static auto *enter = new Hook{PyUnicode_InternFromString("launch_enter_hook"), {}, {}, {}};
-  static auto *exit = new Hook{PyUnicode_InternFromString("launch_exit_hook"), {}, {}, {}};
-  PyObject *settings = attributes("pantile.knobs", "runtime");
-  return !settings || enter->isSet(settings) || exit->isSet(settings);
+  static auto *enter = new Hook("launch_enter_hook"), *exit = new Hook("launch_exit_hook");
+  static bool isWatched = false;
+  if (mayHaveChanged.load(std::memory_order_relaxed)) {
+    // Before they are read: what changes meanwhile counts.
+    mayHaveChanged.store(false, std::memory_order_relaxed);
+    PyObject *settings = attributes("pantile.knobs", "runtime", isWatched);
+    if (!settings)
+      return true;
+    const bool known = enter->look(settings) & exit->look(settings);
+    if (!known || !isWatched)
+      mayHaveChanged.store(true, std::memory_order_relaxed);
+  }
+  return enter->isSet() || exit->isSet();
 }
 
 } // namespace pantile::python

@@ -9,7 +9,8 @@
 namespace pantile::python {
 
 struct LaunchStats {
-  std::atomic<uint64_t> hits = 0;     ///< launches that ran no Python but a grid's
+  std::atomic<uint64_t> hits = 0;      ///< launches that ran no Python but a grid's
+  std::atomic<uint64_t> shortcuts = 0; ///< those of them that were like the one before
   std::atomic<uint64_t> misses = 0;   ///< launches that Python bound: the first of a kind, or hooks
   std::atomic<uint64_t> compiles = 0; ///< kernels that were compiled
   std::atomic<uint64_t> loads = 0;    ///< kernels that were read from the cache on disk

@@ -1,5 +1,6 @@
 //===- LaunchTable.cpp - kernels by the words of warm launches --------------------------===//
 #include "LaunchTable.h"
+#include "Shortcut.h"
 #include <algorithm>
 
 namespace pantile::python {
@@ -19,6 +20,13 @@ bool hasWords(const LaunchTable::Entry &entry, std::span<const uint64_t> words) 
 }
 
 } // namespace
+
+LaunchEntry::~LaunchEntry() { delete shortcut.load(std::memory_order_relaxed); }
+
+LaunchTable::Entry LaunchTable::recent() {
+  const TableLock lock(mutex);
+  return last;
+}
 
 LaunchTable::Entry LaunchTable::find(std::span<const uint64_t> words) {
   const TableLock lock(mutex);

@@ -1,11 +1,13 @@
 //===- LaunchTable.h - kernels by the words of warm launches ----------------------------===//
 // Needs: words of a LaunchReader.
 // Gives: what a launch with the same words needs, in a few comparisons; bounded.
-// Invariant: an entry never changes; a launch holds it while it runs, also if the table is cleared.
+// Invariant: an entry never changes but for its shortcut; a launch holds it while it runs, also if
+//            the table is cleared.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "LaunchReader.h"
 #include "TableLock.h"
+#include <atomic>
 #include <memory>
 #include <pybind11/pybind11.h>
 #include <unordered_map>
@@ -19,7 +21,12 @@ struct TunedChoice {
   pybind11::object keywords; ///< a dict: what the configuration adds to the call
 };
 
+class Shortcut;
+
 struct LaunchEntry {
+  LaunchEntry() = default;
+  LaunchEntry(const LaunchEntry &) = delete;
+  ~LaunchEntry();
   std::vector<uint64_t> words;
   std::vector<pybind11::object> kept; ///< whose addresses are among the words
   Kernel kernel;
@@ -27,12 +34,17 @@ struct LaunchEntry {
   LaunchOptions options;     ///< but for the stream
   bool onCpu = false;
   TunedChoice tuned;
+  /// Owned. Set behind the first launch that found the entry, if such calls have one.
+  mutable std::atomic<const Shortcut *> shortcut = nullptr;
+  mutable std::atomic<bool> triedShortcut = false;
 };
 
 class LaunchTable {
 public:
   using Entry = std::shared_ptr<const LaunchEntry>;
   Entry find(std::span<const uint64_t> words);
+  /// The one found or inserted last; null if there is none.
+  Entry recent();
   void insert(Entry entry);
   void clear();
   int traverse(visitproc visit, void *arg) const;

@@ -1,9 +1,10 @@
 //===- Launcher.cpp - the object behind `kernel[grid]` ----------------------------------===//
 // Needs: `function._launch(grid, args, kwargs)`, which can do everything and returns the kernel; of
 //        a tuned one (kernel, TunedChoice's parts), the latter None where calls must not be short.
-// How:   1. bind arguments to parameters; 2. read them into words and values; 3. look the words up;
-//        4. launch. On a miss the words are kept as soon as the dispatcher knows the kernel.
-//        Whatever is unusual goes to `_launch`, which also explains errors.
+// How:   a call like the one before takes its shortcut. Of another, 1. bind arguments to
+//        parameters; 2. read them into words and values; 3. look the words up; 4. launch. On a miss
+//        the words are kept as soon as the dispatcher knows the kernel. Whatever is unusual goes to
+//        `_launch`, which also explains errors.
 // Invariant: no Python code runs between binding and the launch of a hit, but that of arguments and
 //        a callable grid.
 //===-----------------------------------------------------------------------------------===//
@@ -15,6 +16,7 @@
 #include "LaunchHooks.h"
 #include "LaunchReader.h"
 #include "LaunchStats.h"
+#include "Shortcut.h"
 #include "TensorAccess.h"
 #include <cstddef>
 #include <structmember.h>
@@ -38,11 +40,14 @@ struct Launcher {
 /// One call on its way.
 struct Attempt {
   Attempt(Launcher &launcher, PyObject *const *args, Py_ssize_t count, PyObject *names)
-      : launcher(launcher), args(args), count(count), names(names) {}
+      : launcher(launcher), args(args), count(count), names(names),
+        extents(launcher.hasExtents ? &launcher.extents : nullptr) {}
   Launcher &launcher;
   PyObject *const *args;
   Py_ssize_t count;
-  PyObject *names; ///< of the keywords behind `args`; may be null
+  PyObject *names;     ///< of the keywords behind `args`; may be null
+  const Grid *extents; ///< null until the grid was called
+  Grid called;         ///< what it returned
   std::array<PyObject *, LaunchReader::maxArgs> bound; ///< by parameter, once `bind` succeeded
   std::array<Py_ssize_t, 16> options; ///< keywords that are no parameters, by position
   size_t optionCount = 0;
@@ -50,6 +55,8 @@ struct Attempt {
 
   bool bind();
   bool read();
+  CallForm form() const { return {args, count, names}; }
+  const Grid &grid(const LaunchEntry &entry);
   py::object meta(const LaunchEntry &entry) const;
   py::tuple positional() const;
   py::dict keywords() const;
@@ -57,6 +64,7 @@ struct Attempt {
 
 bool Attempt::bind() {
   const auto &parameters = launcher.target->parameters;
+  optionCount = 0;
   if (static_cast<size_t>(count) > parameters.size() || parameters.size() > bound.size())
     return false;
   std::fill(std::copy(args, args + count, bound.begin()), bound.begin() + parameters.size(),
@@ -113,6 +121,16 @@ py::object Attempt::meta(const LaunchEntry &entry) const {
   return result;
 }
 
+/// Calls a callable grid, once a launch.
+const Grid &Attempt::grid(const LaunchEntry &entry) {
+  if (!extents) {
+    const auto callable = py::reinterpret_borrow<py::object>(launcher.grid);
+    called = toGrid(callable(meta(entry)));
+    extents = &called;
+  }
+  return *extents;
+}
+
 py::tuple Attempt::positional() const {
   py::tuple result(count);
   for (Py_ssize_t i = 0; i < count; ++i)
@@ -158,16 +176,53 @@ void showChoice(Launcher &launcher, const TunedChoice &choice) {
   launcher.tuned->lastConfig = choice.config.ptr();
 }
 
-PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
-  Launcher &launcher = attempt.launcher;
-  if (launcher.hasExtents) {
-    launchEntry(entry, launcher.extents, attempt.reader.args());
-  } else {
-    const auto callable = py::reinterpret_borrow<py::object>(launcher.grid);
-    launchEntry(entry, toGrid(callable(attempt.meta(entry))), attempt.reader.args());
-  }
+/// Calls like this one will be shorter, if there is a way.
+void learnShortcut(const Attempt &attempt, const LaunchEntry &entry) {
+  if (entry.onCpu || entry.triedShortcut.exchange(true, std::memory_order_relaxed))
+    return;
+  const Launcher &launcher = attempt.launcher;
+  entry.shortcut.store(
+      Shortcut::of({*launcher.target, launcher.tuned, entry.kernel, entry.options, attempt.form()})
+          .release(),
+      std::memory_order_release);
+}
+
+/// What a launch returns that ran no Python but the grid's.
+PyObject *hit(const LaunchEntry &entry) {
   LaunchStats::countHeld(LaunchStats::ofProcess().hits);
-  return py::object(entry.compiled).release().ptr();
+  return Py_NewRef(entry.compiled.ptr());
+}
+
+PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
+  launchEntry(entry, attempt.grid(entry), attempt.reader.args());
+  learnShortcut(attempt, entry);
+  return hit(entry);
+}
+
+/// The launch of a call like the one before; null, without an error, if it is not like that.
+PyObject *launchAgain(Attempt &attempt) {
+  Launcher &launcher = attempt.launcher;
+  const LaunchTable::Entry entry = launcher.table->recent();
+  const Shortcut *shortcut = entry ? entry->shortcut.load(std::memory_order_acquire) : nullptr;
+  std::array<uint64_t, ReadyLaunch::mostSlots> slots;
+  if (!shortcut || !shortcut->read(attempt.form(), slots.data()))
+    return nullptr;
+  if (launcher.tuner) {
+    if (!stillChosen(entry->tuned))
+      return nullptr;
+    showChoice(launcher, entry->tuned);
+  }
+  if (!attempt.extents && !attempt.bind())
+    return nullptr;
+  const Grid &grid = attempt.grid(*entry);
+  const uint64_t stream = currentStream(entry->options.device);
+  PyThreadState *released = PyEval_SaveThread();
+  const bool done = (*shortcut->launch)(grid, slots.data(), stream);
+  PyEval_RestoreThread(released);
+  if (!done)
+    return nullptr;
+  LaunchStats::countHeld(LaunchStats::ofProcess().shortcuts);
+  return hit(*entry);
 }
 
 /// An entry for a call whose kernel the dispatcher knows; null if it does not.
@@ -213,14 +268,19 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
   return py::object(parts[0]).release().ptr();
 }
 
+/// Whether nothing stands in the way of a launch without Python.
+bool isPlain(const Launcher &launcher) {
+  return (launcher.hasExtents || PyCallable_Check(launcher.grid)) && !launcher.target->hasHooks() &&
+         !mayHaveLaunchHooks() && !launcher.target->usesChanged();
+}
+
 PyObject *launchCall(Attempt &attempt) {
   Launcher &launcher = attempt.launcher;
-  const bool isPlain = launcher.hasExtents || PyCallable_Check(launcher.grid);
-  if (!isPlain || launcher.target->hasHooks() || mayHaveLaunchHooks() || !attempt.bind())
+  if (!isPlain(launcher))
     return launchLong(attempt, false);
-  if (!attempt.read())
-    return launchLong(attempt, false);
-  if (launcher.target->usesChanged())
+  if (PyObject *done = launchAgain(attempt))
+    return done;
+  if (!attempt.bind() || !attempt.read())
     return launchLong(attempt, false);
   LaunchTable::Entry entry = launcher.table->find(attempt.reader.words());
   if (launcher.tuner) {

@@ -169,6 +169,7 @@ py::dict describeLaunches() {
   py::dict result;
   result["launches"] = stats.hits.load() + stats.misses.load();
   result["hits"] = stats.hits.load();
+  result["shortcuts"] = stats.shortcuts.load();
   result["misses"] = stats.misses.load();
   result["compiles"] = stats.compiles.load();
   result["loads"] = stats.loads.load();

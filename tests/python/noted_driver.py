@@ -17,7 +17,9 @@ NOTED = """
 #include <string.h>
 struct config { unsigned grid[3], block[3], shared; void *stream; int *attributes; unsigned count; };
 int unloads, loads, capturing, relaxed, result, launches, attributes[8], attribute_count;
-long long stream, address;
+long long stream, address, slots[16];
+int slot_count;
+void take(int count) { slot_count = count; }
 int load_result, context_calls, shared_limit = 232448;
 __thread void *context = (void *)1;
 int cuInit(unsigned f) { return 0; }
@@ -49,6 +51,7 @@ int cuThreadExchangeStreamCaptureMode(int *mode) { int now = relaxed; relaxed = 
 int cuLaunchKernelEx(const struct config *c, void *f, void **arguments, void **extra) {
   ++launches, stream = (long long)c->stream, address = *(long long *)arguments[0];
   attribute_count = c->count;
+  for (int i = 0; i < slot_count; ++i) slots[i] = *(long long *)arguments[i];
   for (unsigned i = 0; i < c->count; ++i) attributes[i] = c->attributes[18 * i];
   return result;
 }

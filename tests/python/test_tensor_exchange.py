@@ -106,7 +106,8 @@ def test_one_call_tells_all_of_a_tensor(driver, tmp_path):
         """
         import random
         first = Tensor(0x7F0000000000)
-        kernel[(1,)](first, 5)
+        for _ in range(2):
+            kernel[(1,)](first, 5)
         for _ in range(20):
             address = random.randrange(0x7F0000000000, 0x7F8000000000, 16)
             assert launched(Tensor(address), 5) == (address, 1, 0)
@@ -116,7 +117,8 @@ def test_one_call_tells_all_of_a_tensor(driver, tmp_path):
         kernels = set()
         for dtype in CODES:
             tensor = Tensor(0x7F0000000100, dtype)
-            made = taking_kernel[(1,)](tensor, 5)
+            for _ in range(2):
+                made = taking_kernel[(1,)](tensor, 5)
             assert launched(tensor, 5, kernel=taking_kernel) == (0x7F0000000100, 1, 0), dtype
             kernels.add(made)
         assert len(kernels) == len(CODES)
@@ -190,7 +192,8 @@ def test_derived_types(driver, tmp_path):
         class Plain(Tensor):
             pass
 
-        kernel[(1,)](Tensor(0x7F0000000000), 5)
+        for _ in range(2):
+            kernel[(1,)](Tensor(0x7F0000000000), 5)
         for kind, calls, moved in [(Parameter, 1, 0), (Dispatched, 0, 0), (Changed, 0, 0), (Moved, 0, 256), (Plain, 0, 0)]:
             for address in (0x7F0000001000, 0x7F0000004000):
                 assert launched(kind(address), 5) == (address + moved, calls, 0), kind
@@ -225,6 +228,82 @@ def test_the_stream_of_the_table(driver, tmp_path):
         triton._pantile.choose_stream(0x55)
         kernel[(1,)](x, 5)
         assert stream.value == 0x55
+        print("done")
+        """,
+    )
+
+
+def test_calls_that_follow_each_other_in_any_order(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        import random, struct
+
+        @triton.jit(do_not_specialize=["k"])
+        def mixed_kernel(x_ptr, y_ptr, n, m: tl.int64, k, r, MODE: tl.constexpr, dtype: tl.constexpr = tl.float32, s=7):
+            return
+
+        names = mixed_kernel.arg_names
+        slots = (ctypes.c_ulonglong * 16).in_dll(driver, "slots")
+        rng = random.Random(5)
+
+        def drawn(pool, *rare):
+            return rng.choice(pool if rng.random() < 0.95 else rare)
+
+        def word(value):
+            if isinstance(value, Tensor):
+                return value.address
+            return struct.unpack("<I", struct.pack("<f", value))[0] if isinstance(value, float) else value % 2**64
+
+        def kind(name, value):
+            if isinstance(value, Tensor):
+                return value.dtype, value.address % 16 == 0
+            if name in ("MODE", "dtype") or value is None:
+                return str(value)
+            if isinstance(value, (bool, float)):
+                return type(value).__name__
+            multiple, narrow = value % 16 == 0, -(2**31) <= value < 2**31
+            if name in ("m", "k"):
+                return multiple if name == "m" else narrow
+            return "one" if value == 1 else (multiple, narrow)
+
+        tensors = [Tensor(0x7F0000000000 + 256 * i) for i in range(4)]
+        other = [Tensor(0x7F0000100004), Tensor(0x7F0000100000, "int32"), Tensor(0x7F0000200000, "float16")]
+        kernels = {}
+        for step in range(600):
+            values = {
+                "x_ptr": drawn(tensors, *other),
+                "y_ptr": drawn(tensors, other[1]),
+                "n": drawn([32, 64, 2**20, -16, 2**31 - 16], 33, 2**31, 2**40, 1, True, None),
+                "m": drawn([5, 2**40 + 1, -3, 1], 16),
+                "k": drawn([1, 2, 16, 17], 2**33, 2.5),
+                "r": drawn([0.5, 2.5, 1e-40], 3),
+                "MODE": drawn(["add", "".join(["a", "dd"])], "sub", 3),
+            }
+            options = {"num_warps": 8} if rng.random() < 0.05 else {}
+            if rng.random() < 0.1:
+                values["dtype"] = drawn([tl.float32], tl.float16)
+            if rng.random() < 0.1:
+                values["s"] = rng.choice([7, 9])
+            given = {"s": 7, "dtype": tl.float32, **values}
+            key = (*[kind(name, given[name]) for name in names], *options)
+            passed = [name for name, what in zip(names, key) if name not in ("MODE", "dtype") and what not in ("one", "None")]
+            positional = rng.choice([7, 7, 7, 3])
+            args = [values[name] for name in names[:positional]]
+            named = {name: values[name] for name in names[positional:] if name in values} | options
+            driver.take(len(passed))
+            before = note("launches").value
+            found = mixed_kernel[(1 + step % 3,)](*args, **named)
+            assert note("launches").value == before + 1
+            assert kernels.setdefault(key, found) is found, (given, options)
+            for place, name in enumerate(passed):
+                size = {bool: 1, float: 4}.get(type(given[name]), 8)
+                assert (slots[place] - word(given[name])) % 256**size == 0, (name, given[name], hex(slots[place]))
+        assert len(set(kernels.values())) == len(kernels), "two kinds of call share a kernel"
+        stats = triton.runtime.stats()
+        assert stats["misses"] == len(kernels) > 20, (stats, len(kernels))
+        assert stats["shortcuts"] > 50, stats
         print("done")
         """,
     )

@@ -46,21 +46,20 @@ TensorMapRecipe matrix() {
   return recipe;
 }
 
-std::vector<LaunchArg> arguments(uint64_t pointer, int64_t m, int64_t k, int64_t stride) {
-  return {LaunchArg::ptr(reinterpret_cast<void *>(pointer)), LaunchArg::i(m), LaunchArg::i(k),
-          LaunchArg::i(stride)};
+std::vector<uint64_t> arguments(uint64_t pointer, int64_t m, int64_t k, int64_t stride) {
+  return {pointer, uint64_t(m), uint64_t(k), uint64_t(stride)};
 }
 
 using Maps = std::optional<EncodedTensorMaps>;
 
 /// The maps of one launch under a plan, by default one that no launch had before.
 Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
-             const std::vector<LaunchArg> &args, const MapPlan &plan) {
+             const std::vector<uint64_t> &args, const MapPlan &plan) {
   EncodedTensorMaps maps;
   return encodeTensorMaps(driver, recipes, plan, args, maps) ? Maps(maps) : std::nullopt;
 }
 Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
-             const std::vector<LaunchArg> &args) {
+             const std::vector<uint64_t> &args) {
   return encoded(driver, recipes, args, MapPlan(recipes));
 }
 
@@ -77,7 +76,7 @@ TEST(TensorMap, IsComputedFromTheArguments) {
 }
 
 TEST(TensorMap, IsRefusedWhereItCannotSayTheSame) {
-  const std::vector<std::vector<LaunchArg>> cases = {
+  const std::vector<std::vector<uint64_t>> cases = {
       arguments(0x1008, 300, 200, 208),            // base not aligned
       arguments(0x1000, 0, 200, 208),              // nothing to read
       arguments(0x1000, -5, 200, 208),             // an argument that must not be negative
@@ -102,7 +101,7 @@ TEST(TensorMap, IsMadeOnceForTheSameArguments) {
   const Driver driver = Encoder::driver();
   const std::vector<TensorMapRecipe> recipes = {matrix(), matrix()};
   const MapPlan plan(recipes), other(recipes);
-  auto calls = [&](const MapPlan &plan, const std::vector<LaunchArg> &args) {
+  auto calls = [&](const MapPlan &plan, const std::vector<uint64_t> &args) {
     const int before = Encoder::calls;
     EXPECT_TRUE(encoded(driver, recipes, args, plan));
     return Encoder::calls - before;
@@ -132,16 +131,16 @@ TEST(TensorMap, IsMadeOnceForTheSameArguments) {
 
 TEST(TensorMap, OfManyArgumentsIsMadeEachTime) {
   TensorMapRecipe recipe = matrix();
-  std::vector<LaunchArg> args = arguments(0x1000, 300, 200, 208);
+  std::vector<uint64_t> args = arguments(0x1000, 300, 200, 208);
   for (int i = 4; i < 16; ++i) {
     recipe.offset.terms.push_back({16, {i}});
-    args.push_back(LaunchArg::i(i));
+    args.push_back(i);
   }
   const Driver driver = Encoder::driver();
   const MapPlan plan{llvm::ArrayRef(recipe)};
   EXPECT_FALSE(plan.inputs[0].isComplete);
   for (int last : {15, 16, 17}) {
-    args.back() = LaunchArg::i(last);
+    args.back() = last;
     ASSERT_TRUE(encoded(driver, {recipe}, args, plan));
     EXPECT_EQ(Encoder::base,
               0x1020u + 16 * (4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + last));

@@ -31,8 +31,9 @@ def stats():
     """Return what the launches of this process came to, as a dict of counts.
 
     `launches` are `hits`, which found their kernel without running Python (but a callable grid), and
-    `misses`: the first ones of a kind, and those that hooks watch. `compiles` are kernels that were
-    compiled, `loads` those that were read from the cache on disk.
+    `misses`: the first ones of a kind, and those that hooks watch. `shortcuts` are hits of which each
+    argument was like that of the launch before. `compiles` are kernels that were compiled, `loads`
+    those that were read from the cache on disk.
     """
     from .. import _pantile
 
