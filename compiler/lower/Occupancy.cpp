@@ -27,17 +27,29 @@ int wordsOf(Value value) {
   return static_cast<int>((layoutOf(tile).numRegs() * storageBits(element) + 31) / 32);
 }
 
+bool isReduction(Operation *op) { return isa<ReduceOp, ScanOp>(op); }
+
+/// Whether a reduction takes the elements of `value` as they are computed, and nobody afterwards.
+bool passesThrough(Value value, Operation *reduction, const Liveness &liveness) {
+  return !isa_and_nonnull<LoadOp>(value.getDefiningOp()) && liveness.isDeadAfter(value, reduction);
+}
+
 /// The most that is alive in tiles at a load or a reduction. What is computed element by element
-/// in between passes through few registers.
-int mostWords(Block &block, const Liveness &liveness) {
+/// in between passes through few registers. Outside of loops what is loaded behind a reduction is
+/// most often found in a cache, and need not be under way all at once.
+int mostWords(Block &block, const Liveness &liveness, bool hasLoops) {
   const LivenessBlockInfo *info = liveness.getLiveness(&block);
   llvm::DenseMap<Value, int> words;
   int most = 0;
+  bool wasReduced = false;
   for (Operation &op : block) {
-    if (!isa<LoadOp, ReduceOp, ScanOp>(op))
+    if (!isReduction(&op) && (!isa<LoadOp>(op) || (wasReduced && !hasLoops)))
       continue;
+    wasReduced |= isReduction(&op);
     int here = 0;
     for (Value value : info->currentlyLiveValues(&op)) {
+      if (!hasLoops && isReduction(&op) && passesThrough(value, &op, liveness))
+        continue;
       auto [entry, isNew] = words.try_emplace(value, 0);
       if (isNew)
         entry->second = wordsOf(value);
@@ -56,6 +68,19 @@ bool isLoopOfLoads(Operation *op) {
                                            }).wasInterrupted();
 }
 
+/// Whether all is computed element by element, in single words.
+bool isElementwise(func::FuncOp kernel) {
+  return !kernel.getBody()
+              .walk([](Operation *op) {
+                const bool isOther = op->getNumRegions() > 0 || isa<ConvertLayoutOp>(op) ||
+                                     llvm::any_of(op->getResultTypes(), [](Type type) {
+                                       return elementTypeOf(type).isF64();
+                                     });
+                return isOther ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
 } // namespace
 
@@ -69,9 +94,11 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     return std::nullopt;
   const Liveness liveness(kernel);
   int most = 0;
-  kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness)); });
+  kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
+  constexpr int vector = 4;
+  const bool waitsTwice = most > vector && isElementwise(kernel);
   const bool isSmall = most + besidesTiles <= (loads ? 32 : 64); // warps serve it better
-  if (isSmall)
+  if (isSmall && !waitsTwice)
     return std::nullopt;
   for (int budget : {64, 128})
     if (most + besidesTiles <= budget)

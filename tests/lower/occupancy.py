@@ -1,4 +1,4 @@
-# A loop of loads gets the least registers that hold what is in flight together; so does a large block; other kernels keep the assembler's choice.
+# A loop of loads gets the least registers that hold what is in flight together; so do a large block and what is computed element by element from several vectors; other kernels keep the assembler's choice.
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=2048 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
@@ -7,6 +7,9 @@
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=512 --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=MOST
 # RUN: pantilec %s --kernel copy --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel wave --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
+# RUN: pantilec %s --kernel wave --signature "*fp64:16, *fp64:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 import pantile as triton
 import pantile.language as tl
@@ -39,7 +42,21 @@ def softmax(x, y):
 # NONE-NOT: .minnctapersm
 @triton.jit
 def copy(x, y):
-    tl.store(y + tl.arange(0, 1024), tl.load(x + tl.arange(0, 1024)))
+    tl.store(y + tl.arange(0, 512), tl.load(x + tl.arange(0, 512)))
+
+
+# Two vectors a thread: the second is asked for before the sines of the first are computed.
+@triton.jit
+def wave(x, y):
+    tl.store(y + tl.arange(0, 1024), tl.sin(tl.load(x + tl.arange(0, 1024))))
+
+
+# 32 registers of one row: the squares pass, and the weights are loaded when they are wanted.
+@triton.jit
+def norm(x, w, y):
+    v = tl.load(x + tl.arange(0, 16384)).to(tl.float32)
+    v *= tl.rsqrt(tl.sum(v * v, axis=0))
+    tl.store(y + tl.arange(0, 16384), v * tl.load(w + tl.arange(0, 16384)))
 
 
 @triton.jit
