@@ -11,6 +11,7 @@
 #include "passes/Passes.h"
 #include "passes/layout/LayoutChoice.h"
 #include "passes/mma/RegisterBudget.h"
+#include "passes/memory/RaiseStores.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/Residency.h"
@@ -127,40 +128,34 @@ void addLayoutPasses(Passes &passes) {
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options) {
-  if (passes.offeredChoice(
-          "kept-in-registers",
-          "within nv-stage-operands: left operands that a loop keeps are read from "
-          "registers"))
-    passes.tell(names::keptInRegisters);
   passes.need(createStageOperands());
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     passes.add(createKeepOccupancy());
-    if (!passes.choice("keep-blocks",
-                       "within the next two: slots and scratch that are added do not "
-                       "take the place of blocks"))
-      passes.tell(names::withoutKeptBlocks);
+    if (passes.offeredChoice("third-block", "within the next two: neither slots nor scratch that "
+                                            "are added take the place of a third block"))
+      passes.tell(names::thirdBlock);
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createSpecialiseWarps());
   }
-  if (passes.offeredChoice("carried-sums",
-                           "within nv-schedule-loops: slots for products that end in "
-                           "the next iteration"))
-    passes.tell(names::carriesSum);
+  if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
+                                     "next iteration"))
+    passes.tell(names::withoutCarriedSums);
+  if (passes.offeredChoice("copies-last", "within nv-schedule-loops: a second barrier instead of a "
+                                          "slot for them"))
+    passes.tell(names::copiesLast);
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
-  if (passes.offeredChoice("ahead-of-products",
-                           "within nv-load-ahead: vectors are loaded an iteration "
-                           "ahead in loops with products of warp groups"))
-    passes.tell(names::aheadOfProducts);
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createCarrySums());
   passes.add(createOverlapProducts());     // carries as little as it can by then
   passes.add(createDeferWaits());          // in loops that stayed as they were
   passes.offer(createOverlapIterations()); // whose products stand in the best order by then
-  passes.offer(createRaiseStores());       // the rings are known, and addresses still there
+  if (options.enabledPasses.contains("nv-raise-stores"))
+    passes.tell(names::raiseAllStores);
+  passes.add(createRaiseStores()); // the rings are known, and addresses still there
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

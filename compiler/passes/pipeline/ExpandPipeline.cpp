@@ -139,8 +139,8 @@ private:
     inits.append({index(0), index(distance % slots)});
     pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
-    if (loop->hasAttr(names::carriesSum))
-      pipelined->setAttr(names::carriesSum, builder.getUnitAttr());
+    if (Attribute spare = loop->getAttr(names::carriesSum))
+      pipelined->setAttr(names::carriesSum, spare);
     if (!pipelined.getBody()->empty())
       pipelined.getBody()->getTerminator()->erase();
     OpBuilder::InsertionGuard guard(builder);

@@ -3,7 +3,6 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/Residency.h"
 #include "analysis/Scratch.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/Programs.h"
 
@@ -70,11 +69,12 @@ BlockDemand demandOf(func::FuncOp kernel) {
   return demand;
 }
 
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target) {
+int64_t blocksToKeep(ModuleOp module) { return module->hasAttr(names::thirdBlock) ? 3 : 2; }
+
+int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough) {
   constexpr int64_t reserved = 1024; // of each block, beside what one block may have
   constexpr int64_t parts = 4;       // a warp has the registers of one part of a multiprocessor
   constexpr int64_t unit = 8;
-  constexpr int64_t enough = 3; // products of three leave no pause that a fourth would fill
   const int64_t byShared = (target.maxSharedBytes() + reserved) / (demand.sharedBytes + reserved);
   const int64_t ofWarp = 32 * static_cast<int64_t>(llvm::alignTo(demand.registers, unit));
   const int64_t warps = target.registersPerBlock() / parts / ofWarp * parts;

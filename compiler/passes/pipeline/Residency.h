@@ -2,19 +2,20 @@
 // Needs: loops with products in layouts.
 // Gives: what a block takes of shared memory and registers, and how many have room for theirs.
 // How:   an estimate, before places are given and the assembler has chosen. What is added to a
-//        kernel for speed, such as slots, scratch of its own and extra warps, is compared by it: a
-//        block less costs more than any of them brings.
+//        kernel for speed, such as slots and scratch of its own, is compared by it: a multiprocessor
+//        with one block instead of two loses more than any of them brings.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "support/Target.h"
 
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral withoutKeptBlocks =
-    "nv.without_kept_blocks"; // unit, on the module: what is added may take the place of blocks
+constexpr llvm::StringLiteral thirdBlock =
+    "nv.third_block"; // unit, on the module: what is added does not take the place of a third block
 } // namespace names
 
 /// Of a block.
@@ -38,7 +39,10 @@ int64_t registersOfProducts(mlir::func::FuncOp kernel);
 /// What `kernel` takes, whose producer, if it has one, is a warp.
 BlockDemand demandOf(mlir::func::FuncOp kernel);
 
-/// At most three: no more are worth anything else.
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target);
+/// How many blocks of `module`'s kernel are worth more than what is added to it.
+int64_t blocksToKeep(mlir::ModuleOp module);
+
+/// At most three: no more are worth anything else, but to products that are waited for.
+int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough = 3);
 
 } // namespace pantile

@@ -8,7 +8,7 @@
 //        only goes to the next iteration keeps one product under way, if its operands outlast the
 //        iteration: its slot is free one iteration later, so there is one slot more, or, where
 //        shared memory is short, one iteration less of distance. So does a loop with two chained
-//        products (CarriedSum.h), of three stages or more, with one iteration less.
+//        products (CarriedSum.h), where no block of the multiprocessor goes for the slot.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
@@ -18,6 +18,7 @@
 #include "passes/Passes.h"
 #include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
 
@@ -82,12 +83,33 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
+/// True when as many blocks have room with `slots` as with one less.
+bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, const Target &target) {
+  constexpr int64_t most = 32;
+  auto kernel = loop->getParentOfType<func::FuncOp>();
+  BlockDemand demand = demandOf(kernel);
+  kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
+    if (alloc->getParentOfType<scf::ForOp>())
+      demand.sharedBytes -= ringBytes(alloc.getType());
+  });
+  demand.sharedBytes += (slots - 1) * slotBytes(loads);
+  const int64_t before = blocksWithRoom(demand, target, most);
+  demand.sharedBytes += slotBytes(loads);
+  return demand.sharedBytes <= target.maxSharedBytes() &&
+         blocksWithRoom(demand, target, most) == before;
+}
+
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target) {
   Schedule plain{stages - 1, stages, 0};
-  if (stages >= 3 && loop->getParentOfType<ModuleOp>()->hasAttr(names::carriesSum) &&
-      canCarrySum(loop, loads))
-    return {stages - 2, stages, 0, /*carriesSum=*/true};
+  auto module = loop->getParentOfType<ModuleOp>();
+  if (!module->hasAttr(names::withoutCarriedSums) && canCarrySum(loop, loads)) {
+    if (module->hasAttr(names::copiesLast))
+      return {stages - 1, stages, 0, /*carriesSum=*/true};
+    if (hasRoomForSlot(loop, loads, stages + 1, target))
+      return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
+    return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
+  }
   if (!canKeepProductInFlight(loop, loads))
     return plain;
   if (slotBytes(loads) * (stages + 1) <= target.maxSharedBytes())
@@ -182,7 +204,8 @@ private:
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
     if (schedule.carriesSum)
-      loop->setAttr(names::carriesSum, builder.getUnitAttr());
+      loop->setAttr(names::carriesSum,
+                    builder.getI32IntegerAttr(schedule.slots - schedule.distance - 1));
     for (StagedLoad &staged : chosen)
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "
