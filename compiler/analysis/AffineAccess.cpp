@@ -302,11 +302,41 @@ bool AffineAnalysis::isHostValue(const Polynomial &polynomial) const {
 }
 
 bool AffineAnalysis::isNonNegative(const Polynomial &polynomial, llvm::SetVector<Value> &assumed) {
+  return hasOnlyPositiveTerms(polynomial, assumed) ||
+         hasOnlyPositiveTerms(withoutWaysToLast(polynomial, assumed), assumed);
+}
+
+bool AffineAnalysis::hasOnlyPositiveTerms(const Polynomial &polynomial,
+                                          llvm::SetVector<Value> &assumed) {
   return llvm::all_of(polynomial.products(), [&](const auto &term) {
     return term.second > 0 && llvm::all_of(term.first, [&](unsigned leaf) {
              return isNonNegative(leaves[leaf], assumed);
            });
   });
+}
+
+/// Takes out multiples of `n - 1 - i`, where `i` is a program's index among `n`: it is not negative.
+Polynomial AffineAnalysis::withoutWaysToLast(Polynomial polynomial,
+                                             llvm::SetVector<Value> &assumed) {
+  auto axisOf = [](Value leaf) -> std::optional<unsigned> {
+    if (auto id = leaf.getDefiningOp<ProgramIdOp>())
+      return id.getAxis();
+    if (auto at = leaf.getDefiningOp<nv::ProgramAtOp>())
+      return at.getAxis();
+    return std::nullopt;
+  };
+  for (unsigned index = 0; index < leaves.size(); ++index)
+    for (unsigned count = 0; count < leaves.size(); ++count) {
+      auto programs = leaves[count].getDefiningOp<NumProgramsOp>();
+      if (!programs || axisOf(leaves[index]) != programs.getAxis())
+        continue;
+      const Polynomial i = Polynomial::of(index);
+      Polynomial rest;
+      const Polynomial factor = Polynomial(0) - polynomial.dividedBy(i, rest);
+      if (hasOnlyPositiveTerms(factor, assumed))
+        polynomial = polynomial - factor * (Polynomial::of(count) - Polynomial(1) - i);
+    }
+  return polynomial;
 }
 
 bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed) {
@@ -316,7 +346,8 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
     return assumed.insert(value), true;
   if (auto arg = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    return loop && arg == loop.getInductionVar() && isNonNegative(loop.getLowerBound(), assumed) &&
+    return loop && arg == loop.getInductionVar() &&
+           isNonNegative(scalar(loop.getLowerBound()), assumed) &&
            constantOf(loop.getStep()).value_or(0) > 0;
   }
   auto both = [&](auto op) {

@@ -57,6 +57,8 @@ private:
   std::optional<AffineTile> product(const AffineTile &a, const AffineTile &b);
   std::optional<Polynomial> times(mlir::scf::ForOp loop, const Polynomial &step);
   bool isNonNegative(mlir::Value value, llvm::SetVector<mlir::Value> &assumed);
+  bool hasOnlyPositiveTerms(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
+  Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
 
   std::vector<mlir::Value> leaves;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
