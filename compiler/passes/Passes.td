@@ -81,7 +81,7 @@ def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
 }
 def LoadAhead : Pass<"nv-load-ahead", "::mlir::ModuleOp"> {
   let summary = "load the next row into registers while this one is computed with";
-  let description = "In loops that were given `num_stages` by `tl.range` and have no product.";
+  let description = "In loops that were given `num_stages` by `tl.range` and have no product. In loops with products, the vectors of the next iteration.";
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
@@ -92,7 +92,8 @@ def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
   let summary = "let the copy engine write results to global memory";
   let description = [{
     A store of a matrix with an affine access that a tensor map can describe goes through swizzled shared memory, a part of
-    which each warp has for itself. A store that stays as it is gets a remark that says why. Off by default.
+    which each warp has for itself. A store that stays as it is gets a remark that says why. Where it is switched on by
+    name, stores of which it is not known to pay are raised, too.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }

@@ -1,4 +1,4 @@
-# Attention does without a producer where that leaves room for more blocks. A sum that stays under way into the next iteration needs
+# Attention does without a producer where that leaves room for more blocks, or for the tiles of one. A sum that stays under way into the next iteration needs
 # no other blocks.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ALONE
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
@@ -7,9 +7,14 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=32 -D N=128 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # ALONE: nv.without_producer
 # ALONE-NOT: nv.producer {
-# SAID: [[@LINE+21]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
+# SAID: [[@LINE+23]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
+# STARVED: remark: warps are not specialised: a producer leaves too few registers
+# TILES: remark: warps are not specialised: 2 blocks fill each other's waits, and a producer leaves room for 1
 # FED-NOT: nv.without_producer
 # FED: nv.producer {
 import pantile
@@ -56,3 +61,22 @@ def product(A, B, Out, stride, n):
         b = tl.load(B + (k + depth)[:, None] * stride + columns[None, :])
         acc = tl.dot(a, b, acc)
     tl.store(Out + rows[:, None] * stride + columns[None, :], acc)
+
+
+@pantile.jit
+def gradients(Q, G, K, Best, Out, stride, n, HEAD: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    keys, queries, features = tl.arange(0, N), tl.arange(0, M), tl.arange(0, HEAD)
+    k = tl.load(K + keys[:, None] * stride + features[None, :])
+    dk = tl.zeros([N, HEAD], tl.float32)
+    dv = tl.zeros([N, HEAD], tl.float32)
+    for start in range(0, n, M):
+        rows = start + queries
+        q = tl.load(Q + rows[:, None] * stride + features[None, :])
+        g = tl.load(G + rows[:, None] * stride + features[None, :])
+        p = tl.exp2(tl.dot(k, tl.trans(q)) - tl.load(Best + rows)[None, :])
+        dv = tl.dot(p.to(tl.float16), g, dv)
+        ds = p * tl.dot(k, tl.trans(g))
+        dk = tl.dot(ds.to(tl.float16), q, dk)
+    at = keys[:, None] * HEAD + features[None, :]
+    tl.store(Out + at, dk)
+    tl.store(Out + N * HEAD + at, dv)

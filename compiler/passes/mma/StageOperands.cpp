@@ -16,7 +16,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 
@@ -123,24 +122,17 @@ void endBuffer(Staged staged) {
 
 /// The left operand where its threads hold it as wgmma reads it from registers, as the sum of
 /// another product does. A tile that only comes from memory goes by a buffer and takes no
-/// registers, unless a loop keeps it and `nv.kept_in_registers` says so.
+/// registers; so does one that a loop keeps: ptxas 13.0 writes other numbers into its registers.
 Value inRegisters(DotOp dot) {
   OperandSource source = sourceOf(dot.getLhs());
   auto tile = cast<RankedTensorType>(source.value.getType());
-  if (source.transposed || storageBits(tile.getElementType()) != 16)
+  if (source.transposed || storageBits(tile.getElementType()) != 16 ||
+      source.value.getDefiningOp<LoadOp>() || outermostUser(dot, source.value) != dot)
     return {};
   const MmaAttr mma = *dot.getMma();
   const LinearLayout wanted =
       LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 16);
-  if (layoutOf(tile) == wanted && !source.value.getDefiningOp<LoadOp>())
-    return source.value;
-  Operation *user = outermostUser(dot, source.value);
-  if (user == dot || !dot->getParentOfType<ModuleOp>()->hasAttr(names::keptInRegisters))
-    return {};
-  OpBuilder builder(user);
-  auto type = RankedTensorType::get(tile.getShape(), tile.getElementType(),
-                                    LayoutAttr::get(dot.getContext(), wanted));
-  return ConvertLayoutOp::create(builder, dot.getLoc(), type, source.value);
+  return layoutOf(tile) == wanted ? source.value : Value();
 }
 
 void stageWgmma(DotOp dot) {

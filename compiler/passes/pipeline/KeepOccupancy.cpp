@@ -2,10 +2,11 @@
 // Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next.
 // Gives: `nv.without_producer` on a module whose products are waited for in the iteration, as those
 //        of attention are, where more blocks share a multiprocessor without a producer: then other
-//        blocks fill the waits.
+//        blocks fill the waits. Also where a block beside a producer has too few registers.
 // How:   a producer takes as many registers as four warps at launch, and gives back what it can. A
 //        thread's registers are estimated from the tiles that its loops hold, a block's shared
-//        memory from the slots of its rings and the operands that loops read.
+//        memory from the slots of its rings and the operands that loops read. Without a producer the
+//        tiles have all registers: the few that addresses need beside them are computed anew.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -23,7 +24,7 @@ namespace {
 
 /// What a block of the kernel takes, as far as its loops with staged loads tell.
 struct Demand {
-  int64_t registers = 0, ringBytes = 0, otherBytes = 0;
+  int64_t registers = 0, ofVectors = 0, ringBytes = 0, otherBytes = 0;
   bool isWaitedFor = false;   ///< some product's sum is needed before the iteration ends
   std::optional<Location> at; ///< of the first loop
 };
@@ -45,21 +46,38 @@ int64_t registersWithoutAddresses(scf::ForOp loop) {
   return registers;
 }
 
+/// What is loaded into registers in each iteration.
+int64_t registersOfVectors(scf::ForOp loop) {
+  int64_t registers = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>))
+      registers += registersOf(load.getResult());
+  return registers;
+}
+
 int64_t stagesOf(scf::ForOp loop) {
   auto own = loop->getAttrOfType<IntegerAttr>(names::numStages);
   return own ? own.getInt() : moduleInt(loop, names::numStages, 3);
 }
 
+/// A slot for each load that only goes into buffers; those of several products become one.
+int64_t slotBytesOf(scf::ForOp loop) {
+  int64_t bytes = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (!load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>))
+      bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getSlotBytes();
+  return bytes;
+}
+
 void addLoop(Demand &demand, scf::ForOp loop) {
-  int64_t slotBytes = 0;
-  for (StagedLoad &staged : findStagedLoads(loop))
-    slotBytes += staged.alloc.getType().getSlotBytes();
+  const int64_t slotBytes = slotBytesOf(loop);
   auto products = loop.getBody()->getOps<nv::WgmmaOp>();
   if (slotBytes == 0 || products.empty())
     return;
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * slotBytes);
   demand.registers = std::max(demand.registers, registersWithoutAddresses(loop));
+  demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(products, [&](nv::WgmmaOp product) { return !isSummed(product, loop); });
 }
@@ -81,16 +99,24 @@ int64_t blocksByShared(const Demand &demand, int64_t barriers, const Target &tar
 }
 
 int64_t blocksAlone(const Demand &demand, int warps, const Target &target) {
-  const int64_t registers = llvm::alignTo(demand.registers, RegisterBudget::unit);
-  if (registers > target.maxRegistersPerThread())
+  const int64_t most = target.maxRegistersPerThread();
+  if (demand.registers - registersForAddresses + demand.ofVectors > most)
     return 1;
+  const int64_t registers =
+      std::min<int64_t>(llvm::alignTo(demand.registers, RegisterBudget::unit), most + 1);
   return std::min(blocksByShared(demand, 0, target),
                   target.registersPerBlock() / (registers * 32 * warps));
 }
 
+/// None where a block alone has more registers, and needs them.
 int64_t blocksWithProducer(const Demand &demand, int warps, const Target &target) {
   constexpr int64_t barriers = 128;
   const RegisterBudget budget{target, warps};
+  const int64_t ofThread = target.maxRegistersPerThread(),
+                most = std::max(budget.consumer(1), std::min(budget.launch(1), ofThread));
+  if (demand.registers > most &&
+      most < std::min<int64_t>(ofThread, target.registersPerBlock() / 32 / warps))
+    return 0;
   int64_t blocks = blocksByShared(demand, barriers, target);
   while (blocks > 1 && demand.registers > budget.consumer(blocks))
     --blocks;
@@ -112,9 +138,12 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
     if (alone <= with)
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
-    remarkMissed(*demand.at, Technique::WarpSpecialisation)
-        << "warps are not specialised: " << alone
-        << " blocks fill each other's waits, and a producer leaves room for " << with;
+    InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
+    if (with > 0)
+      remark << "warps are not specialised: " << alone
+             << " blocks fill each other's waits, and a producer leaves room for " << with;
+    else
+      remark << "warps are not specialised: a producer leaves too few registers";
   }
 };
 } // namespace

@@ -7,9 +7,9 @@
 //        stages, or fewer, so that what is carried fits the registers. An explicit
 //        `num_stages` says that the loop's stores go elsewhere than to what it is yet to read; a
 //        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
-//        with products, if `nv.ahead_of_products` says so, a vector for the next iteration is
-//        loaded behind the last use of this one's, so that both take the same registers; in the
-//        last iteration it is loaded from where this one's came.
+//        with products of warp groups that write nothing, a vector for the next iteration is loaded
+//        behind the last use of this one's, so that both take the same registers; in the last
+//        iteration it is loaded from where this one's came.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -292,13 +292,12 @@ bool hasProduct(scf::ForOp loop) {
 struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops, loopsOfProducts;
-    const bool besideProducts = getOperation()->hasAttr(names::aheadOfProducts);
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->getParentOfType<nv::ProducerOp>())
         return;
       if (stagesOf(loop) >= 2 && !hasProduct(loop))
         loops.push_back(loop);
-      else if (besideProducts && !loop.getBody()->getOps<nv::WgmmaOp>().empty())
+      else if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
         loopsOfProducts.push_back(loop);
     });
     for (scf::ForOp loop : loops)

@@ -40,7 +40,7 @@ public:
   SmallVector<nv::WgmmaOp> products;  ///< the tails' alone
   llvm::SetVector<Operation *> tails; ///< products, waits for them, releases; in order
   llvm::SetVector<Operation *> slots; ///< how the tails' slots are chosen
-  llvm::SetVector<Value> leaves;      ///< arguments of the body that they are chosen by
+  llvm::SetVector<Value> leaves;      ///< numbers that they are chosen by
   Operation *firstWait = nullptr;     ///< for a head; the tails start in front of it
   int64_t headRegisters = 0, tailRegisters = 0;
 
@@ -109,7 +109,8 @@ private:
     return isFed;
   }
 
-  /// Everything but left operands and sums that tails read.
+  /// Everything but left operands and sums that tails read. Numbers are carried rather than computed
+  /// anew.
   bool findSlots() {
     SmallVector<Value> work;
     for (Operation *op : tails)
@@ -121,14 +122,12 @@ private:
       Value value = work.pop_back_val();
       if (loop.isDefinedOutsideOfLoop(value))
         continue;
-      if (isa<RankedTensorType>(value.getType()))
-        return false;
-      if (isa<BlockArgument>(value)) {
+      if (value.getType().isIntOrIndex()) {
         leaves.insert(value);
         continue;
       }
       Operation *op = value.getDefiningOp();
-      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
+      if (!op || !isa<nv::SlotOp, nv::BufferTransOp>(op))
         return false;
       if (slots.insert(op))
         work.append(op->operand_begin(), op->operand_end());

@@ -15,10 +15,6 @@ constexpr llvm::StringLiteral prefetch = "nv.prefetch";  // i32, on nv.local_sto
 constexpr llvm::StringLiteral distance = "nv.distance";  // i32, on scf.for: iterations ahead
 constexpr llvm::StringLiteral slots = "nv.slots";        // i32, on scf.for: slots of each ring
 constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: products under way
-constexpr llvm::StringLiteral aheadOfProducts =
-    "nv.ahead_of_products"; // unit, on the module: LoadAhead loads vectors for the next iteration
-constexpr llvm::StringLiteral keptInRegisters =
-    "nv.kept_in_registers"; // unit, on the module: StageOperands makes no buffers of what loops keep
 constexpr llvm::StringLiteral withoutBarriersInFront =
     "nv.without_barriers_in_front"; // unit, on the module: InsertBarriers leaves them in loops
 constexpr llvm::StringLiteral ring =

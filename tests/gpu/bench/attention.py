@@ -40,11 +40,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
         "enabled_passes": "carried-sums",
         "disabled_passes": "nv-specialise-warps",
     },
-    " ahead": {"enabled_passes": "ahead-of-products"},
-    " ahead, cp.async": {
-        "enabled_passes": "ahead-of-products",
-        "disabled_passes": "nv-specialise-warps",
-    },
+    " overlapped": {"enabled_passes": "nv-overlap-iterations"},
 }
 PASSES = set()
 
