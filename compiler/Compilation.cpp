@@ -229,7 +229,8 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   // scratch: what does not fit with them may fit without.
   if (!data->tensorMaps.empty()) {
     irDiagnostics.takeRemarks();
-    const bool raisesStores = allowed.enabledPasses.contains("nv-raise-stores");
+    const bool raisesStores =
+        module->walk([](nv::TmaStoreOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
     if (raisesStores)
       remarkOn("stores are not raised to tensor maps: what they go through does not fit into "
                "shared memory",
@@ -243,7 +244,7 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
                Remark::Kind::Missed, Technique::WarpSpecialisation);
     Options plain = allowed;
     if (raisesStores)
-      plain.enabledPasses.erase("nv-raise-stores");
+      plain.disabledPasses.insert("nv-raise-stores");
     else
       plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
     module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());

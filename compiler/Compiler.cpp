@@ -119,7 +119,7 @@ void warnOf(Cache &cache, Kernel::Data &data) {
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
   options.disabledPasses.insert("nv-specialise-warps");
-  options.enabledPasses.erase("nv-raise-stores");
+  options.disabledPasses.insert("nv-raise-stores");
   return [program = std::move(program), specialization = std::move(specialization),
           options = std::move(options)] {
     return Compiler().compile(program, specialization, options);

@@ -169,7 +169,7 @@ void addMemoryPasses(Passes &passes) {
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
-  passes.offer(createPackPrograms()); // of what was given neither shared memory nor barriers
+  passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
 }
 
 } // namespace

@@ -12,6 +12,10 @@
 # RUN: %{run} --kernel by_pointers --target sm_80 --emit pipeline | FileCheck %s --check-prefix=EARLIER
 # RUN: %{run} --kernel by_pointers --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: %{run} --kernel by_pointers --disable-pass nv-raise-stores --emit pipeline | FileCheck %s --check-prefix=EARLIER
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --kernel by_pointers --emit pipeline | FileCheck %s --check-prefix=PAYS
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --kernel by_pointers -D N=256 --num-warps 8 --emit pipeline | FileCheck %s --check-prefix=PAYS
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --kernel by_pointers --num-stages 4 --emit pipeline | FileCheck %s --check-prefix=EARLIER
+# RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --kernel by_pointers -D N=32 --emit pipeline | FileCheck %s --check-prefix=EARLIER
 # RUN: %{run} --kernel by_pointers --target sm_90a --emit cubin -o %t.90
 # RUN: %{run} --kernel by_columns --target sm_90a --emit cubin -o %t.90c
 # RUN: %{run} --kernel by_pointers -D N=32 --target sm_100a --emit cubin -o %t.100
@@ -42,17 +46,19 @@ def product(a, b, m, n, depth, rows, columns):
 # POINTERS: nv.tensor_map {base = 2 : i32, box = array<i32: 64, 16>, element = f16, extents = [[EXTENTS]], non_negative = array<i32>, offset = [[ZERO]], span = 128 : i32, strides = [[PITCH]]}
 # POINTERS: nv.producer
 # POINTERS: %[[C:.*]] = arith.truncf
-# POINTERS: nv.tma_store %{{.*}}[%{{.*}}, %{{.*}}], %[[C]] {fast = 1 : i32, pieces = 4 : i32}
+# POINTERS: nv.tma_store %{{.*}}[%{{.*}}, %{{.*}}], %[[C]] {fast = 1 : i32, pieces = 1 : i32}
 # POINTERS: nv.tma_store_wait
 # POINTERS-NEXT: return
 # Beside the rings of 192 KiB two of four pieces have room; where the rings are gone by then, all of them.
 # TIGHT: nv.tma_store {{.*}} pieces = 2 : i32}
 # LATE: nv.tma_store {{.*}} pieces = 4 : i32}
+# Nobody asks for it: it is done for large tiles, and where two blocks share a multiprocessor.
+# PAYS: nv.tma_store
 # LATER: nv.tensor_map
 # LATER: nv.tma_store
 # EARLIER-NOT: nv.tma_store
 # EARLIER: tile.store
-# PTX: cp.async.bulk.wait_group.read 3;
+# PTX: cp.async.bulk.wait_group.read 0;
 # PTX: bar.warp.sync
 # PTX-COUNT-8: stmatrix.sync.aligned.m8n8.x4.shared.b16
 # PTX: fence.proxy.async.shared::cta;

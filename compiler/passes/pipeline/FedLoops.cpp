@@ -202,12 +202,12 @@ private:
     auto module = function->getParentOfType<ModuleOp>();
     BlockDemand demand{scratchBesideRings(function), registersOfProducts(function),
                        moduleInt(module, names::numWarps, 4) + 1};
+    const int64_t keep = blocksToKeep(module);
     auto hasRoom = [&](int64_t more) {
       BlockDemand larger = demand;
       larger.sharedBytes += more;
       return larger.sharedBytes <= target.maxSharedBytes() &&
-             (module->hasAttr(names::withoutKeptBlocks) ||
-              blocksWithRoom(larger, target) >= blocksWithRoom(demand, target));
+             blocksWithRoom(larger, target, keep) >= blocksWithRoom(demand, target, keep);
     };
     auto slotBytes = [](FedLoop &fed) {
       int64_t sum = 0;

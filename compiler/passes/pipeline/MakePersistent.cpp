@@ -141,7 +141,8 @@ std::optional<int64_t> blocksWithProducer(ModuleOp module, const Target &target)
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
   if (!specialiseWarps(*copy))
     return std::nullopt;
-  return blocksWithRoom(demandOf(*copy->getOps<func::FuncOp>().begin()), target);
+  return blocksWithRoom(demandOf(*copy->getOps<func::FuncOp>().begin()), target,
+                        blocksToKeep(module));
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
@@ -161,8 +162,7 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
     OwningOpRef<func::FuncOp> plain = kernel.clone();
     wrap(kernel);
     const std::optional<int64_t> following = blocksWithProducer(module, *target);
-    const bool keepsBlocks = following >= apart || module->hasAttr(names::withoutKeptBlocks);
-    if (!following || !keepsBlocks) {
+    if (!following || *following < *apart) {
       kernel.getBody().takeBody(plain->getBody());
       if (following)
         refuse(kernel, "scratch beside the rings would take the place of a block");

@@ -35,9 +35,10 @@ STEPS = {
         "persistence": {},
     },
     "epilogue": {
-        "through the block": {"disabled_passes": "in-warp-stores"},
-        "in warps": {},
+        "through the block": {"disabled_passes": "in-warp-stores,nv-raise-stores"},
+        "in warps": {"disabled_passes": "nv-raise-stores"},
         "copy engine": {"enabled_passes": "nv-raise-stores"},
+        "as it is": {},
     },
 }
 
