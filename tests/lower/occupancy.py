@@ -4,7 +4,8 @@
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=32768 --no-cache --emit ptx | FileCheck %s --check-prefix=HUGE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx --max-registers 40 | FileCheck %s --check-prefix=LIMIT
-# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=512 --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=MOST
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=512 --num-warps 1 --disable-pass nv-pack-programs --no-cache --emit ptx | FileCheck %s --check-prefix=MOST
+# RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=512 --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel copy --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16" --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE

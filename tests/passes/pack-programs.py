@@ -1,10 +1,11 @@
 # Programs of one warp may share a block where they have neither shared memory nor barriers and do not meet; the block's size says how many do.
-# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=PACKED
-# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
-# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
-# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 2 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
-# RUN: pantilec %s --kernel flip --signature "*fp32:16, *fp32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
-# RUN: pantilec %s --kernel count --signature "*i32:16" --num-warps 1 --enable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=PACKED
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --disable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 2 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel flip --signature "*fp32:16, *fp32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel count --signature "*i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
+# RUN: pantilec %s --kernel threads --signature "*i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=ALONE
 import pantile as triton
 import pantile.language as tl
 
@@ -33,3 +34,12 @@ def flip(y, x):
 @triton.jit
 def count(total):
     tl.atomic_add(total, tl.program_id(0))
+
+
+@triton.jit
+def threads(out):
+    c = tl.arange(0, 32)
+    number = tl.inline_asm_elementwise(
+        "mov.u32 $0, %tid.x;", "=r,r", [c], dtype=tl.int32, is_pure=True, pack=1
+    )
+    tl.store(out + tl.program_id(0) * 32 + c, number)

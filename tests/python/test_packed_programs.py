@@ -6,8 +6,6 @@ import pantile.language as tl
 import pytest
 from conftest import random
 
-PACKED = {"num_warps": 1, "enabled_passes": "nv-pack-programs"}
-
 
 @triton.jit
 def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
@@ -25,7 +23,7 @@ def test_rows(device, grid):
     rows, cols = int(np.prod(grid)), 100
     x = random((rows, cols), "fp32", 1)
     out = device.to(np.full((rows, cols), np.nan, dtype=np.float32))
-    softmax_kernel[grid](out, device.to(x), cols, BLOCK=128, **PACKED)
+    softmax_kernel[grid](out, device.to(x), cols, BLOCK=128, num_warps=1)
     e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-5, atol=1e-8)
@@ -49,7 +47,7 @@ def test_programs_of_different_length(device):
     x = random((rows, block), "fp32", 2)
     start = random((programs,), "fp32", 3)
     out = device.to(start)
-    walk_kernel[(programs,)](out, device.to(x), rows, BLOCK=block, **PACKED)
+    walk_kernel[(programs,)](out, device.to(x), rows, BLOCK=block, num_warps=1)
     sums = x.astype(np.float64).sum(axis=1)
     expected = [
         start[p] if p % 3 == 1 else sums[p :: programs - p % 2].sum() for p in range(programs)
@@ -70,7 +68,7 @@ def test_columns(device):
     rows, cols, width = 16, 192, 8
     x = random((rows, cols), "fp32", 4)
     out = device.to(np.full(cols, np.nan, dtype=np.float32))
-    column_kernel[(cols // width,)](out, device.to(x), cols, ROWS=rows, COLS=width, **PACKED)
+    column_kernel[(cols // width,)](out, device.to(x), cols, ROWS=rows, COLS=width, num_warps=1)
     expected = x.astype(np.float64).sum(axis=0) + np.arange(cols) // width
     np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-5, atol=1e-5)
 
@@ -93,5 +91,5 @@ def test_blocks(device, factor, threads):
     # More than run at once in blocks of their own.
     programs = factor * (9999 if device.on_gpu else 5)
     out = device.to(np.zeros((programs, 4), dtype=np.int32))
-    threads_kernel[(programs,)](out, 4, BLOCK=32, **PACKED)
+    threads_kernel[(programs,)](out, 4, BLOCK=32, num_warps=1)
     assert (device.numpy(out) == threads).all()

@@ -22,10 +22,17 @@ namespace {
 /// With blocks of this many warps a multiprocessor can hold all the warps that it has room for.
 constexpr int mostPrograms = 4;
 
+/// Whether PTX of the user counts the block's threads itself.
+bool readsThreads(Operation *op) {
+  auto assembly = dyn_cast<InlineAsmOp>(op);
+  return assembly && (assembly.getText().contains("%tid") || assembly.getText().contains("%ctaid"));
+}
+
 bool standAlone(ModuleOp module) {
   return !module
               .walk([](Operation *op) {
-                return meetsOthers(op) ? WalkResult::interrupt() : WalkResult::advance();
+                return meetsOthers(op) || readsThreads(op) ? WalkResult::interrupt()
+                                                           : WalkResult::advance();
               })
               .wasInterrupted();
 }
