@@ -122,12 +122,19 @@ class Softmax(Workload):
                 self.out, self.x, cols, cols, cols, BLOCK=block, num_warps=warps, **module.OPTIONS
             )
 
-        warps = [w for w in (1, 2, 4, 8, 16, 32) if 128 <= block // w <= 8192][:6]
-        warps = warps[-4:] if block > 4096 else warps[:4]
+        warps = [w for w in (1, 2, 4, 8, 16, 32) if 128 <= block // w <= 8192]
         if not self.walks:
-            return {w: one(w) for w in warps}
+            return {w: one(w) for w in warps[-5:]}
+        warps = warps[-4:] if block > 4096 else warps[:4]
         grids = {w: 132 * max(1, min(2048 // (32 * w), 49152 // block, 16)) for w in warps}
-        return {(w, grids[w], s): walk(w, grids[w], s) for w in warps[:3] for s in (2, 4)}
+        # Of that many programs or a few less, all walk over as many rows.
+        even = {w: -(-rows // -(-rows // grid)) for w, grid in grids.items()}
+        return {
+            (w, grid, s): walk(w, grid, s)
+            for w in warps[:3]
+            for grid in {grids[w], even[w]}
+            for s in (2, 4)
+        }
 
     def check(self):
         compare(self.out, torch.softmax(self.x.double(), 1), 5e-6, 1e-9)
