@@ -35,12 +35,8 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " barriers within": {"disabled_passes": "barriers-in-front"},
     " stored again": {"disabled_passes": "nv-share-operands"},
     " producer": {"disabled_passes": "nv-keep-occupancy"},
-    " carried": {"enabled_passes": "carried-sums"},
-    " cp.async, carried": {
-        "enabled_passes": "carried-sums",
-        "disabled_passes": "nv-specialise-warps",
-    },
-    " overlapped": {"enabled_passes": "nv-overlap-iterations"},
+    " uncarried": {"disabled_passes": "carried-sums"},
+    " copies last": {"enabled_passes": "copies-last"},
 }
 PASSES = set()
 
