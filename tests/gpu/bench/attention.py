@@ -37,6 +37,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " producer": {"disabled_passes": "nv-keep-occupancy"},
     " uncarried": {"disabled_passes": "carried-sums"},
     " copies last": {"enabled_passes": "copies-last"},
+    " overlapped": {"enabled_passes": "nv-overlap-iterations"},
 }
 PASSES = set()
 
