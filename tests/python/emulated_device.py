@@ -53,7 +53,7 @@ def restart():
 
 
 @contextlib.contextmanager
-def _context(index):
+def context(index):
     """The primary context of GPU `index` is current within."""
     context = ctypes.c_void_p()
     _library.cuDevicePrimaryCtxRetain(ctypes.byref(context), index)
@@ -69,7 +69,7 @@ class _Memory:
 
     def __init__(self, size, index):
         self.index, pointer = index, ctypes.c_uint64()
-        with _context(index):
+        with context(index):
             _library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
         self.pointer = pointer.value
         self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.pointer))
@@ -199,7 +199,7 @@ class EmulatedDevice:
 
     def stream(self):
         handle = ctypes.c_void_p()
-        with _context(self.index):
+        with context(self.index):
             _library.cuStreamCreate(ctypes.byref(handle), 1)
         return SimpleNamespace(cuda_stream=handle.value)
 
@@ -207,4 +207,4 @@ class EmulatedDevice:
         return array.stride()
 
 
-__all__ = ["DeviceArray", "EmulatedDevice", "library_path", "restart", "start"]
+__all__ = ["DeviceArray", "EmulatedDevice", "context", "library_path", "restart", "start"]

@@ -46,7 +46,8 @@ def error_of(case, tool):
     out = device.to(np.zeros(shape, NUMPY[element]))
     arrays = [device.to(np.asarray(x)) for x in inputs] + [out]
     addresses = [array.data_ptr() for array in arrays] + [0, 0]
-    launch(library, ptx_of(case, tool), case, addresses)
+    with emulated_device.context(device.index):
+        launch(library, ptx_of(case, tool), case, addresses)
     got = device.numpy(out).astype("float64").reshape(-1)
     want = np.asarray(case.expected(np, *inputs)).astype("float64").reshape(-1)
     return np.max(np.abs(got - want)) / max(np.max(np.abs(want)), 1e-9)
