@@ -259,11 +259,11 @@ def test_quotients_of_scalars(device):
 @pytest.mark.parametrize("target", [HOPPER, AMPERE])
 def test_all_further_passes_together(target):
     """They are told to the compiler, which makes machine code with all of them."""
-    names = [p.name for p in list_passes() if not p.is_default]
+    names = {p.name for p in list_passes() if not p.is_default}
     for warps in (2, 4):
-        plain = _product(target, num_warps=warps)
-        further = _product(target, num_warps=warps, enabled_passes=names)
-        assert further.asm["cubin"] and further.asm["ptx"] != plain.asm["ptx"]
+        further = _product(target, num_warps=warps, enabled_passes=sorted(names))
+        assert further.asm["cubin"]
+        assert set(filter(None, further.metadata.enabled_passes.split(","))) == names
 
 
 def test_every_pass_is_documented():
