@@ -1,6 +1,7 @@
 //===- Launchers.cpp - `kernel[grid]`, kept by grid -------------------------------------===//
 // Gives: `_pantile.Launchers(function, dispatcher, tuner)`, whose subscript is a Launcher.
-// How:   a table by the extents of grids of plain ints, each place of which the next grid that
+// How:   the last launcher if the grid is the same object, as a constant of the program is; else
+//        a table by the extents of grids of plain ints, each place of which the next grid that
 //        falls there takes over. A callable grid gets a new launcher each time: what it captures
 //        may live no longer than the call.
 //===-----------------------------------------------------------------------------------===//
@@ -16,7 +17,9 @@ namespace {
 
 struct Launchers {
   PyObject_HEAD LauncherParts parts;
-  TableLock::Mutex mutex; ///< of `known`
+  TableLock::Mutex mutex; ///< of what follows
+  PyObject *recent;       ///< launcher of `recentGrid`, which is of plain ints
+  PyObject *recentGrid;
   std::array<PyObject *, 64> known;
 };
 
@@ -57,6 +60,24 @@ bool isOf(PyObject *launcher, PyObject *grid, const Grid &extents) {
          (!PyTuple_CheckExact(grid) || PyTuple_GET_SIZE(own) == PyTuple_GET_SIZE(grid));
 }
 
+/// The last launcher if the grid is the same object: of plain ints, it cannot have changed.
+PyObject *findRecent(Launchers &launchers, PyObject *grid) {
+  const TableLock lock(launchers.mutex);
+  return launchers.recentGrid == grid ? Py_NewRef(launchers.recent) : nullptr;
+}
+
+void setRecent(Launchers &launchers, PyObject *launcher, PyObject *grid) {
+  Py_INCREF(launcher);
+  Py_INCREF(grid);
+  {
+    const TableLock lock(launchers.mutex);
+    std::swap(launchers.recent, launcher);
+    std::swap(launchers.recentGrid, grid);
+  }
+  Py_XDECREF(launcher);
+  Py_XDECREF(grid);
+}
+
 /// The launcher of a grid of plain ints.
 PyObject *findOrMake(Launchers &launchers, PyObject *grid, const Grid &extents) {
   PyObject *&place = placeOf(launchers, extents);
@@ -83,9 +104,15 @@ PyObject *subscript(PyObject *self, PyObject *grid) {
     PyErr_SetString(PyExc_ReferenceError, "the kernel of these launchers was collected");
     return nullptr;
   }
+  if (PyObject *found = findRecent(launchers, grid))
+    return found;
   Grid extents;
-  if (readExtents(grid, extents))
-    return findOrMake(launchers, grid, extents);
+  if (readExtents(grid, extents)) {
+    PyObject *found = findOrMake(launchers, grid, extents);
+    if (found)
+      setRecent(launchers, found, grid);
+    return found;
+  }
   if (!PyList_CheckExact(grid))
     return makeLauncher(launchers.parts, grid);
   const auto tuple = py::reinterpret_steal<py::object>(PyList_AsTuple(grid));
@@ -127,6 +154,8 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(launchers.parts.tuner);
   for (PyObject *launcher : launchers.known)
     Py_VISIT(launcher);
+  Py_VISIT(launchers.recent);
+  Py_VISIT(launchers.recentGrid);
   return 0;
 }
 
@@ -136,6 +165,8 @@ int clear(PyObject *self) {
   Py_CLEAR(launchers.parts.tuner);
   for (PyObject *&launcher : launchers.known)
     Py_CLEAR(launcher);
+  Py_CLEAR(launchers.recent);
+  Py_CLEAR(launchers.recentGrid);
   return 0;
 }
 

@@ -14,7 +14,7 @@ import warnings
 from .. import knobs
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
-from .jit import JITFunction, KernelInterface
+from .jit import FirstLaunchers, JITFunction, KernelInterface, RunLaunchers
 from .tensors import MockTensor
 
 __all__ = [
@@ -91,6 +91,7 @@ class Autotuner(KernelInterface):
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
         self.configs_errors = {}
         self._said_untuned = False
+        self._launchers = FirstLaunchers(self)
         if (warmup, rep) != (None, None) or use_cuda_graph:
             warnings.warn(
                 "warmup, rep and use_cuda_graph of `autotune` are deprecated: pass `do_bench`",
@@ -122,11 +123,10 @@ class Autotuner(KernelInterface):
             return functools.partial(do_bench_cudagraph, **options)
         return functools.partial(do_bench, on_host=cpu, **options)
 
-    @functools.cached_property
-    def _launchers(self):
-        """Launchers that remember choices; None where they would not know what a launch needs."""
+    def _make_launchers(self):
+        """Return launchers that remember choices, where they know what a launch needs."""
         if type(self.fn) is not JITFunction or type(self).run is not Autotuner.run:
-            return None
+            return RunLaunchers(self)
         from .. import _pantile
 
         names = self.fn.arg_names
@@ -134,8 +134,7 @@ class Autotuner(KernelInterface):
         return _pantile.Launchers(self, self.fn.dispatcher, table)
 
     def __getitem__(self, grid):
-        launchers = self._launchers
-        return super().__getitem__(grid) if launchers is None else launchers[grid]
+        return self._launchers[grid]
 
     def _launch(self, grid, args, kwargs):
         """Tune if need be, and launch; return the kernel and what settled its configuration.

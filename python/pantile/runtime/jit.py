@@ -49,6 +49,31 @@ class KernelInterface:
         return functools.partial(self.run, grid=grid, warmup=False)
 
 
+class FirstLaunchers:
+    """Stands for the launchers of a kernel until one is asked for: only then the library is loaded.
+
+    Launchers are an attribute of the object alone, which Python reads in a step: of a property
+    that is kept, it would ask the class first, at each launch.
+    """
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+
+    def __getitem__(self, grid):
+        self._kernel._launchers = made = self._kernel._make_launchers()
+        return made[grid]
+
+
+class RunLaunchers:
+    """Launchers of a kernel whose `run` does more than the library knows of."""
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+
+    def __getitem__(self, grid):
+        return KernelInterface.__getitem__(self._kernel, grid)
+
+
 class JITFunction(JITCallable, KernelInterface):
     """A function of the kernel language. As a kernel it is launched; from other kernels it is called."""
 
@@ -77,6 +102,7 @@ class JITFunction(JITCallable, KernelInterface):
         self.kernel, self.hash = None, None
         self._uses = []
         self.held_snapshots = []  # of kernels that call constexpr functions
+        self._launchers = FirstLaunchers(self)
 
     @functools.cached_property
     def dispatcher(self):
@@ -86,8 +112,7 @@ class JITFunction(JITCallable, KernelInterface):
         dispatcher.set_pre_run_hooks(self._pre_run_hooks)
         return dispatcher
 
-    @functools.cached_property
-    def _launchers(self):
+    def _make_launchers(self):
         from .. import _pantile
 
         return _pantile.Launchers(self, self.dispatcher)
@@ -303,8 +328,8 @@ class JITFunction(JITCallable, KernelInterface):
     def __copy__(self):
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        for cached in ("dispatcher", "_launchers"):
-            copy.__dict__.pop(cached, None)
+        copy.__dict__.pop("dispatcher", None)
+        copy._launchers = FirstLaunchers(copy)
         copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), []
         copy.held_snapshots = []
         return copy
