@@ -1,5 +1,5 @@
-# Attention does without a producer where that leaves room for more blocks, or for the tiles of one. A sum that stays under way into the next iteration needs
-# no other blocks.
+# Attention does without a producer where that leaves room for more blocks, and loads are vectors. A sum that stays under way into the
+# next iteration needs no other blocks.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ALONE
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
@@ -10,6 +10,7 @@
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=32 -D N=128 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # ALONE: nv.without_producer
 # ALONE-NOT: nv.producer {
 # SAID: [[@LINE+23]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
@@ -80,3 +81,18 @@ def gradients(Q, G, K, Best, Out, stride, n, HEAD: tl.constexpr, M: tl.constexpr
     at = keys[:, None] * HEAD + features[None, :]
     tl.store(Out + at, dk)
     tl.store(Out + N * HEAD + at, dv)
+
+
+@pantile.jit
+def described(Q, K, V, Out, stride, n):
+    rows, features = tl.program_id(0) * 64 + tl.arange(0, 64), tl.arange(0, 64)
+    q = tl.load(Q + rows[:, None] * stride + features[None, :])
+    best = tl.full([64], float("-inf"), tl.float32)
+    acc = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        scores = tl.dot(q, K.load([start, 0]).T)
+        now = tl.maximum(best, tl.max(scores, 1))
+        p = tl.exp2(scores - now[:, None])
+        acc = tl.dot(p.to(tl.float16), V.load([start, 0]), acc * tl.exp2(best - now)[:, None])
+        best = now
+    tl.store(Out + rows[:, None] * stride + features[None, :], acc)

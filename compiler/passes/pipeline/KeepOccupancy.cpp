@@ -8,6 +8,7 @@
 //        memory from the slots of its rings and the operands that loops read. Without a producer the
 //        tiles have all registers: the few that addresses need beside them are computed anew.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -60,13 +61,38 @@ int64_t stagesOf(scf::ForOp loop) {
   return own ? own.getInt() : moduleInt(loop, names::numStages, 3);
 }
 
-/// A slot for each load that only goes into buffers; those of several products become one.
+/// Those that only go into buffers.
+SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
+  return llvm::to_vector(llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), [](LoadOp load) {
+    return !load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
+  }));
+}
+
+/// A slot for each staged load; those of several products become one.
 int64_t slotBytesOf(scf::ForOp loop) {
   int64_t bytes = 0;
-  for (auto load : loop.getBody()->getOps<LoadOp>())
-    if (!load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>))
-      bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getSlotBytes();
+  for (LoadOp load : stagedLoads(loop))
+    bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getSlotBytes();
   return bytes;
+}
+
+/// Without a producer the threads copy themselves, which is worth no block in small pieces, as those
+/// of descriptors are, whose masks may change anywhere.
+bool areCopiesWide(ModuleOp module) {
+  constexpr int64_t fewBytes = 8;
+  AxisInfoAnalysis axes(module);
+  auto isNarrow = [&](LoadOp load) {
+    auto tile = cast<RankedTensorType>(load.getType());
+    return axes.accessWidth(load.getPtr(), load.getMask(), layoutOf(tile)) *
+               storageBits(tile.getElementType()) <
+           8 * fewBytes;
+  };
+  auto end = module.walk([&](scf::ForOp loop) {
+    const bool multiplies = !loop.getBody()->getOps<nv::WgmmaOp>().empty();
+    return multiplies && llvm::any_of(stagedLoads(loop), isNarrow) ? WalkResult::interrupt()
+                                                                   : WalkResult::advance();
+  });
+  return !end.wasInterrupted();
 }
 
 void addLoop(Demand &demand, scf::ForOp loop) {
@@ -135,7 +161,7 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
-    if (alone <= with)
+    if (alone <= with || !areCopiesWide(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
     InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
