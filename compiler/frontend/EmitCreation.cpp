@@ -98,6 +98,8 @@ Value pantile::emitToTensor(Emitter &e, const BoundCall &call) {
   return value ? Value(*value) : Value(Failed());
 }
 
+Value pantile::emitUnwrap(Emitter &, const BoundCall &call) { return call["o"]; }
+
 Value pantile::emitBlockType(Emitter &e, const BoundCall &call) {
   auto element = e.needDType(call["element_ty"], call.at("element_ty"), "`element_ty`");
   auto shape = e.needShape(call["shape"], call.at("shape"), "`shape`");

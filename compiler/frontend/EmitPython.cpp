@@ -59,7 +59,18 @@ bool isInstance(const Value &object, const ClassValue &type) {
     return object.is<std::string>();
   if (name == "tuple")
     return object.isTuple();
-  return name == "dtype" && object.is<DType>();
+  return name == "dtype" && (object.is<DType>() || object.is<TypeValue>());
+}
+
+/// `tl.pointer_type` and `tl.block_type` make types when called and are classes of types here.
+std::optional<bool> isTypeOf(const Value &object, const Value &maker) {
+  auto *builtin = maker.dynAs<BuiltinValue>();
+  if (!builtin || (builtin->row->name != "pointer_type" && builtin->row->name != "block_type"))
+    return std::nullopt;
+  if (builtin->row->name == "block_type")
+    return object.is<TypeValue>();
+  auto *dtype = object.dynAs<DType>();
+  return dtype && dtype->isPointer();
 }
 } // namespace
 
@@ -68,6 +79,10 @@ Value pantile::emitIsInstance(Emitter &e, const BoundCall &call) {
   std::vector<Value> list = classes.isTuple() ? classes.elements() : std::vector<Value>{classes};
   bool result = false;
   for (const Value &item : list) {
+    if (auto known = isTypeOf(call["obj"], item)) {
+      result |= *known;
+      continue;
+    }
     auto *type = item.dynAs<ClassValue>();
     if (!type)
       return e.error(call.at("classes"), "`isinstance` takes classes, got a " + kindText(item));

@@ -129,6 +129,12 @@ void appendConstantKey(std::string &key, py::handle object) {
     key += object.attr("_pantile_key").cast<std::string>();
   } else if (isScalar(object)) {
     appendConstantKey(key, object.attr("item")());
+  } else if (py::isinstance(object, py::module_::import("enum").attr("Enum"))) {
+    py::object kind = py::type::of(object);
+    for (const char *part : {"__module__", "__qualname__"})
+      appendConstantKey(key, kind.attr(part));
+    appendConstantKey(key, object.attr("name"));
+    appendConstantKey(key, py::repr(object.attr("value")));
   } else {
     throw py::type_error("a value of type `" + std::string(Py_TYPE(object.ptr())->tp_name) +
                          "` is no compile-time constant");

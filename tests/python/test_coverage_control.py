@@ -1,10 +1,13 @@
 """Loop conditions, printing, the target's description, and types used as values."""
 
+import enum
+
 import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
+from pantile.language.core import _unwrap_if_constexpr
 
 
 @triton.jit
@@ -123,6 +126,53 @@ def test_classes_of_values(device, dtype):
     out = device.output(1, "i32")
     classes_kernel[(1,)](out.array, device.to(x), 16)
     assert out.numpy()[0] == (31 if dtype == "fp64" else 15)
+
+
+class Schedule(enum.Enum):
+    ROWS = "rows"
+    COLUMNS = 7
+
+
+class Other(enum.Enum):
+    ROWS = "rows"
+
+
+ROWS = tl.constexpr(Schedule.ROWS)
+
+
+@triton.jit
+def members_kernel(out_ptr, SCHEDULE: tl.constexpr):
+    if SCHEDULE == ROWS:
+        tl.store(out_ptr, 1)
+    elif SCHEDULE == Schedule.COLUMNS:
+        tl.store(out_ptr, SCHEDULE.value)
+    else:
+        tl.store(out_ptr, -1)
+
+
+def test_members_of_enumerations(device):
+    for member, expected in [(Schedule.ROWS, 1), (Schedule.COLUMNS, 7), (Other.ROWS, -1)]:
+        out = device.output(1, "i32")
+        members_kernel[(1,)](out.array, member)
+        assert out.numpy()[0] == expected
+
+
+@triton.jit
+def unwrapped_kernel(out_ptr, x_ptr, TO: tl.constexpr):
+    TO = tl.core._unwrap_if_constexpr(TO)
+    width = tl.core.constexpr(TO.primitive_bitwidth)
+    tl.static_assert(isinstance(x_ptr.dtype, tl.pointer_type))
+    tl.static_assert(not isinstance(TO, (tl.pointer_type, tl.block_type)))
+    tl.static_assert(isinstance(tl.load(x_ptr + tl.arange(0, 16)).type, tl.block_type))
+    at = tl.arange(0, _unwrap_if_constexpr(width))
+    tl.store(out_ptr + at, tl.load(x_ptr + at).to(TO, bitcast=True))
+
+
+def test_constants_without_their_wrapper(device):
+    x = random(32, "fp32", seed=55)
+    out = device.output(32, "u32")
+    unwrapped_kernel[(1,)](out.array, device.to(x), tl.uint32)
+    np.testing.assert_array_equal(out.numpy(), x.view(np.uint32))
 
 
 @triton.jit

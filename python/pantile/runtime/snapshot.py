@@ -6,6 +6,7 @@ Python. A foreign module or class (`shapes.BLOCK`) becomes a named tuple of thos
 function reads. The constants found are remembered, so that a launch can tell that one changed.
 """
 
+import enum
 import functools
 import types
 import weakref
@@ -232,12 +233,14 @@ class Snapshot:
             reference = _module_reference(value)
             return _pantile.BuiltinRef(reference) if reference else None
         if isinstance(value, types.FunctionType):
-            reference = _HOST_FUNCTIONS.get(value)
+            reference = _HOST_FUNCTIONS.get(value) or _language_function(value)
             return _pantile.BuiltinRef(reference) if reference else None
         if isinstance(value, (tuple, list)):
             return self._convert_tuple(value, allow_plain)
         if isinstance(value, PLAIN):
             return value if allow_plain else None
+        if isinstance(value, enum.Enum):
+            return self._convert_member(value) if allow_plain else None
         is_scalar = hasattr(value, "item") and not hasattr(value, "__len__")
         if allow_plain and is_scalar and not isinstance(value, type):
             return value.item()
@@ -248,6 +251,20 @@ class Snapshot:
         if any(new is None and old is not None for new, old in zip(elements, value)):
             return None
         return type(value)(*elements) if hasattr(value, "_fields") else tuple(elements)
+
+    def _convert_member(self, member):
+        """A member of an enumeration of objects: its name, its value and what no other one has."""
+        kind = type(member)
+        held = self._convert(member.value, True)
+        result = _Namespace((member.name, held, f"{kind.__module__}.{kind.__qualname__}"))
+        result._fields = ("name", "value", "enumeration")
+        return result
+
+
+def _language_function(function):
+    """The compiler's name of a function of `pantile.language` that is plain Python on the host."""
+    named = function.__module__ == f"{language.__name__}.core"
+    return f"tl.{function.__name__}" if named else None
 
 
 def _module_reference(module):
