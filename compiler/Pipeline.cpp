@@ -10,8 +10,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutChoice.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/memory/RaiseStores.h"
+#include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/Residency.h"
@@ -155,7 +155,8 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.offer(createOverlapIterations()); // whose products stand in the best order by then
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
-  passes.add(createRaiseStores()); // the rings are known, and addresses still there
+  passes.add(createRaiseStores());  // the rings are known, and addresses still there
+  passes.offer(createCountSlots()); // turns are looked at by nobody else any more
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
@@ -169,6 +170,7 @@ void addMemoryPasses(Passes &passes) {
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
+  passes.offer(createParkRows()); // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
 }
 

@@ -120,6 +120,11 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
+def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
+  let summary = "count on to the next slot of a ring instead of dividing";
+  let description = "Where the number of slots is no power of two.";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
 def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
   let summary = "let the warps that multiply have registers of the producer";
   let description = "Where loops need more than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole group.";
@@ -130,6 +135,10 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
+def ParkRows : Pass<"nv-park-rows", "::mlir::ModuleOp"> {
+  let summary = "keep half of a row that fills the registers in shared memory";
+  let description = "In kernels without loops. Sets `nv.parked`, and adds to `nv.shared_bytes`.";
+}
 def PackPrograms : Pass<"nv-pack-programs", "::mlir::ModuleOp"> {
   let summary = "let a launch put several programs of one warp into a block";
   let description = "Where they use no shared memory and do not meet. Sets `nv.programs_per_block`.";
