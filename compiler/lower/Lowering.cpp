@@ -1,10 +1,12 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
 #include "ir/PackedPrograms.h"
+#include "ir/ParkedRows.h"
 #include "ir/Registers.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
+#include "lower/ParkRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/Support/MathExtras.h"
@@ -197,7 +199,11 @@ LogicalResult Lowering::lowerFunction(Operation *op) {
     return fn.emitError(
         "a kernel with branches cannot be lowered to LLVM IR: control flow is `scf`");
   startKernel(op);
-  return lowerBlock(fn.getBody().front());
+  if (failed(lowerBlock(fn.getBody().front())))
+    return failure();
+  if (auto parked = source->getAttrOfType<DenseI32ArrayAttr>(names::parked))
+    parkRows(*function, numThreads(), parked[0], parked[1]);
+  return success();
 }
 
 llvm::Value *Lowering::inEntry(llvm::function_ref<llvm::Value *()> make) {

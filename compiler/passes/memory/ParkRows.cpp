@@ -1,0 +1,75 @@
+//===- ParkRows.cpp - room in shared memory for rows that fill the registers --------------===//
+// Needs: shared memory is allocated.
+// Gives: `nv.parked` on the module (ParkedRows.h), and as many bytes more in `nv.shared_bytes`.
+// How:   a row that is held over a reduction, such as a softmax's, may leave no register for
+//        anything else. The assembler would spill most of it to local memory, which passes through
+//        the caches that the rows of other blocks stream through. Shared memory lies idle then: one
+//        such block fills a multiprocessor. So half of what is held waits there.
+//===--------------------------------------------------------------------------------------===//
+#include "ir/ParkedRows.h"
+#include "mlir/Analysis/Liveness.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_PARKROWS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Registers for addresses, masks, and what is computed at the moment.
+constexpr int64_t besidesTiles = 16;
+constexpr int64_t mostOfThread = 255;
+
+/// Words of fp32 tiles that a thread holds over `reduction`.
+int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
+  int64_t words = 0;
+  for (Value value : liveness.getLiveness(reduction->getBlock())->currentlyLiveValues(reduction)) {
+    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    if (tile && tile.getElementType().isF32() && value.getDefiningOp() &&
+        value.getDefiningOp() != reduction && !liveness.isDeadAfter(value, reduction))
+      words += layoutOf(tile).numRegs();
+  }
+  return words;
+}
+
+/// The most words held over a reduction of a kernel that is one straight line, else 0.
+int64_t mostWords(func::FuncOp kernel) {
+  const Liveness liveness(kernel);
+  int64_t most = 0;
+  for (Operation &op : kernel.getBody().front())
+    if (isa<ReduceOp, ScanOp>(op))
+      most = std::max(most, wordsOver(&op, liveness));
+    else if (op.getNumRegions() > 0)
+      return 0;
+  return most;
+}
+
+struct ParkRowsPass : impl::ParkRowsBase<ParkRowsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    const auto target = Target::parse(moduleTarget(module));
+    if (kernels.size() != 1 || !target || moduleInt(module, names::producerWarps, 0) != 0)
+      return;
+    const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
+    const int64_t registers = std::min(target->registersPerBlock() / threads, mostOfThread);
+    const int64_t words = mostWords(kernels[0]);
+    if (words + besidesTiles <= registers)
+      return;
+    const int64_t offset = llvm::alignTo(moduleInt(module, names::sharedBytes, 0), 128);
+    const int64_t slotBytes = 4 * threads;
+    const int64_t slots = std::min(words / 2, (target->maxSharedBytes() - offset) / slotBytes);
+    if (slots <= 0)
+      return;
+    Builder b(&getContext());
+    module->setAttr(names::parked, b.getDenseI32ArrayAttr({int32_t(offset), int32_t(slots)}));
+    module->setAttr(names::sharedBytes, b.getI32IntegerAttr(offset + slots * slotBytes));
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,57 @@
+"""Rows that fill the registers of a block: on the GPU half of them waits in shared memory."""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import random
+
+PARKED = {"enabled_passes": "nv-park-rows"}
+
+
+@triton.jit
+def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + c, mask=c < cols, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * cols + c, e / tl.sum(e, axis=0), mask=c < cols)
+
+
+@pytest.mark.parametrize("num_warps, cols", [(8, 65536), (16, 40001), (32, 65536)])
+def test_softmax(device, num_warps, cols):
+    x = random((2, cols), "fp32", num_warps)
+    out = device.to(np.full((2, cols), np.nan, dtype=np.float32))
+    softmax_kernel[(2,)](out, device.to(x), cols, BLOCK=65536, num_warps=num_warps, **PARKED)
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    expected = e / e.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-5, atol=1e-10)
+
+
+@triton.jit
+def norm_kernel(y_ptr, x_ptr, w_ptr, mean_ptr, cols, BLOCK: tl.constexpr):
+    """The centred row is held over a sum of its squares, the row itself over a sum of it."""
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    mask = c < cols
+    x = tl.load(x_ptr + row * cols + c, mask=mask, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / cols
+    tl.store(mean_ptr + row, mean)
+    centred = tl.where(mask, x - mean, 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / cols + 1e-5)
+    w = tl.load(w_ptr + c, mask=mask)
+    tl.store(y_ptr + row * cols + c, centred * rstd * w + x, mask=mask)
+
+
+def test_norm(device):
+    cols = 65536 - 24
+    x, w = random((2, cols), "fp16", 1), random((cols,), "fp32", 2)
+    y = device.to(np.full((2, cols), np.nan, dtype=np.float32))
+    mean = device.to(np.full(2, np.nan, dtype=np.float32))
+    args = (y, device.to(x), device.to(w), mean, cols)
+    norm_kernel[(2,)](*args, BLOCK=65536, num_warps=32, **PARKED)
+    wide = x.astype(np.float64)
+    means = wide.mean(axis=1, keepdims=True)
+    normal = (wide - means) / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(device.numpy(mean), means[:, 0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(device.numpy(y), normal * w + wide, rtol=1e-4, atol=1e-4)
