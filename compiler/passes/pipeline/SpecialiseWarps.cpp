@@ -94,7 +94,7 @@ private:
     Value parity = arith::AndIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, turn, index(slotCount)), index(1));
     Value other = arith::XOrIOp::create(b, loc, parity, index(1));
-    Turn now{slot, parity, other, turn};
+    Turn now{slot, parity, other};
     for (unsigned group = 0; group < fed.barriers.size(); ++group)
       feedGroup(fed, group, groupOf, fed.rings, maps, fed.barriers[group], now);
     removeFences(fed.loop);
@@ -126,7 +126,7 @@ private:
   }
 
   struct Turn {
-    Value slot, parity, otherParity, turn;
+    Value slot, parity, otherParity;
   };
 
   Value ring(nv::BufferType slot) {
@@ -279,8 +279,9 @@ private:
       return;
     }
     wait.setPending(1);
-    Value before = arith::SubIOp::create(b, loc, now.turn, index(1));
-    Value slot = arith::RemUIOp::create(b, loc, before, index(slotCount));
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.slot, index(0));
+    Value before = arith::SubIOp::create(b, loc, now.slot, index(1));
+    Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
     Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
                                            fed.loop.getInductionVar(), fed.loop.getLowerBound());
     nv::ReleaseOp::create(b, loc, slotOf(barriers, slot), notFirst);
