@@ -1,0 +1,35 @@
+# What is added to a ring leaves two blocks of a multiprocessor their room: a slot more than stages, and scratch beside it. If asked, three.
+# DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --emit pipeline
+# RUN: %{run} -D N=256 -D K=32 --num-stages 4 -o - | FileCheck %s --check-prefix=TWO
+# RUN: %{run} -D N=256 -D K=32 --num-stages 6 -o - | FileCheck %s --check-prefix=ONE
+# RUN: %{run} -D N=128 -D K=64 --num-stages 3 -o - | FileCheck %s --check-prefix=MORE
+# RUN: %{run} -D N=128 -D K=64 --num-stages 3 --enable-pass third-block -o - | FileCheck %s --check-prefix=THREE
+# RUN: %{run} -D N=128 -D K=64 --num-stages 3 --enable-pass third-block --remarks -o %t 2>&1 | FileCheck %s --check-prefix=SAID
+import pantile
+import pantile.language as tl
+
+M: tl.constexpr = 64
+
+# A slot has 20 KiB: four and 16 KiB of scratch for two blocks, but not five; where one block has the multiprocessor anyway, six become seven.
+# TWO: nv.persistent
+# TWO: nv.alloc {nv.ring} : <4 x[64, 32] x f16
+# ONE: nv.persistent
+# ONE: nv.alloc {nv.ring} : <7 x[64, 32] x f16
+
+# Of 24 KiB: four for two blocks, or three for three, which leave no room for scratch beside them.
+# MORE: nv.persistent
+# MORE: nv.alloc {nv.ring} : <4 x[64, 64] x f16
+# THREE-NOT: nv.persistent
+# THREE: nv.alloc {nv.ring} : <3 x[64, 64] x f16
+# SAID: programs are not run one after the other: scratch beside the rings would take the place of a block
+@pantile.jit
+def product(a, b, c, rows, columns, depth):
+    m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    within = tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, depth, K):
+        x = tl.load(a + m[:, None] * depth + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * columns + n[None, :])
+        acc = tl.dot(x, y, acc)
+    inside = (m < rows)[:, None] & (n < columns)[None, :]
+    tl.store(c + m[:, None] * columns + n[None, :], acc.to(tl.float16), mask=inside)
