@@ -161,6 +161,17 @@ def test_tuning_measures_where_the_arrays_are(gpus, monkeypatch, tmp_path):
         assert all(times[0] > 12 * n / 1e10 for times in tuned.configs_timings.values())
 
 
+def test_facts_of_each_gpu(gpus):
+    from pantile.runtime import driver
+
+    for gpu in gpus:
+        assert driver.active.get_device_capability(gpu.index) == divmod(gpu.arch, 10)
+        assert driver.active.utils.get_device_properties(gpu.index)["warpSize"] == 32
+    assert driver.active.get_current_device() == 0
+    with pytest.raises(triton.DriverError, match=f"the properties of GPU {len(gpus)}"):
+        driver.active.utils.get_device_properties(len(gpus))
+
+
 def test_a_graph_of_another_gpu(gpus):
     if not getattr(gpus[1], "on_gpu", False):
         pytest.skip("graphs are not emulated")

@@ -97,9 +97,12 @@ class Driver(DriverBase):
 
     def get_current_target(self):
         """Return the GPUTarget of the current GPU, or that of the CPU."""
+        return self._target_of(self.get_current_device())
+
+    def _target_of(self, device):
         if not self.device_count:
             return GPUTarget("cpu", "cpu", 1)
-        target = self.utils.get_device_properties(self.get_current_device())["target"]
+        target = self.utils.get_device_properties(device)["target"]
         return GPUTarget("cuda", int("".join(c for c in target[3:] if c.isdigit())), 32)
 
     def get_current_device(self):
@@ -124,8 +127,8 @@ class Driver(DriverBase):
         return _pantile.current_stream(self.get_current_device() if device is None else device)
 
     def get_device_capability(self, device=None):
-        """Return (major, minor) of a GPU; (0, 0) without one."""
-        arch = self.get_current_target().arch
+        """Return (major, minor) of a GPU, by default the current one; (0, 0) without one."""
+        arch = self._target_of(self.get_current_device() if device is None else device).arch
         return (0, 0) if isinstance(arch, str) else divmod(arch, 10)
 
     def get_active_torch_device(self):
