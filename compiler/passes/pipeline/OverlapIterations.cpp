@@ -110,7 +110,7 @@ private:
   }
 
   /// Everything but left operands and sums that tails read. Numbers are carried rather than computed
-  /// anew.
+  /// anew. Two slots of a ring are held at once.
   bool findSlots() {
     SmallVector<Value> work;
     for (Operation *op : tails)
@@ -127,7 +127,9 @@ private:
         continue;
       }
       Operation *op = value.getDefiningOp();
-      if (!op || !isa<nv::SlotOp, nv::BufferTransOp>(op))
+      auto slot = dyn_cast_or_null<nv::SlotOp>(op);
+      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < 2
+               : !isa_and_nonnull<nv::BufferTransOp>(op))
         return false;
       if (slots.insert(op))
         work.append(op->operand_begin(), op->operand_end());
