@@ -4,8 +4,8 @@
 //        attribute or the object was replaced; earlier ones are asked at each launch.
 //===-----------------------------------------------------------------------------------===//
 #include "LaunchHooks.h"
+#include "DictWatch.h"
 #include "TableLock.h"
-#include <atomic>
 #include <pybind11/pybind11.h>
 #include <utility>
 
@@ -55,26 +55,6 @@ private:
   bool isForeign = true;
 };
 
-/// Whether a watched dict may have changed since the hooks were read.
-std::atomic<bool> mayHaveChanged = true;
-
-/// Has changes of `dict` set mayHaveChanged; false where Python does not tell of them. It tells just
-/// before a change, which only the GIL makes one with it.
-bool watch([[maybe_unused]] PyObject *dict) {
-#if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
-  static const int watcher =
-      PyDict_AddWatcher([](PyDict_WatchEvent, PyObject *, PyObject *, PyObject *) {
-        mayHaveChanged.store(true, std::memory_order_relaxed);
-        return 0;
-      });
-  const bool watched = watcher >= 0 && PyDict_Watch(watcher, dict) == 0;
-  PyErr_Clear();
-  return watched;
-#else
-  return false;
-#endif
-}
-
 PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);
@@ -84,7 +64,7 @@ PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   if (now != lastGroup) {
     lastDict = PyObject_GetAttr(now, dictName); // kept for ever, as few groups are ever made
     lastGroup = now, Py_INCREF(now);
-    isWatched = watch(moduleDict) && watch(lastDict);
+    isWatched = DictWatch::watch(moduleDict) && DictWatch::watch(lastDict);
   }
   return lastDict;
 }
@@ -94,15 +74,14 @@ PyObject *attributes(const char *module, const char *group, bool &isWatched) {
 bool mayHaveLaunchHooks() {
   static auto *enter = new Hook("launch_enter_hook"), *exit = new Hook("launch_exit_hook");
   static bool isWatched = false;
-  if (mayHaveChanged.load(std::memory_order_relaxed)) {
-    // Before they are read: what changes meanwhile counts.
-    mayHaveChanged.store(false, std::memory_order_relaxed);
+  static uint64_t known = 0; // changes of the dicts when the hooks were read
+  if (known != DictWatch::changes()) {
     PyObject *settings = attributes("pantile.knobs", "runtime", isWatched);
     if (!settings)
       return true;
-    const bool known = enter->look(settings) & exit->look(settings);
-    if (!known || !isWatched)
-      mayHaveChanged.store(true, std::memory_order_relaxed);
+    const uint64_t before = DictWatch::changes();
+    const bool isTold = enter->look(settings) & exit->look(settings);
+    known = isTold && isWatched ? before : 0;
   }
   return enter->isSet() || exit->isSet();
 }

@@ -1,8 +1,8 @@
 //===- LaunchTable.h - kernels by the words of warm launches ----------------------------===//
 // Needs: words of a LaunchReader.
 // Gives: what a launch with the same words needs, in a few comparisons; bounded.
-// Invariant: an entry never changes but for its shortcut; a launch holds it while it runs, also if
-//            the table is cleared.
+// Invariant: an entry never changes but for what it learns of later launches; a launch holds it while
+//            it runs, also if the table is cleared.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "LaunchReader.h"
@@ -19,6 +19,7 @@ namespace pantile::python {
 struct TunedChoice {
   pybind11::object cache, key, config;
   pybind11::object keywords; ///< a dict: what the configuration adds to the call
+  bool isWatched = false;    ///< DictWatch tells of changes of `cache`
 };
 
 class Shortcut;
@@ -37,6 +38,8 @@ struct LaunchEntry {
   /// Owned. Set behind the first launch that found the entry, if such calls have one.
   mutable std::atomic<const Shortcut *> shortcut = nullptr;
   mutable std::atomic<bool> triedShortcut = false;
+  /// DictWatch::changes when the tuned choice was last found to count.
+  mutable std::atomic<uint64_t> chosenAt = 0;
 };
 
 class LaunchTable {

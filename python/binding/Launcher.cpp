@@ -10,6 +10,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "Launcher.h"
 #include "CurrentStream.h"
+#include "DictWatch.h"
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "LaunchGrid.h"
@@ -146,11 +147,18 @@ py::dict Attempt::keywords() const {
 }
 
 /// Whether the tuner would still choose what `entry` holds.
-bool stillChosen(const TunedChoice &choice) {
+bool stillChosen(const LaunchEntry &entry) {
+  const TunedChoice &choice = entry.tuned;
+  const uint64_t changes = DictWatch::changes();
+  if (entry.chosenAt.load(std::memory_order_relaxed) == changes)
+    return true;
   PyObject *now = PyDict_GetItemWithError(choice.cache.ptr(), choice.key.ptr());
   if (!now)
     PyErr_Clear();
-  return now == choice.config.ptr();
+  const bool isChosen = now == choice.config.ptr();
+  if (isChosen && choice.isWatched)
+    entry.chosenAt.store(changes, std::memory_order_relaxed);
+  return isChosen;
 }
 
 void launchEntry(const LaunchEntry &entry, const Grid &grid, std::span<const LaunchArg> args) {
@@ -208,7 +216,7 @@ PyObject *launchAgain(Attempt &attempt) {
   if (!shortcut || !shortcut->read(attempt.form(), slots.data()))
     return nullptr;
   if (launcher.tuner) {
-    if (!stillChosen(entry->tuned))
+    if (!stillChosen(*entry))
       return nullptr;
     showChoice(launcher, entry->tuned);
   }
@@ -263,7 +271,8 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
   const auto parts = py::reinterpret_borrow<py::tuple>(result);
   if (wasRead && !parts[1].is_none()) {
     const auto told = parts[1].cast<py::tuple>();
-    learn(attempt, {told[0], told[1], told[2], told[3]});
+    learn(attempt,
+          {told[0], told[1], told[2], told[3], DictWatch::watch(py::object(told[0]).ptr())});
   }
   return py::object(parts[0]).release().ptr();
 }
@@ -284,7 +293,7 @@ PyObject *launchCall(Attempt &attempt) {
     return launchLong(attempt, false);
   LaunchTable::Entry entry = launcher.table->find(attempt.reader.words());
   if (launcher.tuner) {
-    if (!entry || !stillChosen(entry->tuned))
+    if (!entry || !stillChosen(*entry))
       return launchLong(attempt, true);
     showChoice(launcher, entry->tuned);
   } else if (!entry) {

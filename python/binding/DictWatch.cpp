@@ -1,0 +1,21 @@
+//===- DictWatch.cpp - whether dicts that others write to have changed ------------------===//
+#include "DictWatch.h"
+
+namespace pantile::python {
+
+#if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
+bool DictWatch::watch(PyObject *dict) {
+  static const int watcher =
+      PyDict_AddWatcher([](PyDict_WatchEvent, PyObject *, PyObject *, PyObject *) {
+        ++count;
+        return 0;
+      });
+  const bool done = watcher >= 0 && PyDict_Watch(watcher, dict) == 0;
+  PyErr_Clear();
+  return done;
+}
+#else
+bool DictWatch::watch(PyObject *) { return false; }
+#endif
+
+} // namespace pantile::python
