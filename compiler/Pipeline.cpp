@@ -142,21 +142,17 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
                                      "next iteration"))
     passes.tell(names::withoutCarriedSums);
-  if (passes.offeredChoice("copies-last", "within nv-schedule-loops: a second barrier instead of a "
-                                          "slot for them"))
-    passes.tell(names::copiesLast);
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
   passes.add(createCarrySums());
-  passes.add(createOverlapProducts());     // carries as little as it can by then
-  passes.add(createDeferWaits());          // in loops that stayed as they were
-  passes.offer(createOverlapIterations()); // whose products stand in the best order by then
+  passes.add(createOverlapProducts());   // carries as little as it can by then
+  passes.add(createDeferWaits());        // in loops that stayed as they were
+  passes.add(createOverlapIterations()); // whose products stand in the best order by then
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
-  passes.add(createRaiseStores());  // the rings are known, and addresses still there
-  passes.offer(createCountSlots()); // turns are looked at by nobody else any more
+  passes.add(createRaiseStores()); // the rings are known, and addresses still there
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
@@ -170,7 +166,7 @@ void addMemoryPasses(Passes &passes) {
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
-  passes.offer(createParkRows()); // the rest of shared memory is idle
+  passes.add(createParkRows());   // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
 }
 
