@@ -153,6 +153,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there
+  passes.add(createCountSlots());  // turns are looked at by nobody else any more
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
