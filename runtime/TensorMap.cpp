@@ -82,10 +82,13 @@ struct MapKey {
   bool operator==(const MapKey &) const = default;
 };
 
-/// A map that this thread made.
-struct KnownMap {
-  MapKey key;
-  EncodedTensorMap map;
+/// Maps that a thread made, of keys whose hashes fall here.
+struct MapShelf {
+  static constexpr unsigned width = 8;
+  std::array<uint32_t, width> tags{}; ///< of the hashes, so that few keys are looked at
+  unsigned next = 0;                  ///< the place that is given away next
+  std::array<MapKey, width> keys;
+  std::array<EncodedTensorMap, width> maps;
 };
 
 MapKey keyOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
@@ -100,14 +103,29 @@ MapKey keyOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t 
   return key;
 }
 
-/// Where a thread keeps the map of this key, or that of another key which it replaces.
-KnownMap &placeOf(const MapKey &key) {
-  constexpr size_t placeCount = 256;
-  static thread_local std::array<KnownMap, placeCount> known;
+uint64_t hashOf(const MapKey &key) {
   uint64_t hash = key.base >> 4 ^ key.recipe << 32;
   for (uint64_t input : key.values)
     hash = (hash ^ input) * 0x9e3779b97f4a7c15u;
-  return known[hash >> 32 & (placeCount - 1)];
+  return hash;
+}
+
+MapShelf &shelfOf(uint64_t hash) {
+  constexpr size_t shelfCount = 32;
+  static thread_local std::array<MapShelf, shelfCount> shelves;
+  return shelves[hash >> 59 & (shelfCount - 1)];
+}
+
+const EncodedTensorMap *find(const MapShelf &shelf, const MapKey &key, uint32_t tag) {
+  for (unsigned i = 0; i < MapShelf::width; ++i)
+    if (shelf.tags[i] == tag && shelf.keys[i] == key)
+      return &shelf.maps[i];
+  return nullptr;
+}
+
+void keep(MapShelf &shelf, const MapKey &key, uint32_t tag, const EncodedTensorMap &map) {
+  const unsigned place = shelf.next++ % MapShelf::width;
+  shelf.tags[place] = tag, shelf.keys[place] = key, shelf.maps[place] = map;
 }
 
 /// Adds the arguments of a polynomial to those that a recipe reads.
@@ -141,14 +159,16 @@ bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const M
   if (!plan.inputs[number].isComplete)
     return encode(driver, recipe, slots, map);
   const MapKey key = keyOf(driver, plan, number, slots[recipe.base], slots);
-  KnownMap &known = placeOf(key);
-  if (known.key != key) {
-    if (!encode(driver, recipe, slots, map))
-      return false;
-    known = {key, map};
+  const uint64_t hash = hashOf(key);
+  const uint32_t tag = static_cast<uint32_t>(hash >> 20);
+  MapShelf &shelf = shelfOf(hash);
+  if (const EncodedTensorMap *known = find(shelf, key, tag)) {
+    map = *known;
     return true;
   }
-  map = known.map;
+  if (!encode(driver, recipe, slots, map))
+    return false;
+  keep(shelf, key, tag, map);
   return true;
 }
 } // namespace

@@ -129,6 +129,22 @@ TEST(TensorMap, IsMadeOnceForTheSameArguments) {
   EXPECT_EQ(calls(plan, third), 2);
 }
 
+TEST(TensorMap, OfManyTensorsInTurnAreKept) {
+  const Driver driver = Encoder::driver();
+  const std::vector<TensorMapRecipe> recipes = {matrix(), matrix(), matrix(), matrix()};
+  const MapPlan plan(recipes);
+  // Tensors as an allocator places them, 16 sets of them in turn.
+  auto launchAll = [&] {
+    const int before = Encoder::calls;
+    for (uint64_t set = 0; set < 16; ++set)
+      EXPECT_TRUE(
+          encoded(driver, recipes, arguments(0x7f0000000000 + 0x20000 * set, 300, 200, 208), plan));
+    return Encoder::calls - before;
+  };
+  EXPECT_EQ(launchAll(), 64);
+  EXPECT_LE(launchAll(), 4); // but where many fall together
+}
+
 TEST(TensorMap, OfManyArgumentsIsMadeEachTime) {
   TensorMapRecipe recipe = matrix();
   std::vector<uint64_t> args = arguments(0x1000, 300, 200, 208);
