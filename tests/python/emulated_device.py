@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import ml_dtypes  # noqa: F401 (gives NumPy the small floats)
 import numpy as np
+from exchange_table import table_of_arrays
 
 _library = None
 
@@ -80,6 +81,8 @@ class _Memory:
 
 class DeviceArray:
     """A view of an allocation, with what kernels and tests ask of a tensor; `host` is the same memory for NumPy."""
+
+    __dlpack_c_exchange_api__ = table_of_arrays()
 
     def __init__(self, memory, host):
         self.memory, self.host = memory, host

@@ -29,9 +29,8 @@ class Counted:
 
     def __exit__(self, *_):
         after = triton.runtime.stats()
-        self.hits, self.misses, self.launches, self.compiles = (
-            after[name] - self.before[name] for name in ("hits", "misses", "launches", "compiles")
-        )
+        for name in ("hits", "shortcuts", "misses", "launches", "compiles"):
+            setattr(self, name, after[name] - self.before[name])
 
 
 def test_the_second_launch_runs_no_python(device):
@@ -327,6 +326,53 @@ def test_kernels_are_collected_with_their_functions(tmp_path, text):
     del launcher
     gc.collect()
     assert [reference() for reference in alive] == [None, None]
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, scale, transposed, BM: tl.constexpr = 64, BN: tl.constexpr = 64, BK: tl.constexpr = 32
+):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    steps = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(
+            a_ptr + rows[:, None] * K + (k + steps)[None, :],
+            mask=(rows[:, None] < M) & ((k + steps)[None, :] < K),
+            other=0.0,
+        )
+        b = tl.load(
+            b_ptr + (k + steps)[:, None] * N + columns[None, :],
+            mask=((k + steps)[:, None] < K) & (columns[None, :] < N),
+            other=0.0,
+        )
+        total = tl.dot(a, b, total)
+    if transposed:
+        total = -total
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], total * scale, mask=inside)
+
+
+def test_launches_like_the_one_before(device):
+    rng = np.random.default_rng(12)
+    grid = lambda meta: (triton.cdiv(meta["M"], meta["BM"]), triton.cdiv(meta["N"], meta["BN"]))  # noqa: E731
+    with Counted() as counted:
+        for step in range(8):
+            M, N, K = (16 * int(n) for n in rng.integers(4, 13, 3))
+            a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
+            scale, transposed = float(rng.uniform(0.5, 2)), bool(step % 3)
+            out = device.to(np.full((M, N), np.nan, np.float32))
+            extents = grid({"M": M, "N": N, "BM": 64, "BN": 64})
+            launcher = product_kernel[extents if step % 2 else grid]
+            launcher(device.to(a), device.to(b), out, M, N, K, scale, transposed, num_warps=4)
+            expected = (
+                a.astype(np.float64) @ b.astype(np.float64) * scale * (-1 if transposed else 1)
+            )
+            np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-3, atol=1e-2)
+    assert counted.misses <= 1
+    if device.arch is not None:
+        assert counted.shortcuts >= 5
 
 
 def test_stats_count_compilations():
