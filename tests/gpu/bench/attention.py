@@ -1,14 +1,14 @@
 """Attention: ours, the same text on Triton, and the text over descriptors (Triton's tutorial 06).
 
-Every contestant is tuned over the same configurations at one length, each configuration's result
-is compared with float64 first; then the contestants take turns, round after round. The table has
-the medians of the rounds in TFLOP/s; a causal product counts half.
+Every contestant is tuned over the same configurations at each length, as the tuner does; each
+configuration's result is compared with float64 first; then the contestants take turns, round after
+round. The table has the medians of the rounds in TFLOP/s; a causal product counts half.
 
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
                     [--only pantile] [--variants] [--rounds 5]
 `--variants` also runs ours with the variants of `VARIANTS` all of whose passes are among `--passes`:
 without passes that make it fast, and with those that are off by default. Lines `cfg` have each
-configuration's time at the length of the tuning.
+configuration's TFLOP/s.
 """
 
 import argparse
@@ -36,7 +36,6 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " stored again": {"disabled_passes": "nv-share-operands"},
     " producer": {"disabled_passes": "nv-keep-occupancy"},
     " uncarried": {"disabled_passes": "carried-sums"},
-    " copies last": {"enabled_passes": "copies-last"},
     " overlapped": {"enabled_passes": "nv-overlap-iterations"},
 }
 PASSES = set()
@@ -178,9 +177,9 @@ def contestants(arguments):
     return result
 
 
-def tune(arguments, head, causal, timer):
-    """The best configuration of each contestant at the length of the tuning."""
-    problem = Problem(head, arguments.tune, causal)
+def tune(arguments, problem, timer):
+    """(package, kind, variant, best configuration) of each contestant, by its label."""
+    head, causal = problem.head, problem.causal
     make, configs = (backward, BACKWARD) if arguments.backward else (forward, FORWARD)
     best = {}
     for package, kind, variant in contestants(arguments):
@@ -196,15 +195,15 @@ def tune(arguments, head, causal, timer):
         label = f"{package} {kind}{variant}"
         factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
         cells = [f"{'x'.join(map(str, c))} {factor / t:.0f}" for c, t in times.items()]
-        print(f"cfg d={head} causal={causal} {label}: " + ", ".join(cells), flush=True)
+        where = f"d={head} causal={causal} N={problem.length}"
+        print(f"cfg {where} {label}: " + ", ".join(cells), flush=True)
         if times:
             best[label] = (package, kind, variant, min(times, key=times.get))
     return best
 
 
-def measure(arguments, head, causal, length, best, timer):
+def measure(arguments, problem, best, timer):
     """Medians in TFLOP/s by contestant."""
-    problem = Problem(head, length, causal)
     make = backward if arguments.backward else forward
     launches = {
         label: make(package, kind, problem, config, VARIANTS[variant])
@@ -225,7 +224,6 @@ def main():
     parser.add_argument("--heads", type=int, nargs="+", default=[64, 128])
     parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 4096, 16384])
     parser.add_argument("--causal", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--tune", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--variants", action="store_true")
@@ -243,11 +241,10 @@ def main():
     rows = []
     for head in arguments.heads:
         for causal in arguments.causal:
-            best = tune(arguments, head, causal, timer)
             for length in arguments.lengths:
-                rows.append(
-                    (head, causal, length, measure(arguments, head, causal, length, best, timer))
-                )
+                problem = Problem(head, length, causal)
+                best = tune(arguments, problem, timer)
+                rows.append((head, causal, length, measure(arguments, problem, best, timer)))
                 print(rows[-1], flush=True)
     what = "backward" if arguments.backward else "forward"
     print(f"=== table: attention {what}, fp16, TFLOP/s, {torch.cuda.get_device_name()}")
