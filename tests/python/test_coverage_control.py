@@ -42,7 +42,8 @@ def static_print_kernel(out_ptr, N: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, N), N)
 
 
-def test_static_print(device, capfd):
+def test_static_print(device, capfd, monkeypatch, tmp_path):
+    monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))  # what is found there is not compiled
     out = device.output(8, "i32")
     static_print_kernel[(1,)](out.array, 8)
     np.testing.assert_array_equal(out.numpy(), np.full(8, 8))
