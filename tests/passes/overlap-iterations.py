@@ -1,9 +1,11 @@
-# The sums of an iteration are added to beside the first products of the next, if asked for: the loop starts at the second iteration,
-# carries the left operands, and the last products stand behind it. Not where a sum is looked at, nor without a producer.
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations -o - | FileCheck %s
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=1 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --enable-pass nv-overlap-iterations --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
+# The sums of an iteration are added to beside the first products of the next: the loop starts at the second iteration,
+# carries the left operands, and the last products stand behind it. Not where a sum is looked at, nor with two
+# slots, nor without a producer.
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=1 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
 import pantile
 import pantile.language as tl
 

@@ -110,7 +110,7 @@ private:
   }
 
   /// Everything but left operands and sums that tails read. Numbers are carried rather than computed
-  /// anew. Two slots of a ring are held at once.
+  /// anew. Two slots of a ring are held at once, and a third is filled meanwhile.
   bool findSlots() {
     SmallVector<Value> work;
     for (Operation *op : tails)
@@ -128,7 +128,7 @@ private:
       }
       Operation *op = value.getDefiningOp();
       auto slot = dyn_cast_or_null<nv::SlotOp>(op);
-      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < 2
+      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < 3
                : !isa_and_nonnull<nv::BufferTransOp>(op))
         return false;
       if (slots.insert(op))

@@ -36,7 +36,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " stored again": {"disabled_passes": "nv-share-operands"},
     " producer": {"disabled_passes": "nv-keep-occupancy"},
     " uncarried": {"disabled_passes": "carried-sums"},
-    " overlapped": {"enabled_passes": "nv-overlap-iterations"},
+    " apart": {"disabled_passes": "nv-overlap-iterations"},
 }
 PASSES = set()
 
