@@ -13,11 +13,9 @@ namespace pantile {
 
 namespace names {
 constexpr llvm::StringLiteral carriesSum =
-    "nv.carries_sum"; // i32, on scf.for: iterations by which a slot outlasts the one that reads it
+    "nv.carries_sum"; // unit, on scf.for: a slot outlasts the iteration that read it by one more
 constexpr llvm::StringLiteral withoutCarriedSums =
     "nv.without_carried_sums"; // unit, on the module: products end in their own iteration
-constexpr llvm::StringLiteral copiesLast =
-    "nv.copies_last"; // unit, on the module: a second barrier instead of a slot
 } // namespace names
 
 struct CarriedSum {

@@ -31,19 +31,6 @@ nv::WgmmaWaitOp plainWaitOf(nv::WgmmaOp product) {
   return isPlain ? wait : nv::WgmmaWaitOp();
 }
 
-/// The slot of the iteration before is free when all threads have waited for its product.
-void copyLast(scf::ForOp loop, CarriedSum &carried) {
-  SmallVector<Operation *> copies;
-  for (Operation &op : *loop.getBody())
-    if (isa<nv::CopyAsyncOp, nv::CommitOp>(op))
-      copies.push_back(&op);
-  Operation *yield = loop.getBody()->getTerminator();
-  OpBuilder b(yield);
-  nv::BarrierOp::create(b, carried.second.getLoc());
-  for (Operation *op : copies)
-    op->moveBefore(yield);
-}
-
 void carry(scf::ForOp loop, CarriedSum &carried) {
   Location loc = carried.secondWait.getLoc();
   BlockArgument sum = loop.getRegionIterArg(carried.position);
@@ -63,20 +50,18 @@ void carry(scf::ForOp loop, CarriedSum &carried) {
 
 struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
   void runOnOperation() override {
-    SmallVector<std::pair<scf::ForOp, int64_t>> loops;
+    SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
-      if (auto spare = dyn_cast_or_null<IntegerAttr>(loop->removeAttr(names::carriesSum)))
-        loops.push_back({loop, spare.getInt()});
+      if (loop->removeAttr(names::carriesSum))
+        loops.push_back(loop);
     });
-    for (auto [loop, spare] : loops) {
+    for (scf::ForOp loop : loops) {
       auto carried = findCarriedSum(loop);
       if (!carried)
         continue;
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the second product of an iteration ends beside the first of the next";
       carry(loop, *carried);
-      if (spare == 0)
-        copyLast(loop, *carried);
     }
   }
 };

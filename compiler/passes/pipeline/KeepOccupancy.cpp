@@ -76,20 +76,20 @@ int64_t slotBytesOf(scf::ForOp loop) {
   return bytes;
 }
 
-/// Without a producer the threads copy themselves, which is worth no block in small pieces, as those
-/// of descriptors are, whose masks may change anywhere.
-bool areCopiesWide(ModuleOp module) {
+/// Without a producer the threads copy themselves, which is worth no block in small pieces or with
+/// masks, as those of descriptors are; to the copy engine both are all the same.
+bool areCopiesPlain(ModuleOp module) {
   constexpr int64_t fewBytes = 8;
   AxisInfoAnalysis axes(module);
-  auto isNarrow = [&](LoadOp load) {
+  auto isCostly = [&](LoadOp load) {
     auto tile = cast<RankedTensorType>(load.getType());
-    return axes.accessWidth(load.getPtr(), load.getMask(), layoutOf(tile)) *
-               storageBits(tile.getElementType()) <
-           8 * fewBytes;
+    return load.getMask() || axes.accessWidth(load.getPtr(), Value(), layoutOf(tile)) *
+                                     storageBits(tile.getElementType()) <
+                                 8 * fewBytes;
   };
   auto end = module.walk([&](scf::ForOp loop) {
     const bool multiplies = !loop.getBody()->getOps<nv::WgmmaOp>().empty();
-    return multiplies && llvm::any_of(stagedLoads(loop), isNarrow) ? WalkResult::interrupt()
+    return multiplies && llvm::any_of(stagedLoads(loop), isCostly) ? WalkResult::interrupt()
                                                                    : WalkResult::advance();
   });
   return !end.wasInterrupted();
@@ -161,7 +161,7 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
-    if (alone <= with || !areCopiesWide(module))
+    if (alone <= with || !areCopiesPlain(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
     InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
