@@ -9,7 +9,8 @@
 //        iteration i - (slots - distance) read, which all threads have left since: they passed
 //        this barrier after their last product on it was done. 4. After the loop everything is
 //        drained and the rings end. Addresses ahead are computed by a second copy of the
-//        operations that they need, with loop-carried values of their own.
+//        operations that they need, with loop-carried values of their own. Where these read
+//        memory, they do so one iteration before the copies and carry what they read.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,7 +40,8 @@ public:
       if (candidate.load.getMask())
         roots.push_back(candidate.load.getMask());
     }
-    slice = *addressSlice(loop, roots);
+    slice = *addressSlice(loop, roots, /*upToLoads=*/true);
+    indices = *slicesOf(loop, slice.loads.getArrayRef());
   }
 
   void run() {
@@ -104,67 +106,124 @@ private:
     nv::CommitOp::create(builder, loc);
   }
 
-  /// The carried values of the address computation, one iteration on.
-  SmallVector<Value> advanced(const IRMapping &mapping) {
+  /// `load` under `mapping` where `enable` holds; zeros elsewhere.
+  Value loadWhere(LoadOp load, IRMapping &mapping, Value enable) {
+    Value mask = enable;
+    if (auto tile = dyn_cast<RankedTensorType>(load.getType())) {
+      auto flags = RankedTensorType::get(tile.getShape(), builder.getI1Type(), tile.getEncoding());
+      mask = SplatOp::create(builder, load.getLoc(), flags, enable);
+    }
+    if (load.getMask())
+      mask = arith::AndIOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getMask()),
+                                   mask);
+    auto made = cast<LoadOp>(builder.clone(*load, mapping));
+    made.getMaskMutable().assign(mask);
+    return made.getResult();
+  }
+
+  /// Reads what the addresses of the iteration at `iv` come from, and goes one iteration on.
+  SmallVector<Value> issueLoads(Value iv, Value enable) {
+    IRMapping mapping = mappingAhead(indices, iv, indicesAhead);
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (indices.ops.contains(&op))
+        builder.clone(op, mapping);
+    SmallVector<Value> loaded;
+    for (Operation *load : slice.loads)
+      loaded.push_back(loadWhere(cast<LoadOp>(load), mapping, enable));
+    indicesAhead = advanced(indices, mapping);
+    return loaded;
+  }
+
+  /// The carried values of an address computation, one iteration on.
+  SmallVector<Value> advanced(const AddressSlice &of, const IRMapping &mapping) {
     SmallVector<Value> next;
-    for (unsigned carried : slice.carried)
+    for (unsigned carried : of.carried)
       next.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[carried]));
     return next;
   }
 
-  IRMapping mappingAhead(Value iv, ValueRange carried) {
+  IRMapping mappingAhead(const AddressSlice &of, Value iv, ValueRange carried) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), iv);
-    for (auto [argument, value] : llvm::zip(slice.carried, carried))
+    for (auto [argument, value] : llvm::zip(of.carried, carried))
       mapping.map(loop.getRegionIterArg(argument), value);
     return mapping;
+  }
+
+  /// The copies of the iteration at `iv`, from what was loaded for it; goes one iteration on.
+  void issueIteration(Value iv, Value enable, Value slot, ArrayRef<Value> loaded) {
+    IRMapping mapping = mappingAhead(slice, iv, ahead);
+    for (auto [load, value] : llvm::zip_equal(slice.loads, loaded))
+      mapping.map(load->getResult(0), value);
+    issueCopies(mapping, enable, slot);
+    ahead = advanced(slice, mapping);
   }
 
   void issuePrologue() {
     for (unsigned carried : slice.carried)
       ahead.push_back(loop.getInitArgs()[carried]);
-    for (int iteration = 0; iteration < distance; ++iteration) {
+    for (unsigned carried : indices.carried)
+      indicesAhead.push_back(loop.getInitArgs()[carried]);
+    SmallVector<SmallVector<Value>> loaded(distance + 1);
+    auto at = [&](int iteration) {
       Value offset = steps(iteration);
       Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), offset);
-      IRMapping mapping = mappingAhead(iv, ahead);
-      issueCopies(mapping, exists(loop.getLowerBound(), offset), index(iteration));
-      ahead = advanced(mapping);
+      return std::pair(iv, exists(loop.getLowerBound(), offset));
+    };
+    for (int iteration = 0; iteration <= distance && !slice.loads.empty(); ++iteration) {
+      auto [iv, enable] = at(iteration);
+      loaded[iteration] = issueLoads(iv, enable);
     }
+    for (int iteration = 0; iteration < distance; ++iteration) {
+      auto [iv, enable] = at(iteration);
+      issueIteration(iv, enable, index(iteration), loaded[iteration]);
+    }
+    loadedAhead = loaded.back();
   }
 
   void buildLoop() {
-    Value stepsAhead = steps(distance);
+    Value stepsAhead = steps(distance), stepsOfLoads = steps(distance + 1);
     SmallVector<Value> inits(loop.getInitArgs());
-    inits.append(ahead);
+    for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
+      inits.append(*values);
     inits.append({index(0), index(distance % slots)});
     pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
-    if (Attribute spare = loop->getAttr(names::carriesSum))
-      pipelined->setAttr(names::carriesSum, spare);
+    if (loop->hasAttr(names::carriesSum))
+      pipelined->setAttr(names::carriesSum, builder.getUnitAttr());
     if (!pipelined.getBody()->empty())
       pipelined.getBody()->getTerminator()->erase();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(pipelined.getBody());
-    unsigned own = loop.getNumRegionIterArgs(), extra = ahead.size();
+    unsigned own = loop.getNumRegionIterArgs();
     ValueRange args = pipelined.getRegionIterArgs();
-    Value readSlot = args[own + extra], writeSlot = args[own + extra + 1];
+    Value readSlot = args[args.size() - 2], writeSlot = args.back();
+    ValueRange extra = args.drop_front(own);
+    for (auto *values : {&ahead, &indicesAhead, &loadedAhead}) {
+      llvm::copy(extra.take_front(values->size()), values->begin());
+      extra = extra.drop_front(values->size());
+    }
 
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), pipelined.getInductionVar());
     mapping.map(loop.getRegionIterArgs(), args.take_front(own));
     enterIteration(mapping, readSlot);
+    Value now = pipelined.getInductionVar();
     auto issue = [&] {
-      Value iv = arith::AddIOp::create(builder, loc, pipelined.getInductionVar(), stepsAhead);
-      IRMapping copies = mappingAhead(iv, args.slice(own, extra));
-      issueCopies(copies, exists(pipelined.getInductionVar(), stepsAhead), writeSlot);
-      ahead = advanced(copies);
+      Value iv = arith::AddIOp::create(builder, loc, now, stepsAhead);
+      issueIteration(iv, exists(now, stepsAhead), writeSlot, loadedAhead);
+      if (slice.loads.empty())
+        return;
+      iv = arith::AddIOp::create(builder, loc, now, stepsOfLoads);
+      loadedAhead = issueLoads(iv, exists(now, stepsOfLoads));
     };
     cloneBody(mapping, issue);
 
     SmallVector<Value> yields;
     for (Value value : loop.getYieldedValues())
       yields.push_back(mapping.lookupOrDefault(value));
-    yields.append(ahead);
+    for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
+      yields.append(*values);
     yields.append({nextSlot(readSlot), nextSlot(writeSlot)});
     scf::YieldOp::create(builder, loc, yields);
   }
@@ -241,9 +300,12 @@ private:
   Location loc;
   int distance, slots, inFlight;
   SmallVector<StagedLoad> staged;
-  AddressSlice slice;
+  AddressSlice slice;   ///< of the copies' addresses
+  AddressSlice indices; ///< of the addresses of the loads that `slice` begins with
   SmallVector<Value> rings;
-  SmallVector<Value> ahead; ///< carried values of the address computation, `distance` iterations on
+  SmallVector<Value> ahead;        ///< carried values of `slice`, `distance` iterations on
+  SmallVector<Value> indicesAhead; ///< those of `indices`, one iteration more
+  SmallVector<Value> loadedAhead;  ///< what the loads gave, `distance` iterations on
 };
 
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {

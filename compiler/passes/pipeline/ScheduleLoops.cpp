@@ -2,8 +2,10 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies when its addresses can be computed ahead of time, its vectors are
-//        at least 4 bytes and nothing in the loop may change what it reads. With num_stages = s
+// How:   a staged load qualifies when its addresses can be computed ahead of time, also from small
+//        loads of the loop whose own addresses can (a page table's entries), its vectors are at
+//        least 4 bytes and nothing in the loop may change what it reads: a store through another
+//        argument does not. With num_stages = s
 //        there are s slots and copies run s - 1 iterations ahead. A loop with one wgmma whose sum
 //        only goes to the next iteration keeps one product under way, if its operands outlast the
 //        iteration: its slot is free one iteration later, so there is one slot more, or, where
@@ -104,8 +106,6 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   Schedule plain{stages - 1, stages, 0};
   auto module = loop->getParentOfType<ModuleOp>();
   if (!module->hasAttr(names::withoutCarriedSums) && canCarrySum(loop, loads)) {
-    if (module->hasAttr(names::copiesLast))
-      return {stages - 1, stages, 0, /*carriesSum=*/true};
     if (hasRoomForSlot(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
@@ -122,19 +122,43 @@ bool readsAfresh(LoadOp load) {
   return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
 }
 
-/// What in `loop` may make global memory read otherwise than before: a write, or an access that may
-/// have waited for one.
-Operation *memoryChange(scf::ForOp loop) {
+/// Writes through another argument: what a kernel reads ahead for its products lies apart from
+/// that, as Triton holds too.
+bool writesApart(StoreOp store, Value base) {
+  Value target = baseOf(store.getPtr());
+  return isKernelArgument(base) && isKernelArgument(target) && target != base;
+}
+
+/// What in `loop` may make memory read otherwise through `base` than before: a write, or an access
+/// that may have waited for one.
+Operation *memoryChange(scf::ForOp loop, Value base) {
   Operation *change = nullptr;
   loop.walk([&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
+    auto store = dyn_cast<StoreOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
-    if (isa<StoreOp, AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque ||
-        (load && readsAfresh(load)))
+    if ((store && !writesApart(store, base)) || isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) ||
+        isOpaque || (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });
   return change;
+}
+
+/// Whether what addresses are computed from can be loaded ahead of them and carried in registers.
+bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
+  constexpr int64_t mostWords = 32;
+  int64_t words = 0;
+  for (Operation *op : slice.loads) {
+    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    words +=
+        tile ? llvm::divideCeil(layoutOf(tile).numRegs() * storageBits(tile.getElementType()), 32)
+             : 1;
+    auto load = cast<LoadOp>(op);
+    if (readsAfresh(load) || memoryChange(loop, baseOf(load.getPtr())))
+      return false;
+  }
+  return words <= mostWords && slicesOf(loop, slice.loads.getArrayRef());
 }
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
@@ -168,12 +192,13 @@ private:
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
         !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
-    if (Operation *change = memoryChange(loop))
+    if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
       return refuse("what it reads may change in the loop", change);
     SmallVector<Value> roots{load.getPtr()};
     if (load.getMask())
       roots.push_back(load.getMask());
-    if (!addressSlice(loop, roots))
+    auto slice = addressSlice(loop, roots, /*upToLoads=*/true);
+    if (!slice || !canLoadAhead(loop, *slice))
       return refuse("its address depends on memory read in the loop");
     auto tile = cast<RankedTensorType>(load.getType());
     LinearLayout layout = layoutOf(tile);
@@ -204,8 +229,7 @@ private:
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
     if (schedule.carriesSum)
-      loop->setAttr(names::carriesSum,
-                    builder.getI32IntegerAttr(schedule.slots - schedule.distance - 1));
+      loop->setAttr(names::carriesSum, builder.getUnitAttr());
     for (StagedLoad &staged : chosen)
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "

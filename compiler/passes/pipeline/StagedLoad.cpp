@@ -1,5 +1,6 @@
 //===- StagedLoad.cpp - find staged loads and what their addresses need -----------------===//
 #include "passes/pipeline/StagedLoad.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -17,7 +18,7 @@ SmallVector<StagedLoad> findStagedLoads(scf::ForOp loop) {
   return found;
 }
 
-std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots) {
+std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots, bool upToLoads) {
   AddressSlice slice;
   SmallVector<Value> work(roots);
   while (!work.empty()) {
@@ -31,12 +32,50 @@ std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots)
     Operation *op = value.getDefiningOp();
     if (op->getBlock() != loop.getBody())
       continue;
+    if (upToLoads && isa<LoadOp>(op)) {
+      slice.loads.insert(op);
+      continue;
+    }
     if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
       return std::nullopt;
     if (slice.ops.insert(op))
       work.append(op->operand_begin(), op->operand_end());
   }
   return slice;
+}
+
+/// What offsets were added to, within one iteration.
+static Value withoutOffsets(Value ptr) {
+  while (Operation *op = ptr.getDefiningOp()) {
+    if (!isa<AddPtrOp, SplatOp, BroadcastOp, ExpandDimsOp, ConvertLayoutOp>(op))
+      break;
+    ptr = op->getOperand(0);
+  }
+  return ptr;
+}
+
+Value baseOf(Value ptr) {
+  while (true) {
+    ptr = withoutOffsets(ptr);
+    auto argument = dyn_cast<BlockArgument>(ptr);
+    auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+    if (!loop || argument == loop.getInductionVar() ||
+        withoutOffsets(loop.getTiedLoopYieldedValue(argument)->get()) != ptr)
+      return ptr;
+    ptr = loop.getTiedLoopInit(argument)->get();
+  }
+}
+
+bool isKernelArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+}
+
+std::optional<AddressSlice> slicesOf(scf::ForOp loop, ArrayRef<Operation *> loads) {
+  SmallVector<Value> roots;
+  for (Operation *load : loads)
+    roots.append(load->operand_begin(), load->operand_end());
+  return addressSlice(loop, roots);
 }
 
 } // namespace pantile

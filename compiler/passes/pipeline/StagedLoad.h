@@ -32,11 +32,24 @@ llvm::SmallVector<StagedLoad> findStagedLoads(mlir::scf::ForOp loop);
 
 /// What must be computed to know the addresses of later iterations: operations of the body, and the
 /// loop-carried values that they read (with what those become). Empty optional: something in it has
-/// an effect or reads memory.
+/// an effect or reads memory. `upToLoads`: loads of the body are where the slice begins.
 struct AddressSlice {
   llvm::SetVector<mlir::Operation *> ops; ///< in no particular order
   llvm::SetVector<unsigned> carried;      ///< indices of iter args
+  llvm::SetVector<mlir::Operation *> loads;
 };
-std::optional<AddressSlice> addressSlice(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> roots);
+std::optional<AddressSlice> addressSlice(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Value> roots,
+                                         bool upToLoads = false);
+
+/// The pointer that all addresses of a tile are computed from, as far as it can be followed: loops
+/// that carry it may add to it.
+mlir::Value baseOf(mlir::Value ptr);
+
+/// Whether it is an argument of the function around it.
+bool isKernelArgument(mlir::Value value);
+
+/// The slice that the operands of `loads` need.
+std::optional<AddressSlice> slicesOf(mlir::scf::ForOp loop,
+                                     llvm::ArrayRef<mlir::Operation *> loads);
 
 } // namespace pantile
