@@ -5,6 +5,7 @@
 //   gpu FOLDER/kernels.py        status 77 where there is no GPU
 //===------------------------------------------------------------------------------------===//
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <pantile/Artifact.h>
+#include <pantile/ReadyLaunch.h>
 #include <pantile/Tuner.h>
 #include <random>
 #include <sstream>
@@ -170,6 +172,31 @@ void checkStreams(const std::string &text, const std::string &target, const Prob
   expect(wrong == 0, "results on the streams of threads");
 }
 
+/// Launches that differ in values alone, as a host with a launcher of its own makes them.
+void checkReadyLaunches(const std::string &text, const std::string &target,
+                        const Problem &problem) {
+  CompileRequest request = requestFor(target, aligned);
+  request.definitions = {{"BM", int64_t(64)}, {"BN", int64_t(64)}, {"BK", int64_t(64)}};
+  Result<Kernel> kernel = compileText(text, "kernels.py", request);
+  Result<uint64_t> out = deviceAlloc(size_t(m) * n * 4);
+  if (!succeeded(kernel, "compiling") || !succeeded(out, "allocating"))
+    return;
+  LaunchOptions options;
+  options.device = 0;
+  expect(!ReadyLaunch::of(*kernel, options), "a kernel that was never launched is not ready");
+  const Grid grid = gridFor(request.definitions);
+  succeeded(launch(*kernel, grid, problem.args(problem.dc), options), "launching first");
+  const std::unique_ptr<const ReadyLaunch> ready = ReadyLaunch::of(*kernel, options);
+  expect(ready != nullptr, "a kernel that was launched is ready");
+  std::array<uint64_t, ReadyLaunch::mostSlots> slots = {*out, problem.da, problem.db, m, n, k};
+  for (int i = 0; ready && i < 3; ++i)
+    expect((*ready)(grid, slots.data(), options.stream), "launching again");
+  expect(ready && !(*ready)({-1, 1, 1}, slots.data(), 0), "a wrong grid is left to `launch`");
+  succeeded(synchronize(0), "waiting");
+  expect(problem.isRight(problem.dc) && problem.isRight(*out), "results of ready launches");
+  deviceFree(*out);
+}
+
 void checkArtifact(const std::string &text, const std::string &target, const Problem &problem,
                    const std::string &path) {
   Artifact artifact;
@@ -226,6 +253,7 @@ int main(int argc, char **argv) {
   if (succeeded(device, "the device") && succeeded(problem.prepare(), "preparing")) {
     checkTuning(text.str(), device->target, problem);
     checkStreams(text.str(), device->target, problem);
+    checkReadyLaunches(text.str(), device->target, problem);
     checkArtifact(text.str(), device->target, problem, folder + "/kernels.pta");
   }
   for (uint64_t pointer : {problem.da, problem.db, problem.dc})

@@ -15,8 +15,9 @@ class PANTILE_API ReadyLaunch {
 public:
   static constexpr size_t mostSlots = 64;
 
-  /// Null where only `launch` knows the way: on the CPU, before the first launch on that device,
-  /// for clusters and cooperative launches, for more arguments than `mostSlots` - 2.
+  /// Null where only `launch` knows the way: on the CPU, where the options name no device, before
+  /// the first launch on it, for clusters and cooperative launches, for more arguments than
+  /// `mostSlots` - 2.
   static std::unique_ptr<const ReadyLaunch> of(const Kernel &kernel, const LaunchOptions &options);
 
   /// Queues a launch. `slots` has room for `mostSlots` and begins with one value an argument, in
