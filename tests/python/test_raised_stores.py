@@ -128,6 +128,19 @@ def test_beside_other_techniques(device, passes):
         check_raised(device, kernel)
 
 
+@pytest.mark.parametrize("passes", ["", "third-block"])
+def test_where_it_pays(device, passes):
+    """Nobody asks for it: large results are raised, small ones are not."""
+    M, N, K = 264, 392, 200
+    a, b = random((M, K), "fp16", 16), random((K, N), "fp16", 17)
+    for block, pays in [(BLOCKS[0], True), ((64, 128, 64, 3, 4), True), (BLOCKS[3], False)]:
+        whole, out = framed(device, M, N, "fp16", turned=False)
+        kernel = launch(device, device.to(a), device.to(b), out, block, enabled_passes=passes)
+        check_product(check_frame(whole, M, N, turned=False), a, b)
+        if on_hopper(device):
+            assert (COPY in kernel.asm["ptx"]) == pays
+
+
 def test_more_programs_than_blocks(gpu):
     """Every block runs several programs, whose results go through the same scratch."""
     for block in BLOCKS[:4]:
