@@ -1,9 +1,10 @@
 //===- LowerReduce.cpp - combine the elements along one dimension ----------------------------===//
 // Needs: result layouts that are the operand's without the dimension.
 // Gives: the result in every thread that holds it.
-// How:   registers first, as a tree; then shuffles for each lane bit of the axis, each lane with
-//        its neighbour; then, when several warps share the axis, all partial results of a
-//        position are written side by side to scratch, and each thread combines those it needs.
+// How:   registers first, as a tree, or in a few chains where each step then takes a product along;
+//        then shuffles for each lane bit of the axis, each lane with its neighbour; then, when
+//        several warps share the axis, all partial results of a position are written side by side
+//        to scratch, and each thread combines those it needs.
 //        Replicas must agree to the bit, so where a combination is not commutative the lanes
 //        order its operands.
 //===-----------------------------------------------------------------------------------===//
@@ -53,8 +54,10 @@ private:
         row.push_back(l.get(src)[reg]);
       rows.push_back(row);
     }
+    if (failed(addProducts()))
+      return failure();
     for (const AxisBits::Bit &bit : axis.bits) {
-      if (bit.where != AxisBits::Reg)
+      if (bit.where != AxisBits::Reg || (done & bit.mask()))
         continue;
       done |= bit.mask();
       for (int reg = 0; reg < layout.numRegs(); ++reg)
@@ -66,6 +69,25 @@ private:
     for (int reg = 0; reg < layout.numRegs(); ++reg)
       if (!(reg & (done | free)))
         kept.push_back(reg);
+    return success();
+  }
+
+  /// Sums of products: a chain is a multiplication and then one fused operation an element, a tree
+  /// half as many more. Four chains side by side hide their latency.
+  LogicalResult addProducts() {
+    if (op.getSrcs().size() != 1 || !op.getSrcs()[0].getDefiningOp<arith::MulFOp>() ||
+        !isa<arith::AddFOp>(op.getCombine().front().front()) || !combine.isCommutative())
+      return success();
+    int lightBits = 2;
+    int heavy = 0;
+    for (const AxisBits::Bit &bit : axis.bits)
+      if (bit.where == AxisBits::Reg && lightBits-- <= 0)
+        heavy |= bit.mask();
+    for (int reg = 0; reg < layout.numRegs(); ++reg)
+      for (int next = heavy & -heavy; !(reg & heavy) && next != 0; next = (next - heavy) & heavy)
+        if (failed(combineInto(rows[reg], rows[reg], rows[reg | next])))
+          return failure();
+    done |= heavy;
     return success();
   }
 
