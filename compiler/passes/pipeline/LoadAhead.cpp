@@ -30,21 +30,6 @@ namespace {
 /// Registers that the carried tiles of one loop may take.
 constexpr int64_t mostWords = 32;
 
-/// The pointer that all addresses of a tile are computed from, as far as it can be followed.
-Value baseOf(Value ptr) {
-  while (Operation *op = ptr.getDefiningOp()) {
-    if (!isa<AddPtrOp, SplatOp, BroadcastOp, ExpandDimsOp, ConvertLayoutOp>(op))
-      break;
-    ptr = op->getOperand(0);
-  }
-  return ptr;
-}
-
-bool isKernelArgument(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  return argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
-}
-
 /// Whether the loop may write what is read through `base`, given that other arguments lie apart.
 bool mayWrite(scf::ForOp loop, Value base) {
   auto isHarmful = [&](Operation *op) {
