@@ -73,6 +73,23 @@ def layer_norm_kernel(
 
 
 @triton.jit
+def layer_norm_rows_kernel(
+    x_ptr, y_ptr, w_ptr, b_ptr, stride, rows, n, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """The same of several rows, for which w and b are loaded once."""
+    r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    cols = tl.arange(0, BLOCK)
+    at = r[:, None] * stride + cols[None, :]
+    mask = (r[:, None] < rows) & (cols[None, :] < n)
+    x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
+    x = tl.where(mask, x - (tl.sum(x, axis=1) / n)[:, None], 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(x * x, axis=1) / n + eps)
+    w = tl.load(w_ptr + cols, mask=cols < n)
+    b = tl.load(b_ptr + cols, mask=cols < n)
+    tl.store(y_ptr + at, x * rstd[:, None] * w[None, :] + b[None, :], mask=mask)
+
+
+@triton.jit
 def layer_norm_walks_kernel(
     x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, n, eps, BLOCK: tl.constexpr
 ):  # fmt: skip

@@ -167,8 +167,22 @@ class LayerNorm(Workload):
                 BLOCK=whole, num_warps=warps, **module.OPTIONS,
             )  # fmt: skip
 
+        def several(count, warps):
+            return lambda: module.layer_norm_rows_kernel[(-(-rows // count),)](
+                self.x, self.out, self.w, self.b, cols, rows, cols, 1e-5,
+                ROWS=count, BLOCK=whole, num_warps=warps, **module.OPTIONS,
+            )  # fmt: skip
+
         if not self.walks:
-            return {w: one(w) for w in (1, 2, 4, 8, 16, 32) if 256 <= whole // w <= 2048}
+            warps = (1, 2, 4, 8, 16)
+            launches = {(1, w): one(w) for w in warps if 512 <= whole // w <= 2048}
+            for count in (2, 4):
+                launches |= {
+                    (count, w): several(count, w)
+                    for w in warps
+                    if 512 <= count * whole // w <= 2048 and count * whole <= 16384
+                }
+            return launches
         warps = min(max(whole // 256, 1), 8)
         return {(b, w): walk(b, w) for b, w in ((whole, warps), (whole, 2 * warps), (1024, 4))}
 
