@@ -309,6 +309,45 @@ def test_calls_that_follow_each_other_in_any_order(driver, tmp_path):
     )
 
 
+def test_tuned_calls_that_follow_each_other(driver, tmp_path):
+    run(
+        driver,
+        tmp_path,
+        """
+        @triton.jit
+        def plain_kernel(x_ptr, n, BLOCK: tl.constexpr):
+            return
+
+        configs = [triton.Config({"BLOCK": block}, num_warps=block // 32) for block in (32, 64)]
+        tuned = triton.autotune(configs=configs, key=["n"])(plain_kernel)
+        slots = (ctypes.c_ulonglong * 16).in_dll(driver, "slots")
+        driver.take(2)
+        tensors = [Tensor(0x7F0000000000 + 256 * i) for i in range(3)]
+        # Chosen by hand: nothing is measured here.
+        chosen = {n: configs[n // 16 % 2] for n in (16, 32, 48, 64, 17, 1)}
+        for n, config in chosen.items():
+            tuned.cache[tuned._key_of({"x_ptr": tensors[0], "n": n})] = config
+
+        def launched(n, tensor):
+            kernel = tuned[(1,)](tensor, n)
+            assert kernel.metadata.num_warps == chosen[n].num_warps, n
+            assert tuned.best_config is chosen[n]
+            assert slots[0] == tensor.address and (n == 1 or slots[1] == n), n
+
+        for n in (16, 16, 16, 32, 32, 48, 48, 16, 32, 17, 17, 64, 64, 64, 1, 1, 1, 16, 16):
+            for tensor in tensors:
+                launched(n, tensor)
+        assert triton.runtime.stats()["shortcuts"] >= 30, triton.runtime.stats()
+        # Whoever writes a choice down is followed, also on the shortest way.
+        chosen[16] = configs[0]
+        tuned.cache[tuned._key_of({"x_ptr": tensors[0], "n": 16})] = configs[0]
+        for tensor in tensors:
+            launched(16, tensor)
+        print("done")
+        """,
+    )
+
+
 def test_launches_without_arrays_ask_torch_for_its_device(driver, tmp_path):
     run(
         driver,
