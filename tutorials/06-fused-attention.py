@@ -282,8 +282,14 @@ def queries_kernel(
 # Blocks, warps and stages, found by measuring on an H200. `num_stages` says how many blocks of the
 # loop are in flight: while one is multiplied, the next are on their way from memory.
 
-KEYS = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3)
-QUERIES = dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2)
+KEYS = {
+    64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3),
+    128: dict(BLOCK_M=64, BLOCK_N=128, num_warps=8, num_stages=2),
+}
+QUERIES = {
+    64: dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=2),
+    128: dict(BLOCK_M=128, BLOCK_N=64, num_warps=8, num_stages=3),
+}
 
 
 def empty(like, *shape, dtype=None):
@@ -316,9 +322,10 @@ def attention_forward(q, k, v, causal, scale, config=None):
     return o, lse
 
 
-def attention_backward(g, q, k, v, o, lse, causal, scale, keys=KEYS, queries=QUERIES):
+def attention_backward(g, q, k, v, o, lse, causal, scale, keys=None, queries=None):
     """The gradients of q, k and v."""
     heads, length, depth = q.shape
+    keys, queries = keys or KEYS[depth], queries or QUERIES[depth]
     dq, dk, dv = (empty(q, *q.shape) for _ in range(3))
     delta = empty(q, heads, length, dtype="float32")
     delta_kernel[(heads * length // 64,)](o, g, delta, DEPTH=depth, BLOCK=64)

@@ -269,8 +269,8 @@ def tune_attention(modules, a, depth):
     make = lambda c: lambda: peers.attention(q, k, v, *rest, c)
     best["tutorial"] = fastest(timer, CONFIGS[depth], make, "tutorial")
     o, lse = peers.attention(q, k, v, *rest, best["tutorial"])
-    keys = [(64, 64, 2, 4), (64, 128, 2, 8), (32, 128, 3, 4)]
-    queries = [(64, 64, 2, 4), (128, 64, 2, 8), (128, 32, 3, 4)]
+    keys = [(64, 64, 2, 4), (64, 64, 3, 4), (64, 128, 2, 8), (32, 128, 3, 4)]
+    queries = [(64, 64, 2, 4), (64, 64, 3, 4), (128, 64, 2, 8), (128, 64, 3, 8)]
     for name, module in modules.items():
         make = lambda c, m=module: lambda: m.attention_forward(q, k, v, *rest, named(c))
         first = fastest(timer, CONFIGS[depth], make, f"{name} forward")
