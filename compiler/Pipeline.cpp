@@ -146,6 +146,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createDropDeadArgs());
+  if (passes.offeredChoice("copies-last", "within nv-carry-sums: copies are issued behind the "
+                                          "second product"))
+    passes.tell(names::copiesLast);
   passes.add(createCarrySums());
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
@@ -167,7 +170,7 @@ void addMemoryPasses(Passes &passes) {
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
-  passes.add(createParkRows());   // the rest of shared memory is idle
+  passes.add(createParkRows());     // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
 }
 
