@@ -125,6 +125,47 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
 
 // -----
 
+// What is computed in vectors across K passes through a buffer, too; what is along K is converted.
+// CHECK-LABEL: @mma_sync_of_computed
+// CHECK: %[[A:.*]] = tile.convert_layout
+// CHECK: nv.local_store
+// CHECK: %[[B:.*]] = nv.local_load
+// CHECK: tile.dot %[[A]], %[[B]], %{{.*}} mma<mma_sync, 16 x 8 x 16
+module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
+  func.func @mma_sync_of_computed(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %x2 = arith.negf %x : tensor<64x64xf16>
+      %y2 = arith.negf %y : tensor<64x64xf16>
+      %d = tile.dot %x2, %y2, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
 // An operand that the loop does not change is stored once, before it.
 // CHECK-LABEL: @invariant_operand
 // CHECK: %[[A:.*]] = nv.alloc

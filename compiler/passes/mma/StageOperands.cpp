@@ -3,7 +3,8 @@
 // Gives: a wgmma dot is `nv.wgmma` on buffers, its left operand in registers where they hold it as
 //        the instruction reads it, waited for at once; a scalar one is `nv.fma` on buffers. Inside
 //        a loop, the operand of an mma.sync dot that comes from a load passes through a buffer, so
-//        that the load can become an asynchronous copy.
+//        that the load can become an asynchronous copy; so does one that threads hold in vectors
+//        across K, which ldmatrix turns as it reads.
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
 //        and the transposes are done on the view of the buffer. Where the reader needs another
@@ -184,13 +185,28 @@ bool isStreamed(DotOp dot, OperandSource source) {
   return load && load->getBlock() == dot->getBlock() && isa<scf::ForOp>(dot->getParentOp());
 }
 
+/// An operand of 16 bits that the loop's body computes in vectors along the dimension that is not K:
+/// a conversion to the instruction's layout would write single elements.
+bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
+  auto tile = dyn_cast<RankedTensorType>(source.value.getType());
+  Operation *maker = source.value.getDefiningOp();
+  if (!tile || !maker || storageBits(tile.getElementType()) != 16 ||
+      maker->getBlock() != dot->getBlock() || !isa<scf::ForOp>(dot->getParentOp()))
+    return false;
+  const LinearLayout layout = layoutOf(tile);
+  const bool fastestIsRow = (layout.fastestDim() == 0) != source.transposed;
+  constexpr int leastBytes = 8;
+  return fastestIsRow == isLeft &&
+         sharedLayoutOf(bufferTypeFor(source, Reading())).vectorBytes(layout) >= leastBytes;
+}
+
 void stageMmaSync(DotOp dot) {
   if (dot.getType().getRank() != 2)
     return;
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     OperandSource source = sourceOf(operand->get());
-    if (!isStreamed(dot, source))
+    if (!isStreamed(dot, source) && !isTurned(dot, source, operand == &dot.getLhsMutable()))
       continue;
     Staged staged = stage(dot, source);
     endBuffer(staged);
