@@ -55,6 +55,18 @@ private:
   bool isForeign = true;
 };
 
+/// Whether an attribute that is set on `group`, whose dict is watched, counts as a change: not if
+/// Python keeps attributes elsewhere.
+bool tellsOfChanges(PyObject *group) {
+  static PyObject *const name = PyUnicode_InternFromString("_watched");
+  const uint64_t before = DictWatch::changes();
+  const bool isSet = PyObject_SetAttr(group, name, Py_True) == 0;
+  const bool isTold = DictWatch::changes() != before;
+  const bool isGone = isSet && PyObject_DelAttr(group, name) == 0;
+  PyErr_Clear();
+  return isTold && isGone;
+}
+
 PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);
@@ -64,7 +76,7 @@ PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   if (now != lastGroup) {
     lastDict = PyObject_GetAttr(now, dictName); // kept for ever, as few groups are ever made
     lastGroup = now, Py_INCREF(now);
-    isWatched = DictWatch::watch(moduleDict) && DictWatch::watch(lastDict);
+    isWatched = DictWatch::watch(moduleDict) && DictWatch::watch(lastDict) && tellsOfChanges(now);
   }
   return lastDict;
 }

@@ -135,6 +135,8 @@ class Group:
     _live = {}
 
     def __init__(self):
+        # Of attributes that Python 3.13 keeps inside of the object it tells nobody that they changed.
+        self.__dict__ = {}
         self._start()
 
     def _start(self):
