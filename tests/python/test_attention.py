@@ -78,3 +78,58 @@ def test_attention(device, dtype, length, head, blocks, causal):
     np.testing.assert_allclose(
         out.numpy(), attention(q, k, v, causal), atol=tolerance, rtol=tolerance
     )
+
+
+@triton.jit
+def whole_blocks_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    scale,
+    length,
+    HEAD: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    """The same where blocks divide the length: no load has a mask, so threads may copy by vectors."""
+    base = tl.program_id(1) * length * HEAD
+    first = tl.program_id(0) * BLOCK_M
+    rows = first + tl.arange(0, BLOCK_M)
+    columns, features = tl.arange(0, BLOCK_N), tl.arange(0, HEAD)
+    q = tl.load(q_ptr + base + rows[:, None] * HEAD + features[None, :])
+    best = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD), tl.float32)
+    for start in range(0, first + BLOCK_M if CAUSAL else length, BLOCK_N):
+        keys = start + columns
+        k = tl.load(k_ptr + base + keys[None, :] * HEAD + features[:, None])
+        scores = tl.dot(q, k) * scale
+        if CAUSAL:
+            scores = tl.where(rows[:, None] >= keys[None, :], scores, float("-inf"))
+        new_best = tl.maximum(best, tl.max(scores, 1))
+        p = tl.exp2((scores - new_best[:, None]) * 1.4426950408889634)
+        decay = tl.exp2((best - new_best) * 1.4426950408889634)
+        total = total * decay + tl.sum(p, 1)
+        v = tl.load(v_ptr + base + keys[:, None] * HEAD + features[None, :])
+        acc = tl.dot(p.to(v.dtype), v, acc * decay[:, None])
+        best = new_best
+    out = acc / total[:, None]
+    tl.store(out_ptr + base + rows[:, None] * HEAD + features[None, :], out)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "blocks, stages, warps",
+    [((64, 64), 2, 4), ((64, 64), 3, 4), ((128, 64), 3, 8), ((64, 32), 4, 4), ((128, 64), 3, 4)],
+)
+def test_whole_blocks(device, blocks, stages, warps, causal):
+    """Products that end in the next iteration, through rings of every length."""
+    q, k, v = (random((1, 512, 64), "fp16", seed) for seed in range(3))
+    out = device.output(q.shape, "fp32")
+    arrays = [device.to(x) for x in (q, k, v)]
+    whole_blocks_kernel[(512 // blocks[0], 1)](
+        *arrays, out.array, 64**-0.5, 512, 64, *blocks, causal, num_stages=stages, num_warps=warps
+    )
+    np.testing.assert_allclose(out.numpy(), attention(q, k, v, causal), atol=2e-3, rtol=2e-3)
