@@ -85,8 +85,7 @@ def attend(
 # another; batch and heads are the same thing here.
 #
 # With a causal mask, query i sees the keys 0 ... i. The blocks left of the diagonal are complete,
-# those on it are masked, those right of it are skipped. Programs at the end of the sequence have
-# the most to do, so they start first; the short ones fill the gaps at the end.
+# those on it are masked, those right of it are skipped.
 #
 # Besides the output, a program stores the logarithm of the sum of its exponentials. With that one
 # number the backward pass can compute any weight again: `exp(score - lse)`.
@@ -97,12 +96,9 @@ def forward_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, length, scale,
     CAUSAL: tl.constexpr, DEPTH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    pid = tl.program_id(0)
-    if CAUSAL:
-        pid = tl.num_programs(0) - 1 - pid
     head = tl.program_id(1)
     base = head.to(tl.int64) * length * DEPTH
-    first = pid * BLOCK_M
+    first = tl.program_id(0) * BLOCK_M
     rows = first + tl.arange(0, BLOCK_M)
     columns = tl.arange(0, BLOCK_N)
     depth = tl.arange(0, DEPTH)
@@ -301,11 +297,12 @@ def empty(like, *shape, dtype=None):
     return np.empty(shape, dtype or like.dtype)
 
 
-def forward_blocks(length, depth):
-    """Large blocks read K and V less often; small ones keep the GPU busy with short sequences."""
+def forward_blocks(length, depth, causal):
+    """Large blocks read K and V less often; of small ones several share a multiprocessor, and one
+    multiplies while another waits."""
     if depth == 128:
         return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2)
-    if length <= 2048:
+    if causal or length <= 8192:
         return dict(BLOCK_M=64, BLOCK_N=64, num_warps=4, num_stages=3)
     return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=3)
 
@@ -314,7 +311,7 @@ def attention_forward(q, k, v, causal, scale, config=None):
     """Output and lse; q, k and v are (heads, length, depth), with a length that 128 divides."""
     heads, length, depth = q.shape
     assert length % 128 == 0, "the length must be a multiple of the blocks"
-    config = config or forward_blocks(length, depth)
+    config = config or forward_blocks(length, depth, causal)
     o, lse = empty(q, *q.shape), empty(q, heads, length, dtype="float32")
     forward_kernel[(triton.cdiv(length, config["BLOCK_M"]), heads)](
         q, k, v, o, lse, length, scale, CAUSAL=causal, DEPTH=depth, **config
