@@ -46,14 +46,26 @@ namespace {
 /// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
 /// computations, and reassociation a third of all code generation; our addresses are a base plus
 /// constants already. Freezing in loops analyses all that loops carry, for instructions that our
-/// loops do not have.
+/// loops do not have. What strength reduction takes out of a loop stays in registers: where threads
+/// have few (1024 of them 64 each), a comparison of 32 columns with a label became 32 spilled
+/// differences.
 struct NoVainPasses : llvm::OptPassGate {
+  explicit NoVainPasses(bool fewRegisters) : fewRegisters(fewRegisters) {}
   bool shouldRunPass(llvm::StringRef name, llvm::StringRef) const override {
+    if (fewRegisters && name == "Loop Strength Reduction")
+      return false;
     return name != "slsr" && name != "nary-reassociate" &&
            name != "Canonicalize Freeze Instructions in Loops";
   }
   bool isEnabled() const override { return true; }
+  bool fewRegisters;
 };
+
+bool hasFewRegisters(const Options &options) {
+  constexpr int warps = 32, registers = 64;
+  return options.numWarps >= warps ||
+         (options.maxRegisters > 0 && options.maxRegisters <= registers);
+}
 
 /// Keeps errors instead of ending the process, LLVM's default.
 struct CollectErrors : llvm::DiagnosticHandler {
@@ -181,8 +193,8 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
 
-  static const NoVainPasses gate;
-  context.setOptPassGate(const_cast<NoVainPasses &>(gate));
+  static NoVainPasses gate(/*fewRegisters=*/false), gateOfFew(/*fewRegisters=*/true);
+  context.setOptPassGate(hasFewRegisters(options) ? gateOfFew : gate);
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;
