@@ -1,11 +1,12 @@
 # The sums of an iteration are added to beside the first products of the next: the loop starts at the second iteration,
-# carries the left operands, and the last products stand behind it. Not where a sum is looked at, nor with two
-# slots, nor without a producer.
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=1 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D LOOKS=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# carries the left operands, and the last products stand behind it. A ring of two slots
+# gets a third. Not where a sum is looked at, nor where the tiles are too large, nor without a producer.
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=1 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=128 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
 import pantile
 import pantile.language as tl
 
@@ -40,19 +41,19 @@ import pantile.language as tl
 # PLAIN-COUNT-4: nv.wgmma %
 # PLAIN-NOT: nv.wgmma %
 @pantile.jit
-def gradient(A, B, C, Out, stride, n, LOOKS: tl.constexpr):
-    at = tl.arange(0, 64)
-    a = tl.load(A + at[:, None] * stride + at[None, :])
-    sums = tl.zeros([64, 64], tl.float32)
-    others = tl.zeros([64, 64], tl.float32)
+def gradient(A, B, C, Out, stride, n, D: tl.constexpr, LOOKS: tl.constexpr):
+    at, features = tl.arange(0, 64), tl.arange(0, D)
+    a = tl.load(A + at[:, None] * stride + features[None, :])
+    sums = tl.zeros([64, D], tl.float32)
+    others = tl.zeros([64, D], tl.float32)
     for start in range(0, n, 64):
-        b = tl.load(B + (start + at)[:, None] * stride + at[None, :])
-        c = tl.load(C + (start + at)[:, None] * stride + at[None, :])
+        b = tl.load(B + (start + at)[:, None] * stride + features[None, :])
+        c = tl.load(C + (start + at)[:, None] * stride + features[None, :])
         p = tl.exp2(tl.dot(a, tl.trans(b)))
         sums = tl.dot(p.to(tl.float16), c, sums)
         ds = p * tl.dot(a, tl.trans(c))
         others = tl.dot(ds.to(tl.float16), b, others)
         if LOOKS:
             others = others * 0.5
-    tl.store(Out + at[:, None] * 64 + at[None, :], sums)
-    tl.store(Out + 4096 + at[:, None] * 64 + at[None, :], others)
+    tl.store(Out + at[:, None] * D + features[None, :], sums)
+    tl.store(Out + 64 * D + at[:, None] * D + features[None, :], others)

@@ -8,7 +8,9 @@
 #include "passes/pipeline/FedLoops.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/BufferReaders.h"
+#include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
@@ -197,11 +199,12 @@ private:
     });
   }
 
-  /// A slot more than stages where a product stays under way, if there is room for as many blocks.
+  /// A slot more than stages where a product stays under way, or where products of two iterations
+  /// stand side by side then, if there is room for as many blocks.
   void addSlots() {
     auto module = function->getParentOfType<ModuleOp>();
-    BlockDemand demand{scratchBesideRings(function), registersOfProducts(function),
-                       moduleInt(module, names::numWarps, 4) + 1};
+    const int warps = moduleInt(module, names::numWarps, 4);
+    BlockDemand demand{scratchBesideRings(function), registersOfProducts(function), warps + 1};
     const int64_t keep = blocksToKeep(module);
     auto hasRoom = [&](int64_t more) {
       BlockDemand larger = demand;
@@ -221,10 +224,39 @@ private:
     for (FedLoop &fed : loops)
       if (fed.before)
         fed.slots = fed.before->slots;
-      else if (fed.inFlight && hasRoom(slotBytes(fed) + 32)) {
+      else if (fed.inFlight ? hasRoom(slotBytes(fed) + 32)
+                            : mayOverlap(fed, demand, slotBytes(fed) + 32, warps)) {
         ++fed.slots;
         demand.sharedBytes += slotBytes(fed) + 32;
       }
+  }
+
+  /// Whether `more` bytes let OverlapIterations do its work, and take the place of no block, also not
+  /// of one whose scratch lies in the rings; the producer's registers are the others'.
+  bool mayOverlap(FedLoop &fed, const BlockDemand &demand, int64_t more, int warps) {
+    constexpr int64_t reserved = 1024;
+    const RegisterBudget budget{target, warps};
+    auto blocksWith = [&](int64_t sharedBytes) {
+      int64_t blocks = (target.maxSharedBytes() + reserved) / (sharedBytes + reserved);
+      while (blocks > 1 && demand.registers > budget.consumer(blocks))
+        --blocks;
+      return blocks;
+    };
+    const int64_t now = demand.sharedBytes + keptBytes(),
+                  withoutScratch = now - scratchBesideRings(function);
+    return fed.slots + 1 == slotsOfOverlap && hasRegistersForOverlap(fed.loop, target, warps) &&
+           now + more <= target.maxSharedBytes() &&
+           blocksWith(now + more) >= blocksWith(withoutScratch);
+  }
+
+  /// Of operands that loops keep.
+  int64_t keptBytes() {
+    int64_t bytes = 0;
+    function.walk([&](nv::AllocOp alloc) { bytes += ringBytes(alloc.getType()); });
+    for (FedLoop &fed : loops)
+      for (Raised &raised : fed.loads)
+        bytes -= ringBytes(raised.staged.alloc.getType());
+    return bytes;
   }
 
   void findSharedRings() {

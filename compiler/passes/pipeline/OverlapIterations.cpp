@@ -10,6 +10,7 @@
 //        a loop holds those of two iterations. All this stands under the condition that there is
 //        an iteration. Nothing is under way from one iteration into the next.
 //===------------------------------------------------------------------------------------===//
+#include "passes/pipeline/OverlapIterations.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
@@ -42,7 +43,6 @@ public:
   llvm::SetVector<Operation *> slots; ///< how the tails' slots are chosen
   llvm::SetVector<Value> leaves;      ///< numbers that they are chosen by
   Operation *firstWait = nullptr;     ///< for a head; the tails start in front of it
-  int64_t headRegisters = 0, tailRegisters = 0;
 
 private:
   /// The one wait for a product.
@@ -75,13 +75,11 @@ private:
       if (isCarried(product, wait) && isa<RankedTensorType>(product.getLhs().getType()) &&
           !loop.isDefinedOutsideOfLoop(product.getLhs()) && product.getLhs().getDefiningOp()) {
         products.push_back(product);
-        tailRegisters += registersOf(product.getResult()) + registersOf(product.getLhs());
         continue;
       }
       if (!matchPattern(product.getAcc(), m_AnyZeroFloat()) || !products.empty())
         return false;
       ++heads;
-      headRegisters += registersOf(product.getResult());
       if (!firstWait || wait->isBeforeInBlock(firstWait))
         firstWait = wait;
     }
@@ -128,7 +126,7 @@ private:
       }
       Operation *op = value.getDefiningOp();
       auto slot = dyn_cast_or_null<nv::SlotOp>(op);
-      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < 3
+      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < slotsOfOverlap
                : !isa_and_nonnull<nv::BufferTransOp>(op))
         return false;
       if (slots.insert(op))
@@ -292,14 +290,6 @@ private:
   Location loc;
 };
 
-/// Heads, sums and left operands are alive at once, and the left operands of the next iteration
-/// before they are converted.
-bool fitsRegisters(const Parts &parts, const Target &target, int warps) {
-  constexpr int64_t others = 32;
-  const RegisterBudget budget{target, warps};
-  return parts.headRegisters + parts.tailRegisters + others <= budget.consumer(1);
-}
-
 struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -311,7 +301,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       Parts parts(loop);
-      if (!parts.find() || !fitsRegisters(parts, *target, warps))
+      if (!hasRegistersForOverlap(loop, *target, warps) || !parts.find())
         continue;
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the last products of an iteration end beside the first of the next";
@@ -320,4 +310,23 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
   }
 };
 } // namespace
+
+/// Heads, sums and left operands are alive at once, and the left operands of the next iteration
+/// before they are converted.
+bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
+  constexpr int64_t others = 32;
+  int64_t registers = others, heads = 0, tails = 0;
+  for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
+    registers += registersOf(product.getResult());
+    if (matchPattern(product.getAcc(), m_AnyZeroFloat())) {
+      ++heads;
+    } else {
+      ++tails;
+      registers += registersOf(product.getLhs());
+    }
+  }
+  const RegisterBudget budget{target, warps};
+  return heads >= 2 && tails > 0 && registers <= budget.consumer(1);
+}
+
 } // namespace pantile

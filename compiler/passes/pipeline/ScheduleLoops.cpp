@@ -122,11 +122,14 @@ bool readsAfresh(LoadOp load) {
   return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
 }
 
+bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
+
 /// Writes through another argument: what a kernel reads ahead for its products lies apart from
-/// that, as Triton holds too.
-bool writesApart(StoreOp store, Value base) {
+/// that, as Triton holds too. Loops around others, such as those over programs, do not read ahead
+/// past their stores: a block would hold the operands of two programs.
+bool writesApart(scf::ForOp loop, StoreOp store, Value base) {
   Value target = baseOf(store.getPtr());
-  return isKernelArgument(base) && isKernelArgument(target) && target != base;
+  return !holdsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) && target != base;
 }
 
 /// What in `loop` may make memory read otherwise through `base` than before: a write, or an access
@@ -137,8 +140,8 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
     auto load = dyn_cast<LoadOp>(op);
     auto store = dyn_cast<StoreOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
-    if ((store && !writesApart(store, base)) || isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) ||
-        isOpaque || (load && readsAfresh(load)))
+    if ((store && !writesApart(loop, store, base)) ||
+        isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });

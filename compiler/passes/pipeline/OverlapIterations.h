@@ -1,0 +1,17 @@
+//===- OverlapIterations.h - which loops OverlapIterations is worth a slot for -------------===//
+// Needs: wgmma products in layouts; they may still be waited for at once.
+// Gives: whether products that start sums anew, and such that add to carried sums, leave registers
+//        for those of two iterations.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "support/Target.h"
+
+namespace pantile {
+
+/// Slots that a ring needs for it: two are held at once, and a third is filled meanwhile.
+constexpr int64_t slotsOfOverlap = 3;
+
+bool hasRegistersForOverlap(mlir::scf::ForOp loop, const Target &target, int warps);
+
+} // namespace pantile
