@@ -7,9 +7,10 @@ import pantile.language as tl
 
 # CHECK: %[[KEPT:.*]] = nv.alloc : <1 x[64, 64] x f16
 # CHECK: nv.local_store %{{.*}}, %[[KEPT]]
+# CHECK: nv.alloc {nv.ring} : <3 x[64, 64] x f16
 # CHECK: scf.for
-# CHECK: nv.copy_async
 # CHECK: nv.wgmma %[[KEPT]],
+# CHECK: nv.copy_async
 @pantile.jit
 def programs(A, B, Out, stride, n, count):
     at = tl.arange(0, 64)
