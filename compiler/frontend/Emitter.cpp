@@ -179,7 +179,9 @@ mlir::OwningOpRef<mlir::ModuleOp> Emitter::emitKernel(const Specialization &spec
   (*module)->setAttr(names::numWarps, b.getI32IntegerAttr(options.numWarps));
   (*module)->setAttr(names::numStages, b.getI32IntegerAttr(options.numStages));
   b.setInsertionPointToEnd(module->getBody());
-  auto func = mlir::func::FuncOp::create(b, loc(), kernel->def->name, b.getFunctionType({}, {}));
+  // Hosts may give a kernel another name than its text does.
+  const std::string &name = program.functions[program.kernel].name;
+  auto func = mlir::func::FuncOp::create(b, loc(), name, b.getFunctionType({}, {}));
   func->setAttr(names::kernel, b.getUnitAttr());
   entry = new mlir::Block;
   func.getBody().push_back(entry);

@@ -251,6 +251,20 @@ def test_repr_names_the_kernel():
     assert compiled.name == compiled.metadata.name == "shift_32__fp16"
 
 
+@pytest.mark.parametrize(
+    "name, expected", [("norm of rows", "norm_of_rows"), ("2d<fp32>", "_2d_fp32_"), ("min", "min")]
+)
+def test_repr_names_what_is_launched(device, name, expected):
+    x = random(100, seed=3)
+    kernel = triton.jit(shift.fn, repr=lambda _: name)
+    out = device.output(100, "fp32")
+    compiled = kernel[(2,)](out.array, device.to(x), 100, BLOCK=64)
+    assert compiled.name == expected
+    if device.arch:
+        assert f".entry {expected}(" in compiled.asm["ptx"]
+    np.testing.assert_allclose(out.numpy(), 2 * x.astype(np.float64) + 3, rtol=1e-6)
+
+
 def test_preload_of_what_a_hook_saw(device):
     told = []
     x = random(100, seed=4)

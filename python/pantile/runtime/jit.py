@@ -256,7 +256,8 @@ class JITFunction(JITCallable, KernelInterface):
             if len(path) == 1
         }
         name = self._repr(_SpecializationProxy(constants, source.signature))
-        return "".join(c if c.isalnum() or c in "_$" else "_" for c in name)
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
+        return f"_{name}" if name[:1].isdigit() else name
 
     def _remember(self, snapshot):
         known = {(use.name, id(use.namespace)) for use in self._uses}
