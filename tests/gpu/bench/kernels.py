@@ -155,10 +155,19 @@ def larger_configs():
 
 
 def own_configs():
-    """Blocks of the lists above as Triton has them anyway: no producer, or three at a time."""
+    """Blocks of the lists above with choices that pay at some sizes; not for Triton.
+
+    No producer and three blocks at a time are what Triton has anyway; results are stored in
+    another way than by default, too.
+    """
+    raised = {"enabled_passes": "nv-raise-stores"}
     return [
         config(64, 64, 64, 5, 4, disabled_passes="nv-specialise-warps"),
+        config(64, 64, 64, 5, 4, **raised),
         config(64, 128, 64, 3, 4, enabled_passes="third-block"),
+        config(64, 128, 64, 7, 4, **raised),
+        config(128, 128, 64, 4, 8, **raised),
+        config(128, 256, 64, 3, 8, disabled_passes="nv-raise-stores"),
     ]
 
 
