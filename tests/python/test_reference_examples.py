@@ -54,6 +54,7 @@ def test_example(device, entry, tmp_path):
 def test_every_name_has_an_entry():
     described = {entry.name for entry in ENTRIES} | set(reference.TYPES)
     rows = {row.name for row in reference.builtin_rows() if row.space == "tl"}
+    rows = {name for name in rows if not name.startswith("_")}  # of Triton's inside
     missing = (rows | set(LANGUAGE) | set(BEYOND)) - described
     assert not missing
 
