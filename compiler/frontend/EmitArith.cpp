@@ -176,7 +176,13 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
   }
   if (checksOverflow)
     checkOverflow(op, *operands);
-  return BinaryBuilder{*this, loc(), operands->first, operands->second}.build(op);
+  const Runtime x = fromFp8(operands->first), y = fromFp8(operands->second);
+  const Value result = BinaryBuilder{*this, loc(), x, y}.build(op);
+  return common.isFp8() ? Value(*cast(result.as<Runtime>(), common, span)) : result;
+}
+
+Runtime Emitter::fromFp8(const Runtime &x) {
+  return x.type.element.isFp8() ? *cast(x, Scalar::F32, here()) : x;
 }
 
 Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan span, bool negate) {
@@ -230,8 +236,11 @@ Value Emitter::unary(ast::UnaryOp op, const Value &operand, SourceSpan span) {
     return error(span, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand));
   if (op == ast::UnaryOp::Pos)
     return operand;
-  if (dtype.isFloat())
-    return Runtime{b.createOrFold<arith::NegFOp>(loc(), x->ir), x->type};
+  if (dtype.isFloat()) {
+    const Runtime wide = fromFp8(*x);
+    const Runtime negative{b.createOrFold<arith::NegFOp>(loc(), wide.ir), wide.type};
+    return dtype.isFp8() ? *cast(negative, dtype, span) : negative;
+  }
   Runtime other = splat(constant(dtype, BigInt(invert ? -1 : 0)), x->type.shape);
   if (invert)
     return Runtime{b.createOrFold<arith::XOrIOp>(loc(), x->ir, other.ir), x->type};

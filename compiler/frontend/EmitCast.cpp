@@ -176,7 +176,8 @@ struct Converter {
   }
   Runtime zeroOf(const Runtime &x) { return e.filled(x.type, 0); }
 
-  Runtime toBool(const Runtime &x) {
+  Runtime toBool(const Runtime &narrow) {
+    const Runtime x = e.fromFp8(narrow);
     Type type = x.type.withElement(Scalar::I1);
     mlir::Value zero = zeroOf(x).ir;
     if (x.type.element.isFloat())

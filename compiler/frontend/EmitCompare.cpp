@@ -110,7 +110,7 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
                std::string("`") + ast::spelling(op) + "`");
   if (!operands)
     return Failed();
-  const auto &[x, y] = *operands;
+  const Runtime x = fromFp8(operands->first), y = fromFp8(operands->second);
   Type type = x.type.withElement(Scalar::I1);
   if (x.type.element.isFloat())
     return Runtime{b.createOrFold<arith::CmpFOp>(loc(), floatPredicate(op), x.ir, y.ir), type};

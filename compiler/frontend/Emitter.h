@@ -197,6 +197,8 @@ public:
   Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span,
                bool checksOverflow = true);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
+  /// fp8 is computed with in fp32; what is of another type stays.
+  Runtime fromFp8(const Runtime &x);
   Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value compareStructs(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value contains(const Value &sequence, const Value &wanted, SourceSpan span);

@@ -360,3 +360,31 @@ def test_shapes(device, op):
     out = device.output(expected.shape, "fp32")
     shape_kernel[(1,)](out.array, device.to(x), 16, 64, op)
     np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@triton.jit
+def fp8_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x, y = tl.load(x_ptr + at), tl.load(y_ptr + at)
+    tl.store(out_ptr + at, x + y)
+    tl.store(out_ptr + N + at, x - y)
+    tl.store(out_ptr + 2 * N + at, x * 0.5)
+    tl.store(out_ptr + 3 * N + at, -x)
+    tl.store(out_ptr + 4 * N + at, tl.where((x > y) & (y != 0), x, y))
+    tl.store(out_ptr + 5 * N, tl.sum(tl.where(at < 4, x, 0.0), 0).to(x.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5"])
+def test_fp8(device, dtype):
+    """Operators on fp8 compute in fp32 and round once; sums of small numbers are exact."""
+    x, y = random(128, dtype, 1), random(128, dtype, 2)
+    x[:5], y[3:6] = [1, 2, -0.5, 0, -0.0], 0
+    out = device.output(5 * 128 + 1, dtype)
+    fp8_kernel[(1,)](out.array, device.to(x), device.to(y), 128)
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    chosen = np.where((a > b) & (b != 0), a, b)
+    parts = [a + b, a - b, a * 0.5, -a, chosen, [2.5]]
+    expected = np.concatenate(parts).astype(x.dtype)
+    np.testing.assert_array_equal(
+        out.numpy().astype(np.float32), expected.astype(np.float32), strict=True
+    )
