@@ -76,7 +76,7 @@ public:
     int numWarps = 0;                        ///< warps launched
     int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
-    bool persistent = false; ///< a block runs several programs; the grid follows as parameters
+    bool persistent = false;  ///< a block runs several programs; the grid follows as parameters
     int programsPerBlock = 1; ///< a launch may put up to so many into one, a warp each
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
     std::string hash;                             ///< content key, in hexadecimal
