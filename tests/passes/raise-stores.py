@@ -115,8 +115,8 @@ def by_columns(a, b, c, rows, columns, depth):
     tl.store(c + at_m[:, None] + at_n[None, :] * rows, acc.to(tl.float16), mask=inside)
 
 
-# Without a mask nothing is clipped.
-# FULL: [[EXTENTS:#map[0-9]*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (2147483647, 2147483647)>
+# Without a mask nothing is clipped; rows end on 16 bytes.
+# FULL: [[EXTENTS:#map[0-9]*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (2147483632, 2147483647)>
 # FULL: nv.tensor_map {base = 2 : i32, {{.*}}extents = [[EXTENTS]]
 # FULL: nv.tma_store
 @triton.jit

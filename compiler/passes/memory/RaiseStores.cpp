@@ -30,6 +30,9 @@ namespace {
 /// Places are aligned; a block takes 1 KiB for itself.
 constexpr int64_t reserved = 2 << 10;
 
+/// What tmaAccess gives an axis without a mask, as an extent that clips nothing.
+constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
+
 /// The pointer that an address is computed from, as far as it can be followed.
 Value baseOf(AffineAnalysis &affine, Value ptr) {
   if (auto form = affine.tile(ptr))
@@ -137,6 +140,13 @@ private:
     return findForm(store, bits);
   }
 
+  /// Whether a tile's rows begin and end on 16 bytes. Extents that it alone knows the host looks at.
+  static bool hasWholeEnds(const TmaAccess::Dim &dim, unsigned bits) {
+    auto isWhole = [&](int64_t elements) { return elements * bits % 128 == 0; };
+    return isWhole(dim.extent.constant().value_or(0)) &&
+           llvm::all_of(dim.start.products(), [&](auto &term) { return isWhole(term.second); });
+  }
+
   std::optional<RaisedStore> findForm(StoreOp store, unsigned bits) {
     auto form = affine.tile(store.getPtr());
     if (!form)
@@ -146,6 +156,10 @@ private:
     auto access = tmaAccess(affine, store, {fast, 1 - fast}, reason);
     if (!access)
       return refuse(store, reason);
+    if (Polynomial &columns = access->dims[0].extent; columns.constant() == unbounded)
+      columns = unbounded / 16 * 16;
+    if (!hasWholeEnds(access->dims[0], bits))
+      return refuse(store, "its rows may end within 16 bytes, which the copy engine writes whole");
     SmallVector<Value> forms{store.getValue()};
     while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
       forms.push_back(convert.getSrc());
