@@ -60,6 +60,8 @@ std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
     recipe.box.assign(op.getBox().begin(), op.getBox().end());
     recipe.swizzle = static_cast<int>(op.getSpan());
     recipe.nonNegative.assign(op.getNonNegative().begin(), op.getNonNegative().end());
+    recipe.isWritten =
+        llvm::any_of(op->getUsers(), [](Operation *user) { return isa<nv::TmaStoreOp>(user); });
     recipes.push_back(std::move(recipe));
   });
   return recipes;

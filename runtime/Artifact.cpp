@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 5;
+constexpr uint64_t format = 6;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -53,6 +53,7 @@ void write(ByteWriter &out, const TensorMapRecipe &recipe) {
   write(out, recipe.box);
   out.u64(static_cast<uint64_t>(recipe.swizzle));
   write(out, recipe.nonNegative);
+  out.u64(recipe.isWritten);
 }
 
 TensorMapRecipe readRecipe(ByteReader &in) {
@@ -68,6 +69,7 @@ TensorMapRecipe readRecipe(ByteReader &in) {
   read(in, recipe.box);
   recipe.swizzle = static_cast<int>(in.u64());
   read(in, recipe.nonNegative);
+  recipe.isWritten = in.u64() != 0;
   return recipe;
 }
 

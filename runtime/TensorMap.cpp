@@ -44,6 +44,14 @@ int dataType(const std::string &element) {
       .Default(0); // 8 bits of any kind
 }
 
+uint64_t bytesOf(const std::string &element) {
+  return llvm::StringSwitch<uint64_t>(element)
+      .Cases({"f16", "bf16", "i16"}, 2)
+      .Cases({"f32", "i32"}, 4)
+      .Case("f64", 8)
+      .Default(1);
+}
+
 /// CUtensorMapSwizzle.
 int swizzleMode(int span) { return span == 128 ? 3 : span == 64 ? 2 : span == 32 ? 1 : 0; }
 
@@ -60,6 +68,9 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef
       return std::nullopt;
     geometry.extents.push_back(*value);
   }
+  // Seen on an H200: the last 16 bytes of a row are written whole.
+  if (recipe.isWritten && geometry.extents[0] * bytesOf(recipe.element) % 16 != 0)
+    return std::nullopt;
   for (const HostPolynomial &stride : recipe.strides) {
     auto value = valueOf(stride, slots);
     if (!value || *value < 16 || *value >= maxStride || *value % 16 != 0)

@@ -164,6 +164,11 @@ template <class List, class Print> std::string braced(const List &list, Print pr
   return text + (list.empty() ? "0}" : "}");
 }
 
+/// Of an element that is stored through the map, whose rows end on 16 bytes then; else 0.
+int writtenBytes(const TensorMapRecipe &recipe) {
+  return !recipe.isWritten ? 0 : recipe.element.ends_with("32") ? 4 : 2;
+}
+
 Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int number) {
   if (kernel->tensorMaps.empty())
     return {};
@@ -178,7 +183,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
         << ", " << swizzle << ", " << polynomial(recipe.offset) << ",\n   "
         << braced(recipe.extents, polynomial) << ",\n   " << braced(recipe.strides, polynomial)
         << ",\n   " << braced(recipe.box, decimal) << ", " << recipe.nonNegative.size() << ", "
-        << braced(recipe.nonNegative, decimal) << "},\n";
+        << braced(recipe.nonNegative, decimal) << ", " << writtenBytes(recipe) << "},\n";
   }
   out << "};\n";
   return {};

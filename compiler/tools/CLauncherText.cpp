@@ -205,6 +205,7 @@ struct recipe {
   uint32_t box[5];
   int checks;
   int nonNegative[16];
+  int writtenBytes;
 };
 struct __attribute__((aligned(64))) map {
   unsigned char bytes[128];
@@ -235,6 +236,8 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
       return 0;
     extents[i] = (uint64_t)value;
   }
+  if (extents[0] * (uint64_t)recipe->writtenBytes % 16 != 0)
+    return 0;
   for (int i = 0; i + 1 < recipe->rank; ++i) {
     if (!sum_of(recipe->strides[i], args, &value) || value < 16 || value >= (int64_t)1 << 40 ||
         value % 16 != 0)

@@ -201,7 +201,10 @@ void startLoad(Warp &w, const Instruction &i) {
 
 void storeTensor(Warp &w, const TensorCopy &copy) {
   const Instruction &i = *copy.instruction;
-  const TensorMap map = mapAt(w, i, copy.map);
+  TensorMap map = mapAt(w, i, copy.map);
+  // As an H200 does: the last 16 bytes of a row are written whole.
+  const uint64_t step = 16 / map.elementBytes;
+  map.extents[0] = (map.extents[0] + step - 1) / step * step;
   const bool adds = i.op.has("add");
   if (adds && map.elementBytes != 4)
     w.fault(i, "reductions of this type are not emulated");

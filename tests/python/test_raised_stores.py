@@ -163,6 +163,39 @@ def test_results_that_no_map_describes(device, start, step):
     check_product(whole.numpy()[:, start : start + N * step : step], a, b)
 
 
+@pytest.mark.parametrize("dtype, columns", [("fp32", 106), ("fp16", 43), ("fp32", 1)])
+def test_rows_that_end_within_16_bytes(device, dtype, columns):
+    """The copy engine would write the rest of them too: the plain variant runs."""
+    a, b = random((96, 64), "fp16", 13), random((64, columns), "fp16", 14)
+    whole, out = framed(device, 96, columns, dtype, turned=False)
+    launch(device, device.to(a), device.to(b), out, BLOCKS[3])
+    check_product(check_frame(whole, 96, columns, turned=False), a, b)
+
+
+@triton.jit
+def some_columns(a_ptr, b_ptr, out_ptr, K, COLUMNS: tl.constexpr):
+    rows, columns, depth = tl.arange(0, 64), tl.arange(0, 128), tl.arange(0, 32)
+    acc = tl.zeros((64, 128), tl.float32)
+    for k in range(0, K, 32):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + depth)[None, :])
+        b = tl.load(b_ptr + (k + depth)[:, None] * 128 + columns[None, :])
+        acc = tl.dot(a, b, acc)
+    out = out_ptr + rows[:, None] * 128 + columns[None, :]
+    tl.store(out, acc, mask=columns[None, :] < COLUMNS)
+
+
+@pytest.mark.parametrize("columns, whole", [(106, False), (108, True)])
+def test_constant_ends_of_rows(device, columns, whole):
+    a, b = random((64, 96), "fp16", 15), random((96, 128), "fp16", 16)
+    out = device.output((64, 128), "fp32")
+    kernel = some_columns[(1,)](device.to(a), device.to(b), out.array, 96, columns, **RAISED)
+    result = out.numpy()
+    check_product(result[:, :columns], a, b[:, :columns])
+    assert np.isnan(result[:, columns:]).all()
+    if on_hopper(device):
+        assert (COPY in kernel.asm["ptx"]) == whole
+
+
 def test_no_rows(device):
     """Extents of zero are no map either: nothing is written."""
     a, b = random((16, 32), "fp16", 11), random((32, 64), "fp16", 12)

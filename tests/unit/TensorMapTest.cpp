@@ -92,6 +92,16 @@ TEST(TensorMap, IsRefusedWhereItCannotSayTheSame) {
   }
 }
 
+TEST(TensorMap, IsRefusedForStoresWhoseRowsEndWithin16Bytes) {
+  TensorMapRecipe written = matrix();
+  written.isWritten = true;
+  for (int64_t columns : {200, 204, 201}) {
+    const auto args = arguments(0x1000, 300, columns, 208);
+    EXPECT_TRUE(encoded(Encoder::driver(), {matrix()}, args));
+    EXPECT_EQ(encoded(Encoder::driver(), {written}, args).has_value(), columns == 200);
+  }
+}
+
 TEST(TensorMap, NeedsADriverThatEncodes) {
   EXPECT_FALSE(encoded(Driver(), {matrix()}, arguments(0x1000, 300, 200, 208)));
   EXPECT_TRUE(encoded(Driver(), {}, {}));

@@ -29,6 +29,7 @@ struct TensorMapRecipe {
   std::vector<int> box;                ///< elements that one copy moves
   int swizzle = 0;                     ///< span in bytes: 0, 32, 64 or 128
   std::vector<int> nonNegative;        ///< arguments without which the map would be wrong
+  bool isWritten = false;              ///< stores too go through it: rows end on 16 bytes
   bool operator==(const TensorMapRecipe &) const = default;
 };
 
