@@ -153,6 +153,50 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
+// Seven iterations ahead the tiles through the table would take a second block's place.
+// REMARK: remark: load is not prefetched: its buffers would leave room for one block only
+// CHECK-LABEL: @two_blocks_or_a_table
+// CHECK-COUNT-1: nv.prefetch
+// CHECK-NOT: nv.prefetch
+// CHECK: {nv.distance = 7 : i32
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 8 : i32} {
+  func.func @two_blocks_or_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %row = tile.arange 0, 64 : tensor<64xi32>
+    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %stride = arith.constant dense<64> : tensor<64x1xi32>
+    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
+    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
+    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
+    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %step = arith.constant dense<4096> : tensor<64x64xi32>
+    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
+        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
+      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %te = tile.addptr %table, %k : !tile.ptr<i32>, i32
+      %page = tile.load %te : !tile.ptr<i32> -> i32
+      %start = arith.muli %page, %c64 : i32
+      %pages = tile.splat %start : tensor<64x64xi32>
+      %pi = tile.addptr %pb, %pages : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %y = tile.load %pi : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    }
+    return %r#0 : tensor<64x64xf32>
+  }
+}
+
+// -----
+
 // The entry of a table that another table leads to comes too late; the other load is prefetched.
 // REMARK: remark: load is not prefetched: its address depends on memory read in the loop
 // CHECK-LABEL: @through_two_tables

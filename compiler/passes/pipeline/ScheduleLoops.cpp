@@ -3,14 +3,14 @@
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
 // How:   a staged load qualifies when its addresses can be computed ahead of time, also from small
-//        loads of the loop whose own addresses can (a page table's entries), its vectors are at
-//        least 4 bytes and nothing in the loop may change what it reads: a store through another
-//        argument does not. With num_stages = s
-//        there are s slots and copies run s - 1 iterations ahead. A loop with one wgmma whose sum
-//        only goes to the next iteration keeps one product under way, if its operands outlast the
-//        iteration: its slot is free one iteration later, so there is one slot more, or, where
-//        shared memory is short, one iteration less of distance. So does a loop with two chained
-//        products (CarriedSum.h), where no block of the multiprocessor goes for the slot.
+//        loads of the loop whose own addresses can (a page table's entries; while two blocks have
+//        room), its vectors are at least 4 bytes and nothing in the loop may change what it reads:
+//        a store through another argument does not. With num_stages = s there are s slots and
+//        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
+//        iteration keeps one product under way, if its operands outlast the iteration: its slot is
+//        free one iteration later, so there is one slot more, or, where shared memory is short, one
+//        iteration less of distance. So does a loop with two chained products (CarriedSum.h), where
+//        no block of the multiprocessor goes for the slot.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
@@ -164,6 +164,25 @@ bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
   return words <= mostWords && slicesOf(loop, slice.loads.getArrayRef());
 }
 
+SmallVector<Value> addressRoots(LoadOp load) {
+  SmallVector<Value> roots{load.getPtr()};
+  if (load.getMask())
+    roots.push_back(load.getMask());
+  return roots;
+}
+
+bool isThroughTable(scf::ForOp loop, StagedLoad staged) {
+  return !addressSlice(loop, addressRoots(staged.load), /*upToLoads=*/true)->loads.empty();
+}
+
+/// Whether two blocks have shared memory for `slots` of `loads`, beside all else.
+bool leavesTwoBlocks(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, const Target &target) {
+  constexpr int64_t reserved = 1024; // of each block, beside what one block may have
+  const int64_t bytes =
+      demandOf(loop->getParentOfType<func::FuncOp>()).sharedBytes + (slots - 1) * slotBytes(loads);
+  return 2 * (bytes + reserved) <= target.maxSharedBytes() + reserved;
+}
+
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
   void runOnOperation() override {
     auto target = Target::parse(moduleTarget(getOperation()));
@@ -197,10 +216,7 @@ private:
       return refuse("`other` is not zero");
     if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
       return refuse("what it reads may change in the loop", change);
-    SmallVector<Value> roots{load.getPtr()};
-    if (load.getMask())
-      roots.push_back(load.getMask());
-    auto slice = addressSlice(loop, roots, /*upToLoads=*/true);
+    auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
     if (!slice || !canLoadAhead(loop, *slice))
       return refuse("its address depends on memory read in the loop");
     auto tile = cast<RankedTensorType>(load.getType());
@@ -210,6 +226,16 @@ private:
     int64_t bytes =
         std::min<int64_t>({16, global, sharedLayoutOf(staged.alloc.getType()).vectorBytes(layout)});
     return bytes >= 4 ? static_cast<int>(bytes) : refuse("fewer than 4 bytes are contiguous");
+  }
+
+  /// Gives up copies through a table, whose rings would cost the second block.
+  bool leaveInOrder(scf::ForOp loop, StagedLoad staged) {
+    if (!isThroughTable(loop, staged))
+      return false;
+    staged.store->removeAttr(names::prefetch);
+    remarkMissed(staged.load.getLoc(), Technique::Pipelining)
+        << "load is not prefetched: its buffers would leave room for one block only";
+    return true;
   }
 
   void schedule(scf::ForOp loop, const AxisInfoAnalysis &axes, const Target &target) {
@@ -225,6 +251,8 @@ private:
         chosen.push_back(staged);
       }
     }
+    if (!leavesTwoBlocks(loop, chosen, stages, target))
+      llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
     if (chosen.empty())
       return;
     Schedule schedule = chooseSchedule(loop, chosen, stages, target);
