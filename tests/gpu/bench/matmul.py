@@ -15,6 +15,7 @@ Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [-
 """
 
 import argparse
+import itertools
 import json
 import re
 import statistics
@@ -55,10 +56,11 @@ class Timer:
 
 
 def tuned(package, timer, arguments):
-    """The kernel of `package`, tuned over the tutorial's configurations and those asked for."""
-    module = kernels.load(package)
+    """The kernel of `package`, tuned over the tutorial's configurations and those asked for; `own`
+    is Pantile with configurations that name passes besides, which Triton has no like of."""
+    module = kernels.load("pantile" if package == "own" else package)
     configs = module.tutorial_configs() + ([] if arguments.ten else module.larger_configs())
-    if package == "pantile" and not arguments.ten:
+    if package == "own":
         configs += module.own_configs()
 
     def bench(launch, quantiles):
@@ -125,18 +127,21 @@ def print_table(rows, title):
     """The medians, and ours as a share of each peer."""
     print(f"=== table: {title}, TFLOP/s, {torch.cuda.get_device_name()}")
     print(
-        f"{'size':>6} {'cublas':>8} {'triton':>8} {'ours':>8} {'/cublas':>8} {'/triton':>8}  block"
+        f"{'size':>6} {'cublas':>8} {'triton':>8} {'ours':>8} {'/cublas':>8} {'/triton':>8}"
+        f" {'own':>8}  block"
     )
     for row in rows:
         nan = float("nan")
         cublas, triton, ours = (row["tflops"].get(n, nan) for n in ("cublas", "triton", "pantile"))
         note = row["notes"].get("pantile", {})
         text = note.get("failure") or in_short(note.get("config", ""))
+        own = row["tflops"].get("own", nan)
+        text += f"; own {in_short(row['notes'].get('own', {}).get('config', ''))}"
         if "two kernels" in row["tflops"]:
             text += f"; cuBLAS and a second kernel {row['tflops']['two kernels']:.1f}"
         print(
             f"{row['size']:6d} {cublas:8.1f} {triton:8.1f} {ours:8.1f} {ours / cublas:8.3f}"
-            f" {ours / triton:8.3f}  {text[:110]}"
+            f" {ours / triton:8.3f} {own:8.1f}  {text[:150]}"
         )
     print_means(rows)
 
@@ -147,24 +152,25 @@ def in_short(config):
     names = [f"BLOCK_SIZE_{letter}" for letter in "MNK"]
     block = "x".join(settings.get(name, "?") for name in names)
     passes = re.findall(r"(?:dis|en)abled_passes: .*", config)
-    return " ".join([block, settings["num_stages"], settings["num_warps"], *passes])
+    numbers = [settings.get(name, "?") for name in ("num_stages", "num_warps")]
+    return " ".join([block, *numbers, *passes])
 
 
 def print_means(rows):
     """Geometric means of the ratios from 1024 up, and the sizes that are behind Triton."""
-    for peer in ("cublas", "triton"):
-        ratios = {row["size"]: ratio(row["tflops"], peer) for row in rows}
+    for peer, name in itertools.product(("cublas", "triton"), ("pantile", "own")):
+        ratios = {row["size"]: ratio(row["tflops"], peer, name) for row in rows}
         large = [value for size, value in ratios.items() if size >= 1024]
         behind = [size for size, value in ratios.items() if not value >= 0.99]
         if large:
             print(
-                f"from 1024 up / {peer}: {statistics.geometric_mean(large):.3f}; behind: {behind}"
+                f"{name} from 1024 up / {peer}: {statistics.geometric_mean(large):.3f}; behind: {behind}"
             )
 
 
-def ratio(tflops, peer):
-    """Ours as a share of `peer`."""
-    return tflops.get("pantile", float("nan")) / tflops.get(peer, float("nan"))
+def ratio(tflops, peer, name):
+    """Ours, with or without own configurations, as a share of `peer`."""
+    return tflops.get(name, float("nan")) / tflops.get(peer, float("nan"))
 
 
 def main():
@@ -181,7 +187,7 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     timer, tuner = Timer(arguments.budget_ms), Timer(arguments.tune_ms)
-    for name in ("triton", "pantile"):
+    for name in ("triton", "pantile") if arguments.ten else ("triton", "pantile", "own"):
         try:
             PACKAGES[name] = tuned(name, tuner, arguments)
         except ImportError as missing:
