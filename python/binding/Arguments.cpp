@@ -59,9 +59,6 @@ Protocol protocolOfType(PyTypeObject *type, py::handle object) {
     return Protocol::HostArray;
   if (typeHas(handle, "__triton_aggregate__"))
     return Protocol::Aggregate;
-  // Of the object alone, as a wrapper written by hand has it.
-  if (typeHas(object, "__cuda_array_interface__"))
-    return Protocol::CudaArray;
   return isDescriptor(object) ? Protocol::Descriptor : Protocol::Constant;
 }
 
@@ -75,6 +72,9 @@ Protocol protocolOfObject(py::handle object) {
       return found->second;
   }
   const Protocol protocol = protocolOfType(type, object);
+  // Of the object alone, as a wrapper written by hand has it: others of its type may be without.
+  if (protocol == Protocol::Constant && typeHas(object, "__cuda_array_interface__"))
+    return Protocol::CudaArray;
   const TableLock lock(mutex);
   // Bounded, for a program that makes types without end.
   if (known->size() < 1024 && known->emplace(type, protocol).second)

@@ -74,9 +74,12 @@ PyObject *attributes(const char *module, const char *group, bool &isWatched) {
   static PyObject *lastGroup = nullptr, *lastDict = nullptr;
   PyObject *now = PyDict_GetItemWithError(moduleDict, groupName);
   if (now != lastGroup) {
-    lastDict = PyObject_GetAttr(now, dictName); // kept for ever, as few groups are ever made
-    lastGroup = now, Py_INCREF(now);
-    isWatched = DictWatch::watch(moduleDict) && DictWatch::watch(lastDict) && tellsOfChanges(now);
+    // Kept for ever, as few groups are ever made.
+    lastDict = now ? PyObject_GetAttr(now, dictName) : nullptr;
+    lastGroup = now, Py_XINCREF(now);
+    PyErr_Clear();
+    isWatched = lastDict && DictWatch::watch(moduleDict) && DictWatch::watch(lastDict) &&
+                tellsOfChanges(now);
   }
   return lastDict;
 }

@@ -1,5 +1,7 @@
 """The tuner: keys, pruning, hooks, what it restores."""
 
+import copy
+
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -43,6 +45,38 @@ def fake_bench(times):
         return [next(remaining)] * len(quantiles)
 
     return bench
+
+
+def scaled(configs):
+    """A tuned kernel with a parameter that is known at run time only, and has a default."""
+
+    @triton.jit
+    def scale(x_ptr, n, factor=2, BLOCK: tl.constexpr = 64):
+        offsets = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets, mask=offsets < n)
+        tl.store(x_ptr + offsets, x * factor, mask=offsets < n)
+
+    return triton.autotune(configs=configs, key=["n"])(scale)
+
+
+def test_configurations_of_run_time_parameters(device):
+    """Each launch passes the configuration's value, not the default."""
+    for factor in (4, 16):
+        tuned = scaled([triton.Config({"factor": factor})])
+        x = device.to(np.ones(50, np.float32))
+        for _ in range(4):
+            tuned[(1,)](x, 50)
+        assert (device.numpy(x) == factor**4).all()
+
+
+def test_copies_have_configurations_of_their_own(device):
+    tuned = scaled([triton.Config({"BLOCK": 64})])
+    x = device.to(np.ones(50, np.float32))
+    tuned[(1,)](x, 50)
+    other = copy.copy(tuned)
+    other.configs, other.cache = [triton.Config({"BLOCK": 32})], {}
+    other[(1,)](x, 50)
+    assert (device.numpy(x) == [4] * 32 + [2] * 18).all()
 
 
 def test_cpu_takes_the_first_and_says_so_once(capfd):

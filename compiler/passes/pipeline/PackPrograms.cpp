@@ -22,10 +22,12 @@ namespace {
 /// With blocks of this many warps a multiprocessor can hold all the warps that it has room for.
 constexpr int mostPrograms = 4;
 
-/// Whether PTX of the user counts the block's threads itself.
+/// Whether PTX of the user asks for the program's place in a way that a shared block changes.
 bool readsThreads(Operation *op) {
   auto assembly = dyn_cast<InlineAsmOp>(op);
-  return assembly && (assembly.getText().contains("%tid") || assembly.getText().contains("%ctaid"));
+  return assembly &&
+         llvm::any_of(ArrayRef<StringRef>{"%tid", "%ctaid", "%nctaid", "%warpid"},
+                      [&](StringRef name) { return assembly.getText().contains(name); });
 }
 
 bool standAlone(ModuleOp module) {

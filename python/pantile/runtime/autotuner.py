@@ -127,11 +127,21 @@ class Autotuner(KernelInterface):
         """Return launchers that remember choices, where they know what a launch needs."""
         if type(self.fn) is not JITFunction or type(self).run is not Autotuner.run:
             return RunLaunchers(self)
+        # A launcher would pass the default of such a parameter, not the configuration's value.
+        at_run_time = {param.name for param in self.fn.params if not param.is_constexpr}
+        if any(at_run_time & set(config.kwargs) for config in self.configs):
+            return RunLaunchers(self)
         from .. import _pantile
 
         names = self.fn.arg_names
         table = _pantile.TunedTable([names.index(key) for key in self.keys if key in names])
         return _pantile.Launchers(self, self.fn.dispatcher, table)
+
+    def __copy__(self):
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy._launchers = FirstLaunchers(copy)
+        return copy
 
     def __getitem__(self, grid):
         return self._launchers[grid]
