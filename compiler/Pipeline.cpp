@@ -1,8 +1,8 @@
 //===- Pipeline.cpp - THE table of contents ----------------------------------------------===//
 // Every pass over the tile IR, in order, with the reason why it stands there. A pass that was
-// `add`ed can be switched off by name (Options::disabledPasses), one that is `offer`ed must be
-// switched on (Options::enabledPasses); one that is a `need` cannot be left out: the IR behind it
-// is not taken without it.
+// `add`ed can be switched off by name (Options::disabledPasses), an offered choice must be switched
+// on (Options::enabledPasses); a pass that is a `need` cannot be left out: the IR behind it is not
+// taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -43,12 +43,6 @@ public:
   void add(std::unique_ptr<Pass> pass) {
     list(*pass, {.isOptional = true, .isDefault = true});
     if (!options.disabledPasses.contains(pass->getArgument().str()))
-      manager.addPass(std::move(pass));
-  }
-
-  void offer(std::unique_ptr<Pass> pass) {
-    list(*pass, {.isOptional = true, .isDefault = false});
-    if (isEnabled(pass->getArgument()))
       manager.addPass(std::move(pass));
   }
 

@@ -7,6 +7,8 @@
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=128 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# Nor where one product of the iteration depends on another: it would start behind the last ones of the iteration before.
+# RUN: pantilec %s --kernel dependent --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=DEPENDENT
 import pantile
 import pantile.language as tl
 
@@ -57,3 +59,20 @@ def gradient(A, B, C, Out, stride, n, D: tl.constexpr, LOOKS: tl.constexpr):
             others = others * 0.5
     tl.store(Out + at[:, None] * D + features[None, :], sums)
     tl.store(Out + 64 * D + at[:, None] * D + features[None, :], others)
+
+
+# DEPENDENT: nv.producer
+# DEPENDENT-COUNT-3: nv.wgmma %
+# DEPENDENT-NOT: nv.wgmma %
+@pantile.jit
+def dependent(A, B, W, Out, stride, n):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * stride + at[None, :])
+    w = tl.load(W + at[:, None] * stride + at[None, :])
+    sums = tl.zeros([64, 64], tl.float32)
+    for start in range(0, n, 64):
+        b = tl.load(B + (start + at)[:, None] * stride + at[None, :], mask=(start + at)[:, None] < n, other=0.0)
+        p = tl.exp2(tl.dot(a, tl.trans(b)))
+        u = tl.exp2(tl.dot(p.to(tl.float16), w))
+        sums = tl.dot(u.to(tl.float16), b, sums)
+    tl.store(Out + at[:, None] * 64 + at[None, :], sums)

@@ -50,3 +50,32 @@ def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iter
     for result, exact in ((dv, 2 + p @ g), (dk, 1 + (p * (v @ g.T)) @ q)):
         size = np.abs(exact).max()
         np.testing.assert_allclose(result.numpy(), exact, rtol=0, atol=2e-3 * size)
+
+
+@triton.jit
+def dependent_kernel(a_ptr, w_ptr, b_ptr, out_ptr, n):
+    """Products of an iteration that follow from each other: out = Σ (((a bᵀ) w) b)."""
+    at = tl.arange(0, 64)
+    square = at[:, None] * 64 + at[None, :]
+    a, w = tl.load(a_ptr + square), tl.load(w_ptr + square)
+    sums = tl.zeros((64, 64), tl.float32)
+    for start in range(0, n, 64):
+        rows = (start + at)[:, None]
+        b = tl.load(b_ptr + rows * 64 + at[None, :], mask=rows < n, other=0.0)
+        p = tl.dot(a, tl.trans(b))
+        u = tl.dot(p.to(tl.float16), w) * 0.25
+        sums = tl.dot(u.to(tl.float16), b, sums)
+    tl.store(out_ptr + square, sums)
+
+
+@pytest.mark.parametrize("n", [0, 64, 100, 400])
+def test_products_that_follow_from_each_other(device, n):
+    a, w, b = (random((rows, 64), "fp16", rows) / 4 for rows in (64, 64, max(n, 1)))
+    out = device.output((64, 64), "fp32")
+    dependent_kernel[(1,)](*map(device.to, (a, w, b)), out.array, n, num_warps=4, num_stages=3)
+    a, w, b = (x.astype(np.float64) for x in (a, w, b[:n]))
+    padded = np.zeros((-(-n // 64) * 64, 64))
+    padded[:n] = b
+    blocks = padded.reshape(-1, 64, 64)
+    exact = sum(((a @ block.T) @ w @ block / 4 for block in blocks), np.zeros((64, 64)))
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=4e-3 * max(np.abs(exact).max(), 1))

@@ -67,7 +67,7 @@ private:
   }
 
   bool sortProducts() {
-    unsigned heads = 0;
+    SmallVector<nv::WgmmaOp> heads;
     for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
       nv::WgmmaWaitOp wait = waitOf(product);
       if (!wait)
@@ -79,11 +79,12 @@ private:
       }
       if (!matchPattern(product.getAcc(), m_AnyZeroFloat()) || !products.empty())
         return false;
-      ++heads;
+      heads.push_back(product);
       if (!firstWait || wait->isBeforeInBlock(firstWait))
         firstWait = wait;
     }
-    return heads >= 2 && !products.empty() && products.front()->getBlock() == loop.getBody();
+    // The tails start behind the heads: a head that depends on another's result comes too late.
+    return heads.size() >= 2 && !products.empty() && heads.back()->isBeforeInBlock(firstWait);
   }
 
   /// Waits for slots come first, releases last; no other effect but reading memory.
@@ -281,7 +282,7 @@ private:
       return;
     Value value = source->getOperand(0);
     if (cast<RankedTensorType>(value.getType()).getElementType().isF32())
-      nv::SettleOp::create(b, loc, mapping.lookup(value));
+      nv::SettleOp::create(b, loc, mapping.lookupOrDefault(value));
   }
 
   Parts &parts;

@@ -22,8 +22,10 @@ namespace {
 /// With blocks of this many warps a multiprocessor can hold all the warps that it has room for.
 constexpr int mostPrograms = 4;
 
-/// Whether PTX of the user asks for the program's place in a way that a shared block changes.
+/// Whether code of the user may ask for the program's place in a way that a shared block changes.
 bool readsThreads(Operation *op) {
+  if (auto call = dyn_cast<ExternCallOp>(op))
+    return !call.getLibrary().empty();
   auto assembly = dyn_cast<InlineAsmOp>(op);
   return assembly &&
          llvm::any_of(ArrayRef<StringRef>{"%tid", "%ctaid", "%nctaid", "%warpid"},
