@@ -1,6 +1,6 @@
 """The pages hang together: links lead somewhere, every page is listed, tutorials become pages.
 
-`make docs` builds them in earnest; this needs neither Sphinx nor a compiler.
+`make docs` builds them in earnest; this needs no Sphinx.
 """
 
 import fnmatch
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import pantilec_path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -51,6 +52,16 @@ def target(page, link):
             if (folder / name).exists():
                 return folder / name
     return None
+
+
+def test_listings_of_stages(docs):
+    """What the page shows of each stage is there, as the compiler prints it now."""
+    stages = docs.Stages(ROOT)
+    stages.pantilec = pantilec_path()
+    page = (DOCS / "how-a-tile-becomes-instructions.md").read_text(encoding="utf-8")
+    filled = docs.fill_stages(page, stages)
+    assert "{stage" in page and "{stage" not in filled
+    assert "nv.tma_store" in filled and "wgmma.mma_async" in filled
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
