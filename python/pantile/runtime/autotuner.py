@@ -1,4 +1,4 @@
-"""Choosing among configurations by measuring them: `@autotune`, and `@heuristics`.
+"""Choosing among configurations by measuring them: `@autotune`.
 
 A choice is kept for the values of the key arguments and the dtypes of all arrays. On the CPU nothing is measured
 unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
@@ -14,6 +14,7 @@ import warnings
 from .. import knobs
 from .config import Config
 from .errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources, PTXASError
+from .heuristics import Heuristics, heuristics, require_kernel
 from .jit import FirstLaunchers, JITFunction, KernelInterface, RunLaunchers
 from .tensors import MockTensor
 
@@ -27,16 +28,6 @@ __all__ = [
     "autotune",
     "heuristics",
 ]
-
-
-def _named(function, args, kwargs):
-    return {**dict(zip(function.arg_names, args)), **kwargs}
-
-
-def _require_kernel(fn, decorator):
-    if not hasattr(fn, "arg_names"):
-        name = getattr(fn, "__name__", fn)
-        raise TypeError(f"`{name}` is no kernel yet: `{decorator}` stands above `jit`")
 
 
 @contextlib.contextmanager
@@ -462,7 +453,7 @@ def autotune(
     """
 
     def decorate(fn):
-        _require_kernel(fn, "autotune")
+        require_kernel(fn, "autotune")
         return Autotuner(
             fn,
             fn.arg_names,
@@ -479,33 +470,5 @@ def autotune(
             do_bench=do_bench,
             cache_results=cache_results,
         )
-
-    return decorate
-
-
-class Heuristics(KernelInterface):
-    """A kernel some of whose meta-parameters are computed from its arguments."""
-
-    def __init__(self, fn, arg_names, values):
-        self.fn, self.arg_names, self.values = fn, arg_names, values
-        self.__name__, self.__doc__ = fn.__name__, fn.__doc__
-
-    def run(self, *args, **kwargs):
-        for name, heuristic in self.values.items():
-            kwargs[name] = heuristic(_named(self, args, kwargs))
-        return self.fn.run(*args, **kwargs)
-
-
-def heuristics(values):
-    """Compute meta-parameters from the arguments of each launch.
-
-    Stands above `jit`, below or above `autotune`. `values` maps names of `tl.constexpr` parameters
-    to functions, each called with a dict of all arguments that are known by then:
-    `heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})`.
-    """
-
-    def decorate(fn):
-        _require_kernel(fn, "heuristics")
-        return Heuristics(fn, fn.arg_names, values)
 
     return decorate

@@ -1,0 +1,38 @@
+"""Meta-parameters that are computed from the arguments of a launch: `@heuristics`."""
+
+from .jit import KernelInterface
+
+
+def require_kernel(fn, decorator):
+    """Raise a TypeError if `decorator` does not stand above a kernel."""
+    if not hasattr(fn, "arg_names"):
+        name = getattr(fn, "__name__", fn)
+        raise TypeError(f"`{name}` is no kernel yet: `{decorator}` stands above `jit`")
+
+
+class Heuristics(KernelInterface):
+    """A kernel some of whose meta-parameters are computed from its arguments."""
+
+    def __init__(self, fn, arg_names, values):
+        self.fn, self.arg_names, self.values = fn, arg_names, values
+        self.__name__, self.__doc__ = fn.__name__, fn.__doc__
+
+    def run(self, *args, **kwargs):
+        for name, heuristic in self.values.items():
+            kwargs[name] = heuristic({**dict(zip(self.arg_names, args)), **kwargs})
+        return self.fn.run(*args, **kwargs)
+
+
+def heuristics(values):
+    """Compute meta-parameters from the arguments of each launch.
+
+    Stands above `jit`, below or above `autotune`. `values` maps names of `tl.constexpr` parameters
+    to functions, each called with a dict of all arguments that are known by then:
+    `heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})`.
+    """
+
+    def decorate(fn):
+        require_kernel(fn, "heuristics")
+        return Heuristics(fn, fn.arg_names, values)
+
+    return decorate
