@@ -8,6 +8,7 @@ import pantile.language as tl
 import pytest
 from device_arrays import check_product, random
 from pantile.tools.tensor_descriptor import TensorDescriptor
+from test_graphs import product_kernel
 
 
 @triton.jit
@@ -81,26 +82,6 @@ def test_threads_on_gpus_of_their_own(gpus):
     for thread in threads:
         thread.join()
     assert not failures, failures[0]
-
-
-@triton.jit
-def product_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-):  # fmt: skip
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    columns = tl.program_id(1) * BN + tl.arange(0, BN)
-    ks = tl.arange(0, BK)
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        inside = k + ks < K
-        a = tl.load(a_ptr + rows[:, None] * stride_a + (k + ks)[None, :],
-                    mask=(rows[:, None] < M) & inside[None, :], other=0.0)  # fmt: skip
-        b = tl.load(b_ptr + (k + ks)[:, None] * stride_b + columns[None, :],
-                    mask=inside[:, None] & (columns[None, :] < N), other=0.0)  # fmt: skip
-        total = tl.dot(a, b, total)
-    inside = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(c_ptr + rows[:, None] * stride_c + columns[None, :], total.to(tl.float16), mask=inside)
 
 
 @pytest.mark.parametrize("num_stages", [2, 4])

@@ -15,6 +15,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/Residency.h"
 #include <limits>
 
 using namespace mlir;
@@ -37,11 +38,6 @@ struct Reservation {
 
   bool meets(const Reservation &other) const { return begin <= other.end && other.begin <= end; }
 };
-
-int64_t ringBytes(nv::BufferType type) {
-  int64_t alignment = sharedLayoutOf(type).alignment();
-  return type.getSlots() * llvm::alignTo(type.getSlotBytes(), alignment);
-}
 
 /// The outermost loop around `op`, or itself.
 int firstOf(Operation *op, const llvm::DenseMap<Operation *, int> &number) {

@@ -205,12 +205,6 @@ private:
 
   //===- the store itself ------------------------------------------------------------------===//
 
-  static int64_t bytesOf(nv::AllocOp alloc) {
-    const nv::BufferType type = alloc.getType();
-    return type.getSlots() * static_cast<int64_t>(llvm::alignTo(type.getSlotBytes(),
-                                                                sharedLayoutOf(type).alignment()));
-  }
-
   /// Shared memory of a block if a warp's scratch holds `pieces`. Rings are there throughout where
   /// programs follow each other, else they make place.
   int64_t bytesWith(const RaisedStore &raised, int64_t pieces) {
@@ -218,7 +212,7 @@ private:
     int64_t stores = warps * pieces * raised.boxes.shared.bytes(), rings = 0, scratch = 0;
     kernel.walk([&](Operation *op) {
       if (auto alloc = dyn_cast<nv::AllocOp>(op))
-        rings += bytesOf(alloc);
+        rings += ringBytes(alloc.getType());
       else if (isa<nv::TmaStoreOp>(op))
         stores += scratchBytes(op);
       else if (!feedsStore(op))

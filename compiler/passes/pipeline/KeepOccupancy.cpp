@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/RegisterBudget.h"
+#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "passes/pipeline/StagedLoad.h"
 
@@ -36,15 +37,6 @@ bool isSummed(nv::WgmmaOp product, scf::ForOp loop) {
          llvm::all_of(product->getUsers(), [&](Operation *user) {
            return isa<nv::WgmmaWaitOp>(user) && llvm::all_of(user->getUsers(), isYielded);
          });
-}
-
-int64_t registersWithoutAddresses(scf::ForOp loop) {
-  int64_t registers = registersOfLoop(loop);
-  for (Value argument : loop.getRegionIterArgs())
-    if (auto tile = dyn_cast<RankedTensorType>(argument.getType()))
-      if (isa<PtrType>(tile.getElementType()))
-        registers -= registersOf(argument);
-  return registers;
 }
 
 /// What is loaded into registers in each iteration.
@@ -102,7 +94,7 @@ void addLoop(Demand &demand, scf::ForOp loop) {
     return;
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * slotBytes);
-  demand.registers = std::max(demand.registers, registersWithoutAddresses(loop));
+  demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(products, [&](nv::WgmmaOp product) { return !isSummed(product, loop); });

@@ -21,6 +21,7 @@ Operation *lastProduct(func::FuncOp kernel) {
   });
   return last;
 }
+} // namespace
 
 int64_t registersWithoutPointers(scf::ForOp loop) {
   int64_t registers = registersOfLoop(loop);
@@ -30,7 +31,6 @@ int64_t registersWithoutPointers(scf::ForOp loop) {
         registers -= registersOf(argument);
   return registers;
 }
-} // namespace
 
 int64_t ringBytes(nv::BufferType type) {
   const int64_t alignment = sharedLayoutOf(type).alignment();

@@ -8,6 +8,7 @@
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "support/Target.h"
 
@@ -31,6 +32,9 @@ int64_t ringBytes(nv::BufferType type);
 /// The most bytes of scratch that an operation takes while rings are live: all but the operations
 /// behind the last product of a kernel whose blocks run one program each.
 int64_t scratchBesideRings(mlir::func::FuncOp kernel);
+
+/// The tiles that a loop holds, and some for addresses, but its pointers.
+int64_t registersWithoutPointers(mlir::scf::ForOp loop);
 
 /// The tiles that loops with products hold, and some for addresses; pointers, which producers take
 /// over, left out.
