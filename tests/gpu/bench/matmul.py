@@ -1,17 +1,18 @@
 """The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
 
 Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
-larger blocks, by the same timer; ours, six of them with other passes besides. Every result is
-compared with float64 before it is timed. The three are timed in turn, round after round, each
-measurement being the median of single launches with a cold L2; the table has the medians of the
-rounds, in TFLOP/s.
+larger blocks, by the same timer: all once, then the few fastest in turn, round after round. `own` is
+ours with some configurations besides that name passes, beside the fastest few of the common ones.
+Every result is compared with float64 before it is timed. The contestants are timed in turn, round
+after round, each measurement being the median of single launches with a cold L2; the table has the
+medians of the rounds, in TFLOP/s.
 
 With an activation, ours and Triton's are compared with the library's product without it; the
 library's followed by a kernel for the activation stands beside. A run over all sizes takes about
-45 s: fp16, bf16 and the activation are three.
+100 s; one that tunes over another run's fastest few only (`--finalists`) half of that.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
-                 [--json FILE]
+                 [--json FILE] [--markdown FILE] [--finalists JSON]
 """
 
 import argparse
@@ -30,10 +31,11 @@ SIZES = [*range(256, 4097, 128), 8192, 16384]
 
 
 class Timer:
-    """Times single launches between two events after clearing the L2."""
+    """Times single launches between two events after clearing the L2: as many as fit the budget, but
+    `least` at least and `most` at most."""
 
-    def __init__(self, budget_ms):
-        self.budget_ms = budget_ms
+    def __init__(self, budget_ms, least=10, most=200):
+        self.budget_ms, self.least, self.most = budget_ms, least, most
         self.flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 
     def once(self, function):
@@ -46,42 +48,86 @@ class Timer:
         return start, end
 
     def median(self, function):
-        """Median over as many launches as fit the budget, 10 at least."""
+        """Median of the launches."""
         pair = self.once(function)
         torch.cuda.synchronize()
-        count = min(200, max(10, int(self.budget_ms / max(pair[0].elapsed_time(pair[1]), 0.01))))
+        fitting = int(self.budget_ms / max(pair[0].elapsed_time(pair[1]), 0.01))
+        count = min(self.most, max(self.least, fitting))
         pairs = [self.once(function) for _ in range(count)]
         torch.cuda.synchronize()
         return statistics.median(s.elapsed_time(e) for s, e in pairs)
 
 
-def tuned(package, timer, arguments):
-    """The kernel of `package`, tuned over the tutorial's configurations and those asked for; `own`
-    is Pantile with configurations that name passes besides, which Triton has no like of."""
-    module = kernels.load("pantile" if package == "own" else package)
-    configs = module.tutorial_configs() + ([] if arguments.ten else module.larger_configs())
-    if package == "own":
-        configs += module.own_configs()
+class Tuning:
+    """Finds the fastest configurations of a package, as its own tuner would, but with a final."""
 
-    def bench(launch, quantiles):
-        return [timer.median(launch)] * len(quantiles)
+    FINALISTS = 5
+    SLACK = 1.15  # how much slower than the fastest a finalist may be
+    ROUNDS = 6
 
-    tune = module.triton.autotune(configs=configs, key=["M", "N", "K"], do_bench=bench)
-    return module, tune(module.matmul_kernel)
+    def __init__(self, arguments):
+        self.ten = arguments.ten
+        self.first = Timer(arguments.tune_ms, least=3, most=60)
+        self.final = Timer(arguments.tune_ms, least=3, most=40)
+        self.known = {}
+        if arguments.finalists:
+            with open(arguments.finalists, encoding="utf-8") as file:
+                self.known = {row["size"]: row["notes"] for row in json.load(file)}
+
+    def configs(self, package, size, common):
+        """What is measured for `size`; `common`: the fastest that Pantile shares with Triton."""
+        module = PACKAGES[package]
+        configs = module.tutorial_configs() + ([] if self.ten else module.larger_configs())
+        if package == "own":
+            configs = [c for c in configs if str(c) in common] + module.own_configs()
+        known = self.known.get(size, {}).get(package, {}).get("finalists")
+        return [c for c in configs if not known or str(c) in known] or configs
+
+    def run(self, package, size, common, launch_with):
+        """The finalists, the fastest first; `launch_with(config)` gives a function that launches."""
+        module = PACKAGES[package]
+        configs = self.configs(package, size, common)
+        times = self.measure_all(module, configs, launch_with)
+        best = min(times.values())
+        order = sorted((c for c in times if times[c] <= self.SLACK * best), key=times.get)
+        order = order[: self.FINALISTS]
+        rounds = {config: [] for config in order}
+        for number in range(self.ROUNDS if len(order) > 1 else 0):
+            for config in order if number % 2 == 0 else reversed(order):
+                rounds[config].append(self.final.median(launch_with(config)))
+        return sorted(order, key=lambda config: statistics.median(rounds[config] or [0.0]))
+
+    def measure_all(self, module, configs, launch_with):
+        """Milliseconds of each configuration that runs, by the package's own tuner."""
+        if len(configs) == 1:
+            return {configs[0]: 0.0}
+
+        def bench(launch, quantiles):
+            return [self.first.median(launch)] * len(quantiles)
+
+        tune = module.triton.autotune(configs=configs, key=["M", "N", "K"], do_bench=bench)
+        kernel = tune(module.matmul_kernel)
+        launch_with(None, kernel)()
+        return {config: times[0] for config, times in kernel.configs_timings.items()}
 
 
-def launcher(package, a, b, c, activation):
-    """A function without arguments that computes `c`, tuned and checked."""
-    module, kernel = PACKAGES[package]
+def launcher(package, tuning, operands, c, activation, common):
+    """A function without arguments that computes `c`, tuned and checked, and what is to be said."""
+    module = PACKAGES[package]
+    arguments = module.matmul_arguments(*operands, c)
+    grid = module.grid(*c.shape)
 
-    def launch():
-        arguments = module.matmul_arguments(a, b, c)
-        kernel[module.grid(*c.shape)](*arguments, ACTIVATION=activation)
+    def launch_with(config, kernel=module.matmul_kernel):
+        settings = config.all_kwargs() if config else {}
+        return lambda: kernel[grid](*arguments, ACTIVATION=activation, **settings)
 
+    finalists = tuning.run(package, c.shape[0], common, launch_with)
+    launch = launch_with(finalists[0])
     c.fill_(float("nan"))
     launch()
-    share = checking.check_product(a, b, c, activation)
-    return launch, share, str(kernel.best_config)
+    share = checking.check_product(*operands, c, activation)
+    names = [str(config) for config in finalists]
+    return launch, {"error_share": share, "config": names[0], "finalists": names}
 
 
 def library(a, b, c, activation=""):
@@ -91,7 +137,7 @@ def library(a, b, c, activation=""):
     return lambda: torch.matmul(a, b, out=c)
 
 
-def prepare(size, activation, dtype):
+def prepare(size, activation, dtype, tuning):
     """Contestants by name, those that failed left out, and what is to be said of each."""
     a, b = (torch.randn(size, size, dtype=dtype, device="cuda") for _ in range(2))
     contestants = {"cublas": library(a, b, torch.empty_like(a))}
@@ -101,9 +147,11 @@ def prepare(size, activation, dtype):
     for package in PACKAGES:
         c, buffer = checking.guarded(size, size, dtype)
         try:
-            contestants[package], share, config = launcher(package, a, b, c, activation)
+            common = notes.get("pantile", {}).get("finalists", ())
+            contestants[package], notes[package] = launcher(
+                package, tuning, (a, b), c, activation, common
+            )
             checking.check_guards(buffer)
-            notes[package] = {"error_share": share, "config": config}
         except Exception as error:
             contestants.pop(package, None)
             notes[package] = {"failure": f"{type(error).__name__}: {error}"[:300]}
@@ -111,9 +159,10 @@ def prepare(size, activation, dtype):
     return contestants, notes
 
 
-def measure(size, arguments, timer):
+def measure(size, arguments, timer, tuning):
     """One row: TFLOP/s of each contestant."""
-    contestants, notes = prepare(size, arguments.activation, getattr(torch, arguments.dtype))
+    dtype = getattr(torch, arguments.dtype)
+    contestants, notes = prepare(size, arguments.activation, dtype, tuning)
     rounds = {name: [] for name in contestants}
     for number in range(arguments.rounds):
         order = list(contestants)
@@ -156,6 +205,24 @@ def in_short(config):
     return " ".join([block, *numbers, *passes])
 
 
+def write_markdown(rows, path):
+    """The table as it stands in docs/performance.md."""
+    with open(path, "w", encoding="utf-8") as file:
+        for row in rows:
+            cublas, triton, ours, own = (
+                row["tflops"].get(name, float("nan"))
+                for name in ("cublas", "triton", "pantile", "own")
+            )
+            block, stages, warps, *_ = in_short(row["notes"]["pantile"].get("config", "")).split()
+            chosen = row["notes"].get("own", {}).get("config", "")
+            passes = " ".join(re.findall(r"abled_passes: (\S+?)(?:, |$)", chosen))
+            file.write(
+                f"| {row['size']} | {cublas:.1f} | {triton:.1f} | {ours:.1f} | {ours / cublas:.2f} |"
+                f" {ours / triton:.2f} | {block.replace('x', '×')}, {stages}, {warps} | {own:.1f}"
+                f"{' (`' + passes + '`)' if passes else ''} |\n"
+            )
+
+
 def print_means(rows):
     """Geometric means of the ratios from 1024 up, and the sizes that are behind Triton."""
     for peer, name in itertools.product(("cublas", "triton"), ("pantile", "own")):
@@ -184,22 +251,28 @@ def main():
     parser.add_argument("--ten", action="store_true", help="the tutorial's ten configurations only")
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
+    parser.add_argument("--markdown")
+    parser.add_argument(
+        "--finalists", help="results of another run, whose finalists are tuned over"
+    )
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    timer, tuner = Timer(arguments.budget_ms), Timer(arguments.tune_ms)
+    timer, tuning = Timer(arguments.budget_ms), Tuning(arguments)
     for name in ("triton", "pantile") if arguments.ten else ("triton", "pantile", "own"):
         try:
-            PACKAGES[name] = tuned(name, tuner, arguments)
+            PACKAGES[name] = kernels.load("pantile" if name == "own" else name)
         except ImportError as missing:
             print(f"without {name}: {missing}")
     rows = []
     for size in arguments.sizes:
-        rows.append(measure(size, arguments, timer))
+        rows.append(measure(size, arguments, timer, tuning))
         print(arguments.dtype, size, rows[-1]["tflops"], flush=True)
     print_table(rows, f"{arguments.dtype} product {arguments.activation}".strip())
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
+    if arguments.markdown:
+        write_markdown(rows, arguments.markdown)
     return 1 if any("failure" in row["notes"].get("pantile", {}) for row in rows) else 0
 
 

@@ -1,6 +1,12 @@
 """What each technique gives to the product: block by block, with and without it, beside cuBLAS.
 
-Usage: steps.py [--of loads|epilogue] [--sizes 2048 4096 8192] [--rounds 5] [--blocks 10]
+`ladder` has all of them, one after the other, for a text that knows nothing of tile order: the
+masked product over a grid of two axes. `loads` and `epilogue` take the tutorial's text; `order`
+compares the order of programs that the compiler chooses for the plain text with the one that the
+tutorial writes out. What was expected of each step stands in PREDICTED.
+
+Usage: steps.py [--of ladder|loads|epilogue|order] [--sizes 2048 4096 8192] [--rounds 5]
+                [--blocks 10] [--budget-ms 30] [--markdown FILE]
 Gives: a table of TFLOP/s and of shares of cuBLAS, and the mean gain of each step over the one
        before it. Every result is compared with float64 first; all contestants of a size take turns,
        round after round.
@@ -27,32 +33,72 @@ BLOCKS = [
     (64, 128, 64, 5, 4),
     (64, 256, 32, 4, 4),
 ]
-# What is loaded how, and how results leave.
+
+
+def without(*passes, **options):
+    """Options of a launch that leaves passes out."""
+    return {"disabled_passes": ",".join(passes), **options}
+
+
+RAISED = {"enabled_passes": "nv-raise-stores"}
+# What is loaded how, how results leave, and in which order programs run. `group`: how many rows of
+# blocks the tutorial's text puts together; without it the text is the plain one.
 STEPS = {
+    "ladder": {
+        "cp.async": without("nv-specialise-warps", "nv-raise-stores"),
+        "tensor maps, producer": without("nv-make-persistent", "nv-raise-stores"),
+        "persistence": without("nv-order-programs", "nv-raise-stores"),
+        "epilogue": without("nv-order-programs", **RAISED),
+        "tile order": RAISED,
+    },
     "loads": {
-        "cp.async": {"disabled_passes": "nv-specialise-warps"},
-        "producer warp": {"disabled_passes": "nv-make-persistent"},
-        "persistence": {},
+        "cp.async": without("nv-specialise-warps", group=8),
+        "producer warp": without("nv-make-persistent", group=8),
+        "persistence": {"group": 8},
     },
     "epilogue": {
-        "through the block": {"disabled_passes": "in-warp-stores,nv-raise-stores"},
-        "in warps": {"disabled_passes": "nv-raise-stores"},
-        "copy engine": {"enabled_passes": "nv-raise-stores"},
-        "as it is": {},
+        "through the block": without("in-warp-stores", "nv-raise-stores", group=8),
+        "in warps": without("nv-raise-stores", group=8),
+        "copy engine": {"group": 8, **RAISED},
+        "as it is": {"group": 8},
     },
+    "order": {
+        "as numbered": without("nv-order-programs"),
+        "in bands": {},
+        "tutorial, 8": {"group": 8},
+        "tutorial, 16": {"group": 16},
+    },
+}
+# Gains over the step before, at 2048, 4096 and 8192, written down before the first run.
+PREDICTED = {
+    "tensor maps, producer": {2048: 1.08, 4096: 1.12, 8192: 1.15},
+    "persistence": {2048: 1.00, 4096: 1.03, 8192: 1.04},
+    "epilogue": {2048: 1.02, 4096: 1.01, 8192: 1.005},
+    "tile order": {2048: 1.00, 4096: 1.01, 8192: 1.03},
+    "in bands": {2048: 1.00, 4096: 1.01, 8192: 1.03, 16384: 1.10},
+    "tutorial, 16": {2048: 1.00, 4096: 1.00, 8192: 1.00, 16384: 1.02},
 }
 
 
-def launcher(module, a, b, c, block, passes):
+def launcher(module, a, b, c, block, step):
     """A function without arguments that computes `c` with one block, checked."""
     m, n, k, stages, warps = block
-    sizes = {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k, "GROUP_SIZE_M": 8}
-    grid = (-(-c.shape[0] // m) * -(-c.shape[1] // n),)
-    arguments = module.matmul_arguments(a, b, c)
-    options = {"num_stages": stages, "num_warps": warps, **passes}
+    options = {"num_stages": stages, "num_warps": warps, **step}
+    group = options.pop("group", None)
+    rows, columns = -(-c.shape[0] // m), -(-c.shape[1] // n)
+    if group is None:
+        kernel, grid = module.masked_matmul_kernel, (rows, columns)
+        sizes = (c.shape[0], c.shape[1], a.shape[1])
+        arguments = (a, b, c, *sizes, a.stride(0), b.stride(0), c.stride(0))
+        options |= {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    else:
+        kernel, grid = module.matmul_kernel, (rows * columns,)
+        arguments = module.matmul_arguments(a, b, c)
+        options |= {"BLOCK_SIZE_M": m, "BLOCK_SIZE_N": n, "BLOCK_SIZE_K": k}
+        options |= {"GROUP_SIZE_M": group, "ACTIVATION": ""}
 
     def launch():
-        module.matmul_kernel[grid](*arguments, ACTIVATION="", **sizes, **options)
+        kernel[grid](*arguments, **options)
 
     c.fill_(float("nan"))
     launch()
@@ -66,11 +112,11 @@ def measure(module, size, steps, options, timer):
     c = torch.empty_like(a)
     contestants = {"cublas": lambda: torch.matmul(a, b, out=c)}
     for block in BLOCKS[: options.blocks]:
-        for step, passes in steps.items():
+        for name, step in steps.items():
             try:
-                contestants[block, step] = launcher(module, a, b, c, block, passes)
+                contestants[block, name] = launcher(module, a, b, c, block, step)
             except Exception as error:
-                print(f"{size} {block} {step}: {type(error).__name__}: {error}"[:200])
+                print(f"{size} {block} {name}: {type(error).__name__}: {error}"[:200])
     times = {name: [] for name in contestants}
     for number in range(options.rounds):
         order = list(contestants)
@@ -79,40 +125,91 @@ def measure(module, size, steps, options, timer):
     return {name: 2e-9 * size**3 / statistics.median(values) for name, values in times.items()}
 
 
+def gains_of(result, steps):
+    """By step, what it gave over the one before it, block by block."""
+    names = list(steps)
+    return {
+        step: [
+            result[block, step] / result[block, before]
+            for block in BLOCKS
+            if (block, step) in result and (block, before) in result
+        ]
+        for before, step in zip(names, names[1:])
+    }
+
+
 def print_size(size, result, steps):
     """One size: a line a block, and what each step gave over the one before it."""
     print(f"{size}: cuBLAS {result['cublas']:.1f} TFLOP/s")
-    gains = {}
     for block in BLOCKS:
-        known = [step for step in steps if (block, step) in result]
-        if not known:
-            continue
         cells = [
             f"{step} {result[block, step]:.1f} ({result[block, step] / result['cublas']:.2f})"
-            for step in known
+            for step in steps
+            if (block, step) in result
         ]
-        m, n, k, stages, warps = block
-        print(f"  {m}x{n}x{k} {stages} stages {warps} warps: " + ", ".join(cells))
-        for before, step in zip(known, known[1:]):
-            gains.setdefault(step, []).append(result[block, step] / result[block, before])
-    for step, ratios in gains.items():
+        if cells:
+            m, n, k, stages, warps = block
+            print(f"  {m}x{n}x{k} {stages} stages {warps} warps: " + ", ".join(cells))
+    for step, ratios in gains_of(result, steps).items():
+        if not ratios:
+            continue
+        expected = PREDICTED.get(step, {}).get(size)
         print(
-            f"  {step}: {statistics.geometric_mean(ratios):.3f} times the one before, {min(ratios):.3f} to {max(ratios):.3f}"
+            f"  {step}: {statistics.geometric_mean(ratios):.3f} times the one before,"
+            f" {min(ratios):.3f} to {max(ratios):.3f}"
+            + (f", predicted {expected:.3f}" if expected else ""),
+            flush=True,
         )
+
+
+def write_markdown(results, steps, path):
+    """Shares of cuBLAS by block, and gains by step, predicted and measured."""
+    with open(path, "w", encoding="utf-8") as file:
+        print(f"| block, stages, warps | {' | '.join(map(str, results))} |", file=file)
+        print("| --- |" + " --- |" * len(results), file=file)
+        for block in BLOCKS:
+            cells = [
+                " ".join(
+                    f"{result[block, step] / result['cublas']:.2f}"
+                    for step in steps
+                    if (block, step) in result
+                )
+                for result in results.values()
+            ]
+            if any(cells):
+                m, n, k, stages, warps = block
+                print(f"| {m}×{n}×{k}, {stages}, {warps} | {' | '.join(cells)} |", file=file)
+        print(f"\n| step | {' | '.join(map(str, results))} |", file=file)
+        print("| --- |" + " --- |" * len(results), file=file)
+        for step in list(steps)[1:]:
+            cells = []
+            for size, result in results.items():
+                ratios = gains_of(result, steps)[step]
+                expected = PREDICTED.get(step, {}).get(size)
+                told = f"{100 * expected - 100:+.1f} %" if expected else "-"
+                cells.append(f"{told}, {100 * statistics.geometric_mean(ratios) - 100:+.1f} %")
+            print(f"| {step} | {' | '.join(cells)} |", file=file)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--of", choices=STEPS, default="loads")
+    parser.add_argument("--of", choices=STEPS, default="ladder")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2048, 4096, 8192])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--blocks", type=int, default=len(BLOCKS))
+    parser.add_argument("--budget-ms", type=float, default=30.0)
+    parser.add_argument("--markdown")
     options = parser.parse_args()
     torch.manual_seed(0)
-    module, timer, steps = kernels.load("pantile"), Timer(30.0), STEPS[options.of]
+    module, steps = kernels.load("pantile"), STEPS[options.of]
+    timer = Timer(options.budget_ms, least=3)
     print(f"=== table: the product by block and technique, {torch.cuda.get_device_name()}")
+    results = {}
     for size in options.sizes:
-        print_size(size, measure(module, size, steps, options, timer), steps)
+        results[size] = measure(module, size, steps, options, timer)
+        print_size(size, results[size], steps)
+    if options.markdown:
+        write_markdown(results, steps, options.markdown)
     return 0
 
 
