@@ -1,4 +1,4 @@
-//===- Access.cpp - loads, stores and atomics ---------------------------------------------===//
+//===- Access.cpp - loads, stores, prefetches and atomics ---------------------------------===//
 // Needs: Values.h.
 // Gives: decodeMemory, decodeAtomic.
 // How:   an access finds its bytes by the space in the opcode or by the generic address. A vector
@@ -34,6 +34,9 @@ Word windowOf(Space space) {
 uint8_t *bytesAt(Warp &w, const Instruction &i, const Operand &operand, int lane, int bytes) {
   const auto space = static_cast<Space>(i.number[2]);
   Word address = w.address(operand, lane);
+  Block *owner = nullptr;
+  if (space == Space::Shared && i.op.has("shared::cluster"))
+    return w.block.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
   if (space == Space::Shared)
     return w.block.shared(w, i, uint32_t(address), bytes);
   return w.block.generic(w, i, address | windowOf(space), bytes, lane);
@@ -73,6 +76,11 @@ void store(Warp &w, const Instruction &i) {
     if (isShared)
       w.block.noteWrite(w.index, uint32_t(w.address(i[0], lane)), bytes * count);
   });
+}
+
+/// Nothing but the check that there is such memory.
+void prefetch(Warp &w, const Instruction &i) {
+  forLanes(w.active, [&](int lane) { bytesAt(w, i, i[0], lane, 1); });
 }
 
 /// Lanes of the wait on memory that others write: let them.
@@ -192,8 +200,12 @@ void atomic(Warp &w, const Instruction &i) {
 
 Handler decodeMemory(Instruction &i) {
   const std::string &base = i.op.base;
+  if (base == "prefetch" && i.op.has("global")) {
+    i.number[2] = int(Space::Generic);
+    return prefetch;
+  }
   const bool isLoad = base == "ld" || base == "ldu";
-  if (!isLoad && base != "st")
+  if (!isLoad && (base != "st" || i.op.has("shared::cluster")))
     return nullptr;
   const Operand &address = i[isLoad ? 1 : 0];
   if (address.kind != Operand::Address)
@@ -208,7 +220,7 @@ Handler decodeMemory(Instruction &i) {
 }
 
 Handler decodeAtomic(Instruction &i) {
-  if (i.op.base != "atom" && i.op.base != "red")
+  if ((i.op.base != "atom" && i.op.base != "red") || i.op.has("shared::cluster"))
     return nullptr;
   if (!i.op.has("cas") && !combinerOf(i.op))
     return nullptr;

@@ -101,7 +101,10 @@ void arrive(Warp &w, const Instruction &i) {
   const size_t at = i[0].kind == Operand::Address ? 0 : 1;
   const bool expects = i.op.has("expect_tx");
   forLanes(w.active, [&](int lane) {
-    uint8_t *place = barrierAt(w, i, i[at], lane);
+    Block *owner = &w.block;
+    uint8_t *place = i.op.has("shared::cluster")
+                         ? w.block.sharedOfCluster(w, i, uint32_t(w.address(i[at], lane)), 8, owner)
+                         : barrierAt(w, i, i[at], lane);
     Phase phase = Phase::from(w, i, place);
     unsigned arrivals = 1;
     if (expects)
@@ -114,7 +117,7 @@ void arrive(Warp &w, const Instruction &i) {
       w.fault(i, "more arrivals than the barrier's count of " + std::to_string(phase.count));
     phase.left -= arrivals;
     if (phase.turn())
-      w.block.signal();
+      owner->signal();
     phase.to(place);
   });
 }
@@ -170,8 +173,7 @@ template <class Body> void forElements(const TensorMap &map, const TensorCopy &c
 
 /// The copy that the instruction names; [map, {coordinates}] is operand `at`.
 TensorCopy tensorCopy(Warp &w, const Instruction &i, size_t mapAt, size_t sharedAt, int lane) {
-  TensorCopy copy{&i, w.index, w.reg(i[mapAt])[lane], uint32_t(w.address(i[sharedAt], lane)), 0,
-                  0,  {}};
+  TensorCopy copy{&i, &w, w.reg(i[mapAt])[lane], uint32_t(w.address(i[sharedAt], lane)), 0, 0, {}};
   for (const Operand &coordinate : i[mapAt].parts.at(0).parts)
     copy.at[copy.rank++] = int32_t(w.reg(coordinate)[lane]);
   return copy;
@@ -189,13 +191,22 @@ void checkCopy(Warp &w, const Instruction &i, const TensorMap &map, const Tensor
     w.fault(i, "rows of the box are longer than the swizzle");
 }
 
+/// Blocks that a load writes to: its own, or those of a mask, at the same addresses in each (PTX
+/// ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
+Word loadedBlocks(Warp &w, const Instruction &i, int lane) {
+  return i.op.has("multicast::cluster") ? w.reg(i[3])[lane] & 0xffff : Word(1) << w.block.rank;
+}
+
 void startLoad(Warp &w, const Instruction &i) {
   forLanes(w.active, [&](int lane) {
     TensorCopy copy = tensorCopy(w, i, 1, 0, lane);
     copy.barrier = w.address(i[2], lane);
     checkCopy(w, i, mapAt(w, i, copy.map), copy);
-    Phase::from(w, i, barrierAt(w, i, i[2], lane));
-    w.block.loads.push_back(copy);
+    for (Word left = loadedBlocks(w, i, lane); left; left &= left - 1) {
+      Block &to = w.block.cluster.blockOf(w, i, std::countr_zero(left));
+      Phase::from(w, i, to.shared(w, i, copy.barrier, 8));
+      to.loads.push_back(copy);
+    }
   });
 }
 
@@ -242,7 +253,7 @@ Handler decodeBulk(const Instruction &i) {
     return commitStores;
   if (i.op.has("wait_group"))
     return waitStores;
-  if (!i.op.has("tensor") || i.op.has("im2col") || i.op.has("multicast::cluster"))
+  if (!i.op.has("tensor") || i.op.has("im2col"))
     return nullptr;
   return i.op.has("bulk_group") ? startStore : startLoad;
 }
@@ -285,7 +296,7 @@ void advanceAtRandom(Warp &w) {
 }
 
 void loadTensor(Block &block, const TensorCopy &copy) {
-  Warp &w = *block.warps[copy.warp];
+  Warp &w = *copy.by;
   const Instruction &i = *copy.instruction;
   const TensorMap map = mapAt(w, i, copy.map);
   forElements(map, copy, [&](uint32_t shared, uint64_t address) {

@@ -217,8 +217,9 @@ Handler decodeControl(Instruction &i) {
     return giveWay;
   if (base == "fence" && i.op.has("proxy") && i.op.has("async"))
     return fenceProxyAsync;
-  if (base == "fence" || base == "membar" || base == "prefetch" || base == "setmaxnreg" ||
-      base == "discard" || base == "applypriority" || base == "griddepcontrol" || base == "pmevent")
+  if (base == "fence" || base == "membar" || base == "setmaxnreg" || base == "discard" ||
+      (base == "prefetch" && i.op.has("tensormap")) || base == "applypriority" ||
+      base == "griddepcontrol" || base == "pmevent")
     return nothing;
   if ((base == "bar" && i.op.has("warp")))
     return nothing;
@@ -250,8 +251,8 @@ void decode(Instruction &instruction) {
   instruction.wholeWarp = instruction.op.has("sync") || instruction.op.has("aligned") ||
                           base == "bar" || base == "barrier";
   for (auto family :
-       {decodeControl, decodeMemory, decodeConvert, decodeCompare, decodeInteger, decodeFloat,
-        decodeWarp, decodeAtomic, decodeMatrix, decodeAsync, decodeWgmma})
+       {decodeControl, decodeCluster, decodeMemory, decodeConvert, decodeCompare, decodeInteger,
+        decodeFloat, decodeWarp, decodeAtomic, decodeMatrix, decodeAsync, decodeWgmma})
     if (Handler handler = family(instruction)) {
       instruction.run = handler;
       return;

@@ -19,7 +19,8 @@ using namespace pantile::ptx;
 
 namespace {
 
-constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, multiprocessors = 3;
+constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, multiprocessors = 3,
+              mostInCluster = 8;
 
 struct Function {
   Function(const Kernel *kernel) : kernel(kernel) { sharedLimits.fill(defaultSharedLimit); }
@@ -96,11 +97,30 @@ int check(const Function &function, const Launch &launch, int device) {
     return fail(InvalidValue, "a block of " + std::to_string(threads) +
                                   " threads, but the kernel is for " +
                                   std::to_string(function.kernel->mostThreads) + " at most");
+  if (launch.cluster < 1 || launch.cluster > mostInCluster || launch.grid.x % launch.cluster ||
+      (function.kernel->clusterBlocks && function.kernel->clusterBlocks != launch.cluster))
+    return fail(InvalidValue, "clusters of " + std::to_string(launch.cluster) +
+                                  " blocks in a grid of " + std::to_string(launch.grid.x) +
+                                  " along its first axis");
   if (launch.dynamicSharedBytes > function.sharedLimits[device])
     return fail(InvalidValue, std::to_string(launch.dynamicSharedBytes) +
                                   " bytes of shared memory, but the function may have " +
                                   std::to_string(function.sharedLimits[device]));
   return Success;
+}
+
+/// Blocks of a cluster: as the launch asks, else as the kernel says.
+int clusterOf(const CUlaunchConfig &config, const Kernel &kernel) {
+  struct Attribute {
+    int id, padding, value[16];
+  };
+  constexpr int clusterDimension = 4;
+  const auto *attributes = static_cast<const Attribute *>(config.attributes);
+  for (unsigned i = 0; i < config.attributeCount; ++i)
+    if (attributes[i].id == clusterDimension)
+      return attributes[i].value[1] == 1 && attributes[i].value[2] == 1 ? attributes[i].value[0]
+                                                                        : 0;
+  return std::max(kernel.clusterBlocks, 1);
 }
 
 /// The start of a tensor map says that it is one; everything else is copied as it is.
@@ -124,6 +144,7 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
   launch.dynamicSharedBytes = config.sharedBytes;
   launch.memory = &on.memory;
   launch.resident = multiprocessors;
+  launch.cluster = clusterOf(config, *function.kernel);
   const char *seed = std::getenv("PANTILE_EMULATION_SEED");
   launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
   if (const int result = check(function, launch, on.number))

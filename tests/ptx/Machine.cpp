@@ -62,7 +62,7 @@ void Warp::start() {
   live = left >= warpSize ? allLanes : (Lanes(1) << left) - 1;
   present = live;
   others.clear();
-  pc = 0, barrier = -1, waitsForEvent = 0;
+  pc = 0, barrier = -1, clusterPhase = -1, waitsForEvent = 0;
   copies.clear(), products.clear(), stores.clear();
   cells.clear();
   std::fill(tags.begin(), tags.end(), 0);
@@ -142,6 +142,21 @@ void Warp::start() {
         break;
       case Special::TotalSharedBytes:
         value = block.sharedMemory.size();
+        break;
+      case Special::ClusterRank:
+        value = block.rank;
+        break;
+      case Special::ClusterSize:
+        value = launch.cluster;
+        break;
+      case Special::ClusterId:
+        value = block.at.x / launch.cluster;
+        break;
+      case Special::ClusterCount:
+        value = launch.grid.x / launch.cluster;
+        break;
+      case Special::IsCluster:
+        value = launch.cluster > 1;
         break;
       case Special::Clock:
       case Special::EnvReg:
@@ -267,7 +282,8 @@ void Warp::run(int budget) {
 
 //===- a block ------------------------------------------------------------------------------===//
 
-Block::Block(const Launch &launch, std::mt19937_64 &random) : launch(launch), random(random) {
+Block::Block(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank)
+    : launch(launch), random(random), cluster(cluster), rank(rank) {
   const int count = (launch.threads.size() + warpSize - 1) / warpSize;
   for (int i = 0; i < count; ++i)
     warps.push_back(std::make_unique<Warp>(*this, *launch.kernel, i));
@@ -309,6 +325,7 @@ bool Block::turn() {
     if (warp.isDone()) {
       finishStores(warp, 0);
       warpLeft();
+      cluster.warpLeft();
     }
     return true;
   }
@@ -427,30 +444,29 @@ uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address
 
 void runGrid(const Launch &launch) {
   std::mt19937_64 random(launch.seed);
-  std::vector<std::unique_ptr<Block>> running;
-  const uint64_t count = launch.grid.size();
+  std::vector<std::unique_ptr<Cluster>> running;
+  const uint64_t count = launch.grid.size() / launch.cluster;
   uint64_t next = 0;
   auto admit = [&] {
-    running.push_back(std::make_unique<Block>(launch, random));
+    running.push_back(std::make_unique<Cluster>(launch, random));
     running.back()->start(next++);
   };
   while (next < count && running.size() < size_t(launch.resident))
     admit();
   while (!running.empty()) {
     const size_t which = random() % running.size();
-    Block &block = *running[which];
-    const bool goesOn = block.turn();
-    if (block.isDone()) {
+    Cluster &cluster = *running[which];
+    const bool goesOn = cluster.turn();
+    if (cluster.isDone()) {
       if (next < count)
-        block.start(next++);
+        cluster.start(next++);
       else
         running.erase(running.begin() + which);
     } else if (!goesOn)
-      throw Fault("nothing goes on in block " + std::to_string(block.at.x) + ": " +
-                  block.whereItWaits());
-    else if (block.steps > patience * block.warps.size() && next < count &&
+      throw Fault("nothing goes on in " + cluster.whereItWaits());
+    else if (cluster.steps() > patience * cluster.blocks[0]->warps.size() && next < count &&
              running.size() < mostRunning) {
-      block.steps = 0; // it may wait for a block that has not started
+      cluster.forgetSteps(); // it may wait for a block that has not started
       admit();
     }
   }

@@ -1,6 +1,6 @@
 //===- Machine.h - warps, blocks and what they share --------------------------------------===//
 // Needs: Program.h.
-// Gives: Memory (of the device), Warp, Block, runGrid.
+// Gives: Memory (of the device), Warp, Block, Cluster, runGrid.
 // How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
 //        is furthest behind runs, and fragments that meet become one. Warps take turns of random
 //        length. What is asynchronous waits in a queue and happens at a random time, at the latest
@@ -47,7 +47,9 @@ template <class Body> void forLanes(Lanes lanes, Body &&body) {
     body(std::countr_zero(lanes));
 }
 
+class Warp;
 struct Block;
+struct Cluster;
 
 /// cp.async of one warp: `bytes` to shared memory, zeros behind `given`.
 struct AsyncCopy {
@@ -85,7 +87,7 @@ using Cell = std::array<uint32_t, warpSize>;
 /// A tile between device memory and shared memory.
 struct TensorCopy {
   const Instruction *instruction;
-  int warp;
+  Warp *by; // of a load also into other blocks of the cluster
   Word map;
   uint32_t shared, barrier;
   int rank;
@@ -123,6 +125,7 @@ public:
   bool stops = false;         // the present turn ends
   bool repeats = false;       // the present instruction is to be run again
   int barrier = -1;           // that it waits at
+  int clusterPhase = -1;      // of the cluster's barrier that it arrived in and has not waited for
   uint64_t waitsForEvent = 0; // of the block; 0: does not
   uint64_t steps = 0;
   std::vector<uint8_t> local; // lane by lane
@@ -172,12 +175,13 @@ struct Launch {
   int dynamicSharedBytes = 0;
   std::vector<uint8_t> params;
   Memory *memory;
-  int resident = 3; // blocks that run at once
+  int resident = 3; // blocks, or clusters, that run at once
+  int cluster = 1;  // blocks of one
   uint64_t seed = 0;
 };
 
 struct Block {
-  Block(const Launch &launch, std::mt19937_64 &random);
+  Block(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank);
 
   void start(uint64_t number);
   /// Runs one warp for a while. False: nothing in the block can go on.
@@ -187,6 +191,9 @@ struct Block {
 
   /// Shared memory, checked. `what` for the message.
   uint8_t *shared(Warp &warp, const Instruction &instruction, Word address, int bytes);
+  /// The same where the address may be another block's, as `mapa` gives it. Sets `owner`.
+  uint8_t *sharedOfCluster(Warp &warp, const Instruction &instruction, Word address, int bytes,
+                           Block *&owner);
   /// Any memory by its generic address.
   uint8_t *generic(Warp &warp, const Instruction &instruction, Word address, int bytes, int lane);
 
@@ -201,6 +208,8 @@ struct Block {
 
   const Launch &launch;
   std::mt19937_64 &random;
+  Cluster &cluster;
+  const int rank; ///< in the cluster
   Dim3 at;
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<uint8_t> sharedMemory;
@@ -217,6 +226,40 @@ private:
   void releaseIfComplete(Barrier &barrier);
 };
 
+/// Blocks that start together and reach each other's shared memory; mostly one.
+struct Cluster {
+  Cluster(const Launch &launch, std::mt19937_64 &random);
+
+  void start(uint64_t number);
+  /// Runs a warp of some block for a while. False: nothing in the cluster can go on.
+  bool turn();
+  bool isDone() const;
+  std::string whereItWaits() const;
+  uint64_t steps() const;
+  void forgetSteps();
+
+  /// The address of `address`, which lies in shared memory, in block `rank`.
+  Word mapped(Warp &warp, const Instruction &instruction, Word address, Word rank) const;
+  /// A block that has not left.
+  Block &blockOf(const Warp &warp, const Instruction &instruction, Word rank) const;
+  void arrive(Warp &warp, const Instruction &instruction);
+  void wait(Warp &warp, const Instruction &instruction);
+  /// The barrier may be complete when a warp leaves.
+  void warpLeft() { turnPhase(); }
+
+  std::vector<std::unique_ptr<Block>> blocks;
+
+private:
+  void turnPhase();
+  std::mt19937_64 &random;
+  int phase = 0;
+};
+
+/// Where a warp waits that waits for the cluster.
+constexpr int clusterBarrier = 16;
+/// The bits of an address in shared memory; above them stands the rank plus one, or 0 at home.
+constexpr int sharedAddressBits = 24;
+
 /// Runs all blocks of a launch; a Fault says what went wrong.
 void runGrid(const Launch &launch);
 
@@ -231,6 +274,7 @@ Handler decodeMemory(Instruction &instruction);
 Handler decodeAtomic(Instruction &instruction);
 Handler decodeControl(Instruction &instruction);
 Handler decodeWarp(Instruction &instruction);
+Handler decodeCluster(Instruction &instruction);
 Handler decodeMatrix(Instruction &instruction);
 Handler decodeAsync(Instruction &instruction);
 Handler decodeWgmma(Instruction &instruction);

@@ -61,8 +61,15 @@ const std::map<std::string_view, Special> &specialNames() {
       {"%clock64", Special::Clock},
       {"%globaltimer", Special::Clock},
       {"%globaltimer_lo", Special::Clock},
-      {"%cluster_ctarank", Special::Zero},
-      {"%cluster_ctaid.x", Special::Zero}};
+      {"%cluster_ctarank", Special::ClusterRank},
+      {"%cluster_ctaid.x", Special::ClusterRank},
+      {"%cluster_ctaid.y", Special::Zero},
+      {"%cluster_ctaid.z", Special::Zero},
+      {"%cluster_nctarank", Special::ClusterSize},
+      {"%cluster_nctaid.x", Special::ClusterSize},
+      {"%clusterid.x", Special::ClusterId},
+      {"%nclusterid.x", Special::ClusterCount},
+      {"%is_explicit_cluster", Special::IsCluster}};
   return names;
 }
 
@@ -202,6 +209,8 @@ private:
       if (word == ".reqntid" || word == ".maxntid")
         (word == ".reqntid" ? kernel->requiredThreads : kernel->mostThreads) =
             number() * (tokens.accept(",") ? number() : 1) * (tokens.accept(",") ? number() : 1);
+      else if (word == ".reqnctapercluster")
+        clusterShape();
     }
     tokens.take();
     statements();
@@ -209,6 +218,13 @@ private:
     kernel->staticSharedBytes = sharedBytes;
     for (Instruction &instruction : kernel->code)
       decode(instruction);
+  }
+
+  void clusterShape() {
+    kernel->clusterBlocks = number();
+    while (tokens.accept(","))
+      if (number() != 1)
+        fail("clusters along other axes than the first are not emulated");
   }
 
   void parameter() {

@@ -83,6 +83,11 @@ enum class Special : uint8_t {
   NctaZ,
   Lane,
   WarpId,
+  ClusterRank,
+  ClusterSize,
+  ClusterId,
+  ClusterCount,
+  IsCluster,
   Zero,
   EnvReg,
   LaneLt,
@@ -107,6 +112,7 @@ struct Kernel {
   int staticSharedBytes = 0; // with the reserved start
   int localBytes = 0;
   int requiredThreads = 0, mostThreads = 0; ///< of a block; 0: not said
+  int clusterBlocks = 0;                    ///< along the first axis; 0: not said
   int registers = 0;
   std::vector<std::pair<int, Word>> constants;   // register, value
   std::vector<std::pair<int, Special>> specials; // register, meaning

@@ -1,0 +1,224 @@
+"""Clusters on the emulated GPU: blocks reach each other's shared memory, and what they lack is noticed.
+
+The kernels are PTX, given to the emulated driver itself.
+"""
+
+import ctypes
+
+import numpy as np
+import pytest
+from emulated_device import library_path
+
+pytestmark = pytest.mark.skipif(library_path() is None, reason="the emulated driver is not built")
+
+CLUSTERS, LANES = 24, 32
+
+# Each lane takes over the number that its like in the other block of the cluster wrote.
+EXCHANGE = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry exchange(.param .u64 from, .param .u64 to)
+.reqntid 32, 1, 1
+.explicitcluster
+.reqnctapercluster 2, 1, 1
+{
+  .shared .align 16 .b8 numbers[128];
+  .reg .b32 %r<16>;
+  .reg .b64 %d<8>;
+  ld.param.u64 %d1, [from];
+  ld.param.u64 %d2, [to];
+  mov.u32 %r1, %laneid;
+  mov.u32 %r2, %ctaid.x;
+  shl.b32 %r3, %r2, 5;
+  add.u32 %r3, %r3, %r1;
+  mul.wide.u32 %d3, %r3, 4;
+  add.u64 %d1, %d1, %d3;
+  add.u64 %d2, %d2, %d3;
+  ld.global.u32 %r4, [%d1];
+  mov.u32 %r5, numbers;
+  shl.b32 %r6, %r1, 2;
+  add.u32 %r5, %r5, %r6;
+  st.shared.u32 [%r5], %r4;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %r7, %cluster_ctarank;
+  xor.b32 %r7, %r7, 1;
+  mapa.shared::cluster.u32 %r8, %r5, %r7;
+  ld.shared::cluster.u32 %r9, [%r8];
+  getctarank.shared::cluster.u32 %r10, %r8;
+  mov.u32 %r11, %cluster_nctarank;
+  mad.lo.u32 %r9, %r10, %r11, %r9;
+  st.global.u32 [%d2], %r9;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+}
+"""
+
+# The second block tells the first by an arrival at its barrier that it may go on.
+TELL = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry tell(.param .u64 from, .param .u64 to)
+.reqntid 32, 1, 1
+.explicitcluster
+.reqnctapercluster 2, 1, 1
+{
+  .shared .align 8 .b8 barrier[8];
+  .reg .b32 %r<16>;
+  .reg .b64 %d<8>;
+  .reg .pred %p<4>;
+  ld.param.u64 %d1, [from];
+  ld.param.u64 %d2, [to];
+  mov.u32 %r1, %laneid;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %cluster_ctarank;
+  mov.u32 %r4, barrier;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r4], 32;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  setp.eq.u32 %p2, %r3, 0;
+  @%p2 bra first;
+  shl.b32 %r5, %r2, 5;
+  add.u32 %r5, %r5, %r1;
+  mul.wide.u32 %d3, %r5, 4;
+  add.u64 %d4, %d1, %d3;
+  add.u64 %d5, %d2, %d3;
+  ld.global.u32 %r6, [%d4];
+  st.global.u32 [%d5], %r6;
+  mov.u32 %r7, 0;
+  mapa.shared::cluster.u32 %r8, %r4, %r7;
+  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];
+  bra over;
+first:
+  mov.u32 %r9, 0;
+again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], %r9;
+  @!%p3 bra again;
+  add.u32 %r10, %r2, 1;
+  shl.b32 %r10, %r10, 5;
+  add.u32 %r10, %r10, %r1;
+  mul.wide.u32 %d3, %r10, 4;
+  add.u64 %d5, %d2, %d3;
+  ld.global.u32 %r11, [%d5];
+  sub.u64 %d5, %d5, 128;
+  st.global.u32 [%d5], %r11;
+over:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+}
+"""
+
+
+class Driver:
+    """The functions of the emulated driver, with errors as exceptions."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(str(library_path()))
+        context = ctypes.c_void_p()
+        self.cuInit(0)
+        self.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        self.cuCtxSetCurrent(context)
+
+    def __getattr__(self, name):
+        function = getattr(self.library, name)
+
+        def call(*arguments):
+            if function(*arguments):
+                text = ctypes.c_char_p()
+                self.library.cuGetErrorString(1, ctypes.byref(text))
+                raise RuntimeError((text.value or b"").decode())
+
+        return call
+
+    def array(self, values):
+        """A device pointer to a copy of `values`, and the same memory for NumPy."""
+        pointer = ctypes.c_uint64()
+        self.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(values.nbytes))
+        memory = (ctypes.c_uint32 * values.size).from_address(pointer.value)
+        view = np.ctypeslib.as_array(memory)
+        view[:] = values
+        return pointer, view
+
+    def launch(self, text, name, blocks, arrays):
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.cuModuleLoadData(ctypes.byref(module), text.encode())
+        self.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+        arguments = (ctypes.c_void_p * len(arrays))(
+            *(ctypes.cast(ctypes.byref(array), ctypes.c_void_p) for array in arrays)
+        )
+        self.cuLaunchKernel(function, blocks, 1, 1, LANES, 1, 1, 0, None, arguments, None)
+
+
+@pytest.fixture(scope="module")
+def driver():
+    return Driver()
+
+
+def run(driver, text, name, blocks=2 * CLUSTERS):
+    """What `name` makes of random numbers; both by block and lane."""
+    values = np.random.default_rng().integers(1, 1 << 30, blocks * LANES, dtype=np.uint32)
+    source, _ = driver.array(values)
+    target, made = driver.array(np.zeros_like(values))
+    try:
+        driver.launch(text, name, blocks, [source, target])
+        return values.reshape(-1, LANES), made.copy().reshape(-1, LANES)
+    finally:
+        driver.cuMemFree_v2(source)
+        driver.cuMemFree_v2(target)
+
+
+def test_blocks_read_each_others_memory(driver):
+    values, made = run(driver, EXCHANGE, "exchange")
+    ranks = np.tile([1, 0], CLUSTERS)[:, None]
+    expected = values.reshape(CLUSTERS, 2, LANES)[:, ::-1].reshape(-1, LANES)
+    np.testing.assert_array_equal(made, expected + 2 * ranks)
+
+
+def test_a_block_arrives_at_the_barrier_of_another(driver):
+    values, made = run(driver, TELL, "tell")
+    expected = np.repeat(values[1::2], 2, axis=0)
+    np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize(
+    "text, name, instruction, message",
+    [
+        (EXCHANGE, "exchange", "barrier.cluster.wait.aligned#0", "arrives again"),
+        (EXCHANGE, "exchange", "barrier.cluster.arrive.aligned#1", "without having arrived"),
+        (TELL, "tell", "mbarrier.init", "there is no mbarrier"),
+        (TELL, "tell", "mbarrier.arrive", "nothing goes on"),
+        (TELL, "tell", "mapa", "the cluster has no block"),
+    ],
+)
+def test_what_is_left_out_is_noticed(driver, monkeypatch, text, name, instruction, message):
+    monkeypatch.setenv("PANTILE_EMULATION_WITHOUT", instruction)
+    with pytest.raises(RuntimeError, match=message):
+        run(driver, text, name)
+
+
+def without_barrier(text, which):
+    """`text` without its barrier of the cluster number `which`."""
+    pair = "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+    parts = text.split(pair)
+    return pair.join(parts[: which + 1]) + pair.join(parts[which + 1 :])
+
+
+def test_a_read_that_comes_too_early_is_noticed(driver):
+    values, made = run(driver, without_barrier(EXCHANGE, 0), "exchange")
+    expected = values.reshape(CLUSTERS, 2, LANES)[:, ::-1].reshape(-1, LANES)
+    assert (made != expected + 2 * np.tile([1, 0], CLUSTERS)[:, None]).any()
+
+
+def test_a_block_that_has_left_is_out_of_reach(driver):
+    with pytest.raises(RuntimeError, match="of the cluster has left"):
+        run(driver, without_barrier(EXCHANGE, 1), "exchange")
+
+
+def test_a_grid_is_a_multiple_of_its_clusters(driver):
+    with pytest.raises(RuntimeError, match="clusters of 2 blocks"):
+        run(driver, EXCHANGE, "exchange", blocks=5)
