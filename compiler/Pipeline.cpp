@@ -139,6 +139,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createScheduleLoops());
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead()); // of what went through no buffer
+  passes.add(createPrefetchRows()); // where there is no loop to load ahead in
   passes.add(createDropDeadArgs());
   if (passes.offeredChoice("copies-last", "within nv-carry-sums: copies are issued behind the "
                                           "second product"))

@@ -140,6 +140,12 @@ def Nv_SettleOp : Nv_Op<"settle", [MemoryEffects<[MemWrite, MemRead]>]> {
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
+def Nv_PrefetchOp : Nv_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
+  let summary = "prefetch.global.L2: ask L2 for the line around each element, once among the threads that hold it; nothing waits for it";
+  let arguments = (ins Nv_PtrTile:$ptr, Optional<RankedTensorOf<[I1]>>:$mask);
+  let assemblyFormat = "$ptr (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr)";
+}
+
 //===- programs that outnumber the blocks ----------------------------------------------===//
 
 def Nv_BlockIdOp : Nv_Op<"block_id", [Pure]> {

@@ -1,4 +1,4 @@
-//===- LowerMemory.cpp - loads and stores of global memory ----------------------------------===//
+//===- LowerMemory.cpp - loads, stores and prefetches of global memory ----------------------===//
 // Needs: AxisInfo for the width of an access; mask and value in the pointer's layout.
 // Gives: one instruction for up to 16 bytes of neighbouring registers.
 // How:   unmasked accesses are LLVM's own, so constant offsets fold into them; masked ones, and
@@ -181,9 +181,28 @@ LogicalResult lowerStore(Lowering &l, StoreOp op) {
   }
   return success();
 }
+
+//===- prefetches ----------------------------------------------------------------------===//
+
+LogicalResult lowerPrefetch(Lowering &l, nv::PrefetchOp op) {
+  ValueList ptrs = l.get(op.getPtr());
+  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
+  const unsigned replicas = l.layout(op.getPtr().getType()).freeBits().reg;
+  for (size_t i = 0; i < ptrs.size(); ++i) {
+    if (i & replicas)
+      continue;
+    llvm::Value *mask = masks.empty() ? l.b.getTrue() : masks[i];
+    if (chosen)
+      mask = l.b.CreateAnd(mask, chosen);
+    l.assembly(l.b.getVoidTy(), "@$1 prefetch.global.L2 [$0];", "l,b", {ptrs[i], mask});
+  }
+  return success();
+}
 } // namespace
 
 void lower::addMemory(Handlers &h) {
   h.add<LoadOp>(lowerLoad);
   h.add<StoreOp>(lowerStore);
+  h.add<nv::PrefetchOp>(lowerPrefetch);
 }

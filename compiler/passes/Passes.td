@@ -84,6 +84,11 @@ def LoadAhead : Pass<"nv-load-ahead", "::mlir::ModuleOp"> {
   let description = "In loops that were given `num_stages` by `tl.range` and have no product. In loops with products, the vectors of the next iteration.";
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
+def PrefetchRows : Pass<"nv-prefetch-rows", "::mlir::ModuleOp"> {
+  let summary = "ask L2 for the row of a later program while this one's is computed with";
+  let description = "In kernels without loops that reduce what they load, where the addresses follow from the program's number.";
+  let dependentDialects = ["::pantile::TileDialect", "::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+}
 def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
   let summary = "remove loop-carried values that only feed themselves";
   let dependentDialects = ["::mlir::scf::SCFDialect"];

@@ -90,11 +90,19 @@ def test_lowering_of_single_operations():
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 
-def test_a_store_outside_of_its_array_names_the_place(tmp_path):
+STORE = "tl.store(out + i, i, mask=i <= n)"
+PREFETCH = (
+    'tl.inline_asm_elementwise("prefetch.global.L2 [$1]; mov.b32 $0, 0;", "=r,l", '
+    "[(out + i % (n + 1)).to(tl.int64)], tl.int32, False, 1)"
+)
+
+
+@pytest.mark.parametrize("line, name", [(STORE, "st.global"), (PREFETCH, "prefetch.global")])
+def test_an_access_outside_of_its_array_names_the_place(tmp_path, line, name):
     script = tmp_path / "outside.py"
-    script.write_text(OUTSIDE)
+    script.write_text(OUTSIDE.replace("ACCESS", line))
     result = run([str(script)], PYTHONPATH=f"{os.environ.get('PYTHONPATH', '')}:{TESTS / 'python'}")
-    assert "not allocated" in result.stderr and "st.global" in result.stderr, result.stderr
+    assert "not allocated" in result.stderr and name in result.stderr, result.stderr
 
 
 OUTSIDE = """
@@ -107,11 +115,11 @@ import pantile.language as tl
 
 
 @pantile.jit
-def fill(out, n, BLOCK: tl.constexpr):
+def touch(out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + i, i, mask=i <= n)
+    ACCESS
 
 
 device = emulated_device.EmulatedDevice()
-fill[(4,)](device.to(np.zeros(900, np.int32)), 900, BLOCK=256)
+touch[(4,)](device.to(np.zeros(900, np.int32)), 900, BLOCK=256)
 """

@@ -1,0 +1,106 @@
+# A program that holds a row at once asks L2 for the row of one four megabytes behind it, a line for each thread; weights, loops, gathers and small rows are left alone.
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit pipeline | FileCheck %s --check-prefix=NORM
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=2048 --target sm_80 --num-warps 8 --no-cache --emit ptx | FileCheck %s --check-prefix=FEW
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=1024 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --disable-pass nv-prefetch-rows --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel rows --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=ROWS
+# RUN: pantilec %s --kernel strided --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel listed --signature "*fp32:16, *fp32:16, *i32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel guarded --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel double --signature "*fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+import pantile as triton
+import pantile.language as tl
+
+
+# Rows of 16 KiB: 256 of them are four megabytes. 128 lines, 128 threads; the mask of the other row, and that it exists.
+# NORM: #[[LINES:.*]] = #tile.layout<{{.*}}reg = [], lane = {{\[\[}}64], [128], [256], [512], [1024]]{{.*}}warp = {{\[\[}}2048], [4096]]
+# NORM: %[[AHEAD:.*]] = arith.constant 256 : i32
+# NORM: %[[NUMBER:.*]] = tile.program_id 0
+# NORM: tile.load
+# NORM: %[[COUNT:.*]] = tile.num_programs 0
+# NORM: %[[REST:.*]] = arith.subi %[[COUNT]], %[[AHEAD]]
+# NORM: %[[EXISTS:.*]] = arith.cmpi slt, %[[NUMBER]], %[[REST]]
+# NORM: %[[LATER:.*]] = arith.addi %[[NUMBER]], %[[AHEAD]]
+# NORM: tile.splat %[[EXISTS]]
+# NORM: arith.muli %[[LATER]]
+# NORM: nv.prefetch {{.*}} mask {{.*}} #[[LINES]]>
+# NORM-NOT: nv.prefetch
+# NORM: tile.reduce
+# NORM: tile.load
+# NORM-NOT: nv.prefetch
+# PTX: ld.global.v4
+# PTX-COUNT-1: prefetch.global.L2 [%rd{{[0-9]+}}];
+# PTX-NOT: prefetch.global
+# PTX: bar.sync
+# 32 lines, 256 threads: each line once.
+# FEW: setp
+# FEW-COUNT-1: prefetch.global.L2
+# FEW-NOT: prefetch.global
+# PLAIN-NOT: nv.prefetch
+# PLAIN: tile.load
+# PLAIN-NOT: nv.prefetch
+@triton.jit
+def norm(x_ptr, y_ptr, w_ptr, stride, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n
+    x = tl.load(x_ptr + tl.program_id(0) * stride + cols, mask=mask, other=0.0).to(tl.float32)
+    rms = tl.sqrt(tl.sum(x * x, axis=0) / n)
+    w = tl.load(w_ptr + cols, mask=mask)
+    tl.store(y_ptr + tl.program_id(0) * stride + cols, x / rms * w, mask=mask)
+
+
+# 4 rows of 4 KiB: 32 lines a row, a row a warp.
+# ROWS: #[[LINES:.*]] = #tile.layout<{{.*}}reg = [], lane = {{\[\[}}0, 32], [0, 64], [0, 128], [0, 256], [0, 512]]{{.*}}warp = {{\[\[}}1, 0], [2, 0]]
+# ROWS: arith.constant 256 : i32
+# ROWS: nv.prefetch {{.*}} #[[LINES]]>
+@triton.jit
+def rows(x_ptr, y_ptr, count, n):
+    r = tl.program_id(0) * 4 + tl.arange(0, 4)
+    cols = tl.arange(0, 1024)
+    at = r[:, None] * n + cols[None, :]
+    mask = (r[:, None] < count) & (cols[None, :] < n)
+    x = tl.load(x_ptr + at, mask=mask, other=0.0)
+    tl.store(y_ptr + at, x - tl.max(x, axis=1)[:, None], mask=mask)
+
+
+# Columns that do not lie side by side.
+@triton.jit
+def strided(x_ptr, y_ptr, stride, n):
+    cols = tl.arange(0, 4096)
+    x = tl.load(x_ptr + tl.program_id(0) * n + cols * stride)
+    tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
+
+
+# Which row it is stands in memory.
+@triton.jit
+def listed(x_ptr, y_ptr, list_ptr, n):
+    cols = tl.arange(0, 4096)
+    row = tl.load(list_ptr + tl.program_id(0))
+    x = tl.load(x_ptr + row * n + cols)
+    tl.store(y_ptr + row * n + cols, x - tl.max(x, axis=0))
+
+
+# Not every program loads.
+@triton.jit
+def guarded(x_ptr, y_ptr, count, n):
+    cols = tl.arange(0, 4096)
+    if tl.program_id(0) < count:
+        x = tl.load(x_ptr + tl.program_id(0) * n + cols)
+        tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
+
+
+@triton.jit
+def walk(x_ptr, y_ptr, count, n):
+    cols = tl.arange(0, 4096)
+    for row in range(tl.program_id(0), count, tl.num_programs(0)):
+        x = tl.load(x_ptr + row * n + cols)
+        tl.store(y_ptr + row * n + cols, x - tl.max(x, axis=0))
+
+
+# Nothing is reduced: such programs load and store side by side anyway.
+@triton.jit
+def double(x_ptr, y_ptr, n):
+    at = tl.program_id(0) * 4096 + tl.arange(0, 4096)
+    tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
