@@ -251,6 +251,32 @@ std::optional<AffineTile> AffineAnalysis::compute(Value value) {
       .Default(std::nullopt);
 }
 
+/// Either side may be the one that has the index: `i < n` is `n > i`.
+std::optional<AffineBound> AffineAnalysis::comparison(arith::CmpIOp op) {
+  using enum arith::CmpIPredicate;
+  const bool isLess = op.getPredicate() == slt || op.getPredicate() == sle;
+  const bool orEqual = op.getPredicate() == sle || op.getPredicate() == sge;
+  if (!isLess && !orEqual && op.getPredicate() != sgt)
+    return std::nullopt;
+  auto smaller = tile(isLess ? op.getLhs() : op.getRhs());
+  auto larger = tile(isLess ? op.getRhs() : op.getLhs());
+  if (!smaller || !larger || smaller->wrappedDim >= 0 || larger->wrappedDim >= 0)
+    return std::nullopt;
+  AffineBound bound{smaller->offset - larger->offset, {}, false};
+  for (auto [x, y] : llvm::zip(smaller->coefficients, larger->coefficients)) {
+    bound.coefficients.push_back(x - y);
+    bound.isLower |= (x - y).constant().value_or(0) < 0;
+  }
+  if (!bound.isLower) {
+    bound.offset = bound.offset - Polynomial(orEqual ? 1 : 0);
+    return bound;
+  }
+  bound.offset = Polynomial(orEqual ? 0 : -1) - bound.offset;
+  for (Polynomial &coefficient : bound.coefficients)
+    coefficient = Polynomial(0) - coefficient;
+  return bound;
+}
+
 std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
   Operation *op = mask.getDefiningOp();
   if (!op || rankOf(mask) == 0)
@@ -282,17 +308,8 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
                        [&](AffineBound &bound) { forgetUnitDims(bound, op.getSrc().getType()); });
       })
       .Case([&](arith::CmpIOp op) -> std::optional<Bounds> {
-        bool orEqual = op.getPredicate() == arith::CmpIPredicate::sle;
-        bool isLower = op.getPredicate() == arith::CmpIPredicate::sge;
-        if (op.getPredicate() != arith::CmpIPredicate::slt && !orEqual && !isLower)
-          return std::nullopt;
-        auto a = tile(op.getLhs()), b = tile(op.getRhs());
-        if (!a || !b || a->wrappedDim >= 0 || b->wrappedDim >= 0)
-          return std::nullopt;
-        AffineBound bound{a->offset - b->offset - Polynomial(orEqual ? 1 : 0), {}, isLower};
-        for (auto [x, y] : llvm::zip(a->coefficients, b->coefficients))
-          bound.coefficients.push_back(x - y);
-        return Bounds{bound};
+        auto bound = comparison(op);
+        return bound ? std::optional(Bounds{*bound}) : std::nullopt;
       })
       .Default(std::nullopt);
 }

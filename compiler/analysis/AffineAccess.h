@@ -52,6 +52,7 @@ public:
 
 private:
   std::optional<AffineTile> compute(mlir::Value value);
+  std::optional<AffineBound> comparison(mlir::arith::CmpIOp op);
   std::optional<AffineTile> carried(mlir::BlockArgument arg, mlir::scf::ForOp loop);
   std::optional<AffineTile> sum(const AffineTile &a, const AffineTile &b);
   std::optional<AffineTile> product(const AffineTile &a, const AffineTile &b);

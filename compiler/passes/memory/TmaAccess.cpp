@@ -186,33 +186,37 @@ private:
     if (!bounds)
       return refused("its mask is no conjunction of bounds");
     for (const AffineBound &bound : *bounds)
-      if (!placeBound(bound))
-        return refused("its mask bounds something else than one dimension");
+      if (const char *why = placeBound(bound))
+        return refused(why);
     return true;
   }
 
   /// `start + index < start - offset`, with what is left in the base taken off on both sides; or
-  /// `start + index >= 0`.
-  bool placeBound(const AffineBound &bound) {
+  /// `start + index >= 0`. Gives what is wrong with it, or null.
+  const char *placeBound(const AffineBound &bound) {
+    const char *const mixed = "its mask bounds something else than one dimension";
     int dim = -1;
     for (auto [d, coefficient] : llvm::enumerate(bound.coefficients)) {
       if (coefficient.isZero())
         continue;
       if (dim >= 0 || coefficient.constant() != 1)
-        return false;
+        return mixed;
       dim = static_cast<int>(d);
     }
     if (dim < 0)
-      return false;
-    if (bound.isLower)
-      return dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
+      return mixed;
+    if (bound.isLower) {
+      dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
+      return dimOf(dim).fromZero ? nullptr : "its mask has a lower bound that is not zero";
+    }
     Polynomial extent = dimOf(dim).start - bound.offset;
     Polynomial &slot = dimOf(dim).extent;
-    if (!extent.isValid() || !affine.isHostValue(extent) ||
-        (slot.constant() != unbounded && !(slot == extent)))
-      return false;
+    if (!extent.isValid() || !affine.isHostValue(extent))
+      return "a bound in its mask is no number that the host knows";
+    if (slot.constant() != unbounded && !(slot == extent))
+      return "its mask bounds a dimension twice";
     slot = extent;
-    return true;
+    return nullptr;
   }
 
   bool checkStarts(const AffineTile &form) {
@@ -261,6 +265,9 @@ private:
     unsigned index = use.getOperandNumber();
     if (auto store = dyn_cast<StoreOp>(user))
       return use.get() == store.getValue() && store.getMask() && masks(store.getMask(), dim, bound);
+    if (auto atomic = dyn_cast<AtomicRmwOp>(user))
+      return use.get() == atomic.getValue() && atomic->use_empty() && atomic.getMask() &&
+             masks(atomic.getMask(), dim, bound);
     if (isa<scf::YieldOp>(user)) {
       auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
       if (!loop)
