@@ -84,6 +84,8 @@ public:
     llvm::erase_if(candidates, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
     if (candidates.empty())
       return false;
+    if (Operation *assembly = opaqueAssembly())
+      return refuse(candidates[0], "assembly with effects may count on its threads", assembly);
     for (scf::ForOp loop : candidates)
       if (!collect(loop))
         return false;
@@ -100,6 +102,13 @@ private:
     return false;
   }
 
+  /// Its text may name barriers, or the number of threads.
+  Operation *opaqueAssembly() {
+    Operation *found = nullptr;
+    function.walk([&](InlineAsmOp op) { found = isMemoryEffectFree(op) ? found : op; });
+    return found;
+  }
+
   bool collect(scf::ForOp loop) {
     FedLoop fed;
     fed.loop = loop;
@@ -108,10 +117,8 @@ private:
       return refuse(loop, "it has one stage");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
-      if (!isa<scf::ForOp>(around))
+      if (!isa<scf::ForOp>(around) && !isPlainBranch(around))
         return refuse(loop, "it stands under a condition", around);
-    if (Operation *effect = earlierEffect(loop))
-      return refuse(loop, "what it reads may have been written", effect);
     for (StagedLoad staged : findStagedLoads(loop)) {
       SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
       if (readers.empty())
@@ -124,6 +131,8 @@ private:
         return refuse(staged.load, "its coordinates are no scalars of their own");
       fed.loads.push_back({staged, readers.front().product, readers.back().product, *access});
     }
+    if (Operation *effect = earlierEffect(loop))
+      return refuse(loop, "what it reads may have been written", effect);
     fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
     loops.push_back(std::move(fed));
     return true;
@@ -156,14 +165,28 @@ private:
     return moduleInt(loop, names::numStages, 3);
   }
 
+  /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.
+  bool isPlainBranch(Operation *op) {
+    auto branch = dyn_cast<scf::IfOp>(op);
+    return branch && branch->getNumResults() == 0 && isScalarChain(branch.getCondition());
+  }
+
   /// What orders loads and may have run before `loop` is entered, or in an earlier iteration.
   Operation *earlierEffect(scf::ForOp loop) {
     Block &program = programBody(function);
-    Operation *outermost = program.findAncestorOpInBlock(*loop);
+    Operation *repeated = loop; // also what stands behind the loop in there
+    for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
+      if (isa<scf::ForOp>(op->getParentOp()))
+        repeated = op->getParentOp();
     Operation *effect = nullptr;
-    for (Operation &op : program) {
-      op.walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
-      if (effect || &op == outermost)
+    auto look = [&](Operation *op) {
+      op->walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
+    };
+    look(repeated);
+    for (Operation *at = repeated; !effect; at = at->getParentOp()) {
+      for (Operation &op : llvm::make_range(at->getBlock()->begin(), at->getIterator()))
+        look(&op);
+      if (at->getBlock() == &program)
         break;
     }
     return effect;

@@ -161,28 +161,35 @@ private:
     return makeTensorMap(b, loc, function, affine, raised.access, box);
   }
 
-  /// A count of the iterations of `loop` so far, carried through all loops around it. Rebuilds
-  /// them; `loop` becomes the new one.
+  /// A count of the iterations of `loop` so far, carried through all loops and branches around it.
+  /// Rebuilds them; `loop` becomes the new one.
   Value countTurns(scf::ForOp &loop) {
-    SmallVector<scf::ForOp> nest{loop};
-    while (auto outer = dyn_cast<scf::ForOp>(nest.back()->getParentOp()))
-      nest.push_back(outer);
+    SmallVector<Operation *> nest{loop};
+    while (isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
+      nest.push_back(nest.back()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(nest.back());
     Value turn = index(0);
-    for (scf::ForOp &level : llvm::reverse(nest)) {
-      scf::ForOp wider = withCarried(level, turn);
-      for (FedLoop &other : loops)
-        if (other.loop == level)
-          other.loop = wider;
-      level.erase();
-      level = wider;
-      turn = wider.getRegionIterArgs().back();
+    SmallVector<Block *> bodies(nest.size());
+    for (size_t depth = nest.size(); depth-- > 0;) {
+      if (auto level = dyn_cast<scf::ForOp>(nest[depth])) {
+        scf::ForOp wider = withCarried(level, turn);
+        for (FedLoop &other : loops)
+          if (other.loop == level)
+            other.loop = wider;
+        level.erase();
+        nest[depth] = wider;
+        bodies[depth] = wider.getBody();
+        turn = wider.getRegionIterArgs().back();
+      } else {
+        bodies[depth] = nest[depth - 1]->getBlock();
+        nest[depth] = withResult(cast<scf::IfOp>(nest[depth]), bodies[depth], turn);
+      }
     }
-    loop = nest[0];
-    Value next = turn;
+    loop = cast<scf::ForOp>(nest[0]);
+    Value next;
     for (auto [depth, level] : llvm::enumerate(nest)) {
-      Operation *yield = level.getBody()->getTerminator();
+      Operation *yield = bodies[depth]->getTerminator();
       b.setInsertionPoint(yield);
       if (depth == 0)
         next = arith::AddIOp::create(b, loc, turn, index(1));
@@ -190,6 +197,29 @@ private:
       next = level.getResults().back();
     }
     return turn;
+  }
+
+  /// `branch` with one more result, which is `unchanged` where `block` does not run; the yield of
+  /// `block` still lacks it.
+  scf::IfOp withResult(scf::IfOp branch, Block *block, Value unchanged) {
+    b.setInsertionPoint(branch);
+    SmallVector<Type> types(branch->getResultTypes());
+    types.push_back(unchanged.getType());
+    auto wider = scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition(),
+                                   /*addThenBlock=*/false, /*addElseBlock=*/false);
+    for (auto [from, to] : llvm::zip(branch->getRegions(), wider->getRegions()))
+      to.takeBody(from);
+    if (wider.getElseRegion().empty()) {
+      b.setInsertionPointToEnd(&wider.getElseRegion().emplaceBlock());
+      scf::YieldOp::create(b, branch.getLoc());
+    }
+    for (Region &region : wider->getRegions())
+      if (&region.front() != block)
+        region.front().getTerminator()->insertOperands(branch->getNumResults(), unchanged);
+    for (auto [from, to] : llvm::zip(branch.getResults(), wider.getResults()))
+      from.replaceAllUsesWith(to);
+    branch.erase();
+    return wider;
   }
 
   /// The same, from where the loop in front stopped; loops around carry on this one's count.
@@ -318,6 +348,17 @@ private:
   std::vector<FedLoop> loops;
 };
 
+/// At the first loop that could have had a producer.
+void remarkFullBlock(func::FuncOp kernel, int warps) {
+  kernel.walk([&](scf::ForOp loop) {
+    if (loop.getBody()->getOps<nv::WgmmaOp>().empty() || findStagedLoads(loop).empty())
+      return WalkResult::advance();
+    remarkMissed(loop.getLoc(), Technique::WarpSpecialisation)
+        << "warps are not specialised: a block of " << warps << " warps has no place for another";
+    return WalkResult::interrupt();
+  });
+}
+
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
   void runOnOperation() override { specialiseWarps(getOperation()); }
 };
@@ -327,10 +368,16 @@ bool specialiseWarps(ModuleOp module) {
   auto target = Target::parse(moduleTarget(module));
   int warps = moduleInt(module, names::numWarps, 4);
   if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
-      32 * (warps + 1) > target->maxThreadsPerBlock() || module->hasAttr(names::withoutProducer))
+      module->hasAttr(names::withoutProducer))
     return false;
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-  if (kernels.size() != 1 || !Specialiser(kernels[0], *target).run())
+  if (kernels.size() != 1)
+    return false;
+  if (32 * (warps + 1) > target->maxThreadsPerBlock()) {
+    remarkFullBlock(kernels[0], warps);
+    return false;
+  }
+  if (!Specialiser(kernels[0], *target).run())
     return false;
   module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(1));
   return true;

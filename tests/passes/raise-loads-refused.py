@@ -1,0 +1,360 @@
+# Loads that the copy engine must not do, and loops that must not have a producer: a remark says which rule each breaks.
+# DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32, i32:16
+# DEFINE: %{run} = pantilec %s --no-cache --remarks --emit pipeline -o -
+# RUN: %{run} --kernel plain --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
+# RUN: %{run} --kernel plain --signature "%{sig}" --num-warps 2 2>&1 | FileCheck %s --check-prefix=FEW
+# RUN: %{run} --kernel wide --signature "%{sig}" --num-warps 32 2>&1 | FileCheck %s --check-prefix=MANY
+# RUN: %{run} --kernel plain --signature "%{sig}" --max-registers 128 2>&1 | FileCheck %s --check-prefix=LIMIT
+# RUN: %{run} --kernel plain --signature "%{sig}" --num-stages 1 2>&1 | FileCheck %s --check-prefix=STAGE
+# RUN: %{run} --kernel plain --signature "*fp16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=BASE
+# RUN: %{run} --kernel plain --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32" 2>&1 | FileCheck %s --check-prefix=STRIDE
+# RUN: %{run} --kernel strides_both --signature "%{sig}, i32:16" 2>&1 | FileCheck %s --check-prefix=NEIGHBOURS
+# RUN: %{run} --kernel masks_the_diagonal --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=DIAGONAL
+# RUN: %{run} --kernel masks_either --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=EITHER
+# RUN: %{run} --kernel masks_by_memory --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=MEMORY
+# RUN: %{run} --kernel fills_with_one --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=OTHER
+# RUN: %{run} --kernel reads_volatile --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=VOLATILE
+# RUN: %{run} --kernel reads_past_caches --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=VOLATILE
+# RUN: %{run} --kernel wraps_along_k --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
+# RUN: %{run} --kernel wraps_and_sums --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
+# RUN: %{run} --kernel wraps_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRAPS
+# RUN: %{run} --kernel stores_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel adds_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel meets_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel reads_its_base --signature "*u64:16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=POINTER
+# RUN: %{run} --kernel reads_its_offset --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=OFFSET
+# RUN: %{run} --kernel reads_its_depth --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=DEPTH
+# RUN: %{run} --kernel gathers --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=GATHERS
+# RUN: %{run} --kernel has_six_dimensions --signature "%{sig}, i32:16, i32:16, i32:16, i32:16" 2>&1 | FileCheck %s --check-prefix=SIX
+# RUN: %{run} --kernel starts_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=BEFORE
+# RUN: %{run} --kernel stands_under_a_condition --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=CONDITION
+# RUN: %{run} --kernel goes_on_while --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WHILE
+# RUN: %{run} --kernel has_assembly --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=ASSEMBLY
+import pantile as triton
+import pantile.language as tl
+
+B: tl.constexpr = 64
+
+
+@triton.jit
+def places(base, m, n, stride):
+    within = tl.arange(0, B)
+    return base + (m + within)[:, None] * stride + (n + within)[None, :]
+
+
+@triton.jit
+def product(a, b, m, n, depth, stride):
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+    return acc
+
+
+@triton.jit
+def write(c, acc, m, n, stride):
+    tl.store(places(c, m, n, stride), acc.to(tl.float16))
+
+
+# What all the others are but for one thing.
+# PLAIN-COUNT-2: remark: load is raised to a tensor map
+# PLAIN: nv.producer {
+# Warps that come in fours multiply in groups; the others use mma.sync, whose fragments threads load.
+# FEW: not on wgmma: a warp group needs 4 warps
+# FEW-NOT: nv.producer {
+# The limit would bind both roles.
+# LIMIT: `maxnreg` would bind
+# LIMIT-NOT: nv.producer {
+# STAGE: warps are not specialised: it has one stage
+# STAGE-NOT: nv.producer {
+# What a tensor map cannot say: the specialisation settles it.
+# BASE: warps are not specialised: its base is not known to be aligned to 16 bytes
+# BASE-NOT: nv.producer {
+# STRIDE: warps are not specialised: a stride is no multiple of 16 bytes that the host knows
+# STRIDE-NOT: nv.producer {
+@triton.jit
+def plain(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# A block has 1024 threads, and none is left for a producer.
+# MANY: warps are not specialised: a block of 32 warps has no place for another
+# MANY-NOT: nv.producer {
+@triton.jit
+def wide(a, b, c, depth, stride):
+    at, across = tl.arange(0, 128), tl.arange(0, 128)
+    acc = tl.zeros((128, 128), tl.float32)
+    for k in range(0, depth, B):
+        deep = k + tl.arange(0, B)
+        x = tl.load(a + at[:, None] * stride + deep[None, :])
+        y = tl.load(b + deep[:, None] * stride + across[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + at[:, None] * stride + across[None, :], acc.to(tl.float16))
+
+
+# Rows of shared memory are of neighbours.
+# NEIGHBOURS: warps are not specialised: neighbours in shared memory are none in memory
+# NEIGHBOURS-NOT: nv.producer {
+@triton.jit
+def strides_both(a, b, c, depth, stride, other_stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + (m + within)[:, None] * stride + (k + within)[None, :] * other_stride)
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# DIAGONAL: warps are not specialised: its mask bounds something else than one dimension
+# DIAGONAL-NOT: nv.producer {
+@triton.jit
+def masks_the_diagonal(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        lower = (m + within)[:, None] >= (k + within)[None, :]
+        acc = tl.dot(tl.load(places(a, m, k, stride), lower, 0.0), tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# EITHER: warps are not specialised: its mask is no conjunction of bounds
+# EITHER-NOT: nv.producer {
+@triton.jit
+def masks_either(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        mask = (m + within < depth)[:, None] | (k + within < depth)[None, :]
+        acc = tl.dot(tl.load(places(a, m, k, stride), mask, 0.0), tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# MEMORY: warps are not specialised: its mask is no conjunction of bounds
+# MEMORY-NOT: nv.producer {
+@triton.jit
+def masks_by_memory(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    wanted = tl.load(c + tl.arange(0, B))[:, None] > 0
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        acc = tl.dot(tl.load(places(a, m, k, stride), wanted, 0.0), tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# The copy engine fills with zeros.
+# OTHER: warps are not specialised: `other` is not zero
+# OTHER-NOT: nv.producer {
+@triton.jit
+def fills_with_one(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    rows = (m + tl.arange(0, B) < depth)[:, None]
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        acc = tl.dot(tl.load(places(a, m, k, stride), rows, 1.0), tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# VOLATILE: warps are not specialised: it is volatile
+# VOLATILE-NOT: nv.producer {
+@triton.jit
+def reads_volatile(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        acc = tl.dot(tl.load(places(a, m, k, stride), volatile=True), tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+@triton.jit
+def reads_past_caches(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(places(a, m, k, stride), cache_modifier=".cv")
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# The rows that a remainder changes may not matter; depth always does, and so do rows that are added up or stored.
+# WRAPS: warps are not specialised: a remainder in its address changes rows that are used
+# WRAPS-NOT: nv.producer {
+@triton.jit
+def wraps_along_k(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + (m + within)[:, None] * stride + ((k + within) % depth)[None, :])
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+@triton.jit
+def wrapped(a, b, m, n, depth, stride):
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + ((m + within) % depth)[:, None] * stride + (k + within)[None, :])
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    return acc
+
+
+@triton.jit
+def wraps_and_sums(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    acc = wrapped(a, b, m, n, depth, stride)
+    total = tl.sum(acc, 0)[None, :] + acc
+    tl.store(places(c, m, n, stride), total.to(tl.float16), mask=(m + within < depth)[:, None])
+
+
+@triton.jit
+def wraps_and_stores_all(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    write(c, wrapped(a, b, m, n, depth, stride), m, n, stride)
+
+
+# Two arguments may be of the same memory, and what others announced may have been written.
+# WRITTEN: warps are not specialised: what it reads may have been written
+# WRITTEN-NOT: nv.producer {
+@triton.jit
+def stores_before(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    tl.store(places(c, m, n, stride), tl.load(places(a, m, n, stride)) + 1)
+    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+@triton.jit
+def adds_before(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    tl.atomic_add(c + m, 1.0)
+    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+@triton.jit
+def meets_before(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    tl.debug_barrier()
+    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+@triton.jit
+def stores_in_the_loop(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+        write(c, acc, m, k, stride)
+
+
+@triton.jit
+def stores_in_the_loop_around(a, b, c, depth, stride):
+    m = tl.program_id(0) * B
+    for n in range(0, stride, B):
+        write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# POINTER: warps are not specialised: its base is no argument of the kernel
+# POINTER-NOT: nv.producer {
+@triton.jit
+def reads_its_base(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    first = tl.multiple_of(tl.load(a + tl.program_id(2)).to(tl.pointer_type(tl.float16)), 16)
+    write(c, product(first, b, m, n, depth, stride), m, n, stride)
+
+
+# What a coordinate is made of must not be negative, as far as the host can tell.
+# OFFSET: warps are not specialised: a coordinate may be negative
+# OFFSET-NOT: nv.producer {
+@triton.jit
+def reads_its_offset(a, b, c, depth, stride, table):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    first = tl.load(table + tl.program_id(0))
+    write(c, product(a + first * stride, b, m, n, depth, stride), m, n, stride)
+
+
+# Numbers in memory may have changed before the producer reads them.
+# DEPTH: warps are not specialised: the producer would need tiles or numbers from memory
+# DEPTH-NOT: nv.producer {
+@triton.jit
+def reads_its_depth(a, b, c, depth, stride, table):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    own = tl.load(table + tl.program_id(0))
+    write(c, product(a, b, m, n, own, stride), m, n, stride)
+
+
+# GATHERS: warps are not specialised: its addresses are no sum of index times stride
+# GATHERS-NOT: nv.producer {
+@triton.jit
+def gathers(a, b, c, depth, stride, table):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    rows = tl.load(table + m + within)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + rows[:, None] * stride + (k + within)[None, :])
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
+
+
+# SIX: warps are not specialised: its address has more than five dimensions
+# SIX-NOT: nv.producer {
+@triton.jit
+def has_six_dimensions(a, b, c, depth, stride, third, fourth, fifth, sixth):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    at = tl.program_id(2)
+    a += at % 2 * third + at // 2 % 3 * fourth + at // 6 % 5 * fifth + at // 30 * sixth
+    write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# Memory in front of the tensor would be read as zeros.
+# BEFORE: warps are not specialised: a coordinate may be negative
+# BEFORE-NOT: nv.producer {
+@triton.jit
+def starts_before(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    write(c, product(a, b, m - depth, n, depth, stride), m, n, stride)
+
+
+# The sum is of the branch that was taken.
+# CONDITION: warps are not specialised: it stands under a condition
+# CONDITION-NOT: nv.producer {
+@triton.jit
+def stands_under_a_condition(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    if m > n:
+        acc = product(a, b, m, n, depth, stride)
+    write(c, acc, m, n, stride)
+
+
+# How often it goes round is known by those who go round.
+# WHILE: load is not prefetched: its loop is a `while`
+# WHILE-NOT: nv.producer {
+@triton.jit
+def goes_on_while(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    k = 0
+    while k < depth:
+        acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
+        k += B
+    write(c, acc, m, n, stride)
+
+
+# Assembly may count on the threads that were asked for.
+# ASSEMBLY: warps are not specialised: assembly with effects may count on its threads
+# ASSEMBLY-NOT: nv.producer {
+@triton.jit
+def has_assembly(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = product(a, b, m, n, depth, stride)
+    at = tl.inline_asm_elementwise(
+        "bar.sync 0; mov.u32 $0, $1;", "=r,r", [n], dtype=tl.int32, is_pure=False, pack=1
+    )
+    write(c, acc, m, at, stride)
