@@ -13,7 +13,11 @@
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
 #include "ir/PackedPrograms.h"
+#include "ir/Pairs.h"
+#include "ir/SplitPrograms.h"
 #include "lower/Lower.h"
+#include "passes/layout/LayoutChoice.h"
+#include "passes/pipeline/ScheduleLoops.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"
 #include "llvm/IR/LLVMContext.h"
@@ -217,44 +221,88 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
                    moduleInt(*module, names::producerWarps, 0);
   data->tensorMaps = tensorMapRecipes(*module);
   data->persistent = (*module)->hasAttr(names::persistent);
+  if (auto bytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes))
+    data->workspacePerBlock = bytes.getInt();
   data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
+  data->blocksPerCluster = (*module)->hasAttr(names::pairs) ? 2 : 1;
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
-  if (data->sharedBytes <= target.maxSharedBytes())
-    return {};
-  // The producer's rings are our addition, and more so while they live beside the epilogue's
-  // scratch: what does not fit with them may fit without.
-  if (!data->tensorMaps.empty()) {
-    irDiagnostics.takeRemarks();
-    const bool raisesStores =
-        module->walk([](nv::TmaStoreOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
-    if (raisesStores)
-      remarkOn("stores are not raised to tensor maps: what they go through does not fit into "
-               "shared memory",
-               Remark::Kind::Missed, Technique::TensorMaps);
-    else if (data->persistent)
-      remarkOn("programs are not run one after the other: the rings of one and the scratch of "
-               "another do not fit into shared memory",
-               Remark::Kind::Missed, Technique::Persistence);
-    else
-      remarkOn("warps are not specialised: their rings do not fit into shared memory",
-               Remark::Kind::Missed, Technique::WarpSpecialisation);
-    Options plain = allowed;
-    if (raisesStores)
-      plain.disabledPasses.insert("nv-raise-stores");
-    else
-      plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
-    module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
-    Result<void> simplified = simplifyTiles();
-    return simplified ? optimizeTiles(target, plain) : simplified;
-  }
+  return data->sharedBytes <= target.maxSharedBytes() ? Result<void>() : fitShared(target, allowed);
+}
+
+/// The producer's rings are our addition, and more so while they live beside the epilogue's scratch:
+/// what does not fit with them may fit without.
+Result<void> Compilation::fitShared(const Target &target, const Options &allowed) {
+  if (data->tensorMaps.empty())
+    return fitAtLast(target, allowed);
+  const bool raisesStores =
+      module->walk([](nv::TmaStoreOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+  if (raisesStores)
+    giveUp("stores are not raised to tensor maps: what they go through does not fit into shared "
+           "memory",
+           Technique::TensorMaps);
+  else if (data->persistent)
+    giveUp("programs are not run one after the other: the rings of one and the scratch of another "
+           "do not fit into shared memory",
+           Technique::Persistence);
+  else
+    giveUp("warps are not specialised: their rings do not fit into shared memory",
+           Technique::WarpSpecialisation);
+  Options plain = allowed;
+  if (raisesStores)
+    plain.disabledPasses.insert("nv-raise-stores");
+  else
+    plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
+  return optimizeAnew(target, plain);
+}
+
+/// Where a product takes its operands from registers, a buffer less does for copies that run as far
+/// ahead, and Triton has no more; here they run an iteration less ahead then. After that, results
+/// do without the way through shared memory that would make their stores whole lines.
+Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed) {
+  struct Resort {
+    llvm::StringRef name;
+    const char *message;
+    Technique technique;
+  };
+  const Resort resorts[] = {
+      {names::fewerBuffers,
+       "loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
+       "shared memory",
+       Technique::Pipelining},
+      {names::storesInPlace,
+       "results are stored from where products leave them: what they would go through does not "
+       "fit into shared memory",
+       Technique::GlobalMemory}};
+  if (requiredBytes == 0)
+    requiredBytes = data->sharedBytes;
+  for (const Resort &resort : resorts)
+    if (!(*pristine)->hasAttr(resort.name)) {
+      (*pristine)->setAttr(resort.name, mlir::UnitAttr::get(&context));
+      giveUp(resort.message, resort.technique);
+      return optimizeAnew(target, allowed);
+    }
   return makeError(ErrorKind::Resources,
                    fmt::format("out of resource: shared memory, Required: {}, Hardware limit: {}. "
                                "Reducing block sizes or `num_stages` may help.",
-                               data->sharedBytes, target.maxSharedBytes()));
+                               requiredBytes, target.maxSharedBytes()));
+}
+
+/// What was said of the attempt is void, but for why those before it failed.
+void Compilation::giveUp(std::string reason, Technique technique) {
+  irDiagnostics.takeRemarks();
+  givenUp.emplace_back(std::move(reason), technique);
+  for (const auto &[message, about] : givenUp)
+    remarkOn(message, Remark::Kind::Missed, about);
+}
+
+Result<void> Compilation::optimizeAnew(const Target &target, const Options &allowed) {
+  module = mlir::OwningOpRef<mlir::ModuleOp>(pristine->clone());
+  Result<void> simplified = simplifyTiles();
+  return simplified ? optimizeTiles(target, allowed) : simplified;
 }
 
 Result<void> Compilation::generateCode(const Target &target) {

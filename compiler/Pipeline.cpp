@@ -14,6 +14,7 @@
 #include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/Residency.h"
 #include "passes/pipeline/StagedLoad.h"
 
@@ -131,12 +132,20 @@ void addPipelinePasses(Passes &passes, const Options &options) {
       passes.tell(names::thirdBlock);
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
+    passes.add(createOrderPrograms());    // while their numbers are asked for in one place
+    if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
+                                            "which then end together"))
+      passes.add(createStreamK()); // before loads know where they are
     passes.add(createSpecialiseWarps());
   }
   if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
                                      "next iteration"))
     passes.tell(names::withoutCarriedSums);
-  passes.add(createScheduleLoops());
+  if (!passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
+                                      "product reads as they are"))
+    passes.tell(names::withoutCopiedValues);
+  if (!options.disabledPasses.contains("nv-expand-pipeline"))
+    passes.add(createScheduleLoops()); // for the next alone; later passes take it as done
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createPrefetchRows()); // where there is no loop to load ahead in
@@ -148,10 +157,16 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
+  if (passes.offeredChoice("nv-alternate-groups",
+                           "let groups of warps start their products in turn"))
+    passes.add(createAlternateGroups()); // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there
   passes.add(createCountSlots());  // turns are looked at by nobody else any more
+  if (passes.offeredChoice("nv-pair-blocks", "let two blocks that need the same tile load half of it "
+                                             "each, for both"))
+    passes.add(createPairBlocks()); // what is stored, and where, is settled
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

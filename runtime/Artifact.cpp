@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 6;
+constexpr uint64_t format = 7;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -85,9 +85,11 @@ std::string serializeArtifact(const Kernel::Data &data) {
   for (const ArgSpec &spec : data.args)
     out.argument(spec);
   for (int value :
-       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.registers, data.spills})
+       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.blocksPerCluster,
+        data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
+  out.u64(static_cast<uint64_t>(data.workspacePerBlock));
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
     write(out, recipe);
@@ -112,9 +114,11 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.args.push_back(in.argument());
   for (int *value :
-       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.registers, &data.spills})
+       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.blocksPerCluster,
+        &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
+  data.workspacePerBlock = static_cast<int64_t>(in.u64());
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));
   data.cubin = in.text();

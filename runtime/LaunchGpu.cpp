@@ -8,6 +8,7 @@
 #include "runtime/Launch.h"
 #include "runtime/LostContext.h"
 #include "runtime/Module.h"
+#include "runtime/Workspace.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <fmt/format.h>
@@ -80,7 +81,7 @@ Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed
   Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  placed.plan = {*resident, kernel->programsPerBlock};
+  placed.plan = {*resident, kernel->programsPerBlock, kernel->blocksPerCluster};
   return std::nullopt;
 }
 
@@ -151,6 +152,18 @@ void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
   config.gridX /= programs, config.blockX *= programs;
 }
 
+/// Puts memory for parts of sums into the first scratch pointer, if blocks may hand over some:
+/// where the last wave is full anyway, they have none.
+void lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid, uint64_t stream,
+                   BlockPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
+  if ((grid[0] * grid[1] * grid[2]) % plan.resident == 0)
+    return;
+  const CUdeviceptr workspace =
+      workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock);
+  plan.splits = workspace != 0;
+  slots[slots.size() - scratchPointers] = workspace;
+}
+
 } // namespace
 
 bool isSurelyOf(uint64_t stream, CUdevice device) {
@@ -168,7 +181,9 @@ CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction fu
   if (plan.packed > 1)
     pack(config, grid, plan);
   if (isPersistent) {
-    config.gridX = std::min<int64_t>(grid[0] * grid[1] * grid[2], plan.resident);
+    const int64_t programs = grid[0] * grid[1] * grid[2];
+    const int64_t wanted = (programs + plan.cluster - 1) / plan.cluster * plan.cluster;
+    config.gridX = plan.splits ? plan.resident : std::min<int64_t>(wanted, plan.resident);
     config.gridY = config.gridZ = 1;
   }
   Parameters params;
@@ -190,6 +205,12 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
     return std::move(*failure);
   if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
     return std::move(*failure);
+  llvm::SmallVector<uint64_t, 0> withWorkspace;
+  if (kernel->workspacePerBlock) [[unlikely]] {
+    withWorkspace.assign(slots.begin(), slots.end());
+    lendWorkspace(driver, kernel, grid, options.stream, placed.plan, withWorkspace);
+    slots = withWorkspace;
+  }
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
   if (!attributes.empty() && !driver.launchKernelEx)
     return makeError(ErrorKind::Driver,

@@ -7,6 +7,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
 #include "runtime/LostContext.h"
+#include "runtime/RelaxedCapture.h"
 #include <fmt/format.h>
 
 namespace pantile {
@@ -16,25 +17,6 @@ namespace {
 constexpr int maxDynamicSharedBytes = 8;
 constexpr int defaultSharedLimit = 48 * 1024;
 constexpr int sharedBytesOptIn = 97; // CUdevice_attribute
-
-/// While it lives, this thread may do what a capture of another stream, or of its own, forbids:
-/// loading and unloading code, which does not touch the stream.
-class RelaxedCapture {
-public:
-  explicit RelaxedCapture(CUresult (*exchange)(int *)) : exchange(exchange) {
-    if (exchange)
-      exchange(&mode);
-  }
-  RelaxedCapture(const RelaxedCapture &) = delete;
-  ~RelaxedCapture() {
-    if (exchange)
-      exchange(&mode);
-  }
-
-private:
-  CUresult (*exchange)(int *);
-  int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
-};
 
 Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &data, CUdevice device,
                                    const std::string &doing) {
@@ -166,7 +148,10 @@ Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice 
     return driver.error(result, fmt::format("asking how many blocks of kernel `{}` fit GPU {}",
                                             kernel->name, device));
   // A block that does not fit at all fails at its launch, with the driver's words.
-  const int blocks = std::max(perMultiprocessor, 1) * multiprocessors;
+  // Multiprocessors come in pairs, so a cluster of two blocks has room wherever they have.
+  const int cluster = kernel->blocksPerCluster;
+  const int blocks =
+      std::max(std::max(perMultiprocessor, 1) * multiprocessors / cluster, 1) * cluster;
   slot.store(blocks, std::memory_order_relaxed);
   return blocks;
 }

@@ -373,6 +373,9 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
       .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
+      .Case([&](arith::MaxSIOp op) {
+        return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
+      })
       .Case<arith::DivSIOp, arith::RemSIOp>(
           [&](auto op) { return isNonNegative(op.getLhs(), assumed); })
       .Case<arith::ExtSIOp, arith::IndexCastOp>(

@@ -154,7 +154,7 @@ def Nv_BlockIdOp : Nv_Op<"block_id", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 def Nv_NumBlocksOp : Nv_Op<"num_blocks", [Pure]> {
-  let summary = "how many blocks were launched, at most as many as there are programs";
+  let summary = "how many blocks were launched; more than there are programs only if the launch lets programs be split";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
@@ -168,6 +168,35 @@ def Nv_ProgramAtOp : Nv_Op<"program_at", [Pure]> {
   let arguments = (ins I32:$program, ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$program `,` $axis attr-dict";
+}
+def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
+  let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
+  let description = [{
+    Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
+    to one: what is left behind the last whole plane stays in order, and so do all where a block runs one program at most.
+  }];
+  let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
+}
+
+//===- programs that are cut between blocks (SplitPrograms.h) -----------------------------===//
+
+def Nv_MaySplitOp : Nv_Op<"may_split", [Pure]> {
+  let summary = "whether the launch brought memory for parts of sums";
+  let results = (outs I1:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Nv_PutPartOp : Nv_Op<"put_part", [MemoryEffects<[MemWrite]>]> {
+  let summary = "hands `value`, this block's part of a sum, to the block that adds up; once in a launch";
+  let arguments = (ins AnyRankedTensor:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+def Nv_AddPartOp : Nv_Op<"add_part", [AllTypesMatch<["sum", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the part that block `from` puts, and adds it to `sum`; once in a launch for each part";
+  let arguments = (ins AnyRankedTensor:$sum, I32:$from);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$sum `,` $from attr-dict `:` type($sum)";
 }
 
 //===- tensor maps and warps with roles ------------------------------------------------===//
@@ -204,11 +233,18 @@ def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Nv_BufferType:$barrier, I32Attr:$bytes);
   let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
 }
-def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_TmaLoadOp : Nv_Op<"tma_load", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
-  let description = "Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.";
-  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
-  let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
+  let description = [{
+    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions. Where `both` is true, the other block
+    of the pair is at the same tile: each copies half of it to both, and it completes on the full barriers of both.
+  }];
+  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier, Optional<I1>:$both);
+  let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier (`to` `both` `if` $both^)? attr-dict `:` type($buffer) `,` type($barrier)";
+}
+def Nv_MeetPairOp : Nv_Op<"meet_pair", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all threads but the producers' of both blocks of a pair meet: neither writes to the other, or arrives at its barriers, any more";
+  let assemblyFormat = "attr-dict";
 }
 def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
@@ -233,5 +269,17 @@ def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
   let summary = "each warp arrives once at the empty barrier of a slot: it has read it; nothing where `enable` is false";
   let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
   let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
+}
+def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a group of four warps waits until the group before it has passed the turn on";
+  let description = "Groups stand in a circle. `last`: only the first group, for what the last one has passed on.";
+  let arguments = (ins UnitAttr:$last);
+  let assemblyFormat = "(`last` $last^)? attr-dict";
+}
+def Nv_PassTurnOp : Nv_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a group of four warps lets the group behind it go on; waits for nobody";
+  let description = "`first`: only the last group, so that the first one has a turn to take.";
+  let arguments = (ins UnitAttr:$first);
+  let assemblyFormat = "(`first` $first^)? attr-dict";
 }
 #endif

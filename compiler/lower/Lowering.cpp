@@ -1,6 +1,7 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
 #include "ir/PackedPrograms.h"
+#include "ir/Pairs.h"
 #include "ir/ParkedRows.h"
 #include "ir/Registers.h"
 #include "lower/DebugLocations.h"
@@ -19,7 +20,7 @@ const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
     for (auto add :
-         {addElementwise, addCasts,   addMath,    addExtern, addShape,    addPrograms, addMemory,
+         {addElementwise, addCasts,   addMath,    addExtern, addShape,    addPrograms, addParts,    addMemory,
           addAtomics,     addControl, addConvert, addReduce, addScan,     addGather,   addMap,
           addDot,         addFma,     addShared,  addTma,    addTmaStore, addWgmma,    addDebug})
       add(h);
@@ -162,6 +163,8 @@ void Lowering::startKernel(Operation *op) {
   const int threads = 32 * programs * (numWarps() + producerWarps());
   function->addFnAttr(programs > 1 ? "nvvm.maxntid" : "nvvm.reqntid",
                       std::to_string(threads) + ",1,1");
+  if (source->hasAttr(names::pairs))
+    function->addFnAttr("nvvm.cluster_dim", "2,1,1");
   if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
     function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
   else if (auto blocks = leastBlocks(fn, threads, target))

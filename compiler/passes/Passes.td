@@ -50,6 +50,22 @@ def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
+def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
+  let summary = "run programs in bands, so that those which run together read the same rows and columns";
+  let description = [{
+    In a persistent kernel whose products take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
+    one), a block's programs are found through `nv.ordered_program`.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+}
+def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
+  let summary = "cut the programs of the last waves between blocks, by iterations of their load-dot loop, so that all blocks end together";
+  let description = [{
+    In a persistent kernel with one such loop, of which everything but a sum advances evenly. Blocks hand over parts of a sum through memory that the
+    launch brings, in the order of blocks; sums are rounded otherwise than without it, but the same from run to run. Sets `nv.partial_bytes`.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
 def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let summary = "give the loads of load-dot loops to an extra warp that copies by TMA";
   let description = [{
@@ -58,6 +74,14 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
     `nv.producer_warps`. A loop that stays as it is gets a remark that says why.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
+def PairBlocks : Pass<"nv-pair-blocks", "::mlir::ModuleOp"> {
+  let summary = "let two blocks that need the same tile load half of it each, for both";
+  let description = [{
+    In a persistent kernel with a producer, neighbouring blocks are a cluster of two. Where their programs need the same rows or columns, which is
+    found out on the device, each copies a half to both. Sets `nv.pairs`; the launcher's grid is even.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
   let summary = "start the first of two chained products one iteration ahead, as attention can";
@@ -124,6 +148,11 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
     fills the rings and registers suffice.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+}
+def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
+  let summary = "let groups of warps start their products in turn, so that one multiplies while another computes elements";
+  let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
   let summary = "count on to the next slot of a ring instead of dividing";

@@ -284,7 +284,14 @@ private:
       follow(user->getResult(index));
       return true;
     }
-    if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+    if (auto loop = dyn_cast<scf::ForOp>(user); loop && index >= loop.getNumControlOperands()) {
+      follow(loop.getTiedLoopResult(&use));
+      follow(loop.getTiedLoopRegionIterArg(&use));
+      return true;
+    }
+    if (isa<nv::PutPartOp>(user)) // a part of what the same elements of nv.add_part become
+      return true;
+    if (isa<ConvertLayoutOp, nv::AddPartOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
       follow(user->getResult(0));
       return true;
     }

@@ -1,0 +1,147 @@
+//===- LowerParts.cpp - sums that several blocks make together ------------------------------===//
+// Needs: the launch's memory for parts (ir/SplitPrograms.h), as the first scratch pointer.
+// Gives: nv.may_split, nv.put_part, nv.add_part.
+// How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
+//        vector's number: the block that adds up has the same layout, so every access is coalesced
+//        and nothing is moved between threads. When all threads have written, the first one
+//        releases the block's flag; the first one of the other block acquires it, sets it back for
+//        the next launch, and lets the others read (PTX ISA, "Memory Consistency Model": barriers
+//        and the two accesses to the flag order the writes before the reads).
+//===-----------------------------------------------------------------------------------===//
+#include "ir/SplitPrograms.h"
+#include "lower/Lowering.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::lower;
+
+namespace {
+
+llvm::Value *workspace(Lowering &l, Operation *op) {
+  return l.function->getArg(op->getParentOfType<func::FuncOp>().getNumArguments());
+}
+
+llvm::Value *blockId(Lowering &l) {
+  return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
+}
+
+/// Of `block`, as a 64-bit address.
+llvm::Value *flagOf(Lowering &l, Operation *op, llvm::Value *block) {
+  llvm::Value *place =
+      l.b.CreateGEP(l.b.getInt32Ty(), workspace(l, op), l.b.CreateZExt(block, l.b.getInt64Ty()));
+  return l.b.CreatePtrToInt(place, l.b.getInt64Ty());
+}
+
+/// Where registers of a tile wait, as vectors.
+class Part {
+public:
+  Part(Lowering &l, Operation *op, llvm::Value *block, Type tile)
+      : l(l), element(l.type(elementTypeOf(tile))), registers(l.count(tile)) {
+    constexpr int bytesOfVector = 16;
+    const int inVector = bytesOfVector * 8 / static_cast<int>(storageBits(elementTypeOf(tile)));
+    length = registers % inVector == 0 ? inVector : 1;
+    llvm::Value *number = l.b.CreateZExt(block, l.b.getInt64Ty());
+    const int64_t bytes = int64_t(registers) * bytesOfVector / inVector * l.numThreads();
+    llvm::Value *offset =
+        l.b.CreateAdd(l.b.CreateMul(number, l.b.getInt64(static_cast<uint64_t>(bytes))),
+                      l.b.getInt64(static_cast<uint64_t>(splitFlagBytes)));
+    llvm::Value *base = l.b.CreateGEP(l.b.getInt8Ty(), workspace(l, op), offset);
+    own = l.b.CreateGEP(type(), base, l.b.CreateZExt(l.thread(), l.b.getInt64Ty()));
+  }
+
+  int vectors() const { return registers / length; }
+
+  void store(ValueList values) {
+    for (int vector = 0; vector < vectors(); ++vector) {
+      llvm::Value *packed = llvm::PoisonValue::get(type());
+      for (int i = 0; i < length; ++i)
+        packed = l.b.CreateInsertElement(packed, values[vector * length + i], uint64_t(i));
+      l.b.CreateAlignedStore(packed, place(vector), alignment());
+    }
+  }
+
+  Values load() {
+    Values values;
+    for (int vector = 0; vector < vectors(); ++vector) {
+      llvm::Value *packed = l.b.CreateAlignedLoad(type(), place(vector), alignment());
+      for (int i = 0; i < length; ++i)
+        values.push_back(l.b.CreateExtractElement(packed, uint64_t(i)));
+    }
+    return values;
+  }
+
+private:
+  llvm::FixedVectorType *type() const {
+    return llvm::FixedVectorType::get(element, static_cast<unsigned>(length));
+  }
+  llvm::Align alignment() const { return llvm::Align(length == 1 ? 4 : 16); }
+  llvm::Value *place(int vector) {
+    return l.b.CreateGEP(type(), own, l.b.getInt64(static_cast<uint64_t>(vector) * l.numThreads()));
+  }
+
+  Lowering &l;
+  llvm::Type *element;
+  int registers, length;
+  llvm::Value *own;
+};
+
+/// Runs `body` in the first thread only.
+void inFirstThread(Lowering &l, llvm::function_ref<void()> body) {
+  llvm::LLVMContext &context = l.module.getContext();
+  auto *first = llvm::BasicBlock::Create(context, "first", l.function);
+  auto *all = llvm::BasicBlock::Create(context, "all", l.function);
+  l.b.CreateCondBr(l.isFirstThread(), first, all);
+  l.b.SetInsertPoint(first);
+  body();
+  l.b.CreateBr(all);
+  l.b.SetInsertPoint(all);
+}
+
+LogicalResult lowerMaySplit(Lowering &l, nv::MaySplitOp op) {
+  l.set(op, l.b.CreateIsNotNull(workspace(l, op)));
+  return success();
+}
+
+LogicalResult lowerPutPart(Lowering &l, nv::PutPartOp op) {
+  llvm::Value *own = blockId(l);
+  Part(l, op, own, op.getValue().getType()).store(l.get(op.getValue()));
+  l.barrier();
+  inFirstThread(l, [&] {
+    l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
+               {flagOf(l, op, own)});
+  });
+  return success();
+}
+
+void waitForFlag(Lowering &l, llvm::Value *flag) {
+  auto *spin = llvm::BasicBlock::Create(l.module.getContext(), "spin", l.function);
+  auto *ready = llvm::BasicBlock::Create(l.module.getContext(), "ready", l.function);
+  l.b.CreateBr(spin);
+  l.b.SetInsertPoint(spin);
+  llvm::Value *seen =
+      l.assembly(l.b.getInt32Ty(), "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", {flag});
+  l.b.CreateCondBr(l.b.CreateIsNull(seen), spin, ready);
+  l.b.SetInsertPoint(ready);
+  l.assembly(l.b.getVoidTy(), "st.relaxed.gpu.global.u32 [$0], 0;", "l,~{memory}", {flag});
+}
+
+LogicalResult lowerAddPart(Lowering &l, nv::AddPartOp op) {
+  llvm::Value *from = l.scalar(op.getFrom());
+  inFirstThread(l, [&] { waitForFlag(l, flagOf(l, op, from)); });
+  l.barrier();
+  Values sums = Part(l, op, from, op.getSum().getType()).load();
+  const bool isFloat = isa<FloatType>(elementTypeOf(op.getSum().getType()));
+  for (auto [sum, before] : llvm::zip_equal(sums, l.get(op.getSum())))
+    sum = isFloat ? l.b.CreateFAdd(before, sum) : l.b.CreateAdd(before, sum);
+  l.set(op, sums);
+  return success();
+}
+} // namespace
+
+void lower::addParts(Handlers &h) {
+  h.add<nv::MaySplitOp>(lowerMaySplit);
+  h.add<nv::PutPartOp>(lowerPutPart);
+  h.add<nv::AddPartOp>(lowerAddPart);
+}

@@ -1,0 +1,413 @@
+//===- StreamK.cpp - programs cut between blocks, so that the last wave is full -----------===//
+// Needs: MakePersistent ran; the loop's loads still stand where they were written.
+// Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
+//        the last iteration adds the parts of the others (nv.put_part, nv.add_part) and does the
+//        rest of the program; `nv.partial_bytes` on the module.
+// How:   Osama et al., "Stream-K" (arXiv:2301.03598), in its two-tile form: of programs and blocks
+//        that do not go into each other, the rest and one program a block more are cut evenly by
+//        iterations, all others run whole afterwards. Blocks run their cut programs from the last
+//        one, so each hands over its only part before it waits for another's, and waits for blocks
+//        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
+//        added in the order of the blocks. Each value that the loop carries must be the sum or
+//        advance evenly, and what stands in front of the loop must be free to run twice.
+//===--------------------------------------------------------------------------------------===//
+#include "analysis/LinearLayout.h"
+#include "ir/Remarks.h"
+#include "ir/SplitPrograms.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/Programs.h"
+#include "passes/pipeline/SpecialiseWarps.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_STREAMK
+#include "passes/Passes.h.inc"
+namespace {
+
+/// 32-bit numbers, written as they are meant.
+class Numbers {
+public:
+  Numbers(OpBuilder &b, Location loc) : b(b), loc(loc) {}
+  Value of(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return arith::DivUIOp::create(b, loc, x, y); }
+  Value min(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
+  Value max(Value x, Value y) { return arith::MaxSIOp::create(b, loc, x, y); }
+  Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
+  Value pick(Value which, Value x, Value y) { return arith::SelectOp::create(b, loc, which, x, y); }
+  Value less(Value x, Value y) { return compare(arith::CmpIPredicate::slt, x, y); }
+  Value equal(Value x, Value y) { return compare(arith::CmpIPredicate::eq, x, y); }
+  Value count(Value condition) { return arith::ExtUIOp::create(b, loc, b.getI32Type(), condition); }
+
+private:
+  Value compare(arith::CmpIPredicate how, Value x, Value y) {
+    return arith::CmpIOp::create(b, loc, how, x, y);
+  }
+  OpBuilder &b;
+  Location loc;
+};
+
+/// What a block does, found once.
+struct Share {
+  Value trips;            ///< iterations of a program
+  Value block, blocks;    ///< this one, of how many
+  Value each, larger;     ///< iterations of a block's share; how many blocks have one more
+  Value begin, end;       ///< of this block's share, counted through all programs that are cut
+  Value cut, last, parts; ///< programs that are cut; this block's last one, and how many it has
+  Value rounds;
+};
+
+/// One round: a program, and its iterations from `first` to `last`.
+struct Round {
+  Value place, first, last, from; ///< `from`: the first block that has a part of it
+};
+
+class Splitter {
+public:
+  explicit Splitter(func::FuncOp kernel) : kernel(kernel), b(kernel.getContext()) {}
+
+  /// False: nothing has changed.
+  bool run() {
+    if (!find() || !mayRunTwice() || !carriesSumAlone() || !isFreeOfEffects())
+      return false;
+    split();
+    return true;
+  }
+
+  int64_t partialBytes() const { return bytes; }
+
+private:
+  bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
+    remark << "programs are not cut between blocks: " << reason;
+    if (culprit)
+      remark.attachNote(culprit->getLoc()) << "here";
+    return false;
+  }
+
+  //===- what may be cut -------------------------------------------------------------------===//
+
+  bool find() {
+    for (auto candidate : kernel.getOps<scf::ForOp>())
+      if (candidate->hasAttr(names::programs))
+        programs = candidate;
+    if (!programs)
+      return refuse(kernel, "they are not run one after the other");
+    SmallVector<nv::WgmmaOp> products;
+    kernel.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+    if (products.size() != 1)
+      return refuse(kernel, "the sum is not that of one product");
+    product = products[0];
+    loop = dyn_cast<scf::ForOp>(product->getParentOp());
+    if (!loop || loop->getParentOp() != programs)
+      return refuse(product, "its loop stands in another one, or under a condition");
+    APInt step;
+    if (!loop.getInductionVar().getType().isInteger(32) ||
+        !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+      return refuse(loop, "its iterations cannot be counted in 32 bits");
+    return true;
+  }
+
+  /// What stands in front of the loop, for each part.
+  bool mayRunTwice() {
+    for (Operation &op : *programs.getBody()) {
+      if (&op == loop)
+        break;
+      Operation *culprit = nullptr;
+      op.walk([&](Operation *inner) {
+        const bool isFree = isa<LoadOp>(inner) || inner->getNumRegions() != 0 ||
+                            inner->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(inner);
+        culprit = !culprit && !isFree ? inner : culprit;
+      });
+      if (culprit)
+        return refuse(loop, "what stands in front of it would be done twice", culprit);
+    }
+    return boundsAreOutside() || refuse(loop, "its bounds depend on the program");
+  }
+
+  bool boundsAreOutside() {
+    SmallVector<Value> work{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (programs.isDefinedOutsideOfLoop(next))
+        continue;
+      Operation *op = next.getDefiningOp();
+      if (!op || op->getNumRegions() != 0 || !isPure(op) || isa<nv::ProgramAtOp>(op))
+        return false;
+      bounds.insert(op);
+      work.append(op->operand_begin(), op->operand_end());
+    }
+    return true;
+  }
+
+  /// By how much `argument` grows in an iteration; null if not evenly.
+  Value advanceOf(unsigned index) {
+    Value argument = loop.getRegionIterArg(index);
+    Operation *next = loop.getYieldedValues()[index].getDefiningOp();
+    if (!isa_and_nonnull<AddPtrOp, arith::AddIOp>(next))
+      return {};
+    Value step = next->getOperand(0) == argument   ? next->getOperand(1)
+                 : next->getOperand(1) == argument ? next->getOperand(0)
+                                                   : Value();
+    if (!step || !loop.isDefinedOutsideOfLoop(step))
+      return {};
+    const Type type = elementTypeOf(step.getType());
+    return isa<AddPtrOp>(next) || type.isInteger(32) || type.isInteger(64) ? step : Value();
+  }
+
+  bool isSum(unsigned index) {
+    auto wait = loop.getYieldedValues()[index].getDefiningOp<nv::WgmmaWaitOp>();
+    Value argument = loop.getRegionIterArg(index);
+    if (!wait || wait.getValues().size() != 1 || wait.getValues()[0] != product.getResult())
+      return false;
+    return product.getAcc() == argument && argument.hasOneUse() && wait->hasOneUse() &&
+           product->hasOneUse() && matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat());
+  }
+
+  bool carriesSumAlone() {
+    std::optional<unsigned> found;
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
+      const bool sums = isSum(i);
+      if (!sums && !advanceOf(i))
+        return refuse(loop,
+                      "a value that it carries is neither a sum of products that begins at "
+                      "zero nor advances evenly",
+                      loop.getYieldedValues()[i].getDefiningOp());
+      if (!sums && !loop.getResult(i).use_empty())
+        return refuse(loop, "more than its sum is used behind it", *loop.getResult(i).user_begin());
+      if (sums)
+        found = i;
+    }
+    if (!found || !elementTypeOf(loop.getRegionIterArg(*found).getType()).isF32())
+      return refuse(loop, "it has no sum in fp32 that begins at zero");
+    position = *found;
+    return true;
+  }
+
+  bool isFreeOfEffects() {
+    Operation *culprit = nullptr;
+    loop.walk([&](Operation *op) {
+      const bool isStaging = isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp,
+                                 nv::FenceAsyncOp, nv::WgmmaOp, nv::WgmmaWaitOp>(op);
+      if (!isStaging && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+          !isMemoryEffectFree(op))
+        culprit = op;
+    });
+    return !culprit || refuse(loop, "it does more than load and multiply", culprit);
+  }
+
+  //===- shares ----------------------------------------------------------------------------===//
+
+  /// The fewest iterations that must be saved for each part that is handed over: writing it and
+  /// reading it again at 64 bytes a cycle, and the flag's way, beside 2048 products a cycle.
+  int64_t leastGain() {
+    constexpr double bytesPerCycle = 64, cyclesOfFlag = 1000, productsPerCycle = 2048;
+    auto shape = cast<RankedTensorType>(product.getResult().getType()).getShape();
+    auto right = cast<nv::BufferType>(product.getRhs().getType()).getShape();
+    const double cyclesOfPart = 2.0 * static_cast<double>(bytes) / bytesPerCycle + cyclesOfFlag;
+    const double cycles = static_cast<double>(shape[0] * shape[1] * right[0]) / productsPerCycle;
+    return static_cast<int64_t>(std::ceil(cyclesOfPart / cycles));
+  }
+
+  /// Of a program; more, and those of all that are cut could not be counted in 32 bits.
+  static constexpr int64_t mostTrips = (int64_t(1) << 31) / (2 * mostSplitBlocks);
+
+  Value countTrips(Numbers &n) {
+    IRMapping outside;
+    for (Operation &op : llvm::make_early_inc_range(*programs.getBody()))
+      if (bounds.contains(&op))
+        b.clone(op, outside);
+    auto bound = [&](Value value) { return outside.lookupOrDefault(value); };
+    Value step = bound(loop.getStep());
+    Value length = n.sub(bound(loop.getUpperBound()), bound(loop.getLowerBound()));
+    return n.div(n.add(n.max(length, n.of(0)), n.sub(step, n.of(1))), step);
+  }
+
+  Share share(Numbers &n) {
+    Share s;
+    Value count = programs.getUpperBound(), none = n.of(0), one = n.of(1);
+    s.trips = countTrips(n);
+    s.block = programs.getLowerBound(), s.blocks = programs.getStep();
+    Value waves = n.div(count, s.blocks), rest = n.sub(count, n.mul(waves, s.blocks));
+    Value isBehind = n.less(none, waves);
+    Value cut = n.add(rest, n.pick(isBehind, s.blocks, none));
+    Value total = n.mul(cut, s.trips);
+    Value sharers = n.max(n.min(s.blocks, n.div(total, n.of(2 * leastGain()))), one);
+    Value each = n.div(total, sharers);
+    Value parts = n.div(n.add(s.trips, n.sub(each, one)), n.max(each, one));
+    Value gain = n.sub(n.add(s.trips, n.pick(isBehind, s.trips, none)), each);
+    Value pays = n.both(n.less(none, rest), n.less(n.mul(parts, n.of(leastGain())), gain));
+    pays = n.both(pays, n.less(s.trips, n.of(mostTrips)));
+    pays = n.both(pays, nv::MaySplitOp::create(b, programs.getLoc(), b.getI1Type()));
+    s.cut = n.pick(pays, cut, none);
+    s.each = n.max(each, one);
+    s.larger = n.sub(total, n.mul(each, sharers));
+    s.begin = firstOf(n, s, s.block);
+    s.end = n.add(n.add(s.begin, each), n.count(n.less(s.block, s.larger)));
+    Value trips = n.max(s.trips, one), first = n.div(s.begin, trips);
+    s.last = n.div(n.sub(s.end, one), trips);
+    Value has = n.both(pays, n.less(s.block, sharers));
+    s.parts = n.pick(has, n.add(n.sub(s.last, first), one), none);
+    Value whole = n.add(n.sub(n.sub(count, s.cut), s.block), n.sub(s.blocks, one));
+    s.rounds = n.add(s.parts, n.div(whole, s.blocks));
+    return s;
+  }
+
+  Value firstOf(Numbers &n, const Share &s, Value block) {
+    return n.add(n.mul(block, s.each), n.min(block, s.larger));
+  }
+
+  /// The block whose share has this iteration.
+  Value blockWith(Numbers &n, const Share &s, Value iteration) {
+    Value more = n.add(s.each, n.of(1)), border = n.mul(s.larger, more);
+    Value behind = n.add(s.larger, n.div(n.sub(iteration, border), s.each));
+    return n.pick(n.less(iteration, border), n.div(iteration, more), behind);
+  }
+
+  Round round(Numbers &n, const Share &s, Value number) {
+    Round r;
+    Value none = n.of(0), isPart = n.less(number, s.parts);
+    Value turn = n.mul(n.sub(number, s.parts), s.blocks);
+    r.place = n.pick(isPart, n.sub(s.last, number), n.add(n.add(s.cut, s.block), turn));
+    Value start = n.mul(r.place, s.trips);
+    r.first = n.max(n.pick(isPart, n.sub(s.begin, start), none), none);
+    r.last = n.pick(isPart, n.min(n.sub(s.end, start), s.trips), s.trips);
+    r.from = n.pick(n.less(none, r.first), blockWith(n, s, start), s.block);
+    return r;
+  }
+
+  //===- the new loop ----------------------------------------------------------------------===//
+
+  void split() {
+    Location loc = programs.getLoc();
+    auto tile = cast<RankedTensorType>(loop.getRegionIterArg(position).getType());
+    bytes = 4 * int64_t(layoutOf(tile).numRegs()) * 32 * moduleInt(kernel, names::numWarps, 4);
+    b.setInsertionPoint(programs);
+    Numbers n(b, loc);
+    Share s = share(n);
+    auto rounds = scf::ForOp::create(b, loc, n.of(0), s.rounds, n.of(1));
+    rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
+    b.setInsertionPointToStart(rounds.getBody());
+    Round r = round(n, s, rounds.getInductionVar());
+    programs.getInductionVar().replaceAllUsesWith(r.place);
+    Operation *end = rounds.getBody()->getTerminator();
+    for (Operation &op : llvm::make_early_inc_range(programs.getBody()->without_terminator()))
+      op.moveBefore(end);
+    programs.erase();
+    narrow(r);
+    finish(s, r, end);
+  }
+
+  /// Lets the loop run from `first` to `last`.
+  void narrow(const Round &r) {
+    b.setInsertionPoint(loop);
+    Location loc = loop.getLoc();
+    Numbers n(b, loc);
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+      if (i != position)
+        loop.getInitArgsMutable()[i].assign(advanced(loop.getInitArgs()[i], advanceOf(i), r.first));
+    Value begin = loop.getLowerBound(), step = loop.getStep();
+    loop.setLowerBound(n.add(begin, n.mul(r.first, step)));
+    loop.setUpperBound(n.add(begin, n.mul(r.last, step)));
+  }
+
+  /// `value` after `count` iterations that add `step` each.
+  Value advanced(Value value, Value step, Value count) {
+    Location loc = loop.getLoc();
+    Type type = step.getType();
+    Type wide = isa<PtrType>(elementTypeOf(value.getType())) ? b.getI64Type() : elementTypeOf(type);
+    auto tile = dyn_cast<RankedTensorType>(type);
+    Value times = count;
+    if (!wide.isInteger(32))
+      times = arith::ExtSIOp::create(b, loc, wide, times);
+    Type wideType = tile ? Type(tile.clone(wide)) : wide;
+    if (tile)
+      times = SplatOp::create(b, loc, wideType, times);
+    if (type != wideType)
+      step = arith::ExtSIOp::create(b, loc, wideType, step);
+    Value sum = arith::MulIOp::create(b, loc, step, times);
+    if (wide.isInteger(64) && isa<PtrType>(elementTypeOf(value.getType())))
+      return AddPtrOp::create(b, loc, value.getType(), value, sum);
+    return arith::AddIOp::create(b, loc, value, sum);
+  }
+
+  /// Behind the loop: its sum goes to the program's last block, and there the rest of the program
+  /// finds the whole sum.
+  void finish(const Share &s, const Round &r, Operation *end) {
+    Location loc = loop.getLoc();
+    SmallVector<Operation *> rest;
+    for (Operation *op = loop->getNextNode(); op != end; op = op->getNextNode())
+      rest.push_back(op);
+    b.setInsertionPointAfter(loop);
+    Numbers n(b, loc);
+    Value sum = loop.getResult(position);
+    auto branch = scf::IfOp::create(b, loc, n.equal(r.last, s.trips), /*withElseRegion=*/true);
+    b.setInsertionPoint(branch.elseYield());
+    nv::PutPartOp::create(b, loc, sum);
+    Operation *whole = branch.thenYield();
+    b.setInsertionPoint(whole);
+    auto adds = scf::ForOp::create(b, loc, r.from, s.block, n.of(1), sum,
+                                   [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
+                                     Value next = nv::AddPartOp::create(
+                                         inner, at, sums[0].getType(), sums[0], other);
+                                     scf::YieldOp::create(inner, at, next);
+                                   });
+    for (Operation *op : rest)
+      op->moveBefore(whole);
+    sum.replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
+      return branch.getThenRegion().isAncestor(use.getOwner()->getParentRegion()) &&
+             use.getOwner() != adds;
+    });
+  }
+
+  func::FuncOp kernel;
+  OpBuilder b;
+  scf::ForOp programs, loop;
+  nv::WgmmaOp product;
+  unsigned position = 0;
+  int64_t bytes = 0;
+  llvm::SetVector<Operation *> bounds;
+};
+
+/// Whether the kernel still gets its producer.
+bool keepsProducer(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  return specialiseWarps(*copy);
+}
+
+struct StreamKPass : impl::StreamKBase<StreamKPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    if (kernels.size() != 1)
+      return;
+    func::FuncOp kernel = kernels[0];
+    OwningOpRef<func::FuncOp> plain = kernel.clone();
+    Splitter splitter(kernel);
+    if (!splitter.run())
+      return;
+    if (!keepsProducer(module)) {
+      kernel.getBody().takeBody(plain->getBody());
+      remarkMissed(kernel.getLoc(), Technique::Persistence)
+          << "programs are not cut between blocks: their loads could not be raised any more";
+      return;
+    }
+    module->setAttr(names::partialBytes,
+                    Builder(&getContext()).getI64IntegerAttr(splitter.partialBytes()));
+    remarkApplied(kernel.getLoc(), Technique::Persistence)
+        << "programs of the last waves may be cut between blocks, which add up parts of a sum";
+  }
+};
+} // namespace
+} // namespace pantile

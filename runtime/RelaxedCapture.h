@@ -1,0 +1,26 @@
+//===- RelaxedCapture.h - what a capture of a stream forbids, and does not concern it -----===//
+#pragma once
+#include "runtime/Driver.h"
+
+namespace pantile {
+
+/// While it lives, this thread may do what a capture of another stream, or of its own, forbids:
+/// loading and unloading code and taking memory, which do not touch the stream.
+class RelaxedCapture {
+public:
+  explicit RelaxedCapture(CUresult (*exchange)(int *)) : exchange(exchange) {
+    if (exchange)
+      exchange(&mode);
+  }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  ~RelaxedCapture() {
+    if (exchange)
+      exchange(&mode);
+  }
+
+private:
+  CUresult (*exchange)(int *);
+  int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
+};
+
+} // namespace pantile

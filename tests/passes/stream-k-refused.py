@@ -1,0 +1,146 @@
+# Kernels whose programs must not be cut between blocks: a remark says which rule each breaks.
+# DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --enable-pass nv-stream-k --remarks --emit pipeline
+# RUN: %{run} --kernel two_sums -o - 2>&1 | FileCheck %s --check-prefix=TWO-SUMS
+# RUN: %{run} --kernel in_a_loop -o - 2>&1 | FileCheck %s --check-prefix=IN-A-LOOP
+# RUN: %{run} --kernel begins_elsewhere -o - 2>&1 | FileCheck %s --check-prefix=BEGINS-ELSEWHERE
+# RUN: %{run} --kernel scales_its_sum -o - 2>&1 | FileCheck %s --check-prefix=SCALES-ITS-SUM
+# RUN: %{run} --kernel goes_faster -o - 2>&1 | FileCheck %s --check-prefix=GOES-FASTER
+# RUN: %{run} --kernel counts -o - 2>&1 | FileCheck %s --check-prefix=COUNTS
+# RUN: %{run} --kernel keeps_an_operand -o - 2>&1 | FileCheck %s --check-prefix=KEEPS-AN-OPERAND
+# RUN: %{run} --kernel sums_in_halves -o - 2>&1 | FileCheck %s --check-prefix=SUMS-IN-HALVES
+# RUN: %{run} --kernel product --disable-pass nv-make-persistent -o - 2>&1 | FileCheck %s --check-prefix=STANDS-ALONE
+import pantile
+import pantile.language as tl
+
+B: tl.constexpr = 64
+
+
+@pantile.jit
+def pointers(a, b, m, n, stride):
+    within = tl.arange(0, B)
+    return (
+        a + (m * B + within)[:, None] * stride + within[None, :],
+        b + within[:, None] * stride + (n * B + within)[None, :],
+    )
+
+
+@pantile.jit
+def write(c, acc, m, n, stride):
+    within = tl.arange(0, B)
+    tl.store(c + (m * B + within)[:, None] * stride + (n * B + within)[None, :], acc.to(tl.float16))
+
+
+# STANDS-ALONE: programs are not cut between blocks: they are not run one after the other
+# STANDS-ALONE-NOT: nv.put_part
+@pantile.jit
+def product(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+    write(c, acc, m, n, stride)
+
+
+# TWO-SUMS: programs are not cut between blocks: the sum is not that of one product
+# TWO-SUMS-NOT: nv.put_part
+@pantile.jit
+def two_sums(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    first, second = tl.zeros((B, B), tl.float32), tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, B):
+        first = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), first)
+    for k in range(0, stride, B):
+        second = tl.dot(tl.load(xs + k), tl.load(ys + k), second)
+    write(c, first * second, m, n, stride)
+
+
+# IN-A-LOOP: programs are not cut between blocks: its loop stands in another one, or under a condition
+# IN-A-LOOP-NOT: nv.put_part
+@pantile.jit
+def in_a_loop(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    for part in range(2):
+        xs, ys = pointers(a, b, 2 * m + part, n, stride)
+        acc = tl.zeros((B, B), tl.float32)
+        for k in range(0, stride, B):
+            acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+        write(c, acc, 2 * m + part, n, stride)
+
+
+# BEGINS-ELSEWHERE: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# BEGINS-ELSEWHERE-NOT: nv.put_part
+@pantile.jit
+def begins_elsewhere(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.full((B, B), 1.0, tl.float32)
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+    write(c, acc, m, n, stride)
+
+
+# SCALES-ITS-SUM: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# SCALES-ITS-SUM-NOT: nv.put_part
+@pantile.jit
+def scales_its_sum(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc * 0.5)
+    write(c, acc, m, n, stride)
+
+
+# GOES-FASTER: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# GOES-FASTER-NOT: nv.put_part
+@pantile.jit
+def goes_faster(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    scale = 1.0
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+        scale = scale * 0.5
+    write(c, acc * scale, m, n, stride)
+
+
+# COUNTS: programs are not cut between blocks: more than its sum is used behind it
+# COUNTS-NOT: nv.put_part
+@pantile.jit
+def counts(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    seen = 0
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc)
+        seen += 3
+    write(c, acc * seen, m, n, stride)
+
+
+# KEEPS-AN-OPERAND: programs are not cut between blocks: what stands in front of it would be done twice
+# KEEPS-AN-OPERAND-NOT: nv.put_part
+@pantile.jit
+def keeps_an_operand(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    x = tl.load(xs)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, B):
+        acc = tl.dot(x, tl.load(ys + k * stride), acc)
+    write(c, acc, m, n, stride)
+
+
+# SUMS-IN-HALVES: programs are not cut between blocks: it has no sum in fp32 that begins at zero
+# SUMS-IN-HALVES-NOT: nv.put_part
+@pantile.jit
+def sums_in_halves(a, b, c, stride):
+    m, n = tl.program_id(0), tl.program_id(1)
+    xs, ys = pointers(a, b, m, n, stride)
+    acc = tl.zeros((B, B), tl.float16)
+    for k in range(0, stride, B):
+        acc = tl.dot(tl.load(xs + k), tl.load(ys + k * stride), acc, out_dtype=tl.float16)
+    write(c, acc, m, n, stride)

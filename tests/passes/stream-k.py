@@ -1,0 +1,72 @@
+# Programs cut between blocks: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, and the rest of the program stands under that condition.
+# DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
+# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
+# RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
+# RUN: %{run} --kernel by_pointers --emit pipeline -o - | FileCheck %s --check-prefix=OFF
+# RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit ptx -o - | FileCheck %s --check-prefix=PTX
+import pantile
+import pantile.language as tl
+
+M: tl.constexpr = 64
+N: tl.constexpr = 128
+K: tl.constexpr = 64
+
+# CHECK: nv.partial_bytes = 32768 : i64
+# The producer loads the same iterations.
+# CHECK: nv.producer
+# CHECK: nv.may_split
+# CHECK: scf.for {{.*}} to %[[ROUNDS:[^ ]+]] step
+# CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[LAST:[^ ]+]] step
+# CHECK: nv.tma_load
+# CHECK-NOT: nv.put_part
+# CHECK: nv.may_split
+# CHECK: scf.for
+# CHECK: nv.wgmma
+# CHECK: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
+# CHECK: scf.if
+# CHECK: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[WAITED]])
+# CHECK: nv.add_part %[[SOFAR]], %[[FROM]]
+# CHECK: arith.truncf %[[SUM]]
+# CHECK: else
+# CHECK: nv.put_part %[[WAITED]]
+# OFF-NOT: nv.may_split
+# OFF-NOT: nv.put_part
+# SAID: remark: programs of the last waves may be cut between blocks
+# SAID: remark: load is raised to a tensor map of 2 dimensions
+# SAID: remark: load is raised to a tensor map of 2 dimensions
+# PTX: ld.acquire.gpu.global.u32
+# PTX: ld.global.v4
+# PTX: st.global.v4
+# PTX: st.release.gpu.global.u32
+
+
+@pantile.jit
+def by_numbers(a, b, c, rows, columns, depth):
+    m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    within = tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, depth, K):
+        x = tl.load(a + m[:, None] * depth + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * columns + n[None, :])
+        acc = tl.dot(x, y, acc)
+    inside = (m < rows)[:, None] & (n < columns)[None, :]
+    tl.store(c + m[:, None] * columns + n[None, :], acc.to(tl.float16), mask=inside)
+
+
+# Pointers that a loop advances begin where its part does.
+@pantile.jit
+def by_pointers(a, b, c, rows, columns, depth):
+    m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    within = tl.arange(0, K)
+    x_ptrs = a + m[:, None] * depth + within[None, :]
+    y_ptrs = b + within[:, None] * columns + n[None, :]
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, tl.cdiv(depth, K)):
+        x = tl.load(x_ptrs, mask=within[None, :] < depth - k * K, other=0.0)
+        y = tl.load(y_ptrs, mask=within[:, None] < depth - k * K, other=0.0)
+        acc = tl.dot(x, y, acc)
+        x_ptrs += K
+        y_ptrs += K * columns
+    inside = (m < rows)[:, None] & (n < columns)[None, :]
+    tl.store(c + m[:, None] * columns + n[None, :], acc.to(tl.float16), mask=inside)

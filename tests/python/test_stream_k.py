@@ -1,0 +1,124 @@
+"""Products whose programs are cut between blocks: every way to cut them, the same bits each time, and memory of their own for launches that run side by side."""
+
+import threading
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import check_product
+from test_matmul_shapes import product
+
+SPLIT = {"enabled_passes": "nv-stream-k"}
+
+
+@triton.jit
+def biased(a, b, bias, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """C = relu(A B + bias), the bias read before the loop, with `k` as a number."""
+    rows = tl.program_id(1) * BM + tl.arange(0, BM)
+    cols = tl.program_id(0) * BN + tl.arange(0, BN)
+    offset = tl.load(bias + cols, mask=cols < N, other=0.0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        deep = k + tl.arange(0, BK)
+        x = tl.load(a + rows[:, None] * K + deep[None, :], mask=(rows[:, None] < M) & (deep[None, :] < K), other=0.0)  # fmt: skip
+        y = tl.load(b + deep[:, None] * N + cols[None, :], mask=(deep[:, None] < K) & (cols[None, :] < N), other=0.0)  # fmt: skip
+        acc = tl.dot(x, y, acc)
+    result = tl.maximum(acc + offset[None, :], 0.0)
+    inside = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(c + rows[:, None] * N + cols[None, :], result, mask=inside)
+
+
+def launch(device, da, db, c, block, **options):
+    """C = A B in place of `c`, by pointers that the loop advances; programs in a line."""
+    block_m, block_n, block_k, stages, warps = block
+    (M, K), N = da.shape, db.shape[1]
+    return product[(triton.cdiv(N, block_n) * triton.cdiv(M, block_m),)](
+        da, db, c, M, N, K, *device.strides(da), *device.strides(db), *device.strides(c),
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, WRAPS=False, PLANE=False,
+        num_stages=stages, num_warps=warps, **options,
+    )  # fmt: skip
+
+
+def matrices(seed, M, N, K):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
+
+
+# Three blocks run at once on the emulated GPU: one program for two or three of them, less than a wave, a
+# wave and some more, several, a full one, and edges.
+@pytest.mark.parametrize(
+    ("shape", "block", "is_cut"),
+    [
+        ((64, 64, 3200), (64, 64, 64, 3, 4), True),
+        ((64, 64, 5120), (64, 64, 64, 3, 4), True),
+        ((128, 64, 5120), (64, 64, 64, 3, 4), True),
+        ((128, 128, 1600), (64, 64, 64, 3, 4), True),
+        ((320, 64, 2560), (64, 64, 64, 3, 4), True),
+        ((100, 208, 2576), (64, 64, 64, 3, 4), True),
+        ((448, 64, 1920), (64, 64, 64, 4, 4), True),
+        ((192, 64, 1600), (64, 64, 64, 3, 4), False),
+        ((128, 128, 256), (64, 64, 64, 3, 4), False),
+        ((248, 256, 1024), (128, 128, 64, 3, 8), True),
+        ((128, 512, 1600), (64, 128, 64, 3, 4), True),
+    ],
+)
+def test_ways_to_cut(device, shape, block, is_cut):
+    a, b = matrices(sum(shape), *shape)
+    da, db = device.to(a), device.to(b)
+    results = []
+    for options in (SPLIT, SPLIT, {}):
+        out = device.output(shape[:2], "fp32")
+        launch(device, da, db, out.array, block, **options)
+        results.append(out.numpy())
+        check_product(results[-1], a, b)
+    np.testing.assert_array_equal(results[0], results[1])
+    if device.name == "emulated" and device.arch == 90:
+        assert is_cut == bool((results[0] != results[2]).any())
+
+
+@pytest.mark.parametrize("shape", [(128, 128, 1600), (320, 64, 2576)])
+def test_what_follows_the_sum(device, shape):
+    a, b = matrices(7, *shape)
+    bias = np.random.default_rng(8).standard_normal(shape[1]).astype(np.float32)
+    out = device.output(shape[:2], "fp32")
+    biased[(triton.cdiv(shape[1], 64), triton.cdiv(shape[0], 64))](
+        device.to(a), device.to(b), device.to(bias), out.array, *shape,
+        BM=64, BN=64, BK=64, num_stages=3, num_warps=4, **SPLIT,
+    )  # fmt: skip
+    expected = np.maximum(a.astype(np.float64) @ b.astype(np.float64) + bias, 0)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=2e-2)
+
+
+def test_launches_side_by_side(gpu):
+    """Streams, a graph and a thread of its own have memory of their own."""
+    torch = gpu.torch
+    shape, block = (1536, 1408, 1024), (128, 128, 64, 4, 8)
+    a, b = matrices(9, *shape)
+    da, db = gpu.to(a), gpu.to(b)
+    outs = [gpu.output(shape[:2], "fp32") for _ in range(4)]
+    streams = [torch.cuda.Stream() for _ in range(3)]
+
+    def run(out, stream):
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                launch(gpu, da, db, out.array, block, **SPLIT)
+
+    launch(gpu, da, db, outs[3].array, block, **SPLIT)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch(gpu, da, db, outs[3].array, block, **SPLIT)
+        launch(gpu, da, db, outs[3].array, block, **SPLIT)
+    outs[3].array.fill_(float("nan"))
+    torch.cuda.synchronize()
+    threads = [threading.Thread(target=run, args=pair) for pair in zip(outs, streams)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        graph.replay()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    for out in outs:
+        check_product(out.numpy(), a, b)
+        np.testing.assert_array_equal(out.numpy(), outs[0].numpy())
