@@ -133,6 +133,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createOrderPrograms());    // while their numbers are asked for in one place
+    passes.add(createOrderPrograms());    // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
       passes.add(createStreamK()); // before loads know where they are

@@ -179,6 +179,16 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
 }
+def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
+  let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
+  let description = [{
+    Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
+    to one: what is left behind the last whole plane stays in order, and so do all where a block runs one program at most.
+  }];
+  let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
+}
 
 //===- programs that are cut between blocks (SplitPrograms.h) -----------------------------===//
 

@@ -106,6 +106,48 @@ LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
   l.set(op, left);
   return success();
 }
+
+/// Number of program `place` of a plane of `width` by `height` that is walked in bands.
+llvm::Value *walkInBands(Lowering &l, llvm::Value *place, llvm::Value *width, llvm::Value *height,
+                         llvm::Value *band) {
+  llvm::Value *whole = l.b.CreateMul(band, height);
+  llvm::Value *number = l.b.CreateUDiv(place, whole);
+  llvm::Value *left = l.b.CreateSub(place, l.b.CreateMul(number, whole));
+  llvm::Value *first = l.b.CreateMul(number, band);
+  llvm::Value *across =
+      l.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, band, l.b.CreateSub(width, first));
+  llvm::Value *row = l.b.CreateUDiv(left, across);
+  llvm::Value *column = l.b.CreateSub(left, l.b.CreateMul(row, across));
+  return l.b.CreateAdd(l.b.CreateMul(row, width), l.b.CreateAdd(first, column));
+}
+
+LogicalResult lowerOrderedProgram(Lowering &l, nv::OrderedProgramOp op) {
+  ValueList grid = l.userGrid();
+  llvm::Value *place = l.scalar(op.getPlace()), *width = l.scalar(op.getWidth()),
+              *height = l.scalar(op.getHeight()), *one = l.b.getInt32(1);
+  llvm::Value *count = l.b.CreateMul(l.b.CreateMul(grid[0], grid[1]), grid[2]);
+  llvm::Value *plane = l.b.CreateMul(width, height);
+  llvm::Value *isPlane = l.b.CreateICmpULT(l.b.CreateSub(plane, one), count);
+  llvm::Value *isMany = l.b.CreateICmpUGT(count, blocksAlong(l, 0));
+  llvm::LLVMContext &context = l.module.getContext();
+  llvm::BasicBlock *plain = l.b.GetInsertBlock();
+  auto *walk = llvm::BasicBlock::Create(context, "bands", l.function);
+  auto *done = llvm::BasicBlock::Create(context, "ordered", l.function);
+  l.b.CreateCondBr(l.b.CreateAnd(isPlane, isMany), walk, done);
+  l.b.SetInsertPoint(walk);
+  llvm::Value *before = l.b.CreateMul(l.b.CreateUDiv(place, plane), plane);
+  llvm::Value *number = l.b.CreateAdd(before, walkInBands(l, l.b.CreateSub(place, before), width,
+                                                          height, l.b.getInt32(op.getBand())));
+  llvm::Value *isInside = l.b.CreateICmpULE(plane, l.b.CreateSub(count, before));
+  llvm::Value *inBands = l.b.CreateSelect(isInside, number, place);
+  l.b.CreateBr(done);
+  l.b.SetInsertPoint(done);
+  llvm::PHINode *result = l.b.CreatePHI(place->getType(), 2);
+  result->addIncoming(place, plain);
+  result->addIncoming(inBands, walk);
+  l.set(op, result);
+  return success();
+}
 } // namespace
 
 void lower::addPrograms(Handlers &h) {
@@ -115,4 +157,5 @@ void lower::addPrograms(Handlers &h) {
   h.add<nv::NumBlocksOp>(lowerNumBlocks);
   h.add<nv::ProgramCountOp>(lowerProgramCount);
   h.add<nv::ProgramAtOp>(lowerProgramAt);
+  h.add<nv::OrderedProgramOp>(lowerOrderedProgram);
 }
