@@ -194,7 +194,7 @@ private:
       if (depth == 0)
         next = arith::AddIOp::create(b, loc, turn, index(1));
       yield->insertOperands(yield->getNumOperands(), next);
-      next = level.getResults().back();
+      next = level->getResults().back();
     }
     return turn;
   }
