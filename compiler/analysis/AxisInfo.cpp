@@ -214,4 +214,15 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, const LinearLayout 
   return std::min<int64_t>(accessWidth(ptr, mask, dim), layout.contiguousRegs(dim));
 }
 
+unsigned AxisInfoAnalysis::repeatedRegs(Value ptr, Value mask, const LinearLayout &layout) const {
+  unsigned bits = 0;
+  for (auto [bit, basis] : llvm::enumerate(layout.reg())) {
+    bool stays = true;
+    for (auto [dim, step] : llvm::enumerate(basis))
+      stays &= step < of(ptr).constancy[dim] && (!mask || step < of(mask).constancy[dim]);
+    bits |= stays ? 1U << bit : 0U;
+  }
+  return bits;
+}
+
 } // namespace pantile

@@ -64,6 +64,8 @@ public:
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// The same, limited by the registers that `layout` keeps together.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
+  /// Bits of a register's number that change neither its address nor its mask.
+  unsigned repeatedRegs(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;
 
 private:
   llvm::DenseMap<mlir::Value, AxisInfo> facts;

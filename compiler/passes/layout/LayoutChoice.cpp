@@ -84,6 +84,9 @@ LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
   llvm::stable_sort(wish.order,
                     [&](int a, int b) { return info.contiguity[a] > info.contiguity[b]; });
   wish.width = axes.accessWidth(ptr, mask, wish.order.front());
+  for (size_t d = 0; d < info.rank(); ++d)
+    wish.repeats.push_back(mask ? std::min(info.constancy[d], axes.of(mask).constancy[d])
+                                : info.constancy[d]);
   return wish;
 }
 
@@ -98,15 +101,27 @@ void LayoutChoice::join(Value ptr, Value mask) {
   const Wish own = wish(ptr, mask);
   int64_t &width = widthOfGroup[groupOf(ptr, own)];
   width = std::max(width, own.width);
+  Extents &repeats = repeatsOfGroup[groupOf(ptr, own)];
+  repeats.resize(own.repeats.size(), 1);
+  for (auto [most, here] : llvm::zip_equal(repeats, own.repeats))
+    most = std::max(most, here);
 }
 
-LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width) const {
+LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width,
+                                ArrayRef<int64_t> repeats) const {
+  constexpr int64_t mostRepeats = 8; // as many 4-bit numbers as a word packs
   const size_t rank = shape.size();
   const int64_t elements =
       std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
   Extents size(rank, 1), lanes(rank, 1), warps(rank, 1);
   const int64_t perThread = std::max<int64_t>(elements / (32 * numWarps), 1);
   size[order[0]] = std::min({width, perThread, shape[order[0]]});
+  int64_t room = perThread / size[order[0]];
+  if (!repeats.empty())
+    for (int d : order.drop_front()) {
+      size[d] = std::min({repeats[d], mostRepeats, room, shape[d]});
+      room /= size[d];
+    }
   int64_t left = 32;
   for (int d : order) {
     lanes[d] = std::min(left, shape[d] / size[d]);
@@ -137,7 +152,9 @@ LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
   if (auto group = widthOfGroup.find(groupOf(ptr, own)); group != widthOfGroup.end())
     if (width > 1 && group->second * bytesOf(ptr) <= sectorBytes)
       width = group->second;
-  return spread(shapeOf(ptr.getType()), own.order, width);
+  const auto repeats = repeatsOfGroup.find(groupOf(ptr, own));
+  return spread(shapeOf(ptr.getType()), own.order, width,
+                repeats != repeatsOfGroup.end() ? ArrayRef(repeats->second) : ArrayRef<int64_t>());
 }
 
 bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const {

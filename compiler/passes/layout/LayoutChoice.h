@@ -4,7 +4,8 @@
 // How:   memory accesses put their contiguous dimension first: vectors in a thread, neighbouring
 //        vectors in neighbouring lanes, warps on the slowest dimension, so that a reduction along
 //        a row stays inside a warp. Accesses of one shape and order share one vector length, the
-//        longest, so that what was loaded together can be combined without a conversion.
+//        longest, so that what was loaded together can be combined without a conversion. Rows that
+//        come from one address, as those of packed numbers do, lie in one thread, which loads once.
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
 #define PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
@@ -20,6 +21,8 @@ namespace pantile {
 namespace names {
 constexpr llvm::StringLiteral withoutInWarpStores =
     "tile.without_in_warp_stores"; // unit, on the module: accessInWarps has nothing to offer
+constexpr llvm::StringLiteral storesInPlace =
+    "tile.stores_in_place"; // unit, on the module: a dot's result is stored in its own layout
 } // namespace names
 
 class LayoutChoice {
@@ -45,22 +48,26 @@ public:
 
 private:
   using Order = llvm::SmallVector<int, 4>;
+  using Extents = llvm::SmallVector<int64_t, 4>;
   struct Wish {
     Order order;
-    int64_t width; // elements
+    int64_t width;   // elements
+    Extents repeats; // neighbours along each dimension at one address
   };
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
   Group groupOf(mlir::Value ptr, const Wish &wish) const;
   void join(mlir::Value ptr, mlir::Value mask);
-  LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width) const;
+  LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
+                    llvm::ArrayRef<int64_t> repeats = {}) const;
 
   mlir::MLIRContext *context;
   const AxisInfoAnalysis &axes;
   int64_t numWarps;
   bool storesInWarps;
   std::map<Group, int64_t> widthOfGroup;
+  std::map<Group, Extents> repeatsOfGroup;
 };
 
 } // namespace pantile

@@ -7,9 +7,9 @@
 //        stages, or fewer, so that what is carried fits the registers. An explicit
 //        `num_stages` says that the loop's stores go elsewhere than to what it is yet to read; a
 //        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
-//        with products of warp groups that write nothing, a vector for the next iteration is loaded
-//        behind the last use of this one's, so that both take the same registers; in the last
-//        iteration it is loaded from where this one's came.
+//        with products that write only through other arguments, a vector or number for the next
+//        iteration is loaded behind the last use of this one's, so that both take the same
+//        registers; in the last iteration it is loaded from where this one's came.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,8 +17,8 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/Programs.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 
@@ -48,9 +48,15 @@ bool mayWrite(scf::ForOp loop, Value base) {
       .wasInterrupted();
 }
 
-int64_t wordsOf(LoadOp load) {
-  auto tile = cast<RankedTensorType>(load.getType());
-  return (layoutOf(tile).numRegs() * storageBits(tile.getElementType()) + 31) / 32;
+/// Registers of 32 bits; those at one address are one.
+int64_t wordsOf(LoadOp load, const AxisInfoAnalysis &axes) {
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  if (!tile)
+    return 1;
+  const LinearLayout layout = layoutOf(tile);
+  const unsigned repeats = axes.repeatedRegs(load.getPtr(), load.getMask(), layout);
+  const int64_t regs = layout.numRegs() >> llvm::popcount(repeats);
+  return (regs * storageBits(tile.getElementType()) + 31) / 32;
 }
 
 /// What the user asked for; 0 where the text says nothing.
@@ -59,25 +65,26 @@ int64_t stagesOf(scf::ForOp loop) {
   return stages ? stages.getInt() : 0;
 }
 
-/// Vectors of a loop with products, such as the sums that attention's gradients begin with.
-bool isShort(LoadOp load) {
+/// Vectors of a loop with products, such as the sums that attention's gradients begin with; what is
+/// yielded as it is was loaded ahead before.
+bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
   constexpr int64_t most = 16;
-  return wordsOf(load) <= most && llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
+  return wordsOf(load, axes) <= most &&
+         llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp, scf::YieldOp>);
 }
 
-bool mayWriteAny(scf::ForOp loop) {
-  auto isHarmful = [](Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); };
-  return loop.getBody()
-      ->walk([&](Operation *op) {
-        return isHarmful(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Whether the loop may change what is read through `base`, or meets other programs.
+bool mayChange(scf::ForOp loop, Value base) {
+  auto meets = [](Operation *op) {
+    return meetsOthers(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return memoryChange(loop, base) || loop.getBody()->walk(meets).wasInterrupted();
 }
 
 class Ahead {
 public:
-  Ahead(scf::ForOp loop, bool besideProducts)
-      : loop(loop), besideProducts(besideProducts), rewriter(loop.getContext()) {}
+  Ahead(scf::ForOp loop, bool besideProducts, const AxisInfoAnalysis &axes)
+      : loop(loop), besideProducts(besideProducts), axes(axes), rewriter(loop.getContext()) {}
 
   void run() {
     const int64_t words = chooseLoads();
@@ -107,14 +114,16 @@ private:
   int64_t chooseLoads() {
     int64_t words = 0;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
-      if (!isa<RankedTensorType>(load.getType()) || !isKernelArgument(baseOf(load.getPtr())) ||
-          (besideProducts ? !isShort(load) || mayWriteAny(loop)
-                          : mayWrite(loop, baseOf(load.getPtr()))))
+      Value base = baseOf(load.getPtr());
+      if (!isKernelArgument(base) ||
+          (besideProducts ? !isShort(load, axes) || mayChange(loop, base)
+                          : !isa<RankedTensorType>(load.getType()) || mayWrite(loop, base)))
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
-      if (!slice || !canCarry(*slice) || isInvariant(*slice) || words + wordsOf(load) > mostWords)
+      if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
+          words + wordsOf(load, axes) > mostWords)
         continue;
-      words += wordsOf(load);
+      words += wordsOf(load, axes);
       loads.push_back(load);
       ops.insert(slice->ops.begin(), slice->ops.end());
       counters.insert(slice->carried.begin(), slice->carried.end());
@@ -151,10 +160,13 @@ private:
       results.push_back(made.getResult());
       if (!exists)
         continue;
-      auto tile = cast<RankedTensorType>(made.getType());
-      auto flags = RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding());
       rewriter.setInsertionPoint(made);
-      Value mask = SplatOp::create(rewriter, load.getLoc(), flags, exists);
+      Value mask = exists;
+      if (auto tile = dyn_cast<RankedTensorType>(made.getType()))
+        mask = SplatOp::create(
+            rewriter, load.getLoc(),
+            RankedTensorType::get(tile.getShape(), rewriter.getI1Type(), tile.getEncoding()),
+            exists);
       if (made.getMask())
         mask = arith::AndIOp::create(rewriter, load.getLoc(), made.getMask(), mask);
       made.getMaskMutable().assign(mask);
@@ -258,6 +270,7 @@ private:
 
   scf::ForOp loop;
   bool besideProducts;
+  const AxisInfoAnalysis &axes;
   int64_t distance = 1; ///< iterations
   IRRewriter rewriter;
   SmallVector<LoadOp> loads;
@@ -282,13 +295,16 @@ struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
         return;
       if (stagesOf(loop) >= 2 && !hasProduct(loop))
         loops.push_back(loop);
-      else if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+      else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::WgmmaOp>))
         loopsOfProducts.push_back(loop);
     });
+    if (loops.empty() && loopsOfProducts.empty())
+      return;
+    const AxisInfoAnalysis axes(getOperation());
     for (scf::ForOp loop : loops)
-      Ahead(loop, /*besideProducts=*/false).run();
+      Ahead(loop, /*besideProducts=*/false, axes).run();
     for (scf::ForOp loop : loopsOfProducts)
-      Ahead(loop, /*besideProducts=*/true).run();
+      Ahead(loop, /*besideProducts=*/true, axes).run();
   }
 };
 } // namespace

@@ -2,27 +2,24 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies when its addresses can be computed ahead of time, also from small
-//        loads of the loop whose own addresses can (a page table's entries; while two blocks have
-//        room), its vectors are at least 4 bytes and nothing in the loop may change what it reads:
-//        a store through another argument does not. With num_stages = s there are s slots and
+// How:   a staged load qualifies when it can be copied ahead (CopyAhead.h; through a table while
+//        no second block goes for the rings). What else the loop loads to compute with is staged
+//        first, while two blocks have room. With num_stages = s there are s slots and
 //        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
 //        iteration keeps one product under way, if its operands outlast the iteration: its slot is
 //        free one iteration later, so there is one slot more, or, where shared memory is short, one
 //        iteration less of distance. So does a loop with two chained products (CarriedSum.h), where
 //        no block of the multiprocessor goes for the slot.
 //===------------------------------------------------------------------------------------===//
-#include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/Residency.h"
-#include "passes/pipeline/StagedLoad.h"
-#include "support/Target.h"
+#include "passes/pipeline/ScheduleLoops.h"
 
 using namespace mlir;
 
@@ -117,70 +114,10 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   return stages >= 3 ? Schedule{stages - 2, stages, 1} : plain;
 }
 
-/// Every such load reads memory itself, when its turn comes.
-bool readsAfresh(LoadOp load) {
-  return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
-}
-
-bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
-
-/// Writes through another argument: what a kernel reads ahead for its products lies apart from
-/// that, as Triton holds too. Loops around others, such as those over programs, do not read ahead
-/// past their stores: a block would hold the operands of two programs.
-bool writesApart(scf::ForOp loop, StoreOp store, Value base) {
-  Value target = baseOf(store.getPtr());
-  return !holdsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) && target != base;
-}
-
-/// What in `loop` may make memory read otherwise through `base` than before: a write, or an access
-/// that may have waited for one.
-Operation *memoryChange(scf::ForOp loop, Value base) {
-  Operation *change = nullptr;
-  loop.walk([&](Operation *op) {
-    auto load = dyn_cast<LoadOp>(op);
-    auto store = dyn_cast<StoreOp>(op);
-    const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
-    if ((store && !writesApart(loop, store, base)) ||
-        isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
-      change = op;
-    return change ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return change;
-}
-
-/// Whether what addresses are computed from can be loaded ahead of them and carried in registers.
-bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
-  constexpr int64_t mostWords = 32;
-  int64_t words = 0;
-  for (Operation *op : slice.loads) {
-    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    words +=
-        tile ? llvm::divideCeil(layoutOf(tile).numRegs() * storageBits(tile.getElementType()), 32)
-             : 1;
-    auto load = cast<LoadOp>(op);
-    if (readsAfresh(load) || memoryChange(loop, baseOf(load.getPtr())))
-      return false;
-  }
-  return words <= mostWords && slicesOf(loop, slice.loads.getArrayRef());
-}
-
-SmallVector<Value> addressRoots(LoadOp load) {
-  SmallVector<Value> roots{load.getPtr()};
-  if (load.getMask())
-    roots.push_back(load.getMask());
-  return roots;
-}
-
-bool isThroughTable(scf::ForOp loop, StagedLoad staged) {
-  return !addressSlice(loop, addressRoots(staged.load), /*upToLoads=*/true)->loads.empty();
-}
-
-/// Whether two blocks have shared memory for `slots` of `loads`, beside all else.
-bool leavesTwoBlocks(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, const Target &target) {
-  constexpr int64_t reserved = 1024; // of each block, beside what one block may have
-  const int64_t bytes =
-      demandOf(loop->getParentOfType<func::FuncOp>()).sharedBytes + (slots - 1) * slotBytes(loads);
-  return 2 * (bytes + reserved) <= target.maxSharedBytes() + reserved;
+/// Whether rings of `slots` take the place of the second block.
+bool costsSecondBlock(scf::ForOp loop, int slots, const Target &target) {
+  const int64_t before = blocksWithRings(loop, {}, 1, target);
+  return blocksWithRings(loop, {}, slots, target) < std::min<int64_t>(before, 2);
 }
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
@@ -190,47 +127,41 @@ struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
       return;
     AxisInfoAnalysis axes(getOperation());
     getOperation().walk([&](scf::ForOp loop) { schedule(loop, axes, *target); });
+    getOperation().walk([&](scf::WhileOp loop) { remarkWhile(loop); });
   }
 
 private:
   int stagesOf(scf::ForOp loop) {
+    const bool hasFewer = loop->getParentOfType<ModuleOp>()->hasAttr(names::fewerBuffers);
     if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
-      return static_cast<int>(own.getInt());
-    return moduleInt(loop, names::numStages, 3);
+      return static_cast<int>(own.getInt()) - hasFewer;
+    return moduleInt(loop, names::numStages, 3) - hasFewer;
+  }
+
+  /// How often such a loop goes round is known when it has gone.
+  void remarkWhile(scf::WhileOp loop) {
+    for (auto store : loop.getAfterBody()->getOps<nv::LocalStoreOp>())
+      if (auto load = store.getValue().getDefiningOp<LoadOp>();
+          load && load->getBlock() == store->getBlock())
+        remarkMissed(load.getLoc(), Technique::Pipelining)
+            << "load is not prefetched: its loop is a `while`";
   }
 
   /// Bytes of one cp.async of `staged`, or 0 with a remark that says why there is none.
   int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
-    LoadOp load = staged.load;
-    auto refuse = [&](const Twine &reason, Operation *culprit = nullptr) {
-      InFlightDiagnostic remark = remarkMissed(load.getLoc(), Technique::Pipelining);
-      remark << "load is not prefetched: " << reason;
-      if (culprit)
-        remark.attachNote(culprit->getLoc()) << "it may change here";
-      return 0;
-    };
-    if (readsAfresh(load))
-      return refuse("it is volatile");
-    if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
-        !matchPattern(load.getOther(), m_AnyZeroFloat()))
-      return refuse("`other` is not zero");
-    if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
-      return refuse("what it reads may change in the loop", change);
-    auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
-    if (!slice || !canLoadAhead(loop, *slice))
-      return refuse("its address depends on memory read in the loop");
-    auto tile = cast<RankedTensorType>(load.getType());
-    LinearLayout layout = layoutOf(tile);
-    int elementBytes = storageBits(tile.getElementType()) / 8;
-    int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
-    int64_t bytes =
-        std::min<int64_t>({16, global, sharedLayoutOf(staged.alloc.getType()).vectorBytes(layout)});
-    return bytes >= 4 ? static_cast<int>(bytes) : refuse("fewer than 4 bytes are contiguous");
+    const AheadCopy copy = aheadCopyOf(loop, staged.load, staged.alloc.getType(), axes);
+    if (copy.bytes == 0) {
+      InFlightDiagnostic remark = remarkMissed(staged.load.getLoc(), Technique::Pipelining);
+      remark << "load is not prefetched: " << copy.reason;
+      if (copy.culprit)
+        remark.attachNote(copy.culprit->getLoc()) << "it may change here";
+    }
+    return copy.bytes;
   }
 
   /// Gives up copies through a table, whose rings would cost the second block.
   bool leaveInOrder(scf::ForOp loop, StagedLoad staged) {
-    if (!isThroughTable(loop, staged))
+    if (!isThroughTable(loop, staged.load))
       return false;
     staged.store->removeAttr(names::prefetch);
     remarkMissed(staged.load.getLoc(), Technique::Pipelining)
@@ -243,6 +174,8 @@ private:
     if (stages < 2)
       return;
     shareStagedBuffers(loop);
+    if (!getOperation()->hasAttr(names::withoutCopiedValues))
+      stageValues(loop, stages, axes, target);
     Builder builder(loop);
     SmallVector<StagedLoad> chosen;
     for (StagedLoad &staged : findStagedLoads(loop)) {
@@ -251,7 +184,7 @@ private:
         chosen.push_back(staged);
       }
     }
-    if (!leavesTwoBlocks(loop, chosen, stages, target))
+    if (costsSecondBlock(loop, stages, target))
       llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
     if (chosen.empty())
       return;

@@ -1,0 +1,108 @@
+//===- CopyAhead.cpp - which loads of a loop may be made iterations ahead -----------------===//
+// Gives: see CopyAhead.h.
+//===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/CopyAhead.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/pipeline/Residency.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+bool readsAfresh(LoadOp load) {
+  return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
+}
+
+static bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
+
+/// Writes through another argument: what a kernel reads ahead for its products lies apart from
+/// that, as Triton holds too. Loops around others, such as those over programs, do not read ahead
+/// past their stores: a block would hold the operands of two programs.
+static bool writesApart(scf::ForOp loop, StoreOp store, Value base) {
+  Value target = baseOf(store.getPtr());
+  return !holdsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) && target != base;
+}
+
+Operation *memoryChange(scf::ForOp loop, Value base) {
+  Operation *change = nullptr;
+  loop.walk([&](Operation *op) {
+    auto load = dyn_cast<LoadOp>(op);
+    auto store = dyn_cast<StoreOp>(op);
+    const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
+    if ((store && !writesApart(loop, store, base)) ||
+        isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
+      change = op;
+    return change ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return change;
+}
+
+/// Whether what addresses are computed from can be loaded ahead of them and carried in registers.
+static bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
+  constexpr int64_t mostWords = 32;
+  int64_t words = 0;
+  for (Operation *op : slice.loads) {
+    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    words +=
+        tile ? llvm::divideCeil(layoutOf(tile).numRegs() * storageBits(tile.getElementType()), 32)
+             : 1;
+    auto load = cast<LoadOp>(op);
+    if (readsAfresh(load) || memoryChange(loop, baseOf(load.getPtr())))
+      return false;
+  }
+  return words <= mostWords && slicesOf(loop, slice.loads.getArrayRef());
+}
+
+static SmallVector<Value> addressRoots(LoadOp load) {
+  SmallVector<Value> roots{load.getPtr()};
+  if (load.getMask())
+    roots.push_back(load.getMask());
+  return roots;
+}
+
+bool isThroughTable(scf::ForOp loop, LoadOp load) {
+  auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
+  return slice && !slice->loads.empty();
+}
+
+AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
+                      const AxisInfoAnalysis &axes) {
+  if (readsAfresh(load))
+    return {0, "it is volatile"};
+  if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
+      !matchPattern(load.getOther(), m_AnyZeroFloat()))
+    return {0, "`other` is not zero"};
+  if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
+    return {0, "what it reads may change in the loop", change};
+  auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
+  if (!slice || !canLoadAhead(loop, *slice))
+    return {0, "its address depends on memory read in the loop"};
+  auto tile = cast<RankedTensorType>(load.getType());
+  const LinearLayout layout = layoutOf(tile);
+  const int elementBytes = storageBits(tile.getElementType()) / 8;
+  const int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
+  const int64_t bytes =
+      std::min<int64_t>({16, global, sharedLayoutOf(buffer).vectorBytes(layout)});
+  if (bytes < 4)
+    return {0, "fewer than 4 bytes are contiguous"};
+  return {static_cast<int>(bytes), ""};
+}
+
+int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int slots,
+                        const Target &target) {
+  constexpr int64_t most = 32;
+  auto kernel = loop->getParentOfType<func::FuncOp>();
+  BlockDemand demand = demandOf(kernel);
+  demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
+  kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
+    if (auto holder = alloc->getParentOfType<scf::ForOp>(); holder && holder != loop)
+      demand.sharedBytes -= ringBytes(alloc.getType());
+  });
+  for (StagedLoad staged : findStagedLoads(loop))
+    demand.sharedBytes += (slots - 1) * ringBytes(staged.alloc.getType());
+  for (nv::BufferType ring : rings)
+    demand.sharedBytes += slots * ringBytes(ring);
+  return demand.sharedBytes <= target.maxSharedBytes() ? blocksWithRoom(demand, target, most) : 0;
+}
+
+} // namespace pantile

@@ -1,0 +1,99 @@
+//===- StageValues.cpp - buffers for tiles that a loop with products computes with ---------===//
+// Needs: as ScheduleLoops, whose part this is.
+// Gives: loads whose tiles no product reads as they are, such as weights that are unpacked first,
+//        or what a product is added to, are staged like operands: ScheduleLoops copies them ahead.
+// How:   the tile is read from its buffer where it is first used, and in the layout that it would
+//        have been converted to. Rows and columns stay in registers (LoadAhead). Each buffer must
+//        leave as many blocks room as there were, or two.
+//===--------------------------------------------------------------------------------------===//
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/pipeline/CopyAhead.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+bool hasProduct(scf::ForOp loop) {
+  return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::WgmmaOp>);
+}
+
+/// Whether threads load words once for several of their elements.
+bool repeats(LoadOp load, const AxisInfoAnalysis &axes) {
+  return axes.repeatedRegs(load.getPtr(), load.getMask(),
+                           layoutOf(cast<RankedTensorType>(load.getType()))) != 0;
+}
+
+/// A matrix of values, all used by the loop's own operations.
+bool isMatrix(scf::ForOp loop, LoadOp load) {
+  constexpr int64_t least = 8;
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  return tile && tile.getRank() == 2 && tile.getElementType().isIntOrFloat() &&
+         storageBits(tile.getElementType()) >= 8 && !load->use_empty() &&
+         llvm::all_of(tile.getShape(), [&](int64_t extent) { return extent >= least; }) &&
+         llvm::none_of(load->getUsers(), [&](Operation *user) {
+           return isa<nv::LocalStoreOp>(user) || loop.getBody() != user->getBlock() ||
+                  isa<scf::YieldOp>(user);
+         });
+}
+
+nv::BufferType bufferTypeOf(RankedTensorType tile) {
+  const int fastest = layoutOf(tile).fastestDim();
+  SmallVector<int32_t> order{fastest, 1 - fastest};
+  const SharedLayout shared = SharedLayout::forOperand(
+      tile.getShape(), storageBits(tile.getElementType()), SmallVector<int>(order));
+  auto swizzle = nv::SwizzleAttr::get(tile.getContext(), order, shared.swizzle());
+  return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
+}
+
+/// `load` through a buffer of `type`.
+void stage(LoadOp load, nv::BufferType type) {
+  OpBuilder builder(load);
+  Location loc = load.getLoc();
+  auto alloc = nv::AllocOp::create(builder, loc, type, IntegerAttr());
+  SmallVector<Operation *> users(load->getUsers());
+  llvm::sort(users, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  auto read = [&](Operation *user, Type tile) {
+    builder.setInsertionPoint(user);
+    return nv::LocalLoadOp::create(builder, loc, tile, alloc).getResult();
+  };
+  Value whole;
+  Operation *last = users.back();
+  for (Operation *user : users) {
+    if (auto convert = dyn_cast<ConvertLayoutOp>(user)) {
+      Value converted = read(user, convert.getType());
+      last = user == last ? converted.getDefiningOp() : last;
+      convert.replaceAllUsesWith(converted);
+      convert.erase();
+      continue;
+    }
+    if (!whole)
+      whole = read(user, load.getType());
+    user->replaceUsesOfWith(load, whole);
+  }
+  builder.setInsertionPointAfter(last);
+  nv::DeallocOp::create(builder, loc, alloc);
+  builder.setInsertionPointAfter(load);
+  nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
+}
+} // namespace
+
+void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, const Target &target) {
+  constexpr int64_t blocksToKeep = 2;
+  if (!hasProduct(loop))
+    return;
+  auto kernel = loop->getParentOfType<func::FuncOp>();
+  if (kernel.walk([](nv::ProducerOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return;
+  const int64_t enough = std::min(blocksToKeep, blocksWithRings(loop, {}, stages, target));
+  for (LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<LoadOp>())) {
+    if (!isMatrix(loop, load) || repeats(load, axes))
+      continue;
+    const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
+    if (aheadCopyOf(loop, load, type, axes).bytes > 0 &&
+        blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1))
+      stage(load, type);
+  }
+}
+
+} // namespace pantile
