@@ -1,7 +1,8 @@
 //===- LowerAtomic.cpp - atomic operations on global memory -----------------------------------===//
 // Needs: pointers, values and mask in one layout.
-// Gives: one atom or red instruction a register, done by one thread among replicas.
-// How:   predicated inline assembly. Where replicas need the old value, the thread that did the
+// Gives: atom and red instructions, done by one thread among replicas.
+// How:   predicated inline assembly. Sums that nobody reads are added in vectors, where neighbours
+//        in memory are neighbours in a thread. Where replicas need the old value, the thread that did the
 //        operation leaves it in scratch and all read it after a barrier. A scalar atomic that
 //        releases comes after a barrier, so that it speaks for all threads, as a lock needs.
 //===-----------------------------------------------------------------------------------===//
@@ -211,6 +212,61 @@ llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr
   return result;
 }
 
+/// Neighbours that one `red` adds to: those of a vector of at most 16 bytes.
+int vectorOf(Lowering &l, AtomicRmwOp op, Type element) {
+  constexpr int mostBits = 128;
+  const int bits = storageBits(element);
+  if (op.getKind() != RmwKind::FAdd || bits > 32 || !l.target.hasVectorReductions() ||
+      !isa<RankedTensorType>(op.getPtr().getType()))
+    return 1;
+  const int64_t width =
+      l.axisInfo().accessWidth(op.getPtr(), op.getMask(), l.layout(op.getPtr().getType()));
+  return static_cast<int>(std::min<int64_t>(width, mostBits / bits));
+}
+
+/// `values` added to what lies at `ptr` and behind it.
+void addVector(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr,
+               ValueList values, llvm::Value *mask) {
+  Values all{ptr};
+  std::string constraints = "l", text;
+  for (llvm::Value *value : values) {
+    all.push_back(l.toInteger(value, bits));
+    constraints += std::string(",") + constraintOf(bits);
+    text += (text.empty() ? "$" : ", $") + std::to_string(all.size() - 1);
+  }
+  text = name + " [$0], {" + text + "};";
+  if (mask) {
+    text = "@$" + std::to_string(all.size()) + " " + text;
+    all.push_back(mask);
+    constraints += ",b";
+  }
+  l.assembly(l.b.getVoidTy(), text, constraints, all);
+}
+
+/// ".add.v4.f32" of ".add.f32", ".add.noftz.v8.f16" of ".add.noftz.f16".
+std::string vectorSuffix(StringRef suffix, int width) {
+  auto [operation, type] = suffix.rsplit('.');
+  return (operation + ".v" + Twine(width) + "." + type).str();
+}
+
+/// The same as lowerAtomic, `width` registers at a time, for what gives no old values.
+LogicalResult addVectors(Lowering &l, AtomicRmwOp op, const std::string &name, int width) {
+  const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
+  ValueList ptrs = l.get(op.getPtr()), values = l.get(op.getValue());
+  ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
+  const unsigned replicas = l.layout(op.getPtr().getType()).freeBits().reg;
+  for (size_t i = 0; i < ptrs.size(); i += width) {
+    if (i & replicas)
+      continue;
+    llvm::Value *mask = masks.empty() ? chosen
+                        : chosen      ? l.b.CreateAnd(masks[i], chosen)
+                                      : masks[i];
+    addVector(l, name, bits, ptrs[i], values.slice(i, width), mask);
+  }
+  return success();
+}
+
 LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   Type element = elementTypeOf(op.getValue().getType());
   ValueList values = l.get(op.getValue());
@@ -229,6 +285,9 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
   const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg &&
                        (order.own() == MemSemantic::Relaxed || order.own() == MemSemantic::Release);
+  if (int width = reduces ? vectorOf(l, op, element) : 1; width > 1)
+    return order.finish(
+        addVectors(l, op, "red" + order.text() + vectorSuffix(suffix, width), width));
   const std::string name = (reduces ? "red" : "atom") + order.text() + suffix;
   return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
                                   [&](llvm::Value *ptr, int reg, llvm::Value *mask) {

@@ -68,11 +68,26 @@ bool isLoopOfLoads(Operation *op) {
                                            }).wasInterrupted();
 }
 
-/// Whether all is computed element by element, in single words.
-bool isElementwise(func::FuncOp kernel) {
+/// Whether vectors that are loaded live on behind a reduction, or come from behind one.
+bool keepsLoads(Operation *reduction, const Liveness &liveness) {
+  constexpr int vector = 4;
+  auto parent = reduction->getParentOfType<func::FuncOp>();
+  return parent
+      .walk([&](LoadOp load) {
+        return wordsOf(load.getResult()) >= vector && !liveness.isDeadAfter(load, reduction)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether all is computed element by element, in single words, at most to be summed up then.
+bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
   return !kernel.getBody()
-              .walk([](Operation *op) {
-                const bool isOther = op->getNumRegions() > 0 || isa<ConvertLayoutOp>(op) ||
+              .walk([&](Operation *op) {
+                const bool isOther = (isReduction(op) ? keepsLoads(op, liveness)
+                                                      : op->getNumRegions() > 0) ||
+                                     isa<ConvertLayoutOp>(op) ||
                                      llvm::any_of(op->getResultTypes(), [](Type type) {
                                        return elementTypeOf(type).isF64();
                                      });
@@ -96,7 +111,7 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
   constexpr int vector = 4;
-  const bool waitsTwice = most > vector && isElementwise(kernel);
+  const bool waitsTwice = most > vector && isElementwise(kernel, liveness);
   const bool isSmall = most + besidesTiles <= (loads ? 32 : 64); // warps serve it better
   if (isSmall && !waitsTwice)
     return std::nullopt;

@@ -6,9 +6,9 @@
 //        before it asks for the next. Such a loop waits for memory once a vector instead of once an
 //        iteration. So it gets the least budget (64, 128, then all registers) that holds what is
 //        alive at once in tiles, and what is loaded together is in flight together. Of large blocks
-//        it spills what would fit. Where all is computed element by element, it even puts a load
-//        behind all that is computed from the one before. Kernels with products have budgets of
-//        their own.
+//        it spills what would fit. Where all is computed element by element, at most to be summed
+//        up then, it even puts a load behind all that is computed from the one before. Kernels with
+//        products have budgets of their own.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -99,6 +99,7 @@ bool Target::hasLdmatrix() const { return number >= 75; }
 bool Target::hasStmatrix() const { return number >= 90; }
 bool Target::hasMbarrier() const { return number >= 80; }
 bool Target::hasTma() const { return number >= 90; }
+bool Target::hasVectorReductions() const { return number >= 90; }
 bool Target::hasClusters() const { return number >= 90 && number < 120; }
 
 bool Target::hasMmaSync() const { return number >= 80; }

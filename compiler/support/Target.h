@@ -44,6 +44,8 @@ public:
   bool hasMbarrier() const;
   bool hasTma() const;
   bool hasClusters() const;
+  /// Sums of several neighbours in memory by one instruction.
+  bool hasVectorReductions() const;
   /// The most dynamic shared memory of one block, after opting in.
   int64_t maxSharedBytes() const { return sharedBytes; }
   /// Shared memory that is there without opting in.
