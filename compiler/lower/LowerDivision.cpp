@@ -1,6 +1,7 @@
 //===- LowerDivision.cpp - numbers that are smaller than what divides them ------------------===//
 // Gives: quotient and remainder of a scalar by one that is not known, without a division where the
-//        scalar is not negative and smaller; other divisions as elementwise operations.
+//        scalar is not negative and smaller; so remainders of a tile's few elements, such as rows
+//        that wrap round at the end of a matrix; other divisions as elementwise operations.
 // How:   a program's number is split into rows and columns of blocks before its first load is
 //        asked for. The machine has no division, but a chain of conversions and products. All
 //        threads of a block have the same scalars, so a branch costs less than the chain; small
@@ -66,9 +67,59 @@ llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
   return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], v[1]) : l.b.CreateSRem(v[0], v[1]);
 }
 
+/// The one value that all elements are divided by, where it is not known.
+llvm::Value *commonDivisor(ValueList divisors) {
+  return llvm::all_equal(divisors) && !isa<llvm::Constant>(divisors[0]) ? divisors[0] : nullptr;
+}
+
+/// Remainders of a tile, behind a branch that threads go round whose elements are all smaller.
+LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
+  llvm::LLVMContext &context = l.module.getContext();
+  const ValueList values = l.get(op.getLhs());
+  const llvm::SetVector<llvm::Value *> elements(values.begin(), values.end());
+  llvm::Value *areSmaller = l.b.getTrue();
+  for (llvm::Value *value : elements) {
+    llvm::Constant *zero = llvm::ConstantInt::get(value->getType(), 0);
+    areSmaller = l.b.CreateAnd(
+        areSmaller, l.b.CreateAnd(l.b.CreateICmpSGE(value, zero), l.b.CreateICmpSLT(value, by)));
+  }
+  llvm::BasicBlock *before = l.b.GetInsertBlock();
+  auto *wrap = llvm::BasicBlock::Create(context, "wrap", l.function);
+  auto *wrapped = llvm::BasicBlock::Create(context, "wrapped", l.function);
+  l.b.CreateCondBr(areSmaller, wrapped, wrap);
+  l.b.SetInsertPoint(wrap);
+  llvm::DenseMap<llvm::Value *, llvm::Value *> remainders;
+  for (llvm::Value *value : elements)
+    remainders[value] = l.b.CreateSRem(value, by);
+  l.b.CreateBr(wrapped);
+  l.b.SetInsertPoint(wrapped);
+  for (llvm::Value *value : elements) {
+    llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
+    result->addIncoming(value, before);
+    result->addIncoming(remainders[value], wrap);
+    remainders[value] = result;
+  }
+  Values results;
+  for (llvm::Value *value : values)
+    results.push_back(remainders[value]);
+  l.set(op, results);
+  return success();
+}
+
+LogicalResult lowerTileDivision(Lowering &l, Operation *op) {
+  constexpr size_t few = 8;
+  auto remainder = dyn_cast<arith::RemSIOp>(op);
+  llvm::Value *by = remainder && isUniform(op) ? commonDivisor(l.get(remainder.getRhs())) : nullptr;
+  if (by && l.get(remainder.getLhs()).size() <= few)
+    return wrapElements(l, remainder, by);
+  return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });
+}
+
 LogicalResult lowerDivision(Lowering &l, Operation *op) {
   const bool isScalar = op->getResult(0).getType().isInteger();
-  if (!isScalar || !isUniform(op) || isa<llvm::Constant>(l.scalar(op->getOperand(1))))
+  if (!isScalar)
+    return lowerTileDivision(l, op);
+  if (!isUniform(op) || isa<llvm::Constant>(l.scalar(op->getOperand(1))))
     return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });
   llvm::SmallVector<Operation *> same = divisionsLike(op);
   if (same.front() != op)

@@ -1,5 +1,9 @@
-# Scalars that are smaller than what divides them: a branch goes round the division, one for quotient and remainder.
-# RUN: pantilec %s --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
+# Scalars that are smaller than what divides them: a branch goes round the division, one for quotient and remainder. So do threads whose few elements are all
+# smaller than one number.
+# RUN: pantilec %s --kernel split --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
+# RUN: pantilec %s --kernel wraps --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=WRAPS
+# RUN: pantilec %s --kernel wraps --signature "*i32:16, i32, i32" --target sm_80 --no-cache --emit cubin -o %t
+# RUN: pantilec %s --kernel wraps_by_many --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PLAIN
 import pantile
 import pantile.language as tl
 
@@ -11,10 +15,31 @@ import pantile.language as tl
 # CHECK: st.global
 
 
-# Elements of tiles differ between threads: no branch goes round theirs; nor is one needed for 7.
+# Nobody needs a branch for 7.
 @pantile.jit
 def split(out, n, width):
     pid = tl.program_id(0) + n
     row, column = pid // width, pid % width
     at = tl.arange(0, 128)
     tl.store(out + at, row * 1000 + column + at // 7 + pid // 7)
+
+
+# WRAPS: @%p{{[0-9]+}} bra [[ROUND:.*]];
+# WRAPS: rem.s32
+# WRAPS: rem.s32
+# WRAPS-NOT: rem.s32
+# WRAPS: [[ROUND]]:
+# WRAPS-NOT: bra
+# WRAPS: st.global
+@pantile.jit
+def wraps(out, n, width):
+    at = tl.program_id(0) * 256 + tl.arange(0, 256)
+    tl.store(out + at, (at + n) % width)
+
+
+# PLAIN-NOT: bra
+# PLAIN: rem.s32
+@pantile.jit
+def wraps_by_many(out, n, width):
+    at = tl.program_id(0) * 256 + tl.arange(0, 256)
+    tl.store(out + at, (at + n) % (at + width))
