@@ -3,9 +3,11 @@
 // Gives: one instruction for up to 16 bytes of neighbouring registers.
 // How:   unmasked accesses are LLVM's own, so constant offsets fold into them; masked ones, and
 //        those with a cache operator, are predicated inline assembly, which needs no branch.
+//        Registers at one address are loaded once.
 //        Replicas of an element do not store it twice.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -95,6 +97,18 @@ Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mas
   return loaded;
 }
 
+/// Bits of a register's number whose registers hold what one without the bit holds.
+unsigned repeatedRegs(Lowering &l, LoadOp op) {
+  if (!isa<RankedTensorType>(op.getPtr().getType()) || op.getIsVolatile() ||
+      op.getCache() == CacheModifier::Cv)
+    return 0;
+  Attribute same;
+  if (op.getOther() && !op.getOther().getDefiningOp<SplatOp>() &&
+      (!matchPattern(op.getOther(), m_Constant(&same)) || !isa<SplatElementsAttr>(same)))
+    return 0;
+  return l.axisInfo().repeatedRegs(op.getPtr(), op.getMask(), l.layout(op.getPtr().getType()));
+}
+
 LogicalResult lowerLoad(Lowering &l, LoadOp op) {
   Type element = elementTypeOf(op.getType());
   llvm::Type *type = l.type(element);
@@ -107,8 +121,14 @@ LogicalResult lowerLoad(Lowering &l, LoadOp op) {
   const int words = width * bits / wordBits;
   const bool plain = !op.getMask() && op.getCache() == CacheModifier::None &&
                      op.getEvict() == EvictionPolicy::Normal;
+  const unsigned repeats = repeatedRegs(l, op);
   Values result;
   for (size_t i = 0; i < ptrs.size(); i += width) {
+    if (i & repeats) {
+      for (int n = 0; n < width; ++n)
+        result.push_back(result[(i + n) & ~repeats]);
+      continue;
+    }
     Values loaded;
     if (plain) {
       loaded = plainLoad(l, ptrs[i], wordBits, words, op.getIsVolatile());
