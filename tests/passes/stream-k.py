@@ -35,10 +35,10 @@ K: tl.constexpr = 64
 # SAID: remark: programs of the last waves may be cut between blocks
 # SAID: remark: load is raised to a tensor map of 2 dimensions
 # SAID: remark: load is raised to a tensor map of 2 dimensions
-# PTX: ld.acquire.gpu.global.u32
-# PTX: ld.global.v4
-# PTX: st.global.v4
-# PTX: st.release.gpu.global.u32
+# PTX-DAG: ld.acquire.gpu.global.u32
+# PTX-DAG: ld.global.v4
+# PTX-DAG: st.global.v4
+# PTX-DAG: st.release.gpu.global.u32
 
 
 @pantile.jit
