@@ -161,6 +161,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (passes.offeredChoice("nv-alternate-groups",
                            "let groups of warps start their products in turn"))
     passes.add(createAlternateGroups()); // of loops as they stay
+  if (passes.offeredChoice("nv-alternate-groups",
+                           "let groups of warps start their products in turn"))
+    passes.add(createAlternateGroups()); // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there

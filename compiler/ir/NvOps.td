@@ -292,4 +292,16 @@ def Nv_PassTurnOp : Nv_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins UnitAttr:$first);
   let assemblyFormat = "(`first` $first^)? attr-dict";
 }
+def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a group of four warps waits until the group before it has passed the turn on";
+  let description = "Groups stand in a circle. `last`: only the first group, for what the last one has passed on.";
+  let arguments = (ins UnitAttr:$last);
+  let assemblyFormat = "(`last` $last^)? attr-dict";
+}
+def Nv_PassTurnOp : Nv_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a group of four warps lets the group behind it go on; waits for nobody";
+  let description = "`first`: only the last group, so that the first one has a turn to take.";
+  let arguments = (ins UnitAttr:$first);
+  let assemblyFormat = "(`first` $first^)? attr-dict";
+}
 #endif

@@ -157,6 +157,40 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
              {barrierAddress(l, op.getBarrier(), true), arrives});
   return success();
 }
+
+//===- turns of warp groups --------------------------------------------------------------===//
+
+/// Barriers of the hardware, one for each group: those who pass a turn arrive, and those who take
+/// it wait.
+constexpr int firstTurnBarrier = 8, warpsOfGroup = 4;
+
+llvm::Value *groupOf(Lowering &l) { return l.b.CreateLShr(l.uniformWarp(), 2); }
+
+/// `enable` absent: always.
+void meetAtTurn(Lowering &l, StringRef instruction, llvm::Value *group, llvm::Value *enable) {
+  Values operands{l.b.CreateAdd(group, l.b.getInt32(firstTurnBarrier))};
+  if (enable)
+    operands.push_back(enable);
+  const std::string text =
+      (Twine(enable ? "@$1 " : "") + instruction + " $0, " + Twine(64 * warpsOfGroup) + ";").str();
+  l.assembly(l.b.getVoidTy(), text, enable ? "r,b,~{memory}" : "r,~{memory}", operands);
+}
+
+LogicalResult lowerTakeTurn(Lowering &l, nv::TakeTurnOp op) {
+  llvm::Value *group = groupOf(l);
+  meetAtTurn(l, "barrier.cta.sync.aligned", group,
+             op.getLast() ? l.b.CreateICmpEQ(group, l.b.getInt32(0)) : nullptr);
+  return success();
+}
+
+LogicalResult lowerPassTurn(Lowering &l, nv::PassTurnOp op) {
+  const int groups = l.numWarps() / warpsOfGroup;
+  llvm::Value *group = groupOf(l), *last = l.b.getInt32(groups - 1),
+              *next = l.b.CreateAnd(l.b.CreateAdd(group, l.b.getInt32(1)), last);
+  meetAtTurn(l, "barrier.cta.arrive.aligned", next,
+             op.getFirst() ? l.b.CreateICmpEQ(group, last) : nullptr);
+  return success();
+}
 } // namespace
 
 void lower::addTma(Handlers &h) {
@@ -167,4 +201,6 @@ void lower::addTma(Handlers &h) {
   h.add<nv::TmaLoadOp>(lowerTmaLoad);
   h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);
   h.add<nv::ReleaseOp>(lowerRelease);
+  h.add<nv::TakeTurnOp>(lowerTakeTurn);
+  h.add<nv::PassTurnOp>(lowerPassTurn);
 }

@@ -162,6 +162,11 @@ def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
   let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
+  let summary = "let groups of warps start their products in turn, so that one multiplies while another computes elements";
+  let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
 def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
   let summary = "count on to the next slot of a ring instead of dividing";
   let description = "Where the number of slots is no power of two.";

@@ -21,6 +21,8 @@ void fenceProxyAsync(Warp &w, const Instruction &) { w.block.fenceProxy(w.index)
 Word uniform(Warp &w, const Operand &operand) { return w.reg(operand)[std::countr_zero(w.active)]; }
 
 void barrier(Warp &w, const Instruction &i) {
+  if (!w.active)
+    return; // under a condition that does not hold for the warp
   const bool waits = !i.op.has("arrive");
   const int count = i.operands.size() > 1 ? uniform(w, i[1]) : 0;
   w.block.arriveAtBarrier(w, i, uniform(w, i[0]), count, waits);
