@@ -19,6 +19,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/mma/RegisterBudget.h"
+#include "passes/pipeline/PeeledLoop.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -142,12 +143,7 @@ public:
   explicit Rotator(Parts &parts) : parts(parts), loop(parts.loop), b(loop), loc(loop.getLoc()) {}
 
   void run() {
-    auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-    Value any = arith::CmpIOp::create(b, loc, less, loop.getLowerBound(), loop.getUpperBound());
-    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, true);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, loop.getInitArgs());
-    b.setInsertionPointToStart(branch.thenBlock());
+    scf::IfOp branch = branchOfIterations(b, loop);
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), loop.getLowerBound());
     mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
@@ -244,19 +240,8 @@ private:
         b.clone(*op, mapping);
   }
 
-  /// Written so that nothing overflows near the end of the integer range.
-  Value secondIteration() {
-    Value distance = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
-    Value step = arith::MinUIOp::create(b, loc, distance, loop.getStep());
-    return arith::AddIOp::create(b, loc, loop.getLowerBound(), step);
-  }
-
   scf::ForOp makeLoop(ValueRange carried) {
-    auto rest = scf::ForOp::create(b, loc, secondIteration(), loop.getUpperBound(), loop.getStep(),
-                                   carried, nullptr, loop.getUnsignedCmp());
-    rest->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    if (!rest.getBody()->empty())
-      rest.getBody()->getTerminator()->erase();
+    scf::ForOp rest = loopOverRest(b, loop, carried);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rest.getBody());
     IRMapping mapping;

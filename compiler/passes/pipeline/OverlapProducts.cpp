@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/PeeledLoop.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
 
@@ -159,12 +160,7 @@ public:
         left(chain.second.product.getLhs()) {}
 
   void run() {
-    auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-    Value any = arith::CmpIOp::create(b, loc, less, loop.getLowerBound(), loop.getUpperBound());
-    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, true);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, loop.getInitArgs());
-    b.setInsertionPointToStart(branch.thenBlock());
+    scf::IfOp branch = branchOfIterations(b, loop);
     SmallVector<Value> carried = startFirst();
     scf::ForOp rest = overlap(carried);
     scf::YieldOp::create(b, loc, finish(rest));
@@ -276,20 +272,9 @@ private:
     return mapping.lookup(chain.second.wait.getResult(0));
   }
 
-  /// Written so that nothing overflows near the end of the integer range.
-  Value secondIteration() {
-    Value distance = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
-    Value step = arith::MinUIOp::create(b, loc, distance, loop.getStep());
-    return arith::AddIOp::create(b, loc, loop.getLowerBound(), step);
-  }
-
   scf::ForOp overlap(ValueRange carried) {
     isOverlapped = true;
-    auto rest = scf::ForOp::create(b, loc, secondIteration(), loop.getUpperBound(), loop.getStep(),
-                                   carried, nullptr, loop.getUnsignedCmp());
-    rest->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    if (!rest.getBody()->empty())
-      rest.getBody()->getTerminator()->erase();
+    scf::ForOp rest = loopOverRest(b, loop, carried);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rest.getBody());
     IRMapping mapping;
