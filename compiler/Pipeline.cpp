@@ -133,7 +133,6 @@ void addPipelinePasses(Passes &passes, const Options &options) {
     if (!options.disabledPasses.contains("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createOrderPrograms());    // while their numbers are asked for in one place
-    passes.add(createOrderPrograms());    // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
       passes.add(createStreamK()); // before loads know where they are
@@ -158,9 +157,6 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
-  if (passes.offeredChoice("nv-alternate-groups",
-                           "let groups of warps start their products in turn"))
-    passes.add(createAlternateGroups()); // of loops as they stay
   if (passes.offeredChoice("nv-alternate-groups",
                            "let groups of warps start their products in turn"))
     passes.add(createAlternateGroups()); // of loops as they stay

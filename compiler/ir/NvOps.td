@@ -179,16 +179,6 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
 }
-def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
-  let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
-  let description = [{
-    Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
-    to one: what is left behind the last whole plane stays in order, and so do all where a block runs one program at most.
-  }];
-  let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
-  let results = (outs I32:$result);
-  let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
-}
 
 //===- programs that are cut between blocks (SplitPrograms.h) -----------------------------===//
 
@@ -279,18 +269,6 @@ def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
   let summary = "each warp arrives once at the empty barrier of a slot: it has read it; nothing where `enable` is false";
   let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
   let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
-}
-def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a group of four warps waits until the group before it has passed the turn on";
-  let description = "Groups stand in a circle. `last`: only the first group, for what the last one has passed on.";
-  let arguments = (ins UnitAttr:$last);
-  let assemblyFormat = "(`last` $last^)? attr-dict";
-}
-def Nv_PassTurnOp : Nv_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a group of four warps lets the group behind it go on; waits for nobody";
-  let description = "`first`: only the last group, so that the first one has a turn to take.";
-  let arguments = (ins UnitAttr:$first);
-  let assemblyFormat = "(`first` $first^)? attr-dict";
 }
 def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a group of four warps waits until the group before it has passed the turn on";

@@ -66,14 +66,6 @@ def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
-def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
-  let summary = "run programs in bands, so that those which run together read the same rows and columns";
-  let description = [{
-    In a persistent kernel whose products take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
-    one), a block's programs are found through `nv.ordered_program`.
-  }];
-  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
-}
 def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let summary = "give the loads of load-dot loops to an extra warp that copies by TMA";
   let description = [{
@@ -156,11 +148,6 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
     fills the rings and registers suffice.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
-}
-def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
-  let summary = "let groups of warps start their products in turn, so that one multiplies while another computes elements";
-  let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
-  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
   let summary = "let groups of warps start their products in turn, so that one multiplies while another computes elements";
