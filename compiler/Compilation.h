@@ -40,6 +40,10 @@ private:
   Result<void> prepareInterpreter();
   Result<void> runGpuStages(const Target &target);
   Result<void> optimizeTiles(const Target &target, const Options &allowed);
+  void giveUp(std::string reason, Technique technique);
+  Result<void> optimizeAnew(const Target &target, const Options &allowed);
+  Result<void> fitShared(const Target &target, const Options &allowed);
+  Result<void> fitAtLast(const Target &target, const Options &allowed);
   Result<void> generateCode(const Target &target);
   Result<void> assemble(AssemblerRun *assembly);
   void remarkOnResources();
@@ -68,6 +72,8 @@ private:
   std::optional<Error> dumpFailure;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::OwningOpRef<mlir::ModuleOp> pristine; ///< as emitted, for reproducers
+  std::vector<std::pair<std::string, Technique>> givenUp; ///< what did not fit, and of what
+  int64_t requiredBytes = 0; ///< of shared memory, without what we add; 0: it fits
   std::shared_ptr<Kernel::Data> data = std::make_shared<Kernel::Data>();
 };
 

@@ -150,22 +150,6 @@ def test_what_cannot_be_left_out(name, message):
         _product(AMPERE, disabled_passes=name)
 
 
-# Left out, threads race for shared memory.
-RACES = {"nv-insert-barriers"}
-
-
-@pytest.mark.parametrize("name", [p.name for p in list_passes() if p.is_optional])
-def test_results_without_a_pass(device, name):
-    if name in RACES and device.arch:
-        pytest.skip("orders accesses of shared memory")
-    a, b = random((136, 72), "fp16", 1), random((72, 200), "fp16", 2)
-    out = device.output((136, 200), "fp16")
-    product_kernel[(3, 4)](
-        device.to(a), device.to(b), out.array, 136, 200, 72, 64, 64, 32, disabled_passes=name
-    )
-    check_product(out.numpy(), a, b)
-
-
 @pytest.mark.parametrize("form", ["parameter", "keyword"])
 def test_a_configuration_names_passes(device, form):
     left_out = ("nv-schedule-loops", "nv-specialise-warps")

@@ -88,13 +88,16 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
 }
 
 void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
+  const bool inPlace = function->getParentOfType<ModuleOp>()->hasAttr(names::storesInPlace);
   function.walk([&](StoreOp store) {
     if (!isTile(store.getPtr()))
       return;
     LayoutAttr own = native(store.getValue());
-    const bool keep = own && choice.accessesWell(own, store.getPtr(), store.getMask());
+    const bool ofDot = own && anchorOf(store.getValue()).strength == Dot;
+    const bool keep = own && ((inPlace && ofDot) ||
+                              choice.accessesWell(own, store.getPtr(), store.getMask()));
     LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
-    if (!keep && anchorOf(store.getValue()).strength == Dot)
+    if (!keep && ofDot)
       if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))
         chosen = inWarps;
     workLayout[store] = chosen;

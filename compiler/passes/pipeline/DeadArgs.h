@@ -8,5 +8,6 @@ class Block;
 }
 
 namespace pantile {
-void dropDeadArgs(mlir::Block &body);
+/// True if something was removed.
+bool dropDeadArgs(mlir::Block &body);
 }

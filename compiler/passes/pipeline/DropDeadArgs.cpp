@@ -96,11 +96,15 @@ struct DropDeadArgsPass : impl::DropDeadArgsBase<DropDeadArgsPass> {
 };
 } // namespace
 
-void dropDeadArgs(Block &body) {
+bool dropDeadArgs(Block &body) {
   SmallVector<scf::ForOp> loops;
   body.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  bool changed = false;
   for (scf::ForOp loop : loops)
-    if (auto live = liveArgs(loop); !live.all())
+    if (auto live = liveArgs(loop); !live.all()) {
       eraseArgs(loop, live);
+      changed = true;
+    }
+  return changed;
 }
 } // namespace pantile

@@ -113,9 +113,10 @@ bool splitRoles(func::FuncOp function) {
        llvm::make_range(std::next(producer->getIterator()), entry.getTerminator()->getIterator()))
     b.clone(op, mapping);
   eraseConsumers(*body);
-  do
-    dropDeadArgs(*body);
-  while (eraseUnused(*body));
+  for (bool changed = true; changed;) {
+    changed = dropDeadArgs(*body);
+    changed |= eraseUnused(*body);
+  }
   eraseMarked(function, names::producerOnly);
   function.walk([](Operation *op) { op->removeAttr(names::producerOnly); });
   return !needsTilesOrMemory(*body);

@@ -1,0 +1,384 @@
+"""Products as people write them: each text has the right numbers, and on Hopper the techniques that its form allows.
+
+Every kernel takes `(a, b, c, M, N, K, strides of A, B and C, block)`; what a style needs besides stands in front of `M`.
+"""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import check_product, random
+
+SHAPE = (144, 112, 80)  # multiples of 16, but not of the blocks
+RAISED, PERSISTENT = "load is raised", "a block runs one program after the other"
+
+
+@triton.jit
+def put(c, acc, rm, rn, scm, scn, M, N):
+    mask = (rm < M)[:, None] & (rn < N)[None, :]
+    tl.store(c + rm[:, None] * scm + rn[None, :] * scn, acc.to(c.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def left(a, rm, rk, sam, sak, M, K):
+    mask = (rm < M)[:, None] & (rk < K)[None, :]
+    return tl.load(a + rm[:, None] * sam + rk[None, :] * sak, mask=mask, other=0.0)
+
+
+@triton.jit
+def right(b, rk, rn, sbk, sbn, K, N):
+    mask = (rk < K)[:, None] & (rn < N)[None, :]
+    return tl.load(b + rk[:, None] * sbk + rn[None, :] * sbn, mask=mask, other=0.0)
+
+
+@triton.jit
+def advancing(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Pointers go on, and the bounds stand on the left of the comparisons."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    a_ptrs = a + rm[:, None] * sam + rk[None, :] * sak
+    b_ptrs = b + rk[:, None] * sbk + rn[None, :] * sbn
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a_ptrs, mask=(M > rm)[:, None] & (K - k > rk)[None, :], other=0.0)
+        y = tl.load(b_ptrs, mask=(K - k - 1 >= rk)[:, None] & (N > rn)[None, :], other=0.0)
+        acc += tl.dot(x, y)
+        a_ptrs += BK * sak
+        b_ptrs += BK * sbk
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def bounded_below(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Rows may lie in front of the tensor, said in two ways."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM) - 16, tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        inside = (rm > -1) & (rm < M)
+        x = tl.load(
+            a + rm[:, None] * sam + rk[None, :] * sak, inside[:, None] & (rk < K)[None, :], 0.0
+        )
+        y = tl.load(b + rk[:, None] * sbk + rn[None, :] * sbn, (0 <= rk)[:, None] & (rk < K)[:, None] & (rn < N)[None, :], 0.0)  # fmt: skip
+        acc = tl.dot(x, y, acc)
+    mask = (rm >= 0) & (rm < M)
+    tl.store(
+        c + rm[:, None] * scm + rn[None, :] * scn,
+        acc.to(tl.float16),
+        mask[:, None] & (rn < N)[None, :],
+    )
+
+
+@triton.jit
+def by_block_pointers(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    x = tl.make_block_ptr(a, (M, K), (sam, sak), (m, 0), (BM, BK), (1, 0))
+    y = tl.make_block_ptr(b, (K, N), (sbk, sbn), (0, n), (BK, BN), (1, 0))
+    acc = tl.zeros((BM, BN), tl.float32)
+    for _ in range(0, tl.cdiv(K, BK)):
+        acc = tl.dot(tl.load(x, boundary_check=(0, 1)), tl.load(y, boundary_check=(0, 1)), acc)
+        x, y = tl.advance(x, (0, BK)), tl.advance(y, (BK, 0))
+    out = tl.make_block_ptr(c, (M, N), (scm, scn), (m, n), (BM, BN), (1, 0))
+    tl.store(out, acc.to(tl.float16), boundary_check=(0, 1))
+
+
+@triton.jit
+def by_descriptors(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    x = tl.make_tensor_descriptor(a, [M, K], [sam, 1], [BM, BK])
+    y = tl.make_tensor_descriptor(b, [K, N], [sbk, 1], [BK, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(x.load([m, k]), y.load([k, n]), acc)
+    out = tl.make_tensor_descriptor(c, [M, N], [scm, 1], [BM, BN])
+    out.store([m, n], acc.to(tl.float16))
+
+
+@triton.jit
+def turned(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Both tiles are loaded the other way round."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        rk = k * BK + tl.arange(0, BK)
+        x, y = right(a, rk, rm, sak, sam, K, M), left(b, rn, rk, sbn, sbk, N, K)
+        acc += tl.dot(tl.trans(x), y.T)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def grouped(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Rows wrap around, under hints that are true of the rows that count alone."""
+    down, across = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    pid = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
+    group = pid // (2 * across)
+    size = tl.minimum(down - group * 2, 2)
+    m, n = group * 2 + pid % size, pid % (2 * across) // size
+    rm, rn = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN)
+    ram, rbn = tl.max_contiguous(rm % M, BM), tl.max_contiguous(rn % N, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        x = tl.load(a + ram[:, None] * sam + rk[None, :] * sak, mask=(rk < K)[None, :], other=0.0)
+        y = tl.load(b + rk[:, None] * sbk + rbn[None, :] * sbn, mask=(rk < K)[:, None], other=0.0)
+        acc += tl.dot(x, y)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def split(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Parts of K are added up in memory; rows wrap around, and the atomics are masked."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.program_id(2) * BK + tl.arange(0, BK)
+    a_ptrs = a + (rm % M)[:, None] * sam + rk[None, :] * sak
+    b_ptrs = b + rk[:, None] * sbk + (rn % N)[None, :] * sbn
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK * 2)):
+        x = tl.load(a_ptrs, mask=rk[None, :] < K - k * (BK * 2), other=0.0)
+        y = tl.load(b_ptrs, mask=rk[:, None] < K - k * (BK * 2), other=0.0)
+        acc += tl.dot(x, y)
+        a_ptrs += BK * 2 * sak
+        b_ptrs += BK * 2 * sbk
+    mask = (rm < M)[:, None] & (rn < N)[None, :]
+    tl.atomic_add(c + rm[:, None] * scm + rn[None, :] * scn, acc, mask=mask)
+
+
+@triton.jit
+def loops_over_tiles(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Persistent by hand."""
+    across = tl.cdiv(N, BN)
+    first = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)
+    for tile in tl.range(first, tl.cdiv(M, BM) * across, 3, flatten=True):
+        rm, rn = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            rk = k + tl.arange(0, BK)
+            acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+        put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def residual(a, b, c, bias, rest, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    acc += tl.load(bias + rn, mask=rn < N, other=0.0)[None, :]
+    acc += left(rest, rm, rn, scm, scn, M, N)
+    put(c, tl.where(acc > 0, acc, 0.25 * acc), rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def computed_left(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        x = left(a, rm, rk, sam, sak, M, K)
+        x = tl.where(x > 0, x, x * 0.5).to(tl.float16)
+        acc = tl.dot(x, right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def computed_right(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        y = (right(b, rk, rn, sbk, sbn, K, N).to(tl.float32) * 2).to(tl.float16)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), y, acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def gated(a, b, c, gate, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Two products of one left operand."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc, open = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        x = left(a, rm, rk, sam, sak, M, K)
+        acc = tl.dot(x, right(b, rk, rn, sbk, sbn, K, N), acc)
+        open = tl.dot(x, right(gate, rk, rn, sbk, sbn, K, N), open)
+    put(c, tl.where(open > 0, acc, 0.0), rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def leaves_early(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Programs outside of the matrix have nothing to do; one more loop follows."""
+    if tl.program_id(0) * BM >= M:
+        return
+    if tl.program_id(1) * BN >= N:
+        return
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.minimum(BK, K), BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    for k in range(BK, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def leaves_in_between(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Tiles below the diagonal of blocks and those above it are done by loops of their own."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    if tl.program_id(0) > tl.program_id(1):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            rk = k + tl.arange(0, BK)
+            acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+        put(c, acc, rm, rn, scm, scn, M, N)
+        return
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc += tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N))
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def goes_on_while(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    k = 0
+    while k < K:
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+        k += BK
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def triangular(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.minimum((tl.program_id(0) + 1) * BM, K), BK):
+        rk = k + tl.arange(0, BK)
+        lower = (rk[None, :] <= rm[:, None]) & (rm < M)[:, None] & (rk < K)[None, :]
+        x = tl.load(a + rm[:, None] * sam + rk[None, :] * sak, mask=lower, other=0.0)
+        acc = tl.dot(x, right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def gathered(a, b, c, rows, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    at = tl.load(rows + rm, mask=rm < M, other=0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, at, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+ORDER = np.random.default_rng(31).permutation(SHAPE[0]).astype(np.int32)
+BIAS, REST = random((SHAPE[1],), "fp16", 32), random(SHAPE[:2], "fp16", 33)
+GATE = random((SHAPE[2], SHAPE[1]), "fp16", 34)
+
+
+def _leaky(x):
+    return np.where(x > 0, x, 0.25 * x)
+
+
+def _plain(a, b):
+    return a @ b
+
+
+BOTH = (RAISED, PERSISTENT)
+# The text, its further arguments, what it computes, and what is said of it on Hopper.
+STYLES = {
+    "advancing": (advancing, (), _plain, BOTH),
+    "bounded_below": (bounded_below, (), _plain, BOTH),
+    "by_block_pointers": (by_block_pointers, (), _plain, BOTH),
+    "by_descriptors": (by_descriptors, (), _plain, BOTH),
+    "turned": (turned, (), _plain, BOTH),
+    "grouped": (grouped, (), _plain, BOTH),
+    "split": (split, (), _plain, (RAISED, "they meet, or are seen while they run")),
+    "loops_over_tiles": (loops_over_tiles, (), _plain, ("what it reads may have been written", "the kernel does so itself")),
+    "residual": (residual, (BIAS, REST), lambda a, b: _leaky(a @ b + BIAS.astype(float) + REST), BOTH),
+    "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, BOTH),
+    "computed_right": (computed_right, (), lambda a, b: a @ (2 * b), BOTH),
+    "gated": (gated, (GATE,), lambda a, b: np.where(a @ GATE.astype(float) > 0, a @ b, 0), BOTH),
+    "leaves_early": (leaves_early, (), _plain, BOTH),
+    "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
+    "goes_on_while": (goes_on_while, (), _plain, ("its loop is a `while`",)),
+    "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "they differ in length")),
+    "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
+}  # fmt: skip
+
+
+def run(device, name, orders, block=(64, 64, 32), **options):
+    """The kernel, the result and the reference in float64; A and B in row (`r`) or column order (`c`)."""
+    kernel, further, reference, _ = STYLES[name]
+    M, N, K = SHAPE
+    a, b = random((M, K), "fp16", 35), random((K, N), "fp16", 36)
+    da, db = (
+        device.to(x) if order == "r" else device.to(np.ascontiguousarray(x.T)).T
+        for x, order in zip((a, b), orders, strict=True)
+    )
+    out = device.output((M, N), "fp32" if name == "split" else "fp16")
+    if name == "split":
+        out.array.zero_() if device.name != "cpu" else out.array.fill(0)
+    # One row and one column of programs more than there are tiles.
+    grid = (-(-M // block[0]) + 1, -(-N // block[1]) + 1, 2 if name == "split" else 1)
+    if name == "grouped":
+        grid = (-(-M // block[0]), -(-N // block[1]), 1)
+    strides = [*device.strides(da), *device.strides(db), *device.strides(out.array)]
+    compiled = kernel[grid](
+        da, db, out.array, *map(device.to, further), M, N, K, *strides, *block, **options
+    )
+    return compiled, out.numpy(), reference(a.astype(np.float64), b.astype(np.float64))
+
+
+def check(result, expected):
+    allowed = 2e-3 * np.abs(expected) + 2e-3 * np.sqrt(SHAPE[2])
+    np.testing.assert_array_less(np.abs(result.astype(np.float64) - expected), allowed)
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_styles(device, name):
+    kernel, result, expected = run(device, name, "rr")
+    check(result, expected)
+    if device.arch == 90:
+        messages = [remark.message for remark in kernel.remarks]
+        for wanted in STYLES[name][3]:
+            assert any(wanted in message for message in messages), messages
+
+
+@pytest.mark.parametrize(
+    "name", ["advancing", "by_block_pointers", "turned", "split", "leaves_early"]
+)
+@pytest.mark.parametrize("orders", ["rc", "cr", "cc"])
+def test_styles_in_column_order(device, name, orders):
+    kernel, result, expected = run(device, name, orders)
+    check(result, expected)
+    if device.arch == 90:
+        assert any(RAISED in remark.message for remark in kernel.remarks)
+
+
+@pytest.mark.parametrize("name", ["advancing", "leaves_early", "leaves_in_between", "gated"])
+@pytest.mark.parametrize("passes", ["nv-make-persistent", "nv-specialise-warps", "wgmma"])
+def test_styles_without_a_technique(device, name, passes):
+    _, result, expected = run(device, name, "rr", disabled_passes=passes)
+    check(result, expected)
+
+
+@pytest.mark.parametrize("warps, stages", [(1, 2), (4, 1), (8, 5), (16, 3), (32, 2)])
+@pytest.mark.parametrize("name", ["advancing", "leaves_early", "computed_left"])
+def test_styles_with_other_options(device, name, warps, stages):
+    block = (128, 128, 32) if warps > 8 else (64, 64, 32)
+    _, result, expected = run(device, name, "rr", block, num_warps=warps, num_stages=stages)
+    check(result, expected)
+
+
+def test_products_of_one_text_agree(device):
+    """Row and column order are one product."""
+    results = [run(device, "turned", orders)[1] for orders in ("rr", "rc", "cr", "cc")]
+    a, b = random((SHAPE[0], SHAPE[2]), "fp16", 35), random((SHAPE[2], SHAPE[1]), "fp16", 36)
+    for result in results:
+        check_product(result, a, b)
