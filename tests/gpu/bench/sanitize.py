@@ -90,13 +90,16 @@ CASES = {
     "copy engine's results": lambda: product(
         1536, 1536, 64, (128, 128, 64, 3, 8), enabled_passes="nv-raise-stores"
     ),
+    "programs cut between blocks": lambda: product(
+        256, 384, 4096, (128, 128, 64, 3, 8), enabled_passes="nv-stream-k"
+    ),
     "sums with barriers": with_barriers,
     "planted overrun": overrun,
     "planted missing barriers": missing_barriers,
 }
 # (case, tool, whether the tool must report something)
 RUNS = [
-    *[(case, tool, False) for case in list(CASES)[:5] for tool in ("memcheck", "racecheck")],
+    *[(case, tool, False) for case in list(CASES)[:6] for tool in ("memcheck", "racecheck")],
     ("sums with barriers", "racecheck", False),
     ("planted overrun", "memcheck", True),
     ("planted missing barriers", "racecheck", True),
