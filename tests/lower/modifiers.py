@@ -2,7 +2,10 @@
 # RUN: pantilec %s --kernel loads --signature "*fp32:16, *fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=LOADS
 # RUN: pantilec %s --kernel stores --signature "*fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=STORES
 # RUN: pantilec %s --kernel atomics --signature "*i32" --no-cache --emit ptx | FileCheck %s --check-prefix=ATOMICS
-# RUN: pantilec %s --kernel tiles --signature "*fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=TILES
+# RUN: pantilec %s --kernel tiles --signature "*fp32:16" --target sm_80 --no-cache --emit ptx | FileCheck %s --check-prefix=TILES
+# RUN: pantilec %s --kernel tiles --signature "*fp32:16" --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=TILES-90
+# RUN: pantilec %s --kernel half_sums --signature "*fp16:16, *i32:16" --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=HALF-SUMS
+# RUN: pantilec %s --kernel half_sums --signature "*fp16:16, *i32:16" --target sm_90a --no-cache --emit cubin -o %t.cubin
 # RUN: pantilec %s --kernel halves --signature "*bf16:16" --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=BF16-90
 # RUN: pantilec %s --kernel halves --signature "*bf16:16" --target sm_80 --no-cache --emit ptx | FileCheck %s --check-prefix=BF16-80
 import pantile as triton
@@ -59,7 +62,7 @@ def atomics(p):
     tl.store(p + 4, tl.atomic_cas(p + 3, c, 0))
 
 
-# A thread with several elements takes two fences for all of them.
+# A thread with several elements takes two fences for all of them. Neighbours are one vector on Hopper.
 # TILES: fence.acq_rel.gpu;
 # TILES-COUNT-4: red.relaxed.gpu.global.add.f32
 # TILES: fence.acq_rel.gpu;
@@ -67,11 +70,28 @@ def atomics(p):
 # TILES-COUNT-4: red.relaxed.sys.global.add.f32
 # TILES-NOT: fence
 # TILES: ret;
+# TILES-90: red.relaxed.gpu.global.add.v4.f32 [%rd{{[0-9]+}}], {%r{{[0-9]+}}, %r{{[0-9]+}}, %r{{[0-9]+}}, %r{{[0-9]+}}};
+# TILES-90: red.relaxed.sys.global.add.v4.f32
+# TILES-90-NOT: red.
 @triton.jit
 def tiles(p):
     offsets = tl.arange(0, 512)
     tl.atomic_add(p + offsets, offsets.to(tl.float32))
     tl.atomic_add(p + 512 + offsets, offsets.to(tl.float32), sem="release", scope="sys")
+
+
+# What the mask keeps together is one vector, at most 16 bytes; an old value that is read takes an instruction an element.
+# HALF-SUMS-COUNT-2: @%p{{[0-9]+}} red.relaxed.gpu.global.add.noftz.v4.f16
+# HALF-SUMS-NOT: red.
+# HALF-SUMS-COUNT-8: atom.relaxed.gpu.global.add.noftz.f16
+# HALF-SUMS-NOT: atom.
+@triton.jit
+def half_sums(p, n):
+    offsets = tl.arange(0, 1024)
+    value = tl.load(n + offsets).to(tl.float16)
+    tl.atomic_add(p + offsets, value, mask=offsets < tl.load(n) * 4, sem="relaxed")
+    old = tl.atomic_add(p + offsets, value, sem="relaxed")
+    tl.store(n + offsets, old.to(tl.int32))
 
 
 # BF16-90: atom.acq_rel.gpu.global.add.noftz.bf16

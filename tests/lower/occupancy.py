@@ -12,6 +12,8 @@
 # RUN: pantilec %s --kernel wave --signature "*fp32:16, *fp32:16" --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel wave --signature "*fp64:16, *fp64:16" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel product --signature "*fp32:16, *fp16:16, *fp16:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=0 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
+# RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=1 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 import pantile as triton
 import pantile.language as tl
 
@@ -50,6 +52,17 @@ def copy(x, y):
 @triton.jit
 def wave(x, y):
     tl.store(y + tl.arange(0, 1024), tl.sin(tl.load(x + tl.arange(0, 1024))))
+
+
+# Vectors that are summed up once they were computed with are asked for together, those behind the sum are not.
+@triton.jit
+def weighted_sum(x, w, y, BEHIND: tl.constexpr):
+    at = tl.arange(0, 1024)
+    v = tl.load(x + at)
+    total = tl.sum(tl.exp(v) * tl.load(w + at), axis=0)
+    tl.store(y, total)
+    if BEHIND:
+        tl.store(y + 1 + at, tl.load(w + 1024 + at) * total)
 
 
 # 32 registers of one row: the squares pass, and the weights are loaded when they are wanted.

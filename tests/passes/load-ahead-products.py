@@ -2,7 +2,8 @@
 # iteration from the same place. Tiles that products read, and what the loop may write, are loaded as before.
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-count-slots --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-load-ahead -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
 import pantile
 import pantile.language as tl
@@ -19,6 +20,11 @@ import pantile.language as tl
 # CHECK: math.exp2
 # CHECK: nv.wgmma %
 # CHECK: scf.yield {{.*}}%[[NEXT]] :
+# APART: %[[FIRST:.*]] = tile.load %{{.*}} mask
+# APART: scf.for {{.*}} = %[[FIRST]])
+# APART: %[[NEXT:.*]] = tile.load %{{[^ ]*}} :
+# APART: tile.store
+# APART: scf.yield {{.*}}%[[NEXT]] :
 # SAME-NOT: tile.load {{.*}} mask
 # SAME: nv.wgmma %
 # SAME: nv.wgmma %
@@ -37,8 +43,10 @@ def gradient(A, B, Lse, Out, stride, n, WRITES: tl.constexpr):
         lse = tl.load(Lse + start + at)
         p = tl.exp2(tl.dot(a, tl.trans(b)) - lse[None, :])
         acc = tl.dot(p.to(tl.float16), b, acc)
-        if WRITES:
+        if WRITES == 1:
             tl.store(Out + start + at, tl.sum(p, 0))
+        if WRITES == 2:
+            tl.store(Lse + start + at, tl.sum(p, 0))
     tl.store(Out + at[:, None] * 64 + at[None, :], acc)
 
 
