@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/BufferReaders.h"
+#include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Residency.h"
@@ -115,6 +116,8 @@ private:
     fed.slots = stagesOf(loop);
     if (fed.slots < 2)
       return refuse(loop, "it has one stage");
+    if (LoadOp value = valueToStage(loop, fed.slots, target))
+      return refuse(value, "what the loop computes with is copied ahead by all warps");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
       if (!isa<scf::ForOp>(around) && !isPlainBranch(around))

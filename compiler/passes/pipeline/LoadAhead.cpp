@@ -9,7 +9,8 @@
 //        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
 //        with products that write only through other arguments, a vector or number for the next
 //        iteration is loaded behind the last use of this one's, so that both take the same
-//        registers; in the last iteration it is loaded from where this one's came.
+//        registers; in the last iteration it is loaded from where this one's came, or, where the
+//        loop carries tiles of pointers, not at all.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -131,12 +132,8 @@ private:
     return words;
   }
 
-  /// Beside products, other counters than the loop's own may be read.
-  bool canCarry(const AddressSlice &slice) {
-    return llvm::all_of(slice.carried, [&](unsigned i) {
-      return besideProducts && !isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
-    });
-  }
+  /// Beside products, what the loop counts on itself may be read.
+  bool canCarry(const AddressSlice &slice) { return besideProducts || slice.carried.empty(); }
 
   /// What does not depend on the counter is loaded again and again anyway, and found in a cache.
   bool isInvariant(const AddressSlice &slice) {
@@ -256,16 +253,21 @@ private:
       passBy(loop.getYieldedValues()[i].getDefiningOp());
     rewriter.setInsertionPointAfter(last);
     const Iteration following = after(at(loop.getInductionVar(), {}));
+    const bool carriesTiles = llvm::any_of(counters, [&](unsigned i) {
+      return isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
+    });
     auto choose = [&](Value next, Value now) {
-      return arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next, now)
-          .getResult();
+      return carriesTiles ? next
+                          : arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next,
+                                                    now)
+                                .getResult();
     };
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), choose(following.counter, loop.getInductionVar()));
     for (unsigned i : counters)
       mapping.map(loop.getRegionIterArg(i),
                   choose(loop.getYieldedValues()[i], loop.getRegionIterArg(i)));
-    return handOn(loadsWith(mapping), carried);
+    return handOn(loadsWith(mapping, carriesTiles ? following.exists : Value()), carried);
   }
 
   scf::ForOp loop;
@@ -274,7 +276,7 @@ private:
   int64_t distance = 1; ///< iterations
   IRRewriter rewriter;
   SmallVector<LoadOp> loads;
-  llvm::SetVector<unsigned> counters; ///< carried scalars that addresses are computed from
+  llvm::SetVector<unsigned> counters; ///< carried values that addresses are computed from
   llvm::DenseSet<Operation *> ops;
 };
 

@@ -7,6 +7,8 @@
 //        leave as many blocks room as there were, or two.
 //===--------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "ir/Registers.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/CopyAhead.h"
 
 using namespace mlir;
@@ -76,24 +78,45 @@ void stage(LoadOp load, nv::BufferType type) {
   builder.setInsertionPointAfter(load);
   nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
 }
+/// The buffer that `load` is worth; null where it is none.
+nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
+                              const AxisInfoAnalysis &axes, const Target &target) {
+  constexpr int64_t blocksToKeep = 2;
+  if (!isMatrix(loop, load) || repeats(load, axes))
+    return {};
+  const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
+  const int64_t enough = std::min(blocksToKeep, blocksWithRings(loop, {}, stages, target));
+  const bool hasRoom =
+      blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
+  return hasRoom && aheadCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
+}
 } // namespace
 
+LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
+  constexpr int64_t mostWords = 16; // that LoadAhead takes
+  auto isLarge = [&](LoadOp load) {
+    return isMatrix(loop, load) && registersOf(load.getResult()) > mostWords;
+  };
+  auto loads = llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), isLarge);
+  auto module = loop->getParentOfType<ModuleOp>();
+  if (loads.empty() || module->hasAttr(names::withoutCopiedValues))
+    return {};
+  const AxisInfoAnalysis axes(module);
+  auto it = llvm::find_if(loads, [&](LoadOp load) {
+    return bufferIfStaged(loop, load, stages, axes, target) != nv::BufferType();
+  });
+  return it == loads.end() ? LoadOp() : *it;
+}
+
 void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, const Target &target) {
-  constexpr int64_t blocksToKeep = 2;
   if (!hasProduct(loop))
     return;
   auto kernel = loop->getParentOfType<func::FuncOp>();
   if (kernel.walk([](nv::ProducerOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return;
-  const int64_t enough = std::min(blocksToKeep, blocksWithRings(loop, {}, stages, target));
-  for (LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<LoadOp>())) {
-    if (!isMatrix(loop, load) || repeats(load, axes))
-      continue;
-    const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
-    if (aheadCopyOf(loop, load, type, axes).bytes > 0 &&
-        blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1))
+  for (LoadOp load : llvm::make_early_inc_range(loop.getBody()->getOps<LoadOp>()))
+    if (nv::BufferType type = bufferIfStaged(loop, load, stages, axes, target))
       stage(load, type);
-  }
 }
 
 } // namespace pantile
