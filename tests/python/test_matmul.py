@@ -163,6 +163,22 @@ def test_fp32_ieee(device):
     )
 
 
+@pytest.mark.parametrize("blocks, stages, warps", [
+    ((128, 128, 32), 8, 2),
+    ((16, 128, 64), 7, 4),
+    ((256, 256, 16), 2, 16),
+])  # fmt: skip
+def test_rings_that_barely_fit(device, blocks, stages, warps):
+    """Fewer buffers than stages, and results that do not go through shared memory."""
+    if device.arch and device.arch < 90:
+        pytest.skip("has less shared memory")
+    a, b = random((272, 400), "fp32", 27), random((400, 264), "fp32", 28)
+    result = run_masked(device, a, b, "fp32", blocks, num_stages=stages, num_warps=warps)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(result - exact).max() < 2 * 400 * 2.0**-10
+    np.testing.assert_allclose(result, exact, rtol=0.02, atol=0.1)
+
+
 def test_batch(device):
     a, b = random((3, 50, 70), "fp16", 21), random((3, 70, 33), "fp16", 22)
     check_product(run_masked(device, a, b, "fp16"), a, b)

@@ -1,0 +1,28 @@
+# What does not fit into shared memory is made smaller step by step, and each step is told. The last one fits wherever
+# Triton's buffers do, which are one fewer than the stages of products that read registers.
+# DEFINE: %{run} = pantilec %s --no-cache --remarks --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16"
+# RUN: %{run} -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
+# RUN: %{run} -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
+# RUN: not %{run} -D M=128 -D N=128 -D K=64 --num-warps 4 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=NOT
+import pantile as triton
+import pantile.language as tl
+
+
+# FEWER: remark: loads are prefetched an iteration less ahead: the buffers of all stages do not fit into shared memory
+# FEWER-NOT: results are stored from where
+# FEWER: remark: load is prefetched 6 iterations ahead into 7 buffers
+# FEWER: nv.shared_bytes = 229376
+# PLACE: remark: loads are prefetched an iteration less ahead
+# PLACE: remark: results are stored from where products leave them: what they would go through does not fit into shared memory
+# PLACE-NOT: tile.convert_layout{{.*}}256x256xf32
+# PLACE: tile.store
+# NOT: error: out of resource: shared memory, Required: 524288, Hardware limit: 232448
+@triton.jit
+def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rm, rn, rk = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, depth, K):
+        x = tl.load(a + rm[:, None] * stride + (k + rk)[None, :])
+        y = tl.load(b + (k + rk)[:, None] * columns + rn[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + rm[:, None] * columns + rn[None, :], acc)
