@@ -68,10 +68,15 @@ void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
 }
 
-void meetPair(Lowering &l) {
+/// `isOrdered`: what was done before is done for the other block, too.
+void meetPair(Lowering &l, bool isOrdered) {
+  using namespace llvm::Intrinsic;
   llvm::Type *none = l.b.getVoidTy();
-  l.b.CreateIntrinsic(none, llvm::Intrinsic::nvvm_barrier_cluster_arrive_aligned, {});
-  l.b.CreateIntrinsic(none, llvm::Intrinsic::nvvm_barrier_cluster_wait_aligned, {});
+  l.b.CreateIntrinsic(none,
+                      isOrdered ? nvvm_barrier_cluster_arrive_aligned
+                                : nvvm_barrier_cluster_arrive_relaxed_aligned,
+                      {});
+  l.b.CreateIntrinsic(none, nvvm_barrier_cluster_wait_aligned, {});
 }
 
 /// The barriers are seen by all. The producer waits for nobody, as none has touched shared memory
@@ -89,7 +94,7 @@ void startRole(Lowering &l, bool isProducer, bool isPaired) {
     l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
   }
   if (isPaired)
-    meetPair(l);
+    meetPair(l, /*isOrdered=*/false); // the fence was for the other block as well
 }
 
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
@@ -228,14 +233,15 @@ LogicalResult lowerMbarrierWait(Lowering &l, nv::MbarrierWaitOp op) {
   return success();
 }
 
-/// The first lane arrives at the first block of a pair, the second at the second.
+/// The first lane arrives at the first block of a pair, the second at the second. The products have
+/// read by then; a release for the cluster would wait for all that the warp has stored as well.
 LogicalResult releaseBoth(Lowering &l, nv::ReleaseOp op) {
   llvm::Value *arrives = l.b.CreateICmpULT(l.lane(), l.b.getInt32(2));
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
   l.assembly(l.b.getVoidTy(),
              "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; "
-             "@$2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }",
+             "@$2 mbarrier.arrive.shared::cluster.b64 _, [there]; }",
              "r,r,b,~{memory}",
              {barrierAddress(l, op.getBarrier(), true), l.b.CreateAnd(l.lane(), l.b.getInt32(1)),
               arrives});
@@ -254,7 +260,7 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
 }
 
 LogicalResult lowerMeetPair(Lowering &l, nv::MeetPairOp) {
-  meetPair(l);
+  meetPair(l, /*isOrdered=*/true);
   return success();
 }
 
