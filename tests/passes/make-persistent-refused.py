@@ -7,6 +7,8 @@
 # RUN: pantilec %s --kernel prints --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=PRINTS
 # RUN: pantilec %s --kernel asserts --signature "%{sig}" --no-cache --debug --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASSERTS
 # RUN: pantilec %s --kernel asks_the_machine --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASKS-THE-MACHINE
+# RUN: pantilec %s --kernel asks_the_time --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASKS-THE-TIME
+# RUN: pantilec %s --kernel swaps_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=SWAPS-ATOMICALLY
 # RUN: pantilec %s --kernel has_assembly --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=HAS-ASSEMBLY
 # RUN: pantilec %s --kernel differs_in_length --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=DIFFERS-IN-LENGTH
 # RUN: pantilec %s --kernel reads_its_length --signature "*fp16:16, *fp16:16, *fp16:16, *i32, i32:16, i32:16" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=READS-ITS-LENGTH
@@ -113,6 +115,29 @@ def asks_the_machine(a, b, c, depth, stride_am, stride_bk):
     m, n = tl.program_id(0), tl.program_id(1)
     acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
     write(c, acc, tl.extra.cuda.smid(), n, stride_bk)
+
+
+# How long a program takes is what its author wants to know.
+# ASKS-THE-TIME: programs are not run one after the other: they meet, or are seen while they run
+# ASKS-THE-TIME: @asks_the_time
+# ASKS-THE-TIME-NOT: nv.programs
+@triton.jit
+def asks_the_time(a, b, c, depth, stride_am, stride_bk):
+    m, n = tl.program_id(0), tl.program_id(1)
+    start = tl.extra.cuda.globaltimer()
+    acc = product(a, b, m, n, 0, depth, stride_am, stride_bk)
+    write(c, acc + (tl.extra.cuda.globaltimer() - start).to(tl.float32), m, n, stride_bk)
+
+
+# Programs may wait for each other.
+# SWAPS-ATOMICALLY: programs are not run one after the other: they meet, or are seen while they run
+# SWAPS-ATOMICALLY: @swaps_atomically
+# SWAPS-ATOMICALLY-NOT: nv.programs
+@triton.jit
+def swaps_atomically(a, b, c, depth, stride_am, stride_bk):
+    m, n = tl.program_id(0), tl.program_id(1)
+    write(c, product(a, b, m, n, 0, depth, stride_am, stride_bk), m, n, stride_bk)
+    tl.atomic_cas(a.to(tl.pointer_type(tl.int32)), 0, 1)
 
 
 # Nobody knows what assembly with effects does.

@@ -167,12 +167,12 @@ def test_more_programs_than_blocks(gpu, number):
 
 
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
-def test_launches_that_do_not_persist(gpu, option):
+def test_launches_that_do_not_persist(device, option):
     """Programs that are there at once, or start early, have a block each."""
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((256, 128), (128, 384)))
-    out = gpu.output((256, 384), "fp16")
-    launch(gpu, gpu.to(a), gpu.to(b), out.array, BLOCKS[0], **{option: True})
+    out = device.output((256, 384), "fp16")
+    launch(device, device.to(a), device.to(b), out.array, BLOCKS[0], **{option: True})
     check_product(out.numpy(), a, b)
 
 

@@ -242,6 +242,33 @@ def leaves_in_between(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.con
 
 
 @triton.jit
+def counts_programs(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """The grid is the user's, also where fewer blocks run; programs go backwards through it."""
+    m = tl.num_programs(0) - 1 - tl.program_id(0)
+    n = tl.num_programs(1) - 1 - tl.program_id(1)
+    rm, rn = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    count = tl.num_programs(0) * 100 + tl.num_programs(1) * 10 + tl.num_programs(2)
+    put(c, acc + count, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def meets_behind(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """The threads that multiply meet; the one that loads is not asked."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+    tl.debug_barrier()
+    put(c, 2 * left(c, rm, rn, scm, scn, M, N).to(tl.float32), rm, rn, scm, scn, M, N)
+
+
+@triton.jit
 def goes_on_while(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -306,6 +333,8 @@ STYLES = {
     "gated": (gated, (GATE,), lambda a, b: np.where(a @ GATE.astype(float) > 0, a @ b, 0), BOTH),
     "leaves_early": (leaves_early, (), _plain, BOTH),
     "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
+    "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),
+    "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "they meet, or are seen while they run")),
     "goes_on_while": (goes_on_while, (), _plain, ("its loop is a `while`",)),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "they differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
