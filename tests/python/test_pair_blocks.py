@@ -69,6 +69,7 @@ def check(device, shape, block, group, dtype="fp16", turned=(False, False), pass
     check_product(out.numpy(), a, b)
     if device.arch == 90:
         assert MULTICAST in kernel.asm["ptx"]
+        assert kernel.metadata.cluster_dims == (2, 1, 1)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
