@@ -150,9 +150,6 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createLoadAhead()); // of what went through no buffer
   passes.add(createPrefetchRows()); // where there is no loop to load ahead in
   passes.add(createDropDeadArgs());
-  if (passes.offeredChoice("copies-last", "within nv-carry-sums: copies are issued behind the "
-                                          "second product"))
-    passes.tell(names::copiesLast);
   passes.add(createCarrySums());
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were

@@ -31,22 +31,6 @@ nv::WgmmaWaitOp plainWaitOf(nv::WgmmaOp product) {
   return isPlain ? wait : nv::WgmmaWaitOp();
 }
 
-/// Whether copies have an iteration of their own to arrive in.
-bool runsFarAhead(scf::ForOp loop) {
-  auto waits = loop.getBody()->getOps<nv::WaitOp>();
-  return !waits.empty() && (*waits.begin()).getPending() > 0;
-}
-
-/// Behind the second product, out of the way of what threads exchange for the softmax.
-void copyLast(scf::ForOp loop) {
-  SmallVector<Operation *> copies;
-  for (Operation &op : *loop.getBody())
-    if (isa<nv::CopyAsyncOp, nv::CommitOp>(op))
-      copies.push_back(&op);
-  for (Operation *op : copies)
-    op->moveBefore(loop.getBody()->getTerminator());
-}
-
 void carry(scf::ForOp loop, CarriedSum &carried) {
   Location loc = carried.secondWait.getLoc();
   BlockArgument sum = loop.getRegionIterArg(carried.position);
@@ -71,7 +55,6 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
       if (loop->removeAttr(names::carriesSum))
         loops.push_back(loop);
     });
-    const bool copiesLast = getOperation()->hasAttr(names::copiesLast);
     for (scf::ForOp loop : loops) {
       auto carried = findCarriedSum(loop);
       if (!carried)
@@ -79,8 +62,6 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the second product of an iteration ends beside the first of the next";
       carry(loop, *carried);
-      if (copiesLast && runsFarAhead(loop))
-        copyLast(loop);
     }
   }
 };
