@@ -134,8 +134,8 @@ def larger_configs():
     """Blocks beyond the tutorial's that pay on a Hopper GPU; both compilers tune over them, too.
 
     Among them half blocks, two at a time or one with a deep ring, where blocks of 128x128 leave
-    much of the last wave empty (1536 to 1792, 2176, 2944), and deep blocks that ask for all of a
-    small K.
+    much of the last wave empty (1536 to 1792, 2176, 2944), deep blocks that ask for all of a small
+    K, and small ones, which at 256 give more multiprocessors something to load.
     """
     return [
         config(128, 256, 64, 3, 8),
@@ -151,23 +151,22 @@ def larger_configs():
         config(64, 64, 128, 5, 4),
         config(64, 64, 128, 4, 4),
         config(32, 64, 64, 5, 4),
+        config(32, 32, 64, 5, 4),
+        config(64, 32, 128, 3, 4),
     ]
 
 
 def own_configs():
     """Blocks of the lists above with choices that pay at some sizes; not for Triton.
 
-    No producer and three blocks at a time are what Triton has anyway; results are stored in
-    another way than by default, too.
+    No producer and three blocks at a time are what Triton has anyway; programs cut between blocks
+    fill the last wave.
     """
-    raised = {"enabled_passes": "nv-raise-stores"}
     return [
         config(64, 64, 64, 5, 4, disabled_passes="nv-specialise-warps"),
-        config(64, 64, 64, 5, 4, **raised),
         config(64, 128, 64, 3, 4, enabled_passes="third-block"),
-        config(64, 128, 64, 7, 4, **raised),
-        config(128, 128, 64, 4, 8, **raised),
-        config(128, 256, 64, 3, 8, disabled_passes="nv-raise-stores"),
+        config(128, 128, 64, 4, 8, enabled_passes="nv-stream-k"),
+        config(128, 256, 64, 3, 8, enabled_passes="nv-stream-k"),
     ]
 
 

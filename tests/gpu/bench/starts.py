@@ -1,8 +1,8 @@
 """Small products, where what counts is how soon a block starts to multiply.
 
 For each size a block or two, with and without a producer, Triton's code of the same text and block,
-and the library's. All are checked against float64, then timed in turn, round after round, by
-medians of single launches with a cold L2.
+and the library's. All write the same array and are checked against float64, then timed in turn,
+round after round, by medians of single launches with a cold L2.
 
 Usage: starts.py [--rounds 5] [--budget-ms 6] [--json FILE]
 """
@@ -32,10 +32,10 @@ CASES = [
 VARIANTS = {"ours": {}, "alone": {"disabled_passes": "nv-specialise-warps"}}
 
 
-def launcher(module, operands, case, options):
-    """A function without arguments that computes the product into a result of its own."""
+def launcher(module, operands, output, case, options):
+    """A function without arguments that computes the product into `output`, an array and its buffer."""
     size, block, stages, warps = case
-    c, buffer = checking.guarded(size, size, torch.float16)
+    c, buffer = output
     names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
     constants = dict(zip(names, block, strict=True), GROUP_SIZE_M=8, ACTIVATION="")
     grid = module.grid(size, size)(constants)
@@ -57,10 +57,11 @@ def measure(case, modules, timer, rounds):
     """Microseconds of each contestant, medians over the rounds."""
     size = case[0]
     operands = tuple(torch.randn(size, size, dtype=torch.float16, device="cuda") for _ in range(2))
-    contestants = {"cublas": matmul.library(*operands, torch.empty_like(operands[0]), "")}
-    contestants["triton"] = launcher(modules["triton"], operands, case, {})
+    output = checking.guarded(size, size, torch.float16)
+    contestants = {"cublas": matmul.library(*operands, output[0])}
+    contestants["triton"] = launcher(modules["triton"], operands, output, case, {})
     for name, options in VARIANTS.items():
-        contestants[name] = launcher(modules["pantile"], operands, case, options)
+        contestants[name] = launcher(modules["pantile"], operands, output, case, options)
     times = {name: [] for name in contestants}
     for number in range(rounds):
         order = list(contestants)
