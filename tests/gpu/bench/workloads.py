@@ -125,14 +125,16 @@ class Softmax(Workload):
         warps = [w for w in (1, 2, 4, 8, 16, 32) if 128 <= block // w <= 8192]
         if not self.walks:
             return {w: one(w) for w in warps[-5:]}
-        warps = warps[-4:] if block > 4096 else warps[:4]
+        warps = warps[-4:] if block > 2048 else warps[:4]
         grids = {w: 132 * max(1, min(2048 // (32 * w), 49152 // block, 16)) for w in warps}
+        # Few enough that L2 has room for the next rows of all.
+        few = {w: min(grid, 132 * max(1, 16384 // block)) for w, grid in grids.items()}
         # Of that many programs or a few less, all walk over as many rows.
         even = {w: -(-rows // -(-rows // grid)) for w, grid in grids.items()}
         return {
             (w, grid, s): walk(w, grid, s)
             for w in warps[:3]
-            for grid in {grids[w], even[w]}
+            for grid in {grids[w], even[w], few[w]}
             for s in (2, 4)
         }
 
