@@ -152,16 +152,15 @@ void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
   config.gridX /= programs, config.blockX *= programs;
 }
 
-/// Puts memory for parts of sums into the first scratch pointer, if blocks may hand over some:
-/// where the last wave is full anyway, they have none.
+/// Passes a Cut and memory for parts of sums as the scratch pointers.
 void lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid, uint64_t stream,
                    BlockPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
-  if ((grid[0] * grid[1] * grid[2]) % plan.resident == 0)
-    return;
+  const Cut cut = cutOf(grid[0] * grid[1] * grid[2], plan.resident);
   const CUdeviceptr workspace =
-      workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock);
+      cut.cycles ? workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock) : 0;
   plan.splits = workspace != 0;
-  slots[slots.size() - scratchPointers] = workspace;
+  slots[slots.size() - 2] = workspace;
+  slots[slots.size() - 1] = workspace ? cut.packed() : 0;
 }
 
 } // namespace

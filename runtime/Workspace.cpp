@@ -1,8 +1,7 @@
-//===- Workspace.cpp - device memory in which blocks of a launch hand parts of sums over ---===//
+//===- Workspace.cpp - how programs of a launch are cut between blocks --------------------===//
 // Gives: see Workspace.h.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Workspace.h"
-#include "ir/SplitPrograms.h"
 #include "runtime/RelaxedCapture.h"
 #include <algorithm>
 #include <map>
@@ -73,6 +72,29 @@ Workspace make(const Driver &driver, size_t bytes) {
 }
 
 } // namespace
+
+Cut cutOf(int64_t programs, int blocks) {
+  const int rest = static_cast<int>(programs % blocks);
+  if (rest == 0)
+    return {};
+  if (programs < blocks) {
+    constexpr double almostAll = 0.85;
+    const int each = blocks / rest;
+    return each * rest >= almostAll * blocks ? Cut{rest, each, 1} : Cut{1, blocks, rest};
+  }
+  constexpr int mostInCycle = 8;
+  Cut best;
+  auto consider = [&](int inCycle, int extra) {
+    const int cycles = rest / extra;
+    if (extra < inCycle && rest % extra == 0 && inCycle * cycles <= blocks &&
+        (best.cycles == 0 || (inCycle + extra) * best.blocks < best.programs * inCycle))
+      best = {cycles, inCycle, inCycle + extra};
+  };
+  consider(blocks / rest, 1);
+  for (int inCycle = 2; inCycle <= mostInCycle; ++inCycle)
+    consider(inCycle, (rest * inCycle + blocks - 1) / blocks);
+  return best;
+}
 
 CUdeviceptr workspaceFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytesOfBlock) {
   static std::mutex mutex;

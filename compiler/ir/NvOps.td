@@ -173,7 +173,7 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
   let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
   let description = [{
     Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
-    to one: what is left behind the last whole plane stays in order, and so do all where a block runs one program at most.
+    to one: what is left behind the last whole plane stays in order, and so do all where a plane has at most four bands, or a block runs one program.
   }];
   let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
   let results = (outs I32:$result);
@@ -182,9 +182,9 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
 
 //===- programs that are cut between blocks (SplitPrograms.h) -----------------------------===//
 
-def Nv_MaySplitOp : Nv_Op<"may_split", [Pure]> {
-  let summary = "whether the launch brought memory for parts of sums";
-  let results = (outs I1:$result);
+def Nv_CutOp : Nv_Op<"cut", [Pure]> {
+  let summary = "how the launch wants programs to be cut: as often as `cycles`, which is 0 if not at all, `blocks` blocks share `programs` programs";
+  let results = (outs I32:$cycles, I32:$blocks, I32:$programs);
   let assemblyFormat = "attr-dict";
 }
 def Nv_PutPartOp : Nv_Op<"put_part", [MemoryEffects<[MemWrite]>]> {

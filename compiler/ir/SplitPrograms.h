@@ -1,7 +1,9 @@
 //===- SplitPrograms.h - kernels whose programs may be cut between blocks -----------------===//
-// Launches of such a kernel bring memory for one part of a sum a block: as the first of the two
-// scratch pointers, flags of 32 bits for `mostSplitBlocks` blocks, which are zero between launches,
-// then `nv.partial_bytes` a block. A null pointer is as good: then each program runs whole.
+// Needs: `nv.partial_bytes` on the module: bytes of the part of a sum that a block hands over.
+// Gives: what launches of such a kernel pass as the two scratch pointers.
+// How:   the first is memory: flags of 32 bits for `mostSplitBlocks` blocks, which are zero between
+//        launches, then `nv.partial_bytes` a block. The second is no pointer but a Cut. Two null
+//        pointers are as good: then each program runs whole.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"
@@ -9,11 +11,21 @@
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral partialBytes =
-    "nv.partial_bytes"; // i64, on the module: of the part of a sum that a block hands over
+constexpr llvm::StringLiteral partialBytes = "nv.partial_bytes"; // i64, on the module
 } // namespace names
 
 constexpr int mostSplitBlocks = 8192;
 constexpr int64_t splitFlagBytes = 4 * mostSplitBlocks;
+
+/// As often as `cycles`, `blocks` blocks share `programs` programs. Block `b` has the place
+/// `b / cycles` in cycle `b % cycles`, program `p` likewise: so blocks of one place, which walk through
+/// the same iterations at the same time, have neighbouring programs, as blocks have elsewhere.
+struct Cut {
+  int cycles = 0, blocks = 0, programs = 0;
+  uint64_t packed() const {
+    return uint64_t(cycles) | uint64_t(blocks) << 16 | uint64_t(programs) << 32;
+  }
+  bool operator==(const Cut &) const = default;
+};
 
 } // namespace pantile

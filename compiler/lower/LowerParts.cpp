@@ -1,6 +1,6 @@
 //===- LowerParts.cpp - sums that several blocks make together ------------------------------===//
-// Needs: the launch's memory for parts (ir/SplitPrograms.h), as the first scratch pointer.
-// Gives: nv.may_split, nv.put_part, nv.add_part.
+// Needs: what the launch passes as the two scratch pointers (ir/SplitPrograms.h).
+// Gives: nv.cut, nv.put_part, nv.add_part.
 // How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
 //        vector's number: the block that adds up has the same layout, so every access is coalesced
 //        and nothing is moved between threads. When all threads have written, the first one
@@ -19,9 +19,12 @@ using namespace pantile::lower;
 
 namespace {
 
-llvm::Value *workspace(Lowering &l, Operation *op) {
-  return l.function->getArg(op->getParentOfType<func::FuncOp>().getNumArguments());
+/// One of the two scratch pointers.
+llvm::Value *scratchPointer(Lowering &l, Operation *op, unsigned which) {
+  return l.function->getArg(op->getParentOfType<func::FuncOp>().getNumArguments() + which);
 }
+
+llvm::Value *workspace(Lowering &l, Operation *op) { return scratchPointer(l, op, 0); }
 
 llvm::Value *blockId(Lowering &l) {
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
@@ -99,8 +102,13 @@ void inFirstThread(Lowering &l, llvm::function_ref<void()> body) {
   l.b.SetInsertPoint(all);
 }
 
-LogicalResult lowerMaySplit(Lowering &l, nv::MaySplitOp op) {
-  l.set(op, l.b.CreateIsNotNull(workspace(l, op)));
+LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
+  llvm::Value *cut = l.b.CreatePtrToInt(scratchPointer(l, op, 1), l.b.getInt64Ty());
+  llvm::Value *low = l.b.CreateTrunc(cut, l.b.getInt32Ty());
+  llvm::Value *high = l.b.CreateTrunc(l.b.CreateLShr(cut, 32), l.b.getInt32Ty());
+  l.set(op.getCycles(), l.b.CreateAnd(low, l.b.getInt32(0xffff)));
+  l.set(op.getBlocks(), l.b.CreateLShr(low, l.b.getInt32(16)));
+  l.set(op.getPrograms(), high);
   return success();
 }
 
@@ -141,7 +149,7 @@ LogicalResult lowerAddPart(Lowering &l, nv::AddPartOp op) {
 } // namespace
 
 void lower::addParts(Handlers &h) {
-  h.add<nv::MaySplitOp>(lowerMaySplit);
+  h.add<nv::CutOp>(lowerCut);
   h.add<nv::PutPartOp>(lowerPutPart);
   h.add<nv::AddPartOp>(lowerAddPart);
 }

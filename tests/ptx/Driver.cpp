@@ -19,8 +19,13 @@ using namespace pantile::ptx;
 
 namespace {
 
-constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, multiprocessors = 3,
-              mostInCluster = 8;
+constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, mostInCluster = 8;
+
+int multiprocessors() {
+  constexpr int usual = 3;
+  const char *count = std::getenv("PANTILE_EMULATED_MULTIPROCESSORS");
+  return count ? std::max(std::atoi(count), 1) : usual;
+}
 
 struct Function {
   Function(const Kernel *kernel) : kernel(kernel) { sharedLimits.fill(defaultSharedLimit); }
@@ -143,7 +148,7 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
   launch.threads = {config.blockX, config.blockY, config.blockZ};
   launch.dynamicSharedBytes = config.sharedBytes;
   launch.memory = &on.memory;
-  launch.resident = multiprocessors;
+  launch.resident = multiprocessors();
   launch.cluster = clusterOf(config, *function.kernel);
   const char *seed = std::getenv("PANTILE_EMULATION_SEED");
   launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
@@ -201,7 +206,7 @@ EXPORT cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
   case 13:
     return *value = 1'000'000, Success;
   case 16:
-    return *value = multiprocessors, Success;
+    return *value = multiprocessors(), Success;
   case 36:
     return *value = 1'000'000, Success;
   case 37:

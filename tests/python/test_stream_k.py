@@ -77,6 +77,25 @@ def test_ways_to_cut(device, shape, block, is_cut):
         assert is_cut == bool((results[0] != results[2]).any())
 
 
+@pytest.mark.parametrize(
+    ("programs", "depth"),
+    [(12, 4096), (14, 6656), (2, 8960), (4, 6656), (5, 8960), (21, 4736)],
+    ids=["2 for 3, 4", "4 for 7, 2", "4 for 1, 2", "2 for 1, 4", "8 for 5", "8 for 13"],
+)
+def test_cycles_side_by_side(device, monkeypatch, programs, depth):
+    """So many blocks for so many programs, as often as the last number says: eight blocks run at once."""
+    monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
+    a, b = matrices(programs, 64 * programs, 32, depth)
+    results = []
+    for options in (SPLIT, {}):
+        out = device.output((64 * programs, 32), "fp32")
+        launch(device, device.to(a), device.to(b), out.array, (64, 32, 64, 3, 4), **options)
+        results.append(out.numpy())
+        check_product(results[-1], a, b)
+    if device.name == "emulated" and device.arch == 90:
+        assert (results[0] != results[1]).any()
+
+
 @pytest.mark.parametrize("shape", [(128, 128, 1600), (320, 64, 2576)])
 def test_what_follows_the_sum(device, shape):
     a, b = matrices(7, *shape)

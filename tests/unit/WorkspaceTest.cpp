@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <thread>
+#include <vector>
 
 using namespace pantile;
 
@@ -49,6 +50,42 @@ struct Counting {
     return d;
   }
 };
+
+/// How often each program is run by blocks that keep to `cut`, as StreamK.cpp has them do.
+std::vector<int> runsOf(const Cut &cut, int programs, int blocks) {
+  std::vector<int> runs(programs);
+  for (int cycle = 0; cycle < cut.cycles; ++cycle)
+    for (int place = 0; place < cut.programs; ++place)
+      ++runs.at(place * cut.cycles + cycle);
+  const int rest = cut.cycles ? programs % blocks : 0;
+  for (int block = 0; block < blocks; ++block) {
+    const bool isInCycle = block < cut.cycles * cut.blocks;
+    for (int next = rest + block + (isInCycle ? blocks : 0); next < programs; next += blocks)
+      ++runs.at(next);
+  }
+  return runs;
+}
+
+TEST(Cut, EachProgramIsRunOnce) {
+  for (int blocks : {1, 2, 3, 8, 10, 114, 132, 264})
+    for (int programs = 1; programs < 1000; ++programs) {
+      const Cut cut = cutOf(programs, blocks);
+      EXPECT_LE(cut.cycles * cut.blocks, blocks);
+      const std::vector<int> runs = runsOf(cut, programs, blocks);
+      ASSERT_EQ(runs, std::vector<int>(programs, 1)) << programs << " by " << blocks;
+    }
+}
+
+TEST(Cut, BlocksEndTogether) {
+  EXPECT_EQ(cutOf(288, 132), (Cut{24, 5, 6}));
+  EXPECT_EQ(cutOf(144, 132), (Cut{12, 11, 12}));
+  EXPECT_EQ(cutOf(231, 132), (Cut{33, 4, 7}));
+  EXPECT_EQ(cutOf(529, 132), (Cut{1, 132, 133}));
+  EXPECT_EQ(cutOf(4, 132), (Cut{4, 33, 1}));
+  EXPECT_EQ(cutOf(81, 132), (Cut{1, 132, 81}));
+  EXPECT_EQ(cutOf(512, 132), Cut()); // the last wave is as good as full
+  EXPECT_EQ(cutOf(264, 132), Cut());
+}
 
 TEST(Workspace, AStreamKeepsItsMemory) {
   Driver driver = Counting::driver();

@@ -3,9 +3,9 @@
 // Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
 //        the last iteration adds the parts of the others (nv.put_part, nv.add_part) and does the
 //        rest of the program; `nv.partial_bytes` on the module.
-// How:   Osama et al., "Stream-K" (arXiv:2301.03598), in its two-tile form: of programs and blocks
-//        that do not go into each other, the rest and one program a block more are cut evenly by
-//        iterations, all others run whole afterwards. Blocks run their cut programs from the last
+// How:   Osama et al., "Stream-K" (arXiv:2301.03598): of programs and blocks that do not go into
+//        each other, the rest and one program a block more are cut evenly by iterations, all others
+//        run whole afterwards. The launch says how (Cut). Blocks run their parts from the last
 //        one, so each hands over its only part before it waits for another's, and waits for blocks
 //        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
 //        added in the order of the blocks. Each value that the loop carries must be the sum or
@@ -59,17 +59,20 @@ private:
 
 /// What a block does, found once.
 struct Share {
-  Value trips;            ///< iterations of a program
-  Value block, blocks;    ///< this one, of how many
-  Value each, larger;     ///< iterations of a block's share; how many blocks have one more
-  Value begin, end;       ///< of this block's share, counted through all programs that are cut
-  Value cut, last, parts; ///< programs that are cut; this block's last one, and how many it has
+  Value trips;         ///< iterations of a program
+  Value block;         ///< this one
+  Value cycles;        ///< cuts of the same form, of blocks side by side
+  Value place, cycle;  ///< of this block: in its cycle, and which one that is
+  Value each, larger;  ///< iterations of a block's share; how many blocks of a cycle have one more
+  Value begin, end;    ///< of this block's share, counted through the programs of its cycle
+  Value last, parts;   ///< this block's last program in its cycle, and how many it has a part of
+  Value whole, stride; ///< the first of the programs that it runs whole, and the way to the next
   Value rounds;
 };
 
 /// One round: a program, and its iterations from `first` to `last`.
 struct Round {
-  Value place, first, last, from; ///< `from`: the first block that has a part of it
+  Value program, first, last, from; ///< `from`: the first block that has a part of it
 };
 
 class Splitter {
@@ -235,51 +238,62 @@ private:
 
   Share share(Numbers &n) {
     Share s;
-    Value count = programs.getUpperBound(), none = n.of(0), one = n.of(1);
+    Value count = programs.getUpperBound(), blocks = programs.getStep();
+    Value none = n.of(0), one = n.of(1), gain = n.of(leastGain());
+    Type i32 = b.getI32Type();
+    auto cut = nv::CutOp::create(b, programs.getLoc(), i32, i32, i32);
     s.trips = countTrips(n);
-    s.block = programs.getLowerBound(), s.blocks = programs.getStep();
-    Value waves = n.div(count, s.blocks), rest = n.sub(count, n.mul(waves, s.blocks));
-    Value isBehind = n.less(none, waves);
-    Value cut = n.add(rest, n.pick(isBehind, s.blocks, none));
-    Value total = n.mul(cut, s.trips);
-    Value sharers = n.max(n.min(s.blocks, n.div(total, n.of(2 * leastGain()))), one);
+    s.block = programs.getLowerBound(), s.stride = blocks;
+    s.cycles = n.max(cut.getCycles(), one);
+    s.place = n.div(s.block, s.cycles);
+    s.cycle = n.sub(s.block, n.mul(s.place, s.cycles));
+    Value total = n.mul(cut.getPrograms(), s.trips);
+    Value sharers = n.max(n.min(cut.getBlocks(), n.div(total, n.of(2 * leastGain()))), one);
     Value each = n.div(total, sharers);
-    Value parts = n.div(n.add(s.trips, n.sub(each, one)), n.max(each, one));
-    Value gain = n.sub(n.add(s.trips, n.pick(isBehind, s.trips, none)), each);
-    Value pays = n.both(n.less(none, rest), n.less(n.mul(parts, n.of(leastGain())), gain));
-    pays = n.both(pays, n.less(s.trips, n.of(mostTrips)));
-    pays = n.both(pays, nv::MaySplitOp::create(b, programs.getLoc(), b.getI1Type()));
-    s.cut = n.pick(pays, cut, none);
     s.each = n.max(each, one);
     s.larger = n.sub(total, n.mul(each, sharers));
-    s.begin = firstOf(n, s, s.block);
-    s.end = n.add(n.add(s.begin, each), n.count(n.less(s.block, s.larger)));
-    Value trips = n.max(s.trips, one), first = n.div(s.begin, trips);
-    s.last = n.div(n.sub(s.end, one), trips);
-    Value has = n.both(pays, n.less(s.block, sharers));
-    s.parts = n.pick(has, n.add(n.sub(s.last, first), one), none);
-    Value whole = n.add(n.sub(n.sub(count, s.cut), s.block), n.sub(s.blocks, one));
-    s.rounds = n.add(s.parts, n.div(whole, s.blocks));
+    Value parts = n.div(n.add(s.trips, n.sub(each, one)), s.each);
+    Value isMore = n.less(blocks, count); // than a wave: a program and a part of one
+    Value saved = n.sub(n.add(s.trips, n.pick(isMore, s.trips, none)), each);
+    Value pays = n.both(n.less(none, cut.getCycles()), n.less(n.mul(parts, gain), saved));
+    pays = n.both(pays, n.less(s.trips, n.of(mostTrips)));
+    takeParts(n, s, n.both(pays, n.less(s.place, sharers)));
+    takeWhole(n, s, count, pays, n.less(s.place, cut.getBlocks()));
     return s;
   }
 
-  Value firstOf(Numbers &n, const Share &s, Value block) {
-    return n.add(n.mul(block, s.each), n.min(block, s.larger));
+  void takeParts(Numbers &n, Share &s, Value has) {
+    Value none = n.of(0), one = n.of(1), trips = n.max(s.trips, one);
+    s.begin = n.add(n.mul(s.place, s.each), n.min(s.place, s.larger));
+    s.end = n.add(n.add(s.begin, s.each), n.count(n.less(s.place, s.larger)));
+    s.last = n.div(n.sub(s.end, one), trips);
+    s.parts = n.pick(has, n.add(n.sub(s.last, n.div(s.begin, trips)), one), none);
   }
 
-  /// The block whose share has this iteration.
+  /// If programs are cut, all beyond whole waves and one a block of the cycles.
+  void takeWhole(Numbers &n, Share &s, Value count, Value pays, Value isInCycle) {
+    Value none = n.of(0), waves = n.div(count, s.stride);
+    Value rest = n.sub(count, n.mul(waves, s.stride));
+    Value passed = n.add(rest, n.pick(isInCycle, s.stride, none));
+    s.whole = n.add(s.block, n.pick(pays, passed, none));
+    Value left = n.max(n.add(n.sub(count, s.whole), n.sub(s.stride, n.of(1))), none);
+    s.rounds = n.add(s.parts, n.div(left, s.stride));
+  }
+
+  /// The block whose share has this iteration of the same cycle.
   Value blockWith(Numbers &n, const Share &s, Value iteration) {
     Value more = n.add(s.each, n.of(1)), border = n.mul(s.larger, more);
     Value behind = n.add(s.larger, n.div(n.sub(iteration, border), s.each));
-    return n.pick(n.less(iteration, border), n.div(iteration, more), behind);
+    Value place = n.pick(n.less(iteration, border), n.div(iteration, more), behind);
+    return n.add(n.mul(place, s.cycles), s.cycle);
   }
 
   Round round(Numbers &n, const Share &s, Value number) {
     Round r;
     Value none = n.of(0), isPart = n.less(number, s.parts);
-    Value turn = n.mul(n.sub(number, s.parts), s.blocks);
-    r.place = n.pick(isPart, n.sub(s.last, number), n.add(n.add(s.cut, s.block), turn));
-    Value start = n.mul(r.place, s.trips);
+    Value inCycle = n.sub(s.last, number), start = n.mul(inCycle, s.trips);
+    Value turn = n.mul(n.sub(number, s.parts), s.stride);
+    r.program = n.pick(isPart, n.add(n.mul(inCycle, s.cycles), s.cycle), n.add(s.whole, turn));
     r.first = n.max(n.pick(isPart, n.sub(s.begin, start), none), none);
     r.last = n.pick(isPart, n.min(n.sub(s.end, start), s.trips), s.trips);
     r.from = n.pick(n.less(none, r.first), blockWith(n, s, start), s.block);
@@ -299,7 +313,7 @@ private:
     rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
     b.setInsertionPointToStart(rounds.getBody());
     Round r = round(n, s, rounds.getInductionVar());
-    programs.getInductionVar().replaceAllUsesWith(r.place);
+    programs.getInductionVar().replaceAllUsesWith(r.program);
     Operation *end = rounds.getBody()->getTerminator();
     for (Operation &op : llvm::make_early_inc_range(programs.getBody()->without_terminator()))
       op.moveBefore(end);
@@ -356,7 +370,7 @@ private:
     nv::PutPartOp::create(b, loc, sum);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
-    auto adds = scf::ForOp::create(b, loc, r.from, s.block, n.of(1), sum,
+    auto adds = scf::ForOp::create(b, loc, r.from, s.block, s.cycles, sum,
                                    [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
                                      Value next = nv::AddPartOp::create(
                                          inner, at, sums[0].getType(), sums[0], other);
