@@ -141,6 +141,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
                                      "next iteration"))
     passes.tell(names::withoutCarriedSums);
+  if (passes.offeredChoice("added-sums", "within nv-schedule-loops and nv-defer-waits: the same for "
+                                         "sums that several products only add to"))
+    passes.tell(names::addedSums);
   if (!passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
                                       "product reads as they are"))
     passes.tell(names::withoutCopiedValues);

@@ -1,5 +1,5 @@
-"""Loops of products whose sums are added to beside the next iteration's first products: any number
-of iterations, also none, of one block and of two warp groups."""
+"""Loops of products whose sums are added to beside the next iteration's first products, with a
+producer and without: any number of iterations, also none, of one block and of two warp groups."""
 
 import numpy as np
 import pantile as triton
@@ -32,9 +32,13 @@ def gradients_kernel(
     tl.store(dv_ptr + own, dv)
 
 
+BY_CP_ASYNC = {"disabled_passes": "nv-specialise-warps", "enabled_passes": "added-sums"}
+
+
+@pytest.mark.parametrize("options", [{}, BY_CP_ASYNC], ids=["fed", "cp.async"])
 @pytest.mark.parametrize("keys,step,depth,warps,stages", [(64, 64, 64, 4, 3), (128, 32, 64, 8, 4)])
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3, 4, 9])
-def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iterations):
+def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iterations, options):
     length, programs, begin = 12 * step, 2, 2 * step
     k, v = (random((programs * keys, depth), "fp16") / 4 for _ in range(2))
     q, g = (random((length, depth), "fp16") / 4 for _ in range(2))
@@ -43,6 +47,7 @@ def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iter
     gradients_kernel[(programs,)](
         *map(device.to, (k, v, q, g, shift)), dk.array, dv.array, begin, begin + iterations * step,
         KEYS=keys, STEP=step, DEPTH=depth, num_warps=warps, num_stages=stages,
+        **options,
     )  # fmt: skip
     seen = slice(begin, begin + iterations * step)
     k, v, q, g = (x.astype(np.float64) for x in (k, v, q[seen], g[seen]))

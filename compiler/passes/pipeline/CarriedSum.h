@@ -1,8 +1,10 @@
-//===- CarriedSum.h - two chained products, the second one's sum carried ------------------===//
-// The pattern that ScheduleLoops marks and CarrySums changes, in the body of a loop:
+//===- CarriedSum.h - products that may end in the next iteration --------------------------===//
+// What ScheduleLoops marks. A pattern that CarrySums changes, in the body of a loop:
 //     %s = nv.wgmma ..        %s' = nv.wgmma_wait 0, %s
 //     %t = nv.wgmma f(%s'), %buffer, g(%sum)      %t' = nv.wgmma_wait 0, %t      scf.yield .. %t' ..
 // where nothing looks at the sum of the iteration before until the first product is waited for.
+// And one that DeferWaits changes: products that add to carried sums, behind others that start sums
+// anew and are waited for, as in the gradients of attention.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -16,6 +18,8 @@ constexpr llvm::StringLiteral carriesSum =
     "nv.carries_sum"; // unit, on scf.for: a slot outlasts the iteration that read it by one more
 constexpr llvm::StringLiteral withoutCarriedSums =
     "nv.without_carried_sums"; // unit, on the module: products end in their own iteration
+constexpr llvm::StringLiteral addedSums =
+    "nv.added_sums"; // unit, on the module: ScheduleLoops marks the second pattern, too
 } // namespace names
 
 struct CarriedSum {
@@ -25,5 +29,12 @@ struct CarriedSum {
 };
 
 std::optional<CarriedSum> findCarriedSum(mlir::scf::ForOp loop);
+
+/// The products of the second pattern that add, in order; none where it is not there.
+llvm::SmallVector<nv::WgmmaOp> findAddedSums(mlir::scf::ForOp loop);
+
+/// Leaves them under way from one iteration into the next. A wait for a product of the next one is
+/// a wait for them, too.
+void carryAddedSums(mlir::scf::ForOp loop);
 
 } // namespace pantile

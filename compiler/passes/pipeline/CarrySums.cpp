@@ -22,13 +22,19 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-nv::WgmmaWaitOp plainWaitOf(nv::WgmmaOp product) {
+/// The one wait for a product, which is for nothing else.
+nv::WgmmaWaitOp loneWaitOf(nv::WgmmaOp product) {
   auto wait =
       product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin()) : nv::WgmmaWaitOp();
-  const bool isPlain = wait && wait->getBlock() == product->getBlock() && wait.getPending() == 0 &&
-                       wait.getValues().size() == 1 && !product->hasAttr(names::maxImprecise) &&
-                       !product.getAcc().getType().getElementType().isF16();
-  return isPlain ? wait : nv::WgmmaWaitOp();
+  const bool isLone = wait && wait->getBlock() == product->getBlock() &&
+                      wait.getValues().size() == 1 && !product->hasAttr(names::maxImprecise) &&
+                      !product.getAcc().getType().getElementType().isF16();
+  return isLone ? wait : nv::WgmmaWaitOp();
+}
+
+nv::WgmmaWaitOp plainWaitOf(nv::WgmmaOp product) {
+  nv::WgmmaWaitOp wait = loneWaitOf(product);
+  return wait && wait.getPending() == 0 ? wait : nv::WgmmaWaitOp();
 }
 
 void carry(scf::ForOp loop, CarriedSum &carried) {
@@ -52,7 +58,7 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
-      if (loop->removeAttr(names::carriesSum))
+      if (loop->hasAttr(names::carriesSum))
         loops.push_back(loop);
     });
     for (scf::ForOp loop : loops) {
@@ -62,6 +68,7 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the second product of an iteration ends beside the first of the next";
       carry(loop, *carried);
+      loop->removeAttr(names::carriesSum);
     }
   }
 };
@@ -88,6 +95,48 @@ std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
         return inBody && found.firstWait->isBeforeInBlock(inBody) && user != yield;
       });
   return isLeftAlone ? std::optional(found) : std::nullopt;
+}
+
+SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
+  SmallVector<nv::WgmmaOp> products, added;
+  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+  for (nv::WgmmaOp product : products) {
+    nv::WgmmaWaitOp wait = loneWaitOf(product);
+    if (product->getParentOp() != loop || !wait)
+      return {};
+    auto sum = dyn_cast<BlockArgument>(product.getAcc());
+    if (!sum)
+      continue;
+    Value result = wait.getResult(0);
+    if (!sum.hasOneUse() || !result.hasOneUse() ||
+        !isa<RankedTensorType>(product.getLhs().getType()) ||
+        loop.getTiedLoopYieldedValue(sum) != &*result.use_begin())
+      return {};
+    added.push_back(product);
+  }
+  const bool isChained = products.size() > 2 && added.size() < products.size() &&
+                         !isa<BlockArgument>(products.front().getAcc());
+  return isChained ? added : SmallVector<nv::WgmmaOp>();
+}
+
+void carryAddedSums(scf::ForOp loop) {
+  SmallVector<Value> sums;
+  for (nv::WgmmaOp product : findAddedSums(loop)) {
+    auto sum = cast<BlockArgument>(product.getAcc());
+    nv::WgmmaWaitOp wait = loneWaitOf(product);
+    loop.getTiedLoopYieldedValue(sum)->set(product.getResult());
+    wait.erase();
+    sums.push_back(loop.getTiedLoopResult(loop.getTiedLoopInit(sum)));
+  }
+  if (sums.empty())
+    return;
+  OpBuilder b(loop->getContext());
+  b.setInsertionPointAfter(loop);
+  auto last = nv::WgmmaWaitOp::create(b, loop.getLoc(), ValueRange(sums).getTypes(), sums, 0);
+  for (auto [sum, waited] : llvm::zip(sums, last.getResults()))
+    sum.replaceAllUsesExcept(waited, last);
+  remarkApplied(loop.getLoc(), Technique::Pipelining)
+      << "the last products of an iteration end beside the first of the next";
 }
 
 } // namespace pantile

@@ -8,12 +8,14 @@
 //        shared memory or meets other threads. Products end in the order in which they start, so a
 //        wait leaves as many under way as started after its own. Slots are released behind the
 //        waits that stood in front of the release. Short reads from global memory go in front of
-//        the first product.
+//        the first product. Where ScheduleLoops has made room, sums that are only added to are
+//        waited for behind the loop.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/CarriedSum.h"
 
 using namespace mlir;
 
@@ -173,8 +175,11 @@ struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
       Products products(*loop.getBody());
-      if (products.find())
-        products.run();
+      if (!products.find())
+        return;
+      products.run();
+      if (loop->removeAttr(names::carriesSum))
+        carryAddedSums(loop);
     });
   }
 };

@@ -162,12 +162,6 @@ private:
     return access;
   }
 
-  int stagesOf(scf::ForOp loop) {
-    if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
-      return static_cast<int>(own.getInt());
-    return moduleInt(loop, names::numStages, 3);
-  }
-
   /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.
   bool isPlainBranch(Operation *op) {
     auto branch = dyn_cast<scf::IfOp>(op);

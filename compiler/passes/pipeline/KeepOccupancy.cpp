@@ -48,11 +48,6 @@ int64_t registersOfVectors(scf::ForOp loop) {
   return registers;
 }
 
-int64_t stagesOf(scf::ForOp loop) {
-  auto own = loop->getAttrOfType<IntegerAttr>(names::numStages);
-  return own ? own.getInt() : moduleInt(loop, names::numStages, 3);
-}
-
 /// Those that only go into buffers.
 SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
   return llvm::to_vector(llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), [](LoadOp load) {

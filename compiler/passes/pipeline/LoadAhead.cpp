@@ -61,7 +61,7 @@ int64_t wordsOf(LoadOp load, const AxisInfoAnalysis &axes) {
 }
 
 /// What the user asked for; 0 where the text says nothing.
-int64_t stagesOf(scf::ForOp loop) {
+int64_t hintedStages(scf::ForOp loop) {
   auto stages = loop->getAttrOfType<IntegerAttr>(names::numStages);
   return stages ? stages.getInt() : 0;
 }
@@ -93,7 +93,7 @@ public:
       return;
     if (!besideProducts)
       distance =
-          std::clamp<int64_t>(stagesOf(loop) - 1, 1, std::max<int64_t>(mostWords / words, 1));
+          std::clamp<int64_t>(hintedStages(loop) - 1, 1, std::max<int64_t>(mostWords / words, 1));
     for (LoadOp load : loads)
       remarkApplied(load.getLoc(), Technique::Pipelining)
           << "load is made " << distance << (distance == 1 ? " iteration" : " iterations")
@@ -295,7 +295,7 @@ struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->getParentOfType<nv::ProducerOp>())
         return;
-      if (stagesOf(loop) >= 2 && !hasProduct(loop))
+      if (hintedStages(loop) >= 2 && !hasProduct(loop))
         loops.push_back(loop);
       else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::WgmmaOp>))
         loopsOfProducts.push_back(loop);

@@ -71,14 +71,21 @@ bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
          products[0].getAcc().hasOneUse();
 }
 
-/// True when the second of two chained products may end in the next iteration: what it reads lasts,
-/// and only copies write to shared memory.
+/// True when products may end in the next iteration: what they read lasts, and only copies write to
+/// shared memory.
 bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
-  auto carried = findCarriedSum(loop);
-  return carried && outlastsIteration(loop, carried->second.getRhs(), loads) &&
+  SmallVector<nv::WgmmaOp> late;
+  if (auto carried = findCarriedSum(loop))
+    late = {carried->second};
+  else if (loop->getParentOfType<ModuleOp>()->hasAttr(names::addedSums))
+    late = findAddedSums(loop);
+  auto outlasts = [&](nv::WgmmaOp product) {
+    return outlastsIteration(loop, product.getRhs(), loads);
+  };
+  return !late.empty() && llvm::all_of(late, outlasts) &&
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
@@ -131,13 +138,6 @@ struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
   }
 
 private:
-  int stagesOf(scf::ForOp loop) {
-    const bool hasFewer = loop->getParentOfType<ModuleOp>()->hasAttr(names::fewerBuffers);
-    if (auto own = loop->getAttrOfType<IntegerAttr>(names::numStages))
-      return static_cast<int>(own.getInt()) - hasFewer;
-    return moduleInt(loop, names::numStages, 3) - hasFewer;
-  }
-
   /// How often such a loop goes round is known when it has gone.
   void remarkWhile(scf::WhileOp loop) {
     for (auto store : loop.getAfterBody()->getOps<nv::LocalStoreOp>())
@@ -170,7 +170,8 @@ private:
   }
 
   void schedule(scf::ForOp loop, const AxisInfoAnalysis &axes, const Target &target) {
-    int stages = stagesOf(loop);
+    const bool hasFewer = getOperation()->hasAttr(names::fewerBuffers);
+    const int stages = stagesOf(loop) - hasFewer;
     if (stages < 2)
       return;
     shareStagedBuffers(loop);

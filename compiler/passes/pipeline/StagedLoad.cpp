@@ -6,6 +6,11 @@ using namespace mlir;
 
 namespace pantile {
 
+int stagesOf(scf::ForOp loop) {
+  auto own = loop->getAttrOfType<IntegerAttr>(names::numStages);
+  return own ? static_cast<int>(own.getInt()) : moduleInt(loop, names::numStages, 3);
+}
+
 SmallVector<StagedLoad> findStagedLoads(scf::ForOp loop) {
   SmallVector<StagedLoad> found;
   for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>()) {

@@ -27,6 +27,9 @@ struct StagedLoad {
   nv::AllocOp alloc;
 };
 
+/// What `loop` is asked for by its own hint, else by the launch.
+int stagesOf(mlir::scf::ForOp loop);
+
 /// The staged loads of `loop`'s own body, in order.
 llvm::SmallVector<StagedLoad> findStagedLoads(mlir::scf::ForOp loop);
 

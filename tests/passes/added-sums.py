@@ -1,0 +1,45 @@
+# Where it is asked for, and no producer fills the rings, the products of the gradients of attention that only add to sums are waited for behind the loop: the slots they read
+# outlast the iteration, for a slot more.
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --enable-pass added-sums --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=64 --num-warps 4 --target sm_90a --no-cache --disable-pass nv-specialise-warps --enable-pass added-sums --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --enable-pass added-sums --emit cubin --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=OWN
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" -D KEYS=128 --num-warps 8 --target sm_90a --no-cache --enable-pass added-sums --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=FED
+import pantile
+import pantile.language as tl
+
+# CHECK: %[[LOOP:.*]]:{{[0-9]+}} = scf.for
+# CHECK: nv.slot %{{.*}} : <4 x
+# CHECK: %[[S:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# CHECK: %[[T:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# CHECK: nv.wgmma_wait 1, %[[S]]
+# CHECK: %[[DV:.*]] = nv.wgmma %{{.*}} : tensor
+# CHECK: nv.wgmma_wait {{[01]}}, %[[T]]
+# CHECK: %[[DK:.*]] = nv.wgmma %{{.*}} : tensor
+# CHECK-NOT: nv.wgmma_wait
+# CHECK: scf.yield
+# CHECK: nv.wgmma_wait 0, %[[LOOP]]#{{.*}}, %[[LOOP]]#
+# OWN: scf.yield
+# OWN-NOT: nv.wgmma_wait
+# FED: nv.producer {
+# FED-NOT: scf.yield {{.*}}nv.wgmma_wait 0
+# SAID: remark: the last products of an iteration end beside the first of the next
+# SAID-NOT: serialized
+
+
+@pantile.jit
+def gradients(K, V, Q, G, Out, n, KEYS: tl.constexpr):
+    keys, queries, features = tl.arange(0, KEYS), tl.arange(0, 64), tl.arange(0, 64)
+    own = (tl.program_id(0) * KEYS + keys)[:, None] * 64 + features[None, :]
+    k, v = tl.load(K + own), tl.load(V + own)
+    dk = tl.zeros([KEYS, 64], tl.float32)
+    dv = tl.zeros([KEYS, 64], tl.float32)
+    for start in range(0, n, 64):
+        at = (start + queries)[:, None] * 64 + features[None, :]
+        q, g = tl.load(Q + at), tl.load(G + at)
+        p = tl.exp2(tl.dot(k, tl.trans(q)))
+        dv = tl.dot(p.to(tl.float16), g, dv)
+        ds = p * tl.dot(v, tl.trans(g))
+        dk = tl.dot(ds.to(tl.float16), q, dk)
+    tl.store(Out + own, dk)
+    tl.store(Out + 1048576 + own, dv)
