@@ -1,14 +1,17 @@
-# A program that holds a row at once asks L2 for the row of one four megabytes behind it, a line for each thread; weights, loops, gathers and small rows are left alone.
+# A program that holds a row at once asks L2 for the row of one four megabytes behind it, or, where it walks, for its next; weights, gathers, small and very large rows are left alone.
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit pipeline | FileCheck %s --check-prefix=NORM
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=2048 --target sm_80 --num-warps 8 --no-cache --emit ptx | FileCheck %s --check-prefix=FEW
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=1024 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=131072 --num-warps 32 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --disable-pass nv-prefetch-rows --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel rows --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel strided --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel listed --signature "*fp32:16, *fp32:16, *i32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel guarded --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" -D STAGES=1 --no-cache --emit pipeline | FileCheck %s --check-prefix=NEXT
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" -D STAGES=2 --no-cache --emit pipeline | FileCheck %s --check-prefix=THEN
+# RUN: pantilec %s --kernel columns --signature "*fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel double --signature "*fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 import pantile as triton
 import pantile.language as tl
@@ -91,12 +94,42 @@ def guarded(x_ptr, y_ptr, count, n):
         tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
 
 
+# The next iteration's row; where that is in registers already, the one behind it.
+# NEXT: %[[STEP:.*]] = tile.num_programs 0
+# NEXT: %[[FITS:.*]] = arith.cmpi sle, %[[STEP]], %c640_i32
+# NEXT: scf.for %[[ROW:.*]] = {{.*}} to %[[BOUND:.*]] step %[[STEP]]
+# NEXT: tile.load
+# NEXT: %[[LEFT:.*]] = arith.subi %[[BOUND]], %[[ROW]]
+# NEXT: %[[EXISTS:.*]] = arith.cmpi ugt, %[[LEFT]], %[[STEP]]
+# NEXT: arith.addi %[[ROW]], %[[STEP]]
+# NEXT: arith.andi %[[EXISTS]], %[[FITS]]
+# NEXT: nv.prefetch
+# NEXT-NOT: nv.prefetch
+# THEN: tile.load
+# THEN: scf.for %[[ROW:.*]] = {{.*}} to %[[BOUND:.*]] step %[[STEP:[^ ]*]] iter_args
+# THEN: %[[LEFT:.*]] = arith.subi %[[BOUND]], %[[ROW]]
+# THEN: %[[FOLLOWING:.*]] = arith.addi %[[ROW]], %[[STEP]]
+# THEN: %[[MINE:.*]] = tile.load
+# THEN: arith.subi %[[BOUND]], %[[FOLLOWING]]
+# THEN: arith.addi %[[FOLLOWING]], %[[STEP]]
+# THEN: nv.prefetch
+# THEN: scf.yield %[[MINE]]
 @triton.jit
-def walk(x_ptr, y_ptr, count, n):
+def walk(x_ptr, y_ptr, count, n, STAGES: tl.constexpr):
     cols = tl.arange(0, 4096)
-    for row in range(tl.program_id(0), count, tl.num_programs(0)):
+    for row in tl.range(tl.program_id(0), count, tl.num_programs(0), num_stages=STAGES):
         x = tl.load(x_ptr + row * n + cols)
         tl.store(y_ptr + row * n + cols, x - tl.max(x, axis=0))
+
+
+# A row in steps: the next one is a neighbour.
+@triton.jit
+def columns(x_ptr, y_ptr, n):
+    most = -float("inf")
+    for start in range(0, n, 4096):
+        x = tl.load(x_ptr + tl.program_id(0) * n + start + tl.arange(0, 4096))
+        most = tl.maximum(most, tl.max(x, axis=0))
+    tl.store(y_ptr + tl.program_id(0), most)
 
 
 # Nothing is reduced: such programs load and store side by side anyway.

@@ -84,3 +84,32 @@ def test_rows_from_the_end(device):
     np.testing.assert_allclose(
         device.numpy(y), x.astype(np.float64).sum(axis=1), rtol=1e-5, atol=1e-2
     )
+
+
+@triton.jit
+def walk_kernel(x_ptr, y_ptr, scale_ptr, rows, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    """Rows less their maximum, and what is added to columns, by programs that walk."""
+    cols = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
+        x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=-float("inf"))
+        tl.store(y_ptr + row * n + cols, x - tl.max(x, axis=0), mask=cols < n)
+        total += x
+    tl.store(scale_ptr + tl.program_id(0) * n + cols, total, mask=cols < n)
+
+
+# The last iterations ask for nothing.
+@pytest.mark.parametrize("programs, rows", [(3, 11), (1, 5), (4, 3), (70, 71)])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_walks(device, programs, rows, stages):
+    n, block = (4001, 4096) if programs < 70 else (1000, 1024)
+    x = random((rows, n), "fp32", rows)
+    y, sums = (
+        device.to(np.full((count, n), np.nan, dtype=np.float32)) for count in (rows, programs)
+    )
+    args = (device.to(x), y, sums, rows, n)
+    walk_kernel[(programs,)](*args, BLOCK=block, STAGES=stages, num_warps=4)
+    np.testing.assert_array_equal(device.numpy(y), x - x.max(axis=1, keepdims=True))
+    wide = x.astype(np.float64)
+    expected = np.stack([wide[p::programs].sum(axis=0) for p in range(programs)])
+    np.testing.assert_allclose(device.numpy(sums), expected, rtol=1e-5, atol=1e-5)

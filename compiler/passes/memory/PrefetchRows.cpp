@@ -1,24 +1,25 @@
-//===- PrefetchRows.cpp - ask L2 for the row of a later program ---------------------------===//
-// Needs: layouts; no loop has been taken apart or made.
+//===- PrefetchRows.cpp - ask L2 for the row of a later program or iteration --------------===//
+// Needs: layouts; LoadAhead ran.
 // Gives: nv.prefetch behind loads of kernels that hold a row at once, as layer norm and softmax do.
 // How:   such a program loads, reduces and stores, and memory waits while it computes; blocks that
 //        share a multiprocessor fill the gaps only in part. So each asks for what a program some
-//        megabytes behind it will load: the address and the mask are computed again with the number
-//        of that program, for one element of each line, spread over all threads. Only what that
-//        program reads is asked for: addresses and masks must follow from the program's number and
-//        the arguments, and the load must stand on no condition. Loads that are the same in every
-//        program, such as weights, are in a cache anyway.
+//        megabytes behind it will load, or, where programs walk over rows, its own next iteration:
+//        the address and the mask are computed again with the number of that program or iteration,
+//        for one element of each line, spread over all threads. Only what that program reads is
+//        asked for: addresses and masks must follow from the number and what is known before, and
+//        the load must stand on no condition. What all programs load, such as weights, is in a
+//        cache anyway.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutPlan.h"
-
-#include <numeric>
+#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 
@@ -30,15 +31,36 @@ namespace {
 /// What memory delivers in the time that it takes to answer, and a margin: the rows between a
 /// program and the one for which it asks.
 constexpr int64_t bytesAhead = 4 << 20;
-/// Of a program's load: fewer have their multiprocessor full of loads anyway.
-constexpr int64_t leastBytes = 4 << 10;
+/// What all programs may ask for at once while they walk: more is no longer in L2 when it is read.
+constexpr int64_t mostAround = 10 << 20;
+/// Of a program's loads: fewer have their multiprocessor full of loads anyway, and more keep it
+/// busy on their own.
+constexpr int64_t leastBytes = 4 << 10, mostBytes = 128 << 10;
 constexpr int64_t lineBytes = 128;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 //===- which loads ---------------------------------------------------------------------===//
 
-/// Whether `op` can be computed again, for another program and in another layout.
+/// The number that tells programs apart, along the first axis; in a loop, that tells iterations
+/// apart.
+struct Number {
+  scf::ForOp loop; ///< null: programs
+
+  bool operator==(Value value) const {
+    if (scf::ForOp own = loop)
+      return value == own.getInductionVar();
+    auto id = value.getDefiningOp<ProgramIdOp>();
+    return id && id.getAxis() == 0;
+  }
+
+  /// A scalar that is there before the loop, and is not computed again.
+  bool isBefore(Value value) const {
+    return loop && !isTile(value) && !loop->isAncestor(value.getParentRegion()->getParentOp());
+  }
+};
+
+/// Whether `op` can be computed again, with another number and in another layout.
 bool canRepeat(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() > 0 || op->getNumResults() != 1)
     return false;
@@ -47,26 +69,30 @@ bool canRepeat(Operation *op) {
          isa<arith::ArithDialect>(op->getDialect());
 }
 
-/// Whether all of `roots` follow from arguments and the numbers of programs; counts those that are
-/// numbers along the first axis.
-bool followsFromProgram(ValueRange roots, int &numbers) {
-  SmallVector<Value> work(roots);
+/// Whether `root` follows from the number and what is known before; sets `depends` if it does not
+/// follow from the latter alone.
+bool followsFrom(const Number &number, Value root, bool &depends) {
+  SmallVector<Value> work{root};
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
     Value value = work.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(value).second)
+    if (!seen.insert(value).second || number.isBefore(value))
       continue;
-    if (!canRepeat(op))
+    if (number == value) {
+      depends = true;
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op && isKernelArgument(value))
+      continue;
+    if (!op || !canRepeat(op))
       return false;
-    if (auto id = dyn_cast<ProgramIdOp>(op))
-      numbers += id.getAxis() == 0;
     work.append(op->operand_begin(), op->operand_end());
   }
   return true;
 }
 
-/// Whether a reduction takes what `value` becomes, element by element.
+/// Whether a reduction takes what `value` becomes, element by element, perhaps an iteration later.
 bool isReduced(Value value) {
   SmallVector<Value> work{value};
   llvm::DenseSet<Value> seen;
@@ -74,11 +100,15 @@ bool isReduced(Value value) {
     Value next = work.pop_back_val();
     if (!seen.insert(next).second)
       continue;
-    for (Operation *user : next.getUsers()) {
+    for (OpOperand &use : next.getUses()) {
+      Operation *user = use.getOwner();
       if (isa<ReduceOp, ScanOp>(user))
         return true;
       if (LayoutPlan::isPureElementwise(user) || isa<ConvertLayoutOp>(user))
         work.append(user->result_begin(), user->result_end());
+      else if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+               loop && isa<scf::YieldOp>(user))
+        work.push_back(loop.getRegionIterArg(use.getOperandNumber()));
     }
   }
   return false;
@@ -94,6 +124,12 @@ bool isStraightLine(func::FuncOp kernel) {
          llvm::all_of(kernel.getBody().front(), [](Operation &op) {
            return op.getNumRegions() == 0 || isa<ReduceOp, ScanOp, MapOp>(op);
          });
+}
+
+/// Whether programs go round `loop` for every so many rows.
+bool walks(scf::ForOp loop) {
+  auto step = loop.getStep().getDefiningOp<NumProgramsOp>();
+  return step && step.getAxis() == 0;
 }
 
 //===- one element of each line --------------------------------------------------------===//
@@ -135,36 +171,34 @@ LinearLayout firstsOfLines(ArrayRef<int64_t> shape, int dim, int64_t elements, i
           scaled(spread.warp())};
 }
 
-//===- a later program's addresses ------------------------------------------------------===//
+//===- addresses of later rows ----------------------------------------------------------===//
 
 class Later {
 public:
-  Later(OpBuilder &b, Value program) : b(b), program(program) {}
+  Later(OpBuilder &b, Number number, Value later) : b(b), number(number), later(later) {}
 
-  /// `value` as the later program has it; a tile in `layout`.
+  /// `value` as it will be with the later number; a tile in `layout`.
   Value of(Value value, LayoutAttr layout) {
+    if (number == value)
+      return later;
     Operation *op = value.getDefiningOp();
-    if (!op)
+    if (!op || number.isBefore(value))
       return value;
-    if (auto id = dyn_cast<ProgramIdOp>(op); id && id.getAxis() == 0)
-      return program;
     if (auto convert = dyn_cast<ConvertLayoutOp>(op))
       return of(convert.getSrc(), layout);
-    auto [known, isNew] = values.try_emplace({value, layout});
-    if (!isNew)
-      return known->second;
+    if (Value known = values.lookup({value, layout}))
+      return known;
     Value made = again(op, layout);
-    return values[{value, layout}] = made;
+    values[{value, layout}] = made;
+    return made;
   }
 
 private:
   Value again(Operation *op, LayoutAttr layout) {
     SmallVector<Value> operands;
-    for (OpOperand &use : op->getOpOperands()) {
-      const bool needsLayout = isTile(use.get());
+    for (OpOperand &use : op->getOpOperands())
       operands.push_back(
-          of(use.get(), needsLayout ? LayoutPlan::wantedFor(use, layout) : LayoutAttr()));
-    }
+          of(use.get(), isTile(use.get()) ? LayoutPlan::wantedFor(use, layout) : LayoutAttr()));
     Operation *clone = b.clone(*op);
     clone->setOperands(operands);
     Value made = clone->getResult(0);
@@ -177,7 +211,8 @@ private:
   }
 
   OpBuilder &b;
-  Value program;
+  Number number;
+  Value later;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> values;
 };
 
@@ -186,71 +221,109 @@ struct Row {
   LayoutAttr layout; ///< of the elements that are asked for
 };
 
-/// What `kernel` loads by rows.
-SmallVector<Row> rowsOf(func::FuncOp kernel) {
-  const AxisInfoAnalysis axes(kernel);
+/// What `block` loads by rows; nothing if that is too little or too much.
+SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalysis &axes) {
   SmallVector<Row> rows;
-  for (auto load : kernel.getBody().front().getOps<LoadOp>()) {
+  int64_t bytes = 0;
+  for (auto load : block.getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
     if (!tile || load.getIsVolatile() || load.getCache() != CacheModifier::None ||
         bytesOf(load) < leastBytes || !isReduced(load.getResult()))
       continue;
     const int64_t elements = 8 * lineBytes / storageBits(tile.getElementType());
     const int dim = lineDim(axes.of(load.getPtr()), elements);
-    int numbers = 0, others = 0;
-    if (dim < 0 || !followsFromProgram(load.getPtr(), numbers) || numbers == 0 ||
-        (load.getMask() && !followsFromProgram(load.getMask(), others)))
+    bool depends = false, maskDepends = false;
+    if (dim < 0 || !followsFrom(number, load.getPtr(), depends) || !depends ||
+        (load.getMask() && !followsFrom(number, load.getMask(), maskDepends)))
       continue;
-    const int64_t numWarps = moduleInt(kernel, names::numWarps, 4);
-    rows.push_back({load, LayoutAttr::get(kernel.getContext(), firstsOfLines(tile.getShape(), dim,
-                                                                             elements, numWarps))});
+    const int64_t numWarps = moduleInt(load, names::numWarps, 4);
+    rows.push_back({load, LayoutAttr::get(load.getContext(), firstsOfLines(tile.getShape(), dim,
+                                                                           elements, numWarps))});
+    bytes += bytesOf(load);
   }
-  return rows;
+  return bytes > mostBytes ? SmallVector<Row>() : rows;
 }
 
-/// The flag as a tile, with the mask that `load` has in the later program.
-Value maskOf(OpBuilder &b, LoadOp load, Value exists, LayoutAttr layout, Later &later) {
-  auto tile = cast<RankedTensorType>(load.getType());
-  auto flags = RankedTensorType::get(tile.getShape(), b.getI1Type(), layout);
-  Value mask = SplatOp::create(b, load.getLoc(), flags, exists);
-  if (load.getMask())
-    mask = arith::AndIOp::create(b, load.getLoc(), later.of(load.getMask(), layout), mask);
-  return mask;
-}
-
-void prefetchRows(func::FuncOp kernel) {
-  const SmallVector<Row> rows = rowsOf(kernel);
-  if (rows.empty())
-    return;
+int64_t bytesOf(ArrayRef<Row> rows) {
   int64_t bytes = 0;
   for (const Row &row : rows)
     bytes += bytesOf(row.load);
-  const int64_t distance = std::max<int64_t>(bytesAhead / bytes, 1);
+  return bytes;
+}
+
+Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate, Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, predicate, x, y);
+}
+
+/// Asks for `rows`, as they are with the later number, where `wanted`.
+void ask(OpBuilder &b, ArrayRef<Row> rows, Value wanted, Later later, const Twine &what) {
+  for (const auto &[row, layout] : rows) {
+    LoadOp load = row;
+    auto tile = cast<RankedTensorType>(load.getType());
+    auto flags = RankedTensorType::get(tile.getShape(), b.getI1Type(), layout);
+    Value mask = SplatOp::create(b, load.getLoc(), flags, wanted);
+    if (load.getMask())
+      mask = arith::AndIOp::create(b, load.getLoc(), later.of(load.getMask(), layout), mask);
+    nv::PrefetchOp::create(b, load.getLoc(), later.of(load.getPtr(), layout), mask);
+    remarkApplied(load.getLoc(), Technique::Pipelining)
+        << "what " << what << " loads is asked for, into L2";
+  }
+}
+
+/// Asks for what a later program of the kernel loads.
+void askForPrograms(ArrayRef<Row> rows) {
+  const int64_t distance = std::max<int64_t>(bytesAhead / bytesOf(rows), 1);
   LoadOp last = rows.back().load;
   const Location loc = last.getLoc();
-  OpBuilder b(kernel.getContext());
+  OpBuilder b(last.getContext());
   b.setInsertionPointAfter(last);
   Type i32 = b.getI32Type();
   Value number = ProgramIdOp::create(b, loc, i32, 0);
   Value count = NumProgramsOp::create(b, loc, i32, 0);
   Value ahead = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(distance));
   // The number of a program that does not exist may be beyond the last integer.
-  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
-                                       arith::SubIOp::create(b, loc, count, ahead));
-  Later later(b, arith::AddIOp::create(b, loc, number, ahead));
-  for (const auto &[row, layout] : rows) {
-    LoadOp load = row;
-    Value mask = maskOf(b, load, exists, layout, later);
-    nv::PrefetchOp::create(b, load.getLoc(), later.of(load.getPtr(), layout), mask);
-    remarkApplied(load.getLoc(), Technique::Pipelining)
-        << "what the program " << distance << " behind this one loads is asked for, into L2";
+  Value exists = compare(b, loc, arith::CmpIPredicate::slt, number,
+                         arith::SubIOp::create(b, loc, count, ahead));
+  Later later(b, {}, arith::AddIOp::create(b, loc, number, ahead));
+  ask(b, rows, exists, later, "the program " + Twine(distance) + " behind this one");
+}
+
+/// Asks for what the next iteration of `loop` loads. Where its loads are made ahead, they are those
+/// of an iteration that is still later.
+void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
+  LoadOp last = rows.back().load;
+  const Location loc = last.getLoc();
+  OpBuilder b(last.getContext());
+  b.setInsertionPointAfter(last);
+  Value counter = loop.getInductionVar(), step = loop.getStep();
+  // The counter plus a step may lie beyond the last integer.
+  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), counter);
+  Value exists = compare(b, loc, arith::CmpIPredicate::ugt, left, step);
+  Value most = arith::ConstantOp::create(
+      b, loc, b.getIntegerAttr(step.getType(), mostAround / bytesOf(rows)));
+  Value fits = compare(b, loc, arith::CmpIPredicate::sle, step, most);
+  Later later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
+  ask(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");
+}
+
+void prefetchRows(func::FuncOp kernel) {
+  const AxisInfoAnalysis axes(kernel);
+  Block &body = kernel.getBody().front();
+  if (isStraightLine(kernel)) {
+    if (const SmallVector<Row> rows = rowsOf(body, {}, axes); !rows.empty())
+      askForPrograms(rows);
+    return;
   }
+  for (auto loop : body.getOps<scf::ForOp>())
+    if (walks(loop))
+      if (const SmallVector<Row> rows = rowsOf(*loop.getBody(), {loop}, axes); !rows.empty())
+        askForIterations(loop, rows);
 }
 
 struct PrefetchRowsPass : impl::PrefetchRowsBase<PrefetchRowsPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (kernel->hasAttr(names::kernel) && isStraightLine(kernel))
+      if (kernel->hasAttr(names::kernel))
         prefetchRows(kernel);
   }
 };
