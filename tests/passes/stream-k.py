@@ -15,12 +15,12 @@ K: tl.constexpr = 64
 # CHECK: nv.partial_bytes = 32768 : i64
 # The producer loads the same iterations.
 # CHECK: nv.producer
-# CHECK: nv.may_split
+# CHECK: nv.cut
 # CHECK: scf.for {{.*}} to %[[ROUNDS:[^ ]+]] step
 # CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[LAST:[^ ]+]] step
 # CHECK: nv.tma_load
 # CHECK-NOT: nv.put_part
-# CHECK: nv.may_split
+# CHECK: nv.cut
 # CHECK: scf.for
 # CHECK: nv.wgmma
 # CHECK: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
@@ -30,7 +30,7 @@ K: tl.constexpr = 64
 # CHECK: arith.truncf %[[SUM]]
 # CHECK: else
 # CHECK: nv.put_part %[[WAITED]]
-# OFF-NOT: nv.may_split
+# OFF-NOT: nv.cut
 # OFF-NOT: nv.put_part
 # SAID: remark: programs of the last waves may be cut between blocks
 # SAID: remark: load is raised to a tensor map of 2 dimensions
