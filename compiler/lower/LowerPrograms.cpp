@@ -121,30 +121,58 @@ llvm::Value *walkInBands(Lowering &l, llvm::Value *place, llvm::Value *width, ll
   return l.b.CreateAdd(l.b.CreateMul(row, width), l.b.CreateAdd(first, column));
 }
 
+/// `value / size`; no division where it is 0.
+llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
+  llvm::LLVMContext &context = l.module.getContext();
+  llvm::BasicBlock *plain = l.b.GetInsertBlock();
+  auto *divide = llvm::BasicBlock::Create(context, "divide", l.function);
+  auto *divided = llvm::BasicBlock::Create(context, "divided", l.function);
+  l.b.CreateCondBr(l.b.CreateICmpULT(value, size), divided, divide);
+  l.b.SetInsertPoint(divide);
+  llvm::Value *quotient = l.b.CreateUDiv(value, size);
+  l.b.CreateBr(divided);
+  l.b.SetInsertPoint(divided);
+  llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
+  result->addIncoming(l.b.getInt32(0), plain);
+  result->addIncoming(quotient, divide);
+  return result;
+}
+
+/// Whether bands may pay: a few of them fit L2 together, and are read once as it is.
+llvm::Value *hasManyBands(Lowering &l, nv::OrderedProgramOp op, llvm::Value *count) {
+  constexpr int few = 4;
+  llvm::Value *width = l.scalar(op.getWidth());
+  llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getBand()));
+  llvm::Value *plane = l.b.CreateMul(width, l.scalar(op.getHeight()));
+  llvm::Value *isPlane = l.b.CreateICmpULT(l.b.CreateSub(plane, l.b.getInt32(1)), count);
+  llvm::Value *isMany = l.b.CreateICmpUGT(count, blocksAlong(l, 0));
+  return l.b.CreateAnd(isWide, l.b.CreateAnd(isPlane, isMany));
+}
+
 LogicalResult lowerOrderedProgram(Lowering &l, nv::OrderedProgramOp op) {
   ValueList grid = l.userGrid();
   llvm::Value *place = l.scalar(op.getPlace()), *width = l.scalar(op.getWidth()),
-              *height = l.scalar(op.getHeight()), *one = l.b.getInt32(1);
+              *height = l.scalar(op.getHeight());
   llvm::Value *count = l.b.CreateMul(l.b.CreateMul(grid[0], grid[1]), grid[2]);
-  llvm::Value *plane = l.b.CreateMul(width, height);
-  llvm::Value *isPlane = l.b.CreateICmpULT(l.b.CreateSub(plane, one), count);
-  llvm::Value *isMany = l.b.CreateICmpUGT(count, blocksAlong(l, 0));
+  llvm::Value *hasMany = hasManyBands(l, op, count);
   llvm::LLVMContext &context = l.module.getContext();
   llvm::BasicBlock *plain = l.b.GetInsertBlock();
   auto *walk = llvm::BasicBlock::Create(context, "bands", l.function);
   auto *done = llvm::BasicBlock::Create(context, "ordered", l.function);
-  l.b.CreateCondBr(l.b.CreateAnd(isPlane, isMany), walk, done);
+  l.b.CreateCondBr(hasMany, walk, done);
   l.b.SetInsertPoint(walk);
-  llvm::Value *before = l.b.CreateMul(l.b.CreateUDiv(place, plane), plane);
+  llvm::Value *plane = l.b.CreateMul(width, height);
+  llvm::Value *before = l.b.CreateMul(quotientOnce(l, place, plane), plane);
   llvm::Value *number = l.b.CreateAdd(before, walkInBands(l, l.b.CreateSub(place, before), width,
                                                           height, l.b.getInt32(op.getBand())));
   llvm::Value *isInside = l.b.CreateICmpULE(plane, l.b.CreateSub(count, before));
   llvm::Value *inBands = l.b.CreateSelect(isInside, number, place);
+  llvm::BasicBlock *walked = l.b.GetInsertBlock();
   l.b.CreateBr(done);
   l.b.SetInsertPoint(done);
   llvm::PHINode *result = l.b.CreatePHI(place->getType(), 2);
   result->addIncoming(place, plain);
-  result->addIncoming(inBands, walk);
+  result->addIncoming(inBands, walked);
   l.set(op, result);
   return success();
 }

@@ -40,7 +40,7 @@ def write(c, acc, m, n, rows, columns):
 
 
 # SAID: [[@LINE+19]]:5: remark: programs are run in bands of 8, so that those which run together read the same rows and columns
-# Both roles ask in the same order. Bands are as wide as makes what runs at a time about square.
+# Both roles ask in the same order. A band has 1024 rows, or columns.
 # AXES: nv.producer {
 # AXES: scf.for %[[PLACE:[a-z0-9]*]] =
 # AXES: %[[NUMBER:.*]] = nv.ordered_program %[[PLACE]], %{{.*}} x %{{.*}} by 8
@@ -51,8 +51,8 @@ def write(c, acc, m, n, rows, columns):
 # AXES: %[[NUMBER:.*]] = nv.ordered_program %[[PLACE]], %{{.*}} x %{{.*}} by 8
 # AXES-NOT: nv.program_at %[[PLACE]]
 # AXES: {nv.programs}
-# WIDE: nv.ordered_program {{.*}} by 16
-# COLUMNS: nv.ordered_program {{.*}} by 8
+# WIDE: nv.ordered_program {{.*}} by 8
+# COLUMNS: nv.ordered_program {{.*}} by 4
 # KEPT-NOT: nv.ordered_program
 # KEPT: nv.program_at
 # KEPT: {nv.programs}

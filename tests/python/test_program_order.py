@@ -68,14 +68,17 @@ def by_one_axis(
     product_tile(a, b, c, m, n, M, N, K, pitch_a, pitch_b, BLOCK_M, BLOCK_N, BLOCK_K)
 
 
-def check(device, kernel, blocks, batches, grid_of, **options):
+ROWS_FIRST, COLUMNS_FIRST = (128, 32, 32), (64, 128, 32)
+"""Blocks of which a band has eight."""
+
+
+def check(device, kernel, block, blocks, batches, grid, **options):
     """Runs `kernel` for so many blocks of rows and columns, the last ones cut off."""
-    block = (64, 32, 32)
     M, N, K = blocks[0] * block[0] - 8, blocks[1] * block[1] - 16, 48
     a = random((batches, M, K), "fp16")
     b = random((batches, K, N), "fp16", seed=1)
     out = device.output((batches, M, N), "fp16")
-    compiled = kernel[grid_of(*blocks, batches)](
+    compiled = kernel[grid](
         device.to(a), device.to(b), out.array, M, N, K, K, N, M * K, K * N, M * N,
         BLOCK_M=block[0], BLOCK_N=block[1], BLOCK_K=block[2], num_warps=4, num_stages=2, **options,
     )  # fmt: skip
@@ -85,47 +88,44 @@ def check(device, kernel, blocks, batches, grid_of, **options):
     return compiled
 
 
-SHAPES = [(1, 1), (5, 9), (9, 5), (17, 3), (3, 33), (8, 8), (1, 40), (40, 1)]
-"""Blocks of rows and of columns."""
+def check_ordered(device, compiled, expected=True):
+    if device.arch == 90:
+        assert (ORDERED in compiled.asm["pipeline"]) == expected
 
 
-@pytest.mark.parametrize("batches", [1, 3])
-@pytest.mark.parametrize("blocks", SHAPES, ids=str)
-def test_two_axes(device, blocks, batches):
-    for kernel, turned in ((by_two_axes, False), (columns_first, True)):
-        compiled = check(
-            device,
-            kernel,
-            blocks,
-            batches,
-            lambda m, n, z, turned=turned: (n, m, z) if turned else (m, n, z),
-        )
-        if device.arch == 90:
-            assert ORDERED in compiled.asm["pipeline"]
+# Along the fast axis and the other one: one block, fewer than five bands, five and six.
+SHAPES = [(1, 1), (9, 4), (32, 2), (33, 1), (33, 3), (40, 2), (43, 2)]
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-@pytest.mark.parametrize("blocks", SHAPES, ids=str)
-def test_quotient_and_remainder(device, blocks, batches):
-    compiled = check(device, by_one_axis, blocks, batches, lambda m, n, z: (m * n, z))
-    if device.arch == 90:
-        assert ORDERED in compiled.asm["pipeline"]
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_along_the_first_axis(device, shape, batches):
+    compiled = check(device, by_two_axes, ROWS_FIRST, shape, batches, (*shape, batches))
+    check_ordered(device, compiled)
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_columns_along_the_first_axis(device, shape, batches):
+    compiled = check(device, columns_first, COLUMNS_FIRST, shape[::-1], batches, (*shape, batches))
+    check_ordered(device, compiled)
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_quotient_and_remainder(device, shape, batches):
+    grid = (shape[0] * shape[1], batches)
+    compiled = check(device, by_one_axis, COLUMNS_FIRST, shape[::-1], batches, grid)
+    check_ordered(device, compiled)
 
 
 @pytest.mark.parametrize("more", [1, 4, 50])
 def test_more_programs_than_blocks_of_the_result(device, more):
     """The last row of programs is cut off, so the planes of a batch do not begin with its own."""
-    check(device, by_one_axis, (7, 6), 2, lambda m, n, z: (m * n + more, z))
+    check(device, by_one_axis, COLUMNS_FIRST, (2, 35), 2, (70 + more, 2))
 
 
 def test_without_it(device):
-    compiled = check(
-        device,
-        by_two_axes,
-        (9, 5),
-        2,
-        lambda m, n, z: (m, n, z),
-        disabled_passes="nv-order-programs",
-    )
-    if device.arch == 90:
-        assert ORDERED not in compiled.asm["pipeline"]
+    options = {"disabled_passes": "nv-order-programs"}
+    compiled = check(device, by_two_axes, ROWS_FIRST, (35, 2), 1, (35, 2), **options)
+    check_ordered(device, compiled, expected=False)

@@ -102,15 +102,14 @@ public:
 
 private:
   /// From how many elements on a result leaves faster so, as measured on an H200: that of one
-  /// product whose operands come by the copy engine as well. Where a block has the multiprocessor
-  /// to itself, smaller ones gain at some sizes only.
+  /// product whose operands come by the copy engine as well.
   int64_t leastElements() {
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
     int64_t products = 0;
     kernel.walk([&](nv::WgmmaOp) { ++products; });
     if (kernel.getOps<nv::ProducerOp>().empty() || products != 1)
       return none;
-    return blocksWithRoom(demandOf(kernel), target) > 1 ? 64 * 128 : 128 * 256;
+    return 64 * 128;
   }
 
   std::nullopt_t refuse(StoreOp store, const Twine &reason, Operation *culprit = nullptr) {
