@@ -238,6 +238,15 @@ std::optional<AffineTile> AffineAnalysis::compute(Value value) {
         auto a = tile(op.getPtr()), b = tile(op.getOffset());
         return a && b ? sum(*a, *b) : std::nullopt;
       })
+      .Case([&](arith::SelectOp op) { return choice(op); })
+      .Case([&](arith::MinSIOp op) -> std::optional<AffineTile> {
+        auto form = tile(op.getLhs()), most = tile(op.getRhs());
+        if (form && most && form->coefficients[0].isZero())
+          std::swap(form, most);
+        if (!form || !most || !most->coefficients[0].isZero())
+          return std::nullopt;
+        return upTo(*form, most->offset + Polynomial(1));
+      })
       .Case([&](arith::RemSIOp op) -> std::optional<AffineTile> {
         auto a = tile(op.getLhs()), b = tile(op.getRhs());
         if (!a || !b || a->wrappedDim >= 0 || b->wrappedDim >= 0 || rankOf(value) != 1 ||
@@ -249,6 +258,27 @@ std::optional<AffineTile> AffineAnalysis::compute(Value value) {
         return a;
       })
       .Default(std::nullopt);
+}
+
+/// An index where it is below `end`; what it is elsewhere does not matter.
+std::optional<AffineTile> AffineAnalysis::upTo(AffineTile index, const Polynomial &end) {
+  if (index.wrappedDim >= 0 || index.base || index.coefficients.size() != 1 ||
+      index.coefficients[0].constant() != 1)
+    return std::nullopt;
+  index.wrappedDim = 0;
+  index.isChoice = true;
+  index.dividend = index.offset;
+  index.modulus = end;
+  return index;
+}
+
+std::optional<AffineTile> AffineAnalysis::choice(arith::SelectOp op) {
+  auto condition = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  auto bound = condition && rankOf(op) == 1 ? comparison(condition) : std::nullopt;
+  auto index = bound ? tile(op.getTrueValue()) : std::nullopt;
+  if (!index || bound->isLower || bound->coefficients[0].constant() != 1)
+    return std::nullopt;
+  return upTo(*index, index->offset - bound->offset);
 }
 
 /// Either side may be the one that has the index: `i < n` is `n > i`.

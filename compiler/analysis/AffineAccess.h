@@ -20,9 +20,10 @@ struct AffineTile {
   mlir::Value base; ///< a scalar pointer; null for integers
   Polynomial offset;
   llvm::SmallVector<Polynomial, 4> coefficients;
-  /// Along this dimension the index was `(dividend + index) % modulus`; the form here is the one
-  /// without the remainder.
+  /// Along this dimension the index was `(dividend + index) % modulus`, or another one where it is
+  /// not below `modulus`; the form here is the one without the remainder or the choice.
   int wrappedDim = -1;
+  bool isChoice = false;
   Polynomial dividend, modulus;
 };
 
@@ -53,6 +54,8 @@ public:
 private:
   std::optional<AffineTile> compute(mlir::Value value);
   std::optional<AffineBound> comparison(mlir::arith::CmpIOp op);
+  std::optional<AffineTile> choice(mlir::arith::SelectOp op);
+  std::optional<AffineTile> upTo(AffineTile index, const Polynomial &end);
   std::optional<AffineTile> carried(mlir::BlockArgument arg, mlir::scf::ForOp loop);
   std::optional<AffineTile> sum(const AffineTile &a, const AffineTile &b);
   std::optional<AffineTile> product(const AffineTile &a, const AffineTile &b);

@@ -5,6 +5,7 @@
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
+# RUN: pantilec %s --kernel pages --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32,i32:16" --target sm_90a --no-cache --remarks --emit pipeline -o - 2>&1 | FileCheck %s --check-prefix=PAGES
 import pantile
 import pantile.language as tl
 
@@ -62,4 +63,19 @@ def counted(A, B, Lse, Out, stride, n):
         p = tl.exp2(tl.dot(a, tl.trans(b)) - lse[None, :])
         acc = tl.dot(p.to(tl.float16), b, acc)
         start += 64
+    tl.store(Out + at[:, None] * 64 + at[None, :], acc)
+
+
+# What copies go by is carried already.
+# PAGES-NOT: ahead, into registers
+# PAGES: load is prefetched 2 iterations ahead
+# PAGES: scf.for
+@pantile.jit
+def pages(A, B, Out, table, count, stride):
+    at = tl.arange(0, 64)
+    a = tl.load(A + at[:, None] * 64 + at[None, :])
+    acc = tl.zeros([64, 64], tl.float32)
+    for i in range(count):
+        b = tl.load(B + tl.load(table + i) * stride + at[:, None] * 64 + at[None, :])
+        acc += tl.dot(a, b)
     tl.store(Out + at[:, None] * 64 + at[None, :], acc)

@@ -23,6 +23,9 @@
 # RUN: %{run} --kernel meets_before --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
 # RUN: %{run} --kernel stores_in_the_loop_around --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel stores_what_it_reads --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=WRITTEN
+# RUN: %{run} --kernel overlaps --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=OVERLAPS
+# RUN: %{run} --kernel chooses_and_stores_all --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=CHOOSES
 # RUN: %{run} --kernel reads_its_base --signature "*u64:16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=POINTER
 # RUN: %{run} --kernel reads_its_offset --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=OFFSET
 # RUN: %{run} --kernel reads_its_depth --signature "%{sig}, *i32:16" 2>&1 | FileCheck %s --check-prefix=DEPTH
@@ -257,6 +260,37 @@ def stores_in_the_loop_around(a, b, c, depth, stride):
     m = tl.program_id(0) * B
     for n in range(0, stride, B):
         write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# Rounds may overlap, says `flatten`; not where they write what they read.
+@triton.jit
+def stores_what_it_reads(a, b, c, depth, stride):
+    m = tl.program_id(0) * B
+    for n in tl.range(0, stride, B, flatten=True):
+        write(a, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# OVERLAPS: remark: load is raised to a tensor map
+# OVERLAPS: nv.producer {
+@triton.jit
+def overlaps(a, b, c, depth, stride):
+    m = tl.program_id(0) * B
+    for n in tl.range(0, stride, B, flatten=True):
+        write(c, product(a, b, m, n, depth, stride), m, n, stride)
+
+
+# CHOOSES: warps are not specialised: a `where` in its address changes rows that are used
+# CHOOSES-NOT: nv.producer {
+@triton.jit
+def chooses_and_stores_all(a, b, c, depth, stride):
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    within = tl.arange(0, B)
+    rows = tl.where(m + within < depth, m + within, 0)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a + rows[:, None] * stride + (k + within)[None, :])
+        acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
+    write(c, acc, m, n, stride)
 
 
 # POINTER: warps are not specialised: its base is no argument of the kernel

@@ -145,7 +145,7 @@ def split(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: 
 
 @triton.jit
 def loops_over_tiles(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Persistent by hand."""
+    """Persistent by hand; `flatten` says that the next tile may be loaded before this one is stored."""
     across = tl.cdiv(N, BN)
     first = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)
     for tile in tl.range(first, tl.cdiv(M, BM) * across, 3, flatten=True):
@@ -155,6 +155,53 @@ def loops_over_tiles(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.cons
             rk = k + tl.arange(0, BK)
             acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
         put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def loops_in_order(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """The same without a word about its rounds."""
+    across = tl.cdiv(N, BN)
+    first = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0)
+    for tile in tl.range(first, tl.cdiv(M, BM) * across, 3):
+        rm, rn = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            rk = k + tl.arange(0, BK)
+            acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+        put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def chooses_rows(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Rows and columns outside become the first, as in persistent products of the field."""
+    first, across = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0), tl.cdiv(N, BN)
+    for tile in tl.range(first, tl.cdiv(M, BM) * across, 3, flatten=True):
+        rm, rn = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+        ram, rbn = tl.where(rm < M, rm, 0), tl.where(rn < N, rn, 0)
+        ram = tl.max_contiguous(tl.multiple_of(ram, BM), BM)
+        rbn = tl.max_contiguous(tl.multiple_of(rbn, BN), BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for step in range(tl.cdiv(K, BK)):
+            rk = step * BK + tl.arange(0, BK)
+            a_ptrs = a + (ram[:, None] * sam + rk[None, :] * sak)
+            b_ptrs = b + (rk[:, None] * sbk + rbn[None, :] * sbn)
+            x = tl.load(a_ptrs, mask=tl.arange(0, BK)[None, :] < K - step * BK, other=0.0)
+            y = tl.load(b_ptrs, mask=tl.arange(0, BK)[:, None] < K - step * BK, other=0.0)
+            acc = tl.dot(x, y, acc)
+        put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
+def clamps(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Rows outside become the last."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    ram = tl.minimum(rm, M - 1)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        x = tl.load(a + ram[:, None] * sam + rk[None, :] * sak, mask=(rk < K)[None, :], other=0.0)
+        acc = tl.dot(x, right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
 
 
 @triton.jit
@@ -326,7 +373,10 @@ STYLES = {
     "turned": (turned, (), _plain, BOTH),
     "grouped": (grouped, (), _plain, BOTH),
     "split": (split, (), _plain, (RAISED, "they meet, or are seen while they run")),
-    "loops_over_tiles": (loops_over_tiles, (), _plain, ("what it reads may have been written", "the kernel does so itself")),
+    "loops_over_tiles": (loops_over_tiles, (), _plain, (RAISED, "the kernel does so itself")),
+    "loops_in_order": (loops_in_order, (), _plain, ("what it reads may have been written",)),
+    "chooses_rows": (chooses_rows, (), _plain, (RAISED, "the kernel does so itself")),
+    "clamps": (clamps, (), _plain, BOTH),
     "residual": (residual, (BIAS, REST), lambda a, b: _leaky(a @ b + BIAS.astype(float) + REST), BOTH),
     "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, BOTH),
     "computed_right": (computed_right, (), lambda a, b: a @ (2 * b), BOTH),

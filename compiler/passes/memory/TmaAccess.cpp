@@ -6,7 +6,7 @@
 //        dimension with its stride, to the base (arguments alone), or to a further dimension.
 //        3. An extent comes from the mask; a dimension without a bound gets one that clips
 //        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
-//        only lanes that a store masks off. 5. Nothing that the kernel did before can have written
+//        only lanes that a store masks off; so does `where(rows < M, rows, 0)`. 5. Nothing that the kernel did before can have written
 //        there: the caller checks that. A coordinate is never negative unless the mask takes such
 //        lanes away: memory before the tensor would be read by the plain load. A remainder's
 //        dividend is taken to be none (README).
@@ -177,7 +177,8 @@ private:
     if (form.wrappedDim >= 0) {
       if (!product || !affine.isHostValue(form.modulus) ||
           !(dimOf(form.wrappedDim).start == form.dividend) || !wrapsOnlyMasked(form))
-        return refused("a remainder in its address changes rows that are used");
+        return refused(form.isChoice ? "a `where` in its address changes rows that are used"
+                                     : "a remainder in its address changes rows that are used");
       dimOf(form.wrappedDim).extent = form.modulus;
     }
     if (!mask)
@@ -221,7 +222,7 @@ private:
 
   bool checkStarts(const AffineTile &form) {
     for (auto [i, dim] : llvm::enumerate(access.dims)) {
-      bool wrapped = form.wrappedDim >= 0 && &dim == &dimOf(form.wrappedDim);
+      bool wrapped = form.wrappedDim >= 0 && !form.isChoice && &dim == &dimOf(form.wrappedDim);
       if (!wrapped && !dim.fromZero && !affine.isNonNegative(dim.start, access.nonNegative))
         return refused("a coordinate may be negative");
     }

@@ -19,6 +19,11 @@
 using namespace mlir;
 
 namespace pantile {
+namespace names {
+constexpr llvm::StringLiteral flatten = "tile.flatten"; // of tl.range, on scf.for
+constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the same
+} // namespace names
+
 
 SmallVector<unsigned> groupsOf(FedLoop &fed) {
   SmallVector<unsigned> groupOf;
@@ -134,7 +139,7 @@ private:
         return refuse(staged.load, "its coordinates are no scalars of their own");
       fed.loads.push_back({staged, readers.front().product, readers.back().product, *access});
     }
-    if (Operation *effect = earlierEffect(loop))
+    if (Operation *effect = earlierEffect(fed))
       return refuse(loop, "what it reads may have been written", effect);
     fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
     loops.push_back(std::move(fed));
@@ -168,8 +173,25 @@ private:
     return branch && branch->getNumResults() == 0 && isScalarChain(branch.getCondition());
   }
 
-  /// What orders loads and may have run before `loop` is entered, or in an earlier iteration.
-  Operation *earlierEffect(scf::ForOp loop) {
+  /// A store through another argument than the loop's loads, in a loop around whose author says
+  /// that its rounds may overlap: Triton loads for the next one before such a store, too.
+  bool liesApart(Operation *op, FedLoop &fed) {
+    auto store = dyn_cast<StoreOp>(op);
+    Value target = store ? baseOf(store.getPtr()) : Value();
+    if (!store || !isKernelArgument(target) ||
+        llvm::any_of(fed.loads, [&](Raised &raised) { return raised.access.base == target; }))
+      return false;
+    for (auto around = fed.loop->getParentOfType<scf::ForOp>(); around;
+         around = around->getParentOfType<scf::ForOp>())
+      if (around->isAncestor(op) &&
+          (around->hasAttr(names::flatten) || around->hasAttr(names::warpSpecialize)))
+        return true;
+    return false;
+  }
+
+  /// What orders loads and may have run before `fed.loop` is entered, or in an earlier iteration.
+  Operation *earlierEffect(FedLoop &fed) {
+    scf::ForOp loop = fed.loop;
     Block &program = programBody(function);
     Operation *repeated = loop; // also what stands behind the loop in there
     for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
@@ -177,7 +199,9 @@ private:
         repeated = op->getParentOp();
     Operation *effect = nullptr;
     auto look = [&](Operation *op) {
-      op->walk([&](Operation *inner) { effect = ordersLoads(inner) ? inner : effect; });
+      op->walk([&](Operation *inner) {
+        effect = ordersLoads(inner) && !liesApart(inner, fed) ? inner : effect;
+      });
     };
     look(repeated);
     for (Operation *at = repeated; !effect; at = at->getParentOp()) {

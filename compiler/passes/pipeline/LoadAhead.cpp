@@ -116,7 +116,7 @@ private:
     int64_t words = 0;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
       Value base = baseOf(load.getPtr());
-      if (!isKernelArgument(base) ||
+      if (!isKernelArgument(base) || isCarried(load) ||
           (besideProducts ? !isShort(load, axes) || mayChange(loop, base)
                           : !isa<RankedTensorType>(load.getType()) || mayWrite(loop, base)))
         continue;
@@ -130,6 +130,11 @@ private:
       counters.insert(slice->carried.begin(), slice->carried.end());
     }
     return words;
+  }
+
+  /// Whether it is for the next iteration alone, as that of a table which copies go by.
+  bool isCarried(LoadOp load) {
+    return llvm::all_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
   }
 
   /// Beside products, what the loop counts on itself may be read.
