@@ -7,10 +7,11 @@
 //        waits for its own copies (distance-1 younger groups may be under way), meets the other
 //        threads, and reads its slot; the copies for iteration i + distance go to the slot that
 //        iteration i - (slots - distance) read, which all threads have left since: they passed
-//        this barrier after their last product on it was done. 4. After the loop everything is
-//        drained and the rings end. Addresses ahead are computed by a second copy of the
-//        operations that they need, with loop-carried values of their own. Where these read
-//        memory, they do so one iteration before the copies and carry what they read.
+//        this barrier after their last product on it was done, or pass another behind its wait.
+//        4. After the loop everything is drained and the rings end. Addresses ahead are computed
+//        by a second copy of the operations that they need, with loop-carried values of their own.
+//        Where these read memory, they do so one iteration before the copies and carry what they
+//        read.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -246,7 +247,8 @@ private:
   }
 
   /// Copies for later iterations go between the issue of a product and the wait for it, else first,
-  /// or in front of the first product, whose operands are read by then.
+  /// or in front of the first product, whose operands are read by then. Where they go to the slot of
+  /// a product that was under way until this wait, they follow it, when all threads have waited.
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
     llvm::DenseSet<Operation *> dropped;
     bool allInRings = true;
@@ -258,6 +260,7 @@ private:
       allInRings &= dropped.contains(store);
     const bool inFront = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
     const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
+    const bool behindWait = inFlight >= slots - distance;
     bool issued = inFront && !late;
     if (issued)
       issue();
@@ -267,11 +270,17 @@ private:
           (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
           (allInRings && isa<nv::FenceAsyncOp>(op)))
         continue;
-      if ((late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true))
+      const bool issuesHere = (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) &&
+                              !std::exchange(issued, true);
+      if (issuesHere && !behindWait)
         issue();
       Operation *clone = builder.clone(op, mapping);
       if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone); wait && inFlight)
         wait.setPending(inFlight);
+      if (issuesHere && behindWait) {
+        nv::BarrierOp::create(builder, loc);
+        issue();
+      }
     }
   }
 

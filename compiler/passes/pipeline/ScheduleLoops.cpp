@@ -7,10 +7,11 @@
 //        first, while two blocks have room. With num_stages = s there are s slots and
 //        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
 //        iteration keeps one product under way, if its operands outlast the iteration: its slot is
-//        free one iteration later, so there is one slot more, or, where shared memory is short, one
-//        iteration less of distance. So does a loop with two chained products (CarriedSum.h), where
-//        no block of the multiprocessor goes for the slot.
+//        free one iteration later, so there is one slot more, or, where a block of the
+//        multiprocessor would go for it, a barrier in front of the copies. So does a loop with two
+//        chained products (CarriedSum.h), or copies run an iteration less ahead.
 //===------------------------------------------------------------------------------------===//
+#include "passes/pipeline/ScheduleLoops.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -19,7 +20,6 @@
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/Residency.h"
-#include "passes/pipeline/ScheduleLoops.h"
 
 using namespace mlir;
 
@@ -116,9 +116,11 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   }
   if (!canKeepProductInFlight(loop, loads))
     return plain;
-  if (slotBytes(loads) * (stages + 1) <= target.maxSharedBytes())
+  const int64_t before = blocksWithRings(loop, {}, stages, target);
+  if (blocksWithRings(loop, {}, stages + 1, target) >=
+      std::max<int64_t>(std::min(before, blocksToKeep(module)), 1))
     return {stages - 1, stages + 1, 1};
-  return stages >= 3 ? Schedule{stages - 2, stages, 1} : plain;
+  return {stages - 1, stages, 1};
 }
 
 /// Whether rings of `slots` take the place of the second block.
