@@ -209,14 +209,60 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
   });
 }
 
+/// Bytes to 16-bit floats in pairs: the conversion of one takes as long as eight of these operations.
+/// A byte in the low bits of 2^k, whose last place is 1, is that much more than 2^k. Halves have
+/// room for 8 bits, counted from -128 where they are signed; bf16 has for 7, and the sign's 128 is in
+/// what is subtracted.
+Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to) {
+  auto &b = l.b;
+  constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43004300;
+  auto *pair = llvm::FixedVectorType::get(to, 2);
+  auto floats = [&](llvm::Value *bits) { return b.CreateBitCast(bits, pair); };
+  auto difference = [&](llvm::Value *word, uint32_t selector) -> llvm::Value * {
+    llvm::Value *upper = b.getInt32(to->isHalfTy() ? halfOf1024 : 0);
+    llvm::Value *spread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_prmt,
+                                            {word, upper, b.getInt32(selector)});
+    if (to->isHalfTy())
+      return b.CreateFSub(floats(spread),
+                          llvm::ConstantFP::get(pair, isSigned ? 1024.0 + 128.0 : 1024.0));
+    return b.CreateFSub(floats(b.CreateOr(b.CreateAnd(spread, 0x007f007f), bf16Of128)),
+                        floats(b.CreateOr(b.CreateAnd(spread, 0x00800080), bf16Of128)));
+  };
+  Values result;
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const size_t count = std::min<size_t>(4, bytes.size() - i);
+    llvm::Value *word = b.CreateZExt(l.pack(bytes.slice(i, count), 8)[0], b.getInt32Ty());
+    if (to->isHalfTy() && isSigned)
+      word = b.CreateXor(word, signs);
+    for (size_t j = 0; j < count; j += 2) {
+      llvm::Value *both = difference(word, j == 0 ? 0x4140 : 0x4342);
+      for (uint64_t n : {0, 1})
+        result.push_back(b.CreateExtractElement(both, n));
+    }
+  }
+  return result;
+}
+
+bool convertsInPairs(Lowering &l, ValueList values, bool isSigned, Type to) {
+  return values.size() > 1 && values[0]->getType()->isIntegerTy(8) &&
+         (to.isF16() || (to.isBF16() && isSigned && l.target.hasBf16Arithmetic())) &&
+         !llvm::all_of(values, llvm::IsaPred<llvm::Constant>);
+}
+
 /// Rounded once: by way of fp64, which most integers are exact in, where there is no conversion.
 template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Handlers &h) {
   h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
     const Type to = elementTypeOf(op->getResult(0).getType());
     const bool viaDouble = isFloat8(to) || (to.isBF16() && !l.target.hasBf16Arithmetic());
     llvm::Type *type = viaDouble ? l.b.getDoubleTy() : l.type(to);
+    const ValueList values = l.get(op->getOperand(0));
+    constexpr bool isSigned = opcode == llvm::Instruction::SIToFP;
+    if (convertsInPairs(l, values, isSigned, to)) {
+      l.set(op->getResult(0), bytesToFloats(l, values, isSigned, type));
+      return success();
+    }
     Values result;
-    for (llvm::Value *value : l.get(op->getOperand(0)))
+    for (llvm::Value *value : values)
       result.push_back(l.b.CreateCast(opcode, value, type));
     l.set(op->getResult(0), viaDouble ? narrowFloats(l, result, to) : result);
     return success();
