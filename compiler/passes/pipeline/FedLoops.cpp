@@ -82,7 +82,7 @@ public:
     SmallVector<scf::ForOp> candidates;
     function.walk([&](nv::WgmmaOp product) {
       auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
-      if (loop && !llvm::is_contained(candidates, loop))
+      if (loop && !loop->hasAttr(names::programs) && !llvm::is_contained(candidates, loop))
         candidates.push_back(loop);
     });
     for (scf::ForOp loop : candidates)
@@ -194,7 +194,8 @@ private:
     scf::ForOp loop = fed.loop;
     Block &program = programBody(function);
     Operation *repeated = loop; // also what stands behind the loop in there
-    for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
+    const bool isProgram = loop.getBody() == &program; // the loop over programs has products itself
+    for (Operation *op = loop; !isProgram && op->getBlock() != &program; op = op->getParentOp())
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
     Operation *effect = nullptr;
@@ -204,7 +205,7 @@ private:
       });
     };
     look(repeated);
-    for (Operation *at = repeated; !effect; at = at->getParentOp()) {
+    for (Operation *at = repeated; !effect && !isProgram; at = at->getParentOp()) {
       for (Operation &op : llvm::make_range(at->getBlock()->begin(), at->getIterator()))
         look(&op);
       if (at->getBlock() == &program)
