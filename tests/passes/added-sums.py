@@ -11,8 +11,8 @@ import pantile.language as tl
 # CHECK: %[[LOOP:.*]]:{{[0-9]+}} = scf.for
 # CHECK: nv.slot %{{.*}} : <4 x
 # CHECK: %[[S:.*]] = nv.wgmma %{{.*}} : !nv.buffer
+# CHECK: nv.wgmma_wait 0, %[[S]]
 # CHECK: %[[T:.*]] = nv.wgmma %{{.*}} : !nv.buffer
-# CHECK: nv.wgmma_wait 1, %[[S]]
 # CHECK: %[[DV:.*]] = nv.wgmma %{{.*}} : tensor
 # CHECK: nv.wgmma_wait {{[01]}}, %[[T]]
 # CHECK: %[[DK:.*]] = nv.wgmma %{{.*}} : tensor

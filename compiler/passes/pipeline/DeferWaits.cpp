@@ -44,7 +44,8 @@ bool isChoice(Operation *op) {
 
 class Products {
 public:
-  explicit Products(Block &block) : block(block) {}
+  /// `carriesSums`: those of the iteration before are under way when this one begins.
+  Products(Block &block, bool carriesSums) : block(block), carriesSums(carriesSums) {}
 
   /// Two or more, each with a wait of its own for all of it.
   bool find() {
@@ -112,7 +113,8 @@ private:
     return true;
   }
 
-  /// In front of the earliest wait that it can pass. Where its slot is filled is waited for before.
+  /// In front of the earliest wait that it can pass; behind it where that wait frees what products
+  /// of the iteration before hold. Where its slot is filled is waited for before.
   void startEarly(nv::WgmmaOp product) {
     llvm::SetVector<Operation *> best;
     Operation *place = nullptr;
@@ -123,14 +125,17 @@ private:
         moved.push_back(op);
       else if (!mayPass(op))
         break;
+      Operation *to = carriesSums ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
       if (isa<nv::WgmmaWaitOp>(op) && llvm::all_of(llvm::reverse(moved), [&](Operation *each) {
-            return collect(each, op, along);
+            return collect(each, to, along);
           })) {
-        place = op;
+        place = to;
         best = along;
       }
     }
+    while (place && best.contains(place))
+      place = place->getNextNode();
     for (Operation *op : best)
       op->moveBefore(place);
   }
@@ -161,12 +166,14 @@ private:
     auto uses = [&](Operation *op) {
       return llvm::is_contained(op->getOperands(), wait.getResult(0));
     };
-    while (mayPass(place) && !uses(place))
+    auto isNext = [&](Operation *op) { return carriesSums && isa<nv::WgmmaOp>(op); };
+    while (mayPass(place) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
   }
 
   Block &block;
+  const bool carriesSums;
   SmallVector<nv::WgmmaOp> products;
   SmallVector<nv::WgmmaWaitOp> waits;
 };
@@ -174,12 +181,14 @@ private:
 struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
-      Products products(*loop.getBody());
+      const bool carriesSums = loop->hasAttr(names::carriesSum);
+      Products products(*loop.getBody(), carriesSums);
       if (!products.find())
         return;
       products.run();
-      if (loop->removeAttr(names::carriesSum))
+      if (carriesSums)
         carryAddedSums(loop);
+      loop->removeAttr(names::carriesSum);
     });
   }
 };
