@@ -3,10 +3,10 @@
 // Gives: nv.cut, nv.put_part, nv.add_part.
 // How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
 //        vector's number: the block that adds up has the same layout, so every access is coalesced
-//        and nothing is moved between threads. When all threads have written, the first one
-//        releases the block's flag; the first one of the other block acquires it, sets it back for
-//        the next launch, and lets the others read (PTX ISA, "Memory Consistency Model": barriers
-//        and the two accesses to the flag order the writes before the reads).
+//        and a warp needs the same warp of the other block alone. When its lanes have written, the
+//        first one releases the warp's flag; that of the other warp acquires it, sets it back for
+//        the next launch, and lets the others read (PTX ISA, "Memory Consistency Model": where
+//        lanes meet and the two accesses to the flag order the writes before the reads).
 //===-----------------------------------------------------------------------------------===//
 #include "ir/SplitPrograms.h"
 #include "lower/Lowering.h"
@@ -30,10 +30,12 @@ llvm::Value *blockId(Lowering &l) {
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
 }
 
-/// Of `block`, as a 64-bit address.
+/// Of this warp in `block`, as a 64-bit address.
 llvm::Value *flagOf(Lowering &l, Operation *op, llvm::Value *block) {
+  llvm::Value *number =
+      l.b.CreateAdd(l.b.CreateMul(block, l.b.getInt32(flagsOfBlock)), l.uniformWarp());
   llvm::Value *place =
-      l.b.CreateGEP(l.b.getInt32Ty(), workspace(l, op), l.b.CreateZExt(block, l.b.getInt64Ty()));
+      l.b.CreateGEP(l.b.getInt32Ty(), workspace(l, op), l.b.CreateZExt(number, l.b.getInt64Ty()));
   return l.b.CreatePtrToInt(place, l.b.getInt64Ty());
 }
 
@@ -90,16 +92,20 @@ private:
   llvm::Value *own;
 };
 
-/// Runs `body` in the first thread only.
-void inFirstThread(Lowering &l, llvm::function_ref<void()> body) {
+/// Runs `body` in the first lane only.
+void inFirstLane(Lowering &l, llvm::function_ref<void()> body) {
   llvm::LLVMContext &context = l.module.getContext();
   auto *first = llvm::BasicBlock::Create(context, "first", l.function);
   auto *all = llvm::BasicBlock::Create(context, "all", l.function);
-  l.b.CreateCondBr(l.isFirstThread(), first, all);
+  l.b.CreateCondBr(l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), first, all);
   l.b.SetInsertPoint(first);
   body();
   l.b.CreateBr(all);
   l.b.SetInsertPoint(all);
+}
+
+void meetWarp(Lowering &l) {
+  l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
 LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
@@ -115,8 +121,8 @@ LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
 LogicalResult lowerPutPart(Lowering &l, nv::PutPartOp op) {
   llvm::Value *own = blockId(l);
   Part(l, op, own, op.getValue().getType()).store(l.get(op.getValue()));
-  l.barrier();
-  inFirstThread(l, [&] {
+  meetWarp(l);
+  inFirstLane(l, [&] {
     l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
                {flagOf(l, op, own)});
   });
@@ -137,8 +143,9 @@ void waitForFlag(Lowering &l, llvm::Value *flag) {
 
 LogicalResult lowerAddPart(Lowering &l, nv::AddPartOp op) {
   llvm::Value *from = l.scalar(op.getFrom());
-  inFirstThread(l, [&] { waitForFlag(l, flagOf(l, op, from)); });
-  l.barrier();
+  llvm::Value *flag = flagOf(l, op, from);
+  inFirstLane(l, [&] { waitForFlag(l, flag); });
+  meetWarp(l);
   Values sums = Part(l, op, from, op.getSum().getType()).load();
   const bool isFloat = isa<FloatType>(elementTypeOf(op.getSum().getType()));
   for (auto [sum, before] : llvm::zip_equal(sums, l.get(op.getSum())))

@@ -72,7 +72,7 @@ struct Share {
 
 /// One round: a program, and its iterations from `first` to `last`.
 struct Round {
-  Value program, first, last, from; ///< `from`: the first block that has a part of it
+  Value program, start, first, last; ///< `start`: the number of its first iteration in the cycle
 };
 
 class Splitter {
@@ -291,12 +291,12 @@ private:
   Round round(Numbers &n, const Share &s, Value number) {
     Round r;
     Value none = n.of(0), isPart = n.less(number, s.parts);
-    Value inCycle = n.sub(s.last, number), start = n.mul(inCycle, s.trips);
+    Value inCycle = n.sub(s.last, number);
+    r.start = n.mul(inCycle, s.trips);
     Value turn = n.mul(n.sub(number, s.parts), s.stride);
     r.program = n.pick(isPart, n.add(n.mul(inCycle, s.cycles), s.cycle), n.add(s.whole, turn));
-    r.first = n.max(n.pick(isPart, n.sub(s.begin, start), none), none);
-    r.last = n.pick(isPart, n.min(n.sub(s.end, start), s.trips), s.trips);
-    r.from = n.pick(n.less(none, r.first), blockWith(n, s, start), s.block);
+    r.first = n.max(n.pick(isPart, n.sub(s.begin, r.start), none), none);
+    r.last = n.pick(isPart, n.min(n.sub(s.end, r.start), s.trips), s.trips);
     return r;
   }
 
@@ -370,7 +370,8 @@ private:
     nv::PutPartOp::create(b, loc, sum);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
-    auto adds = scf::ForOp::create(b, loc, r.from, s.block, s.cycles, sum,
+    Value from = n.pick(n.less(n.of(0), r.first), blockWith(n, s, r.start), s.block);
+    auto adds = scf::ForOp::create(b, loc, from, s.block, s.cycles, sum,
                                    [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
                                      Value next = nv::AddPartOp::create(
                                          inner, at, sums[0].getType(), sums[0], other);
