@@ -316,6 +316,20 @@ def meets_behind(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexp
 
 
 @triton.jit
+def peels(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """The first product stands in front of the loop, the last one behind it."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N))
+    last = (K - 1) // BK * BK
+    for k in range(BK, last, BK):
+        acc = tl.dot(left(a, rm, k + rk, sam, sak, M, K), right(b, k + rk, rn, sbk, sbn, K, N), acc)
+    rk += last
+    acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
 def goes_on_while(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -385,6 +399,7 @@ STYLES = {
     "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
     "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),
     "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "they meet, or are seen while they run")),
+    "peels": (peels, (), _plain, BOTH),
     "goes_on_while": (goes_on_while, (), _plain, ("its loop is a `while`",)),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "they differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
@@ -440,7 +455,9 @@ def test_styles_in_column_order(device, name, orders):
         assert any(RAISED in remark.message for remark in kernel.remarks)
 
 
-@pytest.mark.parametrize("name", ["advancing", "leaves_early", "leaves_in_between", "gated"])
+@pytest.mark.parametrize(
+    "name", ["advancing", "leaves_early", "leaves_in_between", "gated", "chooses_rows", "peels"]
+)
 @pytest.mark.parametrize("passes", ["nv-make-persistent", "nv-specialise-warps", "wgmma"])
 def test_styles_without_a_technique(device, name, passes):
     _, result, expected = run(device, name, "rr", disabled_passes=passes)

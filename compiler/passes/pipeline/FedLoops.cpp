@@ -194,8 +194,7 @@ private:
     scf::ForOp loop = fed.loop;
     Block &program = programBody(function);
     Operation *repeated = loop; // also what stands behind the loop in there
-    const bool isProgram = loop.getBody() == &program; // the loop over programs has products itself
-    for (Operation *op = loop; !isProgram && op->getBlock() != &program; op = op->getParentOp())
+    for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
     Operation *effect = nullptr;
@@ -205,7 +204,7 @@ private:
       });
     };
     look(repeated);
-    for (Operation *at = repeated; !effect && !isProgram; at = at->getParentOp()) {
+    for (Operation *at = repeated; !effect; at = at->getParentOp()) {
       for (Operation &op : llvm::make_range(at->getBlock()->begin(), at->getIterator()))
         look(&op);
       if (at->getBlock() == &program)
