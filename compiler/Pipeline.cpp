@@ -180,6 +180,7 @@ void addMemoryPasses(Passes &passes) {
                      "where that saves a barrier in it"))
     passes.tell(names::withoutBarriersInFront);
   passes.add(createInsertBarriers());
+  passes.add(createWidenLate());    // which leaves less to park
   passes.add(createParkRows());     // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
 }

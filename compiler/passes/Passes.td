@@ -169,6 +169,11 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
+def WidenLate : Pass<"nv-widen-late", "::mlir::ModuleOp"> {
+  let summary = "widen rows of 16 bits anew behind a reduction, where wide ones fill the registers";
+  let description = "Uses behind the reduction get an `arith.extf` of their own, of an opaque copy.";
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect"];
+}
 def ParkRows : Pass<"nv-park-rows", "::mlir::ModuleOp"> {
   let summary = "keep half of a row that fills the registers in shared memory";
   let description = "In kernels without loops. Sets `nv.parked`, and adds to `nv.shared_bytes`.";
