@@ -4,7 +4,8 @@
 // How:   registers first, as a tree, or in a few chains where each step then takes a product along;
 //        then shuffles for each lane bit of the axis, each lane with its neighbour; then, when
 //        several warps share the axis, all partial results of a position are written side by side
-//        to scratch, and each thread combines those it needs.
+//        to scratch, and each thread combines those it needs; where these are as many as lanes,
+//        and the same for all threads, each lane takes one, and shuffles follow.
 //        Replicas must agree to the bit, so where a combination is not commutative the lanes
 //        order its operands.
 //===-----------------------------------------------------------------------------------===//
@@ -92,27 +93,30 @@ private:
   }
 
   LogicalResult reduceLanes() {
-    const bool commutative = combine.isCommutative();
-    for (const AxisBits::Bit &bit : axis.bits) {
-      if (bit.where != AxisBits::Lane)
-        continue;
-      llvm::Value *isUpper =
-          commutative ? nullptr
-                      : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit.mask())),
-                                         l.b.getInt32(0));
-      for (int reg : kept) {
-        Values own = rows[reg], other;
-        for (llvm::Value *value : own)
-          other.push_back(l.shuffleXor(value, bit.mask()));
-        if (isUpper)
-          for (auto [mine, theirs] : llvm::zip(own, other)) {
-            llvm::Value *lower = l.b.CreateSelect(isUpper, theirs, mine);
-            theirs = l.b.CreateSelect(isUpper, mine, theirs);
-            mine = lower;
-          }
-        if (failed(combineInto(rows[reg], own, other)))
-          return failure();
-      }
+    for (const AxisBits::Bit &bit : axis.bits)
+      if (bit.where == AxisBits::Lane && failed(combineLanes(bit.mask())))
+        return failure();
+    return success();
+  }
+
+  /// Each lane with that whose number differs in `mask`.
+  LogicalResult combineLanes(int mask) {
+    llvm::Value *isUpper =
+        combine.isCommutative()
+            ? nullptr
+            : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(mask)), l.b.getInt32(0));
+    for (int reg : kept) {
+      Values own = rows[reg], other;
+      for (llvm::Value *value : own)
+        other.push_back(l.shuffleXor(value, mask));
+      if (isUpper)
+        for (auto [mine, theirs] : llvm::zip(own, other)) {
+          llvm::Value *lower = l.b.CreateSelect(isUpper, theirs, mine);
+          theirs = l.b.CreateSelect(isUpper, mine, theirs);
+          mine = lower;
+        }
+      if (failed(combineInto(rows[reg], own, other)))
+        return failure();
     }
     return success();
   }
@@ -152,8 +156,27 @@ private:
       start += bytes;
     }
     l.barrier();
+    if (parts == layout.numLanes() && layout.rank() == 1)
+      return combineParts(*scratch);
     for (int part = 0; part < parts; ++part)
       if (failed(combinePart(part, readers)))
+        return failure();
+    return success();
+  }
+
+  /// Parts of one position, a lane each.
+  LogicalResult combineParts(int64_t start) {
+    rows[kept[0]].clear();
+    for (Value src : op.getSrcs()) {
+      const Type element = elementTypeOf(src.getType());
+      const unsigned bits = storageBits(element);
+      llvm::Value *place = l.b.CreateMul(l.lane(), l.b.getInt32(bytesOfPart(bits)));
+      Values offsets{l.b.CreateAdd(place, l.b.getInt32(start))};
+      rows[kept[0]].push_back(l.loadShared(l.type(element), bits, offsets, bits / 8)[0]);
+      start += reduceScratchBytes(layout, dim, bits);
+    }
+    for (int mask = 1; mask < layout.numLanes(); mask *= 2)
+      if (failed(combineLanes(mask)))
         return failure();
     return success();
   }
