@@ -253,6 +253,19 @@ def gated(a, b, c, gate, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr
 
 
 @triton.jit
+def twice(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Two products of the same two operands."""
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc, half = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        x, y = left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N)
+        acc = tl.dot(x, y, acc)
+        half += tl.dot(x, y) * 0.5
+    put(c, acc + half, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
 def leaves_early(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     """Programs outside of the matrix have nothing to do; one more loop follows."""
     if tl.program_id(0) * BM >= M:
@@ -395,6 +408,7 @@ STYLES = {
     "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, BOTH),
     "computed_right": (computed_right, (), lambda a, b: a @ (2 * b), BOTH),
     "gated": (gated, (GATE,), lambda a, b: np.where(a @ GATE.astype(float) > 0, a @ b, 0), BOTH),
+    "twice": (twice, (), lambda a, b: 1.5 * (a @ b), BOTH),
     "leaves_early": (leaves_early, (), _plain, BOTH),
     "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
     "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),

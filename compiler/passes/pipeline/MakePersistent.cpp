@@ -13,6 +13,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
@@ -86,9 +87,12 @@ SmallVector<scf::ForOp> productLoops(func::FuncOp kernel) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](nv::WgmmaOp product) {
     auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
-    if (loop && !findStagedLoads(loop).empty() && !llvm::is_contained(loops, loop))
+    if (loop && !llvm::is_contained(loops, loop))
       loops.push_back(loop);
   });
+  for (scf::ForOp loop : loops)
+    shareStagedBuffers(loop);
+  llvm::erase_if(loops, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
   return loops;
 }
 
