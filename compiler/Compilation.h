@@ -71,7 +71,7 @@ private:
   StageDump dump;
   std::optional<Error> dumpFailure;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::OwningOpRef<mlir::ModuleOp> pristine; ///< as emitted, for reproducers
+  mlir::OwningOpRef<mlir::ModuleOp> pristine;             ///< as emitted, for reproducers
   std::vector<std::pair<std::string, Technique>> givenUp; ///< what did not fit, and of what
   int64_t requiredBytes = 0; ///< of shared memory, without what we add; 0: it fits
   std::shared_ptr<Kernel::Data> data = std::make_shared<Kernel::Data>();

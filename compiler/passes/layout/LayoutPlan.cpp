@@ -94,8 +94,8 @@ void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
       return;
     LayoutAttr own = native(store.getValue());
     const bool ofDot = own && anchorOf(store.getValue()).strength == Dot;
-    const bool keep = own && ((inPlace && ofDot) ||
-                              choice.accessesWell(own, store.getPtr(), store.getMask()));
+    const bool keep =
+        own && ((inPlace && ofDot) || choice.accessesWell(own, store.getPtr(), store.getMask()));
     LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
     if (!keep && ofDot)
       if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))

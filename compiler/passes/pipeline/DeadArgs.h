@@ -10,4 +10,4 @@ class Block;
 namespace pantile {
 /// True if something was removed.
 bool dropDeadArgs(mlir::Block &body);
-}
+} // namespace pantile

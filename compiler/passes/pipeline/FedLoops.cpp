@@ -20,10 +20,9 @@ using namespace mlir;
 
 namespace pantile {
 namespace names {
-constexpr llvm::StringLiteral flatten = "tile.flatten"; // of tl.range, on scf.for
+constexpr llvm::StringLiteral flatten = "tile.flatten";                // of tl.range, on scf.for
 constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the same
 } // namespace names
-
 
 SmallVector<unsigned> groupsOf(FedLoop &fed) {
   SmallVector<unsigned> groupOf;

@@ -262,10 +262,10 @@ private:
       return isa<RankedTensorType>(loop.getRegionIterArg(i).getType());
     });
     auto choose = [&](Value next, Value now) {
-      return carriesTiles ? next
-                          : arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next,
-                                                    now)
-                                .getResult();
+      return carriesTiles
+                 ? next
+                 : arith::SelectOp::create(rewriter, loop.getLoc(), following.exists, next, now)
+                       .getResult();
     };
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), choose(following.counter, loop.getInductionVar()));
