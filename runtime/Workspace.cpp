@@ -38,13 +38,14 @@ bool findQueue(const Driver &driver, uint64_t stream, Queue &queue) {
   if (stream == perThreadStream)
     queue.thread = std::this_thread::get_id();
   queue.stream = stream;
-  if (driver.streamGetId)
-    driver.streamGetId(handle, &queue.stream);
   int status = 0;
-  if (!driver.streamIsCapturing || driver.streamIsCapturing(handle, &status) != 0 || status == 0)
-    return true;
-  return driver.streamGetCaptureInfo && driver.streamGetCaptureInfo(handle, &status, &queue.capture,
-                                                                    nullptr, nullptr, nullptr) == 0;
+  if (driver.streamIsCapturing && driver.streamIsCapturing(handle, &status) == 0 && status != 0)
+    return driver.streamGetCaptureInfo &&
+           driver.streamGetCaptureInfo(handle, &status, &queue.capture, nullptr, nullptr,
+                                       nullptr) == 0;
+  if (driver.streamGetId) // which would end a capture
+    driver.streamGetId(handle, &queue.stream);
+  return true;
 }
 
 /// Zeros, once they are there: on a stream that no capture can be about.

@@ -44,6 +44,10 @@ struct Counting {
     };
     d.streamDestroy = [](CUstream) { return 0; };
     d.streamSynchronize = [](CUstream) { return 0; };
+    d.streamGetId = [](CUstream stream, unsigned long long *number) {
+      EXPECT_FALSE(isCapturing) << "which ends the capture";
+      return *number = reinterpret_cast<uint64_t>(stream) + 1000, 0;
+    };
     d.streamIsCapturing = [](CUstream, int *status) { return *status = isCapturing, 0; };
     d.streamGetCaptureInfo = [](CUstream, int *status, unsigned long long *number, void *, void *,
                                 size_t *) { return *status = 1, *number = capture, 0; };
