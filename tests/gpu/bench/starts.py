@@ -1,8 +1,8 @@
 """Small products, where what counts is how soon a block starts to multiply.
 
 For each size a block or two, with and without a producer, Triton's code of the same text and block,
-and the library's. All write the same array and are checked against float64, then timed in turn,
-round after round, by medians of single launches with a cold L2.
+and the library's. All are checked against float64, then timed in turn, round after round, by medians
+of single launches with a cold L2; each round on arrays elsewhere in memory, the same for all.
 
 Usage: starts.py [--rounds 5] [--budget-ms 6] [--json FILE]
 """
@@ -32,41 +32,42 @@ CASES = [
 VARIANTS = {"ours": {}, "alone": {"disabled_passes": "nv-specialise-warps"}}
 
 
-def launcher(module, operands, output, case, options):
-    """A function without arguments that computes the product into `output`, an array and its buffer."""
+def launchers(module, places, case, options):
+    """For each place a function without arguments that computes the product there, checked."""
     size, block, stages, warps = case
-    c, buffer = output
     names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
     constants = dict(zip(names, block, strict=True), GROUP_SIZE_M=8, ACTIVATION="")
     grid = module.grid(size, size)(constants)
-    arguments = module.matmul_arguments(*operands, c)
 
-    def launch():
-        module.matmul_kernel[grid](
+    def launch_at(place):
+        arguments = module.matmul_arguments(*place.operands, place.c)
+        return lambda: module.matmul_kernel[grid](
             *arguments, **constants, num_stages=stages, num_warps=warps, **options
         )
 
-    c.fill_(float("nan"))
-    launch()
-    checking.check_product(*operands, c, "")
-    checking.check_guards(buffer)
-    return launch
+    launches = [launch_at(place) for place in places]
+    for place, launch in zip(places, launches):
+        place.c.fill_(float("nan"))
+        launch()
+        checking.check_product(*place.operands, place.c, "")
+        checking.check_guards(place.buffer)
+    return launches
 
 
 def measure(case, modules, timer, rounds):
     """Microseconds of each contestant, medians over the rounds."""
     size = case[0]
-    operands = tuple(torch.randn(size, size, dtype=torch.float16, device="cuda") for _ in range(2))
-    output = checking.guarded(size, size, torch.float16)
-    contestants = {"cublas": matmul.library(*operands, output[0])}
-    contestants["triton"] = launcher(modules["triton"], operands, output, case, {})
+    a, b = (torch.randn(size, size, dtype=torch.float16, device="cuda") for _ in range(2))
+    places = [matmul.Place(a, b) for _ in range(rounds)]
+    contestants = {"cublas": [matmul.library(*place.operands, place.c) for place in places]}
+    contestants["triton"] = launchers(modules["triton"], places, case, {})
     for name, options in VARIANTS.items():
-        contestants[name] = launcher(modules["pantile"], operands, output, case, options)
+        contestants[name] = launchers(modules["pantile"], places, case, options)
     times = {name: [] for name in contestants}
     for number in range(rounds):
         order = list(contestants)
         for name in order if number % 2 == 0 else reversed(order):
-            times[name].append(1e3 * timer.median(contestants[name]))
+            times[name].append(1e3 * timer.median(contestants[name][number]))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
