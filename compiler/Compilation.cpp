@@ -13,7 +13,6 @@
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
 #include "ir/PackedPrograms.h"
-#include "ir/Pairs.h"
 #include "ir/SplitPrograms.h"
 #include "lower/Lower.h"
 #include "passes/layout/LayoutChoice.h"
@@ -224,7 +223,6 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   if (auto bytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes))
     data->workspacePerBlock = bytes.getInt();
   data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
-  data->blocksPerCluster = (*module)->hasAttr(names::pairs) ? 2 : 1;
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())

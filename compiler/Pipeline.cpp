@@ -141,9 +141,6 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
                                      "next iteration"))
     passes.tell(names::withoutCarriedSums);
-  if (passes.offeredChoice("added-sums", "within nv-schedule-loops and nv-defer-waits: the same for "
-                                         "sums that several products only add to"))
-    passes.tell(names::addedSums);
   if (!passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
                                       "product reads as they are"))
     passes.tell(names::withoutCopiedValues);
@@ -157,16 +154,11 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
-  if (passes.offeredChoice("nv-alternate-groups",
-                           "let groups of warps start their products in turn"))
-    passes.add(createAlternateGroups()); // of loops as they stay
+  passes.add(createAlternateGroups()); // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there
   passes.add(createCountSlots());  // turns are looked at by nobody else any more
-  if (passes.offeredChoice("nv-pair-blocks", "let two blocks that need the same tile load half of it "
-                                             "each, for both"))
-    passes.add(createPairBlocks()); // what is stored, and where, is settled
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

@@ -85,8 +85,7 @@ std::string serializeArtifact(const Kernel::Data &data) {
   for (const ArgSpec &spec : data.args)
     out.argument(spec);
   for (int value :
-       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.blocksPerCluster,
-        data.registers, data.spills})
+       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
   out.u64(static_cast<uint64_t>(data.workspacePerBlock));
@@ -114,8 +113,7 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.args.push_back(in.argument());
   for (int *value :
-       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.blocksPerCluster,
-        &data.registers, &data.spills})
+       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
   data.workspacePerBlock = static_cast<int64_t>(in.u64());

@@ -39,7 +39,6 @@ bool isSurelyOf(uint64_t stream, CUdevice device);
 struct BlockPlan {
   int resident = 0; ///< blocks that run at once, if of more programs a block runs several
   int packed = 1; ///< so many side by side at most; 1: one after the other, in a persistent kernel
-  int cluster = 1; ///< blocks start by so many, in a persistent kernel
   bool splits = false; ///< all resident blocks share even fewer programs
 };
 

@@ -81,7 +81,7 @@ Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed
   Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  placed.plan = {*resident, kernel->programsPerBlock, kernel->blocksPerCluster};
+  placed.plan = {*resident, kernel->programsPerBlock};
   return std::nullopt;
 }
 
@@ -180,9 +180,8 @@ CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction fu
   if (plan.packed > 1)
     pack(config, grid, plan);
   if (isPersistent) {
-    const int64_t programs = grid[0] * grid[1] * grid[2];
-    const int64_t wanted = (programs + plan.cluster - 1) / plan.cluster * plan.cluster;
-    config.gridX = plan.splits ? plan.resident : std::min<int64_t>(wanted, plan.resident);
+    config.gridX =
+        plan.splits ? plan.resident : std::min<int64_t>(grid[0] * grid[1] * grid[2], plan.resident);
     config.gridY = config.gridZ = 1;
   }
   Parameters params;

@@ -148,10 +148,7 @@ Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice 
     return driver.error(result, fmt::format("asking how many blocks of kernel `{}` fit GPU {}",
                                             kernel->name, device));
   // A block that does not fit at all fails at its launch, with the driver's words.
-  // Multiprocessors come in pairs, so a cluster of two blocks has room wherever they have.
-  const int cluster = kernel->blocksPerCluster;
-  const int blocks =
-      std::max(std::max(perMultiprocessor, 1) * multiprocessors / cluster, 1) * cluster;
+  const int blocks = std::max(perMultiprocessor, 1) * multiprocessors;
   slot.store(blocks, std::memory_order_relaxed);
   return blocks;
 }

@@ -36,7 +36,6 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
   ready->driver = driver->get(), ready->function = function;
   ready->device = options.device;
   ready->resident = sharesBlocks ? resident : 0, ready->packed = kernel->programsPerBlock;
-  ready->cluster = kernel->blocksPerCluster;
   ready->slotCount = state.plan.size(), ready->threads = 32u * kernel->numWarps;
   ready->sharedBytes = kernel->sharedBytes, ready->hasMaps = !kernel->tensorMaps.empty();
   return ready;
@@ -57,9 +56,8 @@ bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream)
   CUlaunchConfig config = {};
   config.blockX = threads, config.blockY = config.blockZ = 1;
   config.sharedBytes = sharedBytes, config.stream = reinterpret_cast<CUstream>(stream);
-  return queueLaunch(*driver, config, static_cast<CUfunction>(function), grid,
-                     {resident, packed, cluster}, {slots, slotCount + scratchPointers}, maps,
-                     *state) == 0;
+  return queueLaunch(*driver, config, static_cast<CUfunction>(function), grid, {resident, packed},
+                     {slots, slotCount + scratchPointers}, maps, *state) == 0;
 }
 
 } // namespace pantile

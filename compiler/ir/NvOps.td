@@ -233,18 +233,11 @@ def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Nv_BufferType:$barrier, I32Attr:$bytes);
   let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
 }
-def Nv_TmaLoadOp : Nv_Op<"tma_load", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
-  let description = [{
-    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions. Where `both` is true, the other block
-    of the pair is at the same tile: each copies half of it to both, and it completes on the full barriers of both.
-  }];
-  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier, Optional<I1>:$both);
-  let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier (`to` `both` `if` $both^)? attr-dict `:` type($buffer) `,` type($barrier)";
-}
-def Nv_MeetPairOp : Nv_Op<"meet_pair", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "all threads but the producers' of both blocks of a pair meet: neither writes to the other, or arrives at its barriers, any more";
-  let assemblyFormat = "attr-dict";
+  let description = "Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.";
+  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
+  let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
 }
 def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";

@@ -6,7 +6,6 @@
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
 //        with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
-#include "ir/Pairs.h"
 #include "ir/Registers.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -68,33 +67,19 @@ void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
 }
 
-/// `isOrdered`: what was done before is done for the other block, too.
-void meetPair(Lowering &l, bool isOrdered) {
-  using namespace llvm::Intrinsic;
-  llvm::Type *none = l.b.getVoidTy();
-  l.b.CreateIntrinsic(none,
-                      isOrdered ? nvvm_barrier_cluster_arrive_aligned
-                                : nvvm_barrier_cluster_arrive_relaxed_aligned,
-                      {});
-  l.b.CreateIntrinsic(none, nvvm_barrier_cluster_wait_aligned, {});
-}
-
-/// The barriers are seen by all. The producer waits for nobody, as none has touched shared memory
-/// before it, but for the barriers of the block that it is paired with.
-void startRole(Lowering &l, bool isProducer, bool isPaired) {
+/// The barriers are seen by all. The producer waits for nobody: none has touched shared memory
+/// before it.
+void startRole(Lowering &l, bool isProducer) {
   using namespace llvm::Intrinsic;
   llvm::Value *id = l.b.getInt32(0);
   llvm::Value *all = l.b.getInt32(l.numThreads() + 32 * l.producerWarps());
   llvm::Type *none = l.b.getVoidTy();
   if (isProducer) {
     l.b.CreateIntrinsic(none, nvvm_fence_mbarrier_init_release_cluster, {});
-    if (!isPaired)
-      l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
-  } else if (!isPaired) {
+    l.b.CreateIntrinsic(none, nvvm_barrier_cta_arrive_aligned_count, {id, all});
+  } else {
     l.b.CreateIntrinsic(none, nvvm_barrier_cta_sync_aligned_count, {id, all});
   }
-  if (isPaired)
-    meetPair(l, /*isOrdered=*/false); // the fence was for the other block as well
 }
 
 LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
@@ -108,8 +93,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.SetInsertPoint(extra);
   makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
-  const bool isPaired = op->getParentOfType<ModuleOp>()->hasAttr(names::pairs);
-  startRole(l, /*isProducer=*/true, isPaired);
+  startRole(l, /*isProducer=*/true);
   takeShare(l, op, 1);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
   l.b.SetInsertPoint(produce);
@@ -119,7 +103,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.SetInsertPoint(done);
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
-  startRole(l, /*isProducer=*/false, isPaired);
+  startRole(l, /*isProducer=*/false);
   takeShare(l, op, 2);
   return success();
 }
@@ -131,96 +115,28 @@ LogicalResult lowerExpect(Lowering &l, nv::ExpectOp op) {
   return success();
 }
 
-/// The copies of one tile: of each panel as many pieces as boxes of the map make up its rows.
-class TileCopies {
-public:
-  TileCopies(Lowering &l, nv::TmaLoadOp op)
-      : l(l), op(op), shared(sharedLayoutOf(op.getBuffer().getType())) {
-    int64_t rowsOfBox = 1;
-    const ArrayRef<int32_t> box = op.getMap().getDefiningOp<nv::TensorMapOp>().getBox();
-    for (auto [i, size] : llvm::enumerate(box.drop_front()))
-      if (size > 1)
-        rowsOfBox *= size, rowAxis = i + 1, rowStep = size;
-    pieces = shared.panelBytes() / shared.rowBytes() / rowsOfBox;
-    panelWidth = shared.rowBytes() * 8 / shared.elementBits();
+LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
+  const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
+  const int64_t perPanel = shared.rowBytes() * 8 / shared.elementBits();
+  std::string coords, constraints = "r,l,r";
+  for (size_t i = 0; i < op.getCoords().size(); ++i) {
+    coords += (i ? ", $" : "$") + std::to_string(3 + i);
+    constraints += ",r";
   }
-
-  void copyAll() { copy(shared.panels() * pieces, nullptr); }
-
-  /// The half whose number is `half`, into both blocks.
-  void copyHalf(llvm::Value *half) { copy(shared.panels() * pieces / 2, half); }
-
-private:
-  void copy(int64_t copies, llvm::Value *half) {
-    std::string constraints = "r,l,r", coords;
-    const size_t rank = op.getCoords().size();
-    for (size_t i = 0; i < rank; ++i) {
-      coords += (i ? ", $" : "$") + std::to_string(3 + i);
-      constraints += ",r";
-    }
-    const std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
-                             "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes" +
-                             (half ? ".multicast::cluster [$0], [$1, {" + coords + "}], [$2], $" +
-                                         std::to_string(3 + rank) + ";"
-                                   : " [$0], [$1, {" + coords + "}], [$2];");
-    for (int64_t i = 0; i < copies; ++i) {
-      Values operands = operandsOf(i, copies, half);
-      if (half)
-        operands.push_back(l.b.getInt16(bothBlocks));
-      l.assembly(l.b.getVoidTy(), text, constraints + (half ? ",h" : "") + ",~{memory}", operands);
-    }
-  }
-
-  /// Of copy `i` of a half of `copies`, or of all.
-  Values operandsOf(int64_t i, int64_t copies, llvm::Value *half) {
-    const int64_t bytes = shared.panelBytes() / pieces, panel = i / pieces, piece = i % pieces;
-    llvm::Value *offset = l.b.CreateAdd(l.scalar(op.getBuffer()), number(i * bytes));
-    if (half)
-      offset = l.b.CreateAdd(offset, l.b.CreateMul(half, number(copies * bytes)));
-    Values operands{l.sharedAddress(offset), l.scalar(op.getMap()),
-                    barrierAddress(l, op.getBarrier(), false)};
+  const std::string text =
+      "cp.async.bulk.tensor." + std::to_string(op.getCoords().size()) +
+      "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + coords +
+      "}], [$2];";
+  llvm::Value *barrier = barrierAddress(l, op.getBarrier(), false);
+  for (int64_t panel = 0; panel < shared.panels(); ++panel) {
+    llvm::Value *offset =
+        l.b.CreateAdd(l.scalar(op.getBuffer()), l.b.getInt32(panel * shared.panelBytes()));
+    Values operands{l.sharedAddress(offset), l.scalar(op.getMap()), barrier};
     for (Value coord : op.getCoords())
       operands.push_back(l.scalar(coord));
-    operands[3] = l.b.CreateAdd(operands[3], number(panel * panelWidth));
-    if (pieces > 1)
-      operands[3 + rowAxis] = l.b.CreateAdd(operands[3 + rowAxis], number(piece * rowStep));
-    if (half) {
-      llvm::Value *&moved = operands[pieces > 1 ? 3 + rowAxis : 3];
-      const int64_t step = pieces > 1 ? copies * rowStep : copies * panelWidth;
-      moved = l.b.CreateAdd(moved, l.b.CreateMul(half, number(step)));
-    }
-    return operands;
+    operands[3] = l.b.CreateAdd(operands[3], l.b.getInt32(panel * perPanel));
+    l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
   }
-
-  llvm::Value *number(int64_t value) { return l.b.getInt32(static_cast<uint32_t>(value)); }
-
-  static constexpr uint16_t bothBlocks = 3;
-  Lowering &l;
-  nv::TmaLoadOp op;
-  const SharedLayout shared;
-  int64_t pieces = 1, panelWidth = 0, rowStep = 0;
-  size_t rowAxis = 0;
-};
-
-LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
-  TileCopies copies(l, op);
-  if (!op.getBoth()) {
-    copies.copyAll();
-    return success();
-  }
-  llvm::LLVMContext &c = l.module.getContext();
-  auto *together = llvm::BasicBlock::Create(c, "together", l.function);
-  auto *apart = llvm::BasicBlock::Create(c, "apart", l.function);
-  auto *copied = llvm::BasicBlock::Create(c, "copied", l.function);
-  l.b.CreateCondBr(l.scalar(op.getBoth()), together, apart);
-  l.b.SetInsertPoint(together);
-  copies.copyHalf(l.b.CreateIntrinsic(l.b.getInt32Ty(),
-                                      llvm::Intrinsic::nvvm_read_ptx_sreg_cluster_ctarank, {}));
-  l.b.CreateBr(copied);
-  l.b.SetInsertPoint(apart);
-  copies.copyAll();
-  l.b.CreateBr(copied);
-  l.b.SetInsertPoint(copied);
   return success();
 }
 
@@ -233,34 +149,12 @@ LogicalResult lowerMbarrierWait(Lowering &l, nv::MbarrierWaitOp op) {
   return success();
 }
 
-/// The first lane arrives at the first block of a pair, the second at the second. The products have
-/// read by then; a release for the cluster would wait for all that the warp has stored as well.
-LogicalResult releaseBoth(Lowering &l, nv::ReleaseOp op) {
-  llvm::Value *arrives = l.b.CreateICmpULT(l.lane(), l.b.getInt32(2));
-  if (op.getEnable())
-    arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
-  l.assembly(l.b.getVoidTy(),
-             "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; "
-             "@$2 mbarrier.arrive.shared::cluster.b64 _, [there]; }",
-             "r,r,b,~{memory}",
-             {barrierAddress(l, op.getBarrier(), true), l.b.CreateAnd(l.lane(), l.b.getInt32(1)),
-              arrives});
-  return success();
-}
-
 LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
-  if (op->getParentOfType<ModuleOp>()->hasAttr(names::pairs))
-    return releaseBoth(l, op);
   llvm::Value *arrives = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
   l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
              {barrierAddress(l, op.getBarrier(), true), arrives});
-  return success();
-}
-
-LogicalResult lowerMeetPair(Lowering &l, nv::MeetPairOp) {
-  meetPair(l, /*isOrdered=*/true);
   return success();
 }
 
@@ -307,7 +201,6 @@ void lower::addTma(Handlers &h) {
   h.add<nv::TmaLoadOp>(lowerTmaLoad);
   h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);
   h.add<nv::ReleaseOp>(lowerRelease);
-  h.add<nv::MeetPairOp>(lowerMeetPair);
   h.add<nv::TakeTurnOp>(lowerTakeTurn);
   h.add<nv::PassTurnOp>(lowerPassTurn);
 }

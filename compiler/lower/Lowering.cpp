@@ -1,7 +1,6 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
 #include "ir/PackedPrograms.h"
-#include "ir/Pairs.h"
 #include "ir/ParkedRows.h"
 #include "ir/Registers.h"
 #include "lower/DebugLocations.h"
@@ -163,8 +162,6 @@ void Lowering::startKernel(Operation *op) {
   const int threads = 32 * programs * (numWarps() + producerWarps());
   function->addFnAttr(programs > 1 ? "nvvm.maxntid" : "nvvm.reqntid",
                       std::to_string(threads) + ",1,1");
-  if (source->hasAttr(names::pairs))
-    function->addFnAttr("nvvm.cluster_dim", "2,1,1");
   if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
     function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
   else if (auto blocks = leastBlocks(fn, threads, target))

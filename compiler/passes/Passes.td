@@ -75,14 +75,6 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
-def PairBlocks : Pass<"nv-pair-blocks", "::mlir::ModuleOp"> {
-  let summary = "let two blocks that need the same tile load half of it each, for both";
-  let description = [{
-    In a persistent kernel with a producer, neighbouring blocks are a cluster of two. Where their programs need the same rows or columns, which is
-    found out on the device, each copies a half to both. Sets `nv.pairs`; the launcher's grid is even.
-  }];
-  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-}
 def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
   let summary = "start the first of two chained products one iteration ahead, as attention can";
   let description = [{

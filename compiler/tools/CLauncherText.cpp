@@ -107,7 +107,7 @@ static int enter(int *device, int *capability) {
 struct image {
   const unsigned char *code;
   const char *name;
-  int capability, exact, persistent, cluster;
+  int capability, exact, persistent;
   unsigned shared, threads;
   void *library, *functions[DEVICES];
   int resident[DEVICES];
@@ -135,7 +135,7 @@ static int load_locked(struct image *image, int device, void **function) {
     if ((status = cuda.deviceAttribute(&count, MULTIPROCESSORS, device)) ||
         (status = cuda.occupancy(&blocks, *function, (int)image->threads, image->shared)))
       return status;
-    image->resident[device] = count * (blocks > 0 ? blocks : 1) / image->cluster * image->cluster;
+    image->resident[device] = count * (blocks > 0 ? blocks : 1);
   }
   __atomic_store_n(&image->functions[device], *function, __ATOMIC_RELEASE);
   return OK;
@@ -176,7 +176,7 @@ static int start(struct image *image, int device, void *stream, const int64_t *g
   if (image->persistent) {
     for (int i = 0; i < 3; ++i)
       params[count + i] = &extents[i];
-    x = (x * y * z + image->cluster - 1) / image->cluster * image->cluster;
+    x = x * y * z;
     x = x < image->resident[device] ? x : image->resident[device];
     y = z = 1;
   }

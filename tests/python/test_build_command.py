@@ -187,33 +187,6 @@ def test_variants_and_tensor_maps(program):
     assert rest[0] == "refused" and rest.count("unload") == 4
 
 
-PAIRED = """
-k.py --kernel product --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16" -D BM=64 -D BN=64 -D BK=64 --target sm_90a --grid "cdiv(M, BM), cdiv(N, BN)" --name product_paired --enable-pass nv-pair-blocks
-"""
-
-PAIRED_MAIN_C = r"""
-#include "paired.h"
-#include <stdio.h>
-int main(void) {
-  printf("-> %d\n", product_paired(0, 0x1000, 0x2000, 0x3000, 150, 150, 300, 304, 208, 208));
-  printf("-> %d\n", product_paired(0, 0x1000, 0x2000, 0x3000, 1300, 1300, 300, 304, 1312, 1312));
-  return 0;
-}
-"""
-
-
-@needs_cc
-def test_pairs_of_blocks(program):
-    (program / "paired.txt").write_text(PAIRED)
-    (program / "paired_main.c").write_text(PAIRED_MAIN_C)
-    pantilec("build", "--list", program / "paired.txt", "-o", "paired.o", cwd=program)
-    run("cc", "-Wall", "-Werror", "paired_main.c", "paired.o", "-o", "paired", "-ldl", cwd=program)
-    printed = run("./paired", cwd=program, LD_LIBRARY_PATH=str(program / "stub"), CAPABILITY="90")
-    blocks = [line.split()[2:5] for line in printed.splitlines() if line.startswith("launch ")]
-    expected = [["10", "1", "1,"], ["132", "1", "1,"]]
-    assert blocks == expected, "9 programs, and more than there are multiprocessors"
-
-
 @needs_cc
 def test_other_processors(program):
     calls, _ = launches(program, 86)

@@ -70,16 +70,6 @@ def test_what_is_left_out_is_noticed(target, instruction):
     assert "1 failed" in result.stdout, result.stdout[-4000:]
 
 
-@pytest.mark.parametrize(
-    "instruction",
-    ["barrier.cluster", "mbarrier.arrive.shared::cluster", "mapa", "mbarrier.try_wait"],
-)
-def test_what_paired_blocks_lack_is_noticed(instruction):
-    cases = str(TESTS / "python" / "test_pair_blocks.py") + "::test_groups"
-    result = run_tests([cases], PANTILE_EMULATION_WITHOUT=instruction)
-    assert " failed" in result.stdout, result.stdout[-4000:]
-
-
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
 def test_generated_programs(target, tmp_path):
     options = "--programs 25 --seed emulated --jobs 1 --compile-every 0 --no-reduce".split()

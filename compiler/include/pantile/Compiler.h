@@ -78,7 +78,6 @@ public:
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
     bool persistent = false;  ///< a block runs several programs; the grid follows as parameters
     int programsPerBlock = 1; ///< a launch may put up to so many into one, a warp each
-    int blocksPerCluster = 1; ///< of a persistent kernel, whose code says so; the grid is a multiple
     int64_t workspacePerBlock = 0; ///< bytes for a part of a sum; none: no program is split
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
     std::string hash;                             ///< content key, in hexadecimal

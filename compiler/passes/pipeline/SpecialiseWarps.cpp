@@ -286,7 +286,7 @@ private:
   void copyInto(Raised &raised, Value ring, Value map, Value barrier, const Turn &now) {
     Value buffer = slotOf(ring, now.slot);
     SmallVector<Value> coords = makeCoordinates(b, loc, affine, raised.access);
-    markProducer(nv::TmaLoadOp::create(b, loc, map, coords, buffer, barrier, Value()));
+    markProducer(nv::TmaLoadOp::create(b, loc, map, coords, buffer, barrier));
     StagedLoad staged = raised.staged;
     for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
       if (isa<nv::DeallocOp>(user))

@@ -19,7 +19,7 @@ def metadata_of(kernel, target, options):
         "name": kernel.name,
         "num_warps": kernel.num_warps or options.num_warps,
         "num_ctas": 1,
-        "cluster_dims": (kernel.blocks_per_cluster, 1, 1),
+        "cluster_dims": (1, 1, 1),
         "shared": kernel.shared,
         "persistent": kernel.persistent,
         "tmem_size": 0,
