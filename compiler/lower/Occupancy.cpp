@@ -1,6 +1,6 @@
 //===- Occupancy.cpp - blocks that should share a multiprocessor ----------------------------===//
 #include "lower/Occupancy.h"
-#include "ir/Tile.h"
+#include "ir/Registers.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -85,15 +85,27 @@ bool keepsLoads(Operation *reduction, const Liveness &liveness) {
 bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
   return !kernel.getBody()
               .walk([&](Operation *op) {
-                const bool isOther = (isReduction(op) ? keepsLoads(op, liveness)
-                                                      : op->getNumRegions() > 0) ||
-                                     isa<ConvertLayoutOp>(op) ||
-                                     llvm::any_of(op->getResultTypes(), [](Type type) {
-                                       return elementTypeOf(type).isF64();
-                                     });
+                const bool isOther =
+                    (isReduction(op) ? keepsLoads(op, liveness) : op->getNumRegions() > 0) ||
+                    isa<ConvertLayoutOp>(op) || llvm::any_of(op->getResultTypes(), [](Type type) {
+                      return elementTypeOf(type).isF64();
+                    });
                 return isOther ? WalkResult::interrupt() : WalkResult::advance();
               })
               .wasInterrupted();
+}
+
+/// With products: told where a block adds a part of a sum, whose vectors shall all be under way, to
+/// its own; nothing elsewhere.
+std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target &target) {
+  int words = 0;
+  kernel.walk([&](nv::AddPartOp add) {
+    words = std::max(words, static_cast<int>(registersOf(add.getSum())));
+  });
+  if (words == 0)
+    return std::nullopt;
+  return std::clamp(target.registersPerBlock() / ((2 * words + 2 * besidesTiles) * threads), 1,
+                    mostBlocks);
 }
 
 bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
@@ -106,7 +118,7 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     products |= isProduct(op);
   });
   if (products)
-    return std::nullopt;
+    return blocksThatAdd(kernel, threads, target);
   const Liveness liveness(kernel);
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
