@@ -14,7 +14,7 @@ library's followed by a kernel for the activation stands beside. A run over all 
 100 s; one that tunes over another run's fastest few only (`--finalists`) half of that.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
-                 [--json FILE] [--markdown FILE] [--finalists JSON]
+                 [--json FILE] [--markdown FILE] [--finalists JSON ...]
 """
 
 import argparse
@@ -84,9 +84,9 @@ class Tuning:
         self.first = Timer(arguments.tune_ms, least=3, most=60)
         self.final = Timer(arguments.tune_ms, least=3, most=40)
         self.known = {}
-        if arguments.finalists:
-            with open(arguments.finalists, encoding="utf-8") as file:
-                self.known = {row["size"]: row["notes"] for row in json.load(file)}
+        for path in arguments.finalists:
+            with open(path, encoding="utf-8") as file:
+                self.known |= {row["size"]: row["notes"] for row in json.load(file)}
 
     def configs(self, package, size, common):
         """What is measured for `size`; `common`: the fastest that Pantile shares with Triton."""
@@ -272,9 +272,7 @@ def main():
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
     parser.add_argument("--markdown")
-    parser.add_argument(
-        "--finalists", help="results of another run, whose finalists are tuned over"
-    )
+    parser.add_argument("--finalists", nargs="*", default=[], help="results to tune over")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     timer, tuning = Timer(arguments.budget_ms), Tuning(arguments)
