@@ -1,11 +1,12 @@
-# Two groups of warps start the products of attention in turn: the second passes the first turn in front of the loop, and behind the loop the first takes what is left.
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --enable-pass nv-alternate-groups --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --enable-pass nv-alternate-groups --emit ptx -o - | FileCheck %s --check-prefix=PTX
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --enable-pass nv-alternate-groups --emit cubin --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=NONE
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=64 -D SHARED=0 --num-warps 4 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --enable-pass nv-alternate-groups --emit pipeline -o - | FileCheck %s --check-prefix=NONE
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-specialise-warps --enable-pass nv-alternate-groups --emit pipeline -o - | FileCheck %s --check-prefix=NONE
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D ROWS=128 -D SHARED=1 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --enable-pass nv-alternate-groups --emit pipeline -o - | FileCheck %s --check-prefix=NONE
+# Two groups of warps start the products of attention's gradients in turn: the second passes the first turn in front of the loop, and behind the loop the first takes what is left.
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit cubin --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-alternate-groups --emit pipeline -o - | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=64 -D SHARED=0 --num-warps 4 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --emit pipeline -o - | FileCheck %s --check-prefix=NONE
+# RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=1 --num-warps 8 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=NONE
 import pantile
 import pantile.language as tl
 
@@ -13,9 +14,10 @@ import pantile.language as tl
 # CHECK: scf.for
 # CHECK: nv.take_turn{{$}}
 # CHECK-NEXT: nv.wgmma %{{.*}} : !nv.buffer
-# CHECK: nv.wgmma %{{.*}} : tensor<128x128xf16
+# CHECK: nv.wgmma %{{.*}} : !nv.buffer
+# CHECK: nv.wgmma %{{.*}} : tensor<128x64xf16
 # CHECK-NEXT: nv.pass_turn{{$}}
-# CHECK: nv.wgmma_wait 1
+# CHECK: nv.wgmma_wait
 # CHECK: scf.yield
 # CHECK: nv.take_turn last
 # NONE-NOT: nv.take_turn
@@ -27,20 +29,18 @@ import pantile.language as tl
 
 # SHARED: rows meet those of the other group in each iteration.
 @pantile.jit
-def attention(Q, K, V, Out, stride, n, ROWS: tl.constexpr, SHARED: tl.constexpr):
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns, features = tl.arange(0, 128), tl.arange(0, 128)
-    q = tl.load(Q + rows[:, None] * stride + features[None, :])
-    best = tl.full([ROWS], float("-inf"), tl.float32)
-    acc = tl.zeros([ROWS, 128], tl.float32)
-    for start in range(0, n, 128):
-        k = tl.load(K + (start + columns)[None, :] * stride + features[:, None])
+def queries(Q, G, K, V, Best, Out, n, ROWS: tl.constexpr, SHARED: tl.constexpr):
+    rows, columns, features = tl.arange(0, ROWS), tl.arange(0, 64), tl.arange(0, 64)
+    own = (tl.program_id(0) * ROWS + rows)[:, None] * 64 + features[None, :]
+    q, g = tl.load(Q + own), tl.load(G + own)
+    best = tl.load(Best + rows)
+    dq = tl.zeros([ROWS, 64], tl.float32)
+    for start in range(0, n, 64):
+        at = (start + columns)[None, :] * 64 + features[:, None]
+        k, v = tl.load(K + at), tl.load(V + at)
         scores = tl.dot(q, k)
         if SHARED:
             scores -= tl.max(scores, 0)[None, :]
-        higher = tl.maximum(best, tl.max(scores, 1))
-        p = tl.exp2(scores - higher[:, None])
-        v = tl.load(V + (start + columns)[:, None] * stride + features[None, :])
-        acc = tl.dot(p.to(tl.float16), v, acc * tl.exp2(best - higher)[:, None])
-        best = higher
-    tl.store(Out + rows[:, None] * stride + features[None, :], acc)
+        ds = tl.exp2(scores - best[:, None]) * tl.dot(g, v)
+        dq = tl.dot(ds.to(tl.float16), tl.trans(k), dq)
+    tl.store(Out + own, dq)

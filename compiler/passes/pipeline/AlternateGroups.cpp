@@ -1,9 +1,10 @@
 //===- AlternateGroups.cpp - groups of warps that start their products in turn ------------===//
-// Needs: OverlapProducts and OverlapIterations ran: the products of an iteration start together.
-// Gives: in loops `s = first(..); acc = second(p, .., acc); .. f(s) ..`, a group of four warps
+// Needs: OverlapIterations ran: the products of an iteration start together.
+// Gives: in loops of several products, as the gradients of attention are, a group of four warps
 //        starts its products when the group before it has started its own. So the tensor cores
-//        work for one group while another computes f, instead of for all of them, and then for
-//        none (FlashAttention-3, arXiv:2407.08608, section 3.1).
+//        work for one group while another computes elements, instead of for all of them, and then
+//        for none (FlashAttention-3, arXiv:2407.08608, section 3.1, has it for attention itself,
+//        whose two products were slower in turn).
 // How:   A group takes its turn in front of the first product of an iteration and passes it on
 //        behind the last one. In front of the loop the last group passes a turn to the first,
 //        which takes what is left of it behind the loop, so as many are taken as are passed. The
@@ -34,11 +35,11 @@ bool letsGroupsMeet(Operation *op) {
          (scratchBytes(op) > 0 && !scratchIsPerWarp(op));
 }
 
-/// The products of the body if there are several, and all start before one is waited for.
+/// The products of the body if there are more than two, and all start before one is waited for.
 SmallVector<nv::WgmmaOp> productsTogether(scf::ForOp loop) {
   auto products = llvm::to_vector(loop.getBody()->getOps<nv::WgmmaOp>());
   auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
-  if (products.size() < 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(products.back()))
+  if (products.size() <= 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(products.back()))
     return {};
   return products;
 }

@@ -3,8 +3,8 @@
 //     %s = nv.wgmma ..        %s' = nv.wgmma_wait 0, %s
 //     %t = nv.wgmma f(%s'), %buffer, g(%sum)      %t' = nv.wgmma_wait 0, %t      scf.yield .. %t' ..
 // where nothing looks at the sum of the iteration before until the first product is waited for.
-// And one that DeferWaits changes: products that add to carried sums, behind others that start sums
-// anew and are waited for, as in the gradients of attention.
+// And one that DeferWaits changes: several products that add to carried sums, behind others that
+// start sums anew and are waited for, as in the gradients of attention's keys and values.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -18,8 +18,6 @@ constexpr llvm::StringLiteral carriesSum =
     "nv.carries_sum"; // unit, on scf.for: a slot outlasts the iteration that read it by one more
 constexpr llvm::StringLiteral withoutCarriedSums =
     "nv.without_carried_sums"; // unit, on the module: products end in their own iteration
-constexpr llvm::StringLiteral addedSums =
-    "nv.added_sums"; // unit, on the module: ScheduleLoops marks the second pattern, too
 } // namespace names
 
 struct CarriedSum {

@@ -114,7 +114,7 @@ SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
       return {};
     added.push_back(product);
   }
-  const bool isChained = products.size() > 2 && added.size() < products.size() &&
+  const bool isChained = added.size() > 1 && added.size() < products.size() &&
                          !isa<BlockArgument>(products.front().getAcc());
   return isChained ? added : SmallVector<nv::WgmmaOp>();
 }

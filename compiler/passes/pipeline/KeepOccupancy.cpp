@@ -2,7 +2,8 @@
 // Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next.
 // Gives: `nv.without_producer` on a module whose products are waited for in the iteration, as those
 //        of attention are, where more blocks share a multiprocessor without a producer: then other
-//        blocks fill the waits. Also where a block beside a producer has too few registers.
+//        blocks fill the waits. Where as many do, several, if sums can be waited for in the next
+//        iteration. Also where a block beside a producer has too few registers.
 // How:   a producer takes as many registers as four warps at launch, and gives back what it can. A
 //        thread's registers are estimated from the tiles that its loops hold, a block's shared
 //        memory from the slots of its rings and the operands that loops read. Without a producer the
@@ -13,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/RegisterBudget.h"
+#include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "passes/pipeline/StagedLoad.h"
@@ -28,6 +30,7 @@ namespace {
 struct Demand {
   int64_t registers = 0, ofVectors = 0, ringBytes = 0, otherBytes = 0;
   bool isWaitedFor = false;   ///< some product's sum is needed before the iteration ends
+  bool carriesSums = false;   ///< others can end in the next one
   std::optional<Location> at; ///< of the first loop
 };
 
@@ -93,6 +96,7 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(products, [&](nv::WgmmaOp product) { return !isSummed(product, loop); });
+  demand.carriesSums |= !findAddedSums(loop).empty();
 }
 
 Demand demandOf(ModuleOp module) {
@@ -148,11 +152,15 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
-    if (alone <= with || !areCopiesPlain(module))
+    const bool carriesSums = demand.carriesSums && !module->hasAttr(names::withoutCarriedSums);
+    if (alone + (carriesSums && alone > 1) <= with || !areCopiesPlain(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
     InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
-    if (with > 0)
+    if (alone == with)
+      remark << "warps are not specialised: as many blocks have room without a producer, and sums "
+                "end in the next iteration";
+    else if (with > 0)
       remark << "warps are not specialised: " << alone
              << " blocks fill each other's waits, and a producer leaves room for " << with;
     else

@@ -9,7 +9,9 @@
 //        iteration keeps one product under way, if its operands outlast the iteration: its slot is
 //        free one iteration later, so there is one slot more, or, where a block of the
 //        multiprocessor would go for it, a barrier in front of the copies. So does a loop with two
-//        chained products (CarriedSum.h), or copies run an iteration less ahead.
+//        chained products (CarriedSum.h), or copies run an iteration less ahead. A loop that has read
+//        all when its product has ended does with a slot less, behind such a barrier, where that
+//        makes room for a third block.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ScheduleLoops.h"
 #include "ir/Remarks.h"
@@ -80,7 +82,7 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   SmallVector<nv::WgmmaOp> late;
   if (auto carried = findCarriedSum(loop))
     late = {carried->second};
-  else if (loop->getParentOfType<ModuleOp>()->hasAttr(names::addedSums))
+  else
     late = findAddedSums(loop);
   auto outlasts = [&](nv::WgmmaOp product) {
     return outlastsIteration(loop, product.getRhs(), loads);
@@ -105,6 +107,30 @@ bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, cons
          blocksWithRoom(demand, target, most) == before;
 }
 
+/// More blocks than these are worth no slot.
+constexpr int64_t mostBlocks = 3;
+
+/// Whether all that the body reads of `loads` is read when its only product has been waited for.
+bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+  auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
+  if (!llvm::hasSingleElement(waits) || (*waits.begin()).getPending() != 0 ||
+      !llvm::hasSingleElement(loop.getBody()->getOps<nv::WgmmaOp>()))
+    return false;
+  Operation *wait = *waits.begin();
+  return llvm::all_of(loads, [&](const StagedLoad &load) {
+    SmallVector<Value> buffers{load.alloc};
+    while (!buffers.empty())
+      for (Operation *user : buffers.pop_back_val().getUsers()) {
+        if (user->getBlock() != wait->getBlock() ||
+            (!isa<nv::DeallocOp>(user) && !user->isBeforeInBlock(wait)))
+          return false;
+        if (auto view = dyn_cast<nv::BufferTransOp>(user))
+          buffers.push_back(view.getResult());
+      }
+    return true;
+  });
+}
+
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target) {
   Schedule plain{stages - 1, stages, 0};
@@ -114,8 +140,14 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
       return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
   }
-  if (!canKeepProductInFlight(loop, loads))
+  if (!canKeepProductInFlight(loop, loads)) {
+    const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !module->hasAttr(names::fewerBuffers);
+    const int64_t blocks = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
+    if (isTight && blocks < mostBlocks &&
+        blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(blocks, 1))
+      return {stages - 1, stages - 1, 0};
     return plain;
+  }
   const int64_t before = blocksWithRings(loop, {}, stages, target);
   if (blocksWithRings(loop, {}, stages + 1, target) >=
       std::max<int64_t>(std::min(before, blocksToKeep(module)), 1))
