@@ -37,6 +37,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " producer": {"disabled_passes": "nv-keep-occupancy"},
     " uncarried": {"disabled_passes": "carried-sums"},
     " apart": {"disabled_passes": "nv-overlap-iterations"},
+    " together": {"disabled_passes": "nv-alternate-groups"},
 }
 PASSES = set()
 
