@@ -6,6 +6,8 @@
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=131072 --num-warps 32 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --disable-pass nv-prefetch-rows --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel rows --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=ROWS
+# RUN: pantilec %s --kernel norm --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16" -D BLOCK=1024 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel residual --signature "*fp32:16, *fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel strided --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel listed --signature "*fp32:16, *fp32:16, *i32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel guarded --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
@@ -68,6 +70,14 @@ def rows(x_ptr, y_ptr, count, n):
     tl.store(y_ptr + at, x - tl.max(x, axis=1)[:, None], mask=mask)
 
 
+# Two rows a program.
+@triton.jit
+def residual(x_ptr, r_ptr, y_ptr, n):
+    at = tl.program_id(0) * n + tl.arange(0, 4096)
+    x = tl.load(x_ptr + at) + tl.load(r_ptr + at)
+    tl.store(y_ptr + at, x - tl.max(x, axis=0))
+
+
 # Columns that do not lie side by side.
 @triton.jit
 def strided(x_ptr, y_ptr, stride, n):
@@ -96,7 +106,7 @@ def guarded(x_ptr, y_ptr, count, n):
 
 # The next iteration's row; where that is in registers already, the one behind it.
 # NEXT: %[[STEP:.*]] = tile.num_programs 0
-# NEXT: %[[FITS:.*]] = arith.cmpi sle, %[[STEP]], %c640_i32
+# NEXT: %[[FITS:.*]] = arith.cmpi sle, %[[STEP]], %c960_i32
 # NEXT: scf.for %[[ROW:.*]] = {{.*}} to %[[BOUND:.*]] step %[[STEP]]
 # NEXT: tile.load
 # NEXT: %[[LEFT:.*]] = arith.subi %[[BOUND]], %[[ROW]]
@@ -106,6 +116,7 @@ def guarded(x_ptr, y_ptr, count, n):
 # NEXT: nv.prefetch
 # NEXT-NOT: nv.prefetch
 # THEN: tile.load
+# THEN: arith.cmpi sle, {{.*}}, %c480_i32
 # THEN: scf.for %[[ROW:.*]] = {{.*}} to %[[BOUND:.*]] step %[[STEP:[^ ]*]] iter_args
 # THEN: %[[LEFT:.*]] = arith.subi %[[BOUND]], %[[ROW]]
 # THEN: %[[FOLLOWING:.*]] = arith.addi %[[ROW]], %[[STEP]]

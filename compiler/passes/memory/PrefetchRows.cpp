@@ -31,11 +31,12 @@ namespace {
 /// What memory delivers in the time that it takes to answer, and a margin: the rows between a
 /// program and the one for which it asks.
 constexpr int64_t bytesAhead = 4 << 20;
-/// What all programs may ask for at once while they walk: more is no longer in L2 when it is read.
-constexpr int64_t mostAround = 10 << 20;
+/// What all programs load until they come to the rows that they ask for while they walk: behind
+/// more, those are no longer in L2.
+constexpr int64_t mostAround = 15 << 20;
 /// Of a program's loads: fewer have their multiprocessor full of loads anyway, and more keep it
 /// busy on their own.
-constexpr int64_t leastBytes = 4 << 10, mostBytes = 128 << 10;
+constexpr int64_t leastElements = 2048, leastBytes = 4 << 10, mostBytes = 128 << 10;
 constexpr int64_t lineBytes = 128;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
@@ -228,7 +229,8 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
   for (auto load : block.getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
     if (!tile || load.getIsVolatile() || load.getCache() != CacheModifier::None ||
-        bytesOf(load) < leastBytes || !isReduced(load.getResult()))
+        tile.getNumElements() < leastElements || bytesOf(load) < leastBytes ||
+        !isReduced(load.getResult()))
       continue;
     const int64_t elements = 8 * lineBytes / storageBits(tile.getElementType());
     const int dim = lineDim(axes.of(load.getPtr()), elements);
@@ -288,6 +290,18 @@ void askForPrograms(ArrayRef<Row> rows) {
   ask(b, rows, exists, later, "the program " + Twine(distance) + " behind this one");
 }
 
+/// Iterations by which `load` is made ahead of its own: it is carried as often.
+int64_t iterationsAhead(LoadOp load, scf::ForOp loop) {
+  const ValueRange yielded = loop.getYieldedValues();
+  Value carried = load.getResult();
+  for (int64_t count = 0;; ++count) {
+    const auto place = llvm::find(yielded, carried);
+    if (place == yielded.end() || count == loop.getNumRegionIterArgs())
+      return count;
+    carried = loop.getRegionIterArg(place - yielded.begin());
+  }
+}
+
 /// Asks for what the next iteration of `loop` loads. Where its loads are made ahead, they are those
 /// of an iteration that is still later.
 void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
@@ -299,8 +313,9 @@ void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
   // The counter plus a step may lie beyond the last integer.
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), counter);
   Value exists = compare(b, loc, arith::CmpIPredicate::ugt, left, step);
-  Value most = arith::ConstantOp::create(
-      b, loc, b.getIntegerAttr(step.getType(), mostAround / bytesOf(rows)));
+  const int64_t bytes = bytesOf(rows) * (1 + iterationsAhead(last, loop));
+  Value most =
+      arith::ConstantOp::create(b, loc, b.getIntegerAttr(step.getType(), mostAround / bytes));
   Value fits = compare(b, loc, arith::CmpIPredicate::sle, step, most);
   Later later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
   ask(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");
@@ -310,7 +325,8 @@ void prefetchRows(func::FuncOp kernel) {
   const AxisInfoAnalysis axes(kernel);
   Block &body = kernel.getBody().front();
   if (isStraightLine(kernel)) {
-    if (const SmallVector<Row> rows = rowsOf(body, {}, axes); !rows.empty())
+    // Programs that load two rows, such as a residual beside its sum, keep memory busy.
+    if (const SmallVector<Row> rows = rowsOf(body, {}, axes); rows.size() == 1)
       askForPrograms(rows);
     return;
   }
