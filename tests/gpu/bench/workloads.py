@@ -135,7 +135,7 @@ class Softmax(Workload):
             (w, grid, s): walk(w, grid, s)
             for w in warps[:3]
             for grid in {grids[w], even[w], few[w]}
-            for s in (1, 2, 4)
+            for s in ((1, 2) if block > 2048 else (2, 4))
         }
 
     def check(self):
