@@ -31,15 +31,25 @@ bool Cluster::turn() {
   const size_t first = random() % blocks.size();
   for (size_t i = 0; i < blocks.size(); ++i) {
     Block &block = *blocks[(first + i) % blocks.size()];
-    if (blocks.size() > 1 && block.isDone() && !block.loads.empty()) {
-      const TensorCopy &copy = block.loads.front();
-      copy.by->fault(*copy.instruction, "block " + std::to_string(block.rank) +
-                                            " of the cluster has left before the copy arrives");
-    }
-    if (!block.isDone() && block.turn())
+    if (block.isDone())
+      requireNoLoads(block);
+    else if (block.turn())
       return true;
   }
   return isDone();
+}
+
+void Cluster::requireNoLoads(const Block &block) const {
+  if (block.loads.empty())
+    return;
+  const TensorCopy &copy = block.loads.front();
+  copy.by->fault(*copy.instruction, "block " + std::to_string(block.rank) +
+                                        " of the cluster has left before the copy arrives");
+}
+
+void Cluster::end() const {
+  for (const auto &block : blocks)
+    requireNoLoads(*block);
 }
 
 std::string Cluster::whereItWaits() const {

@@ -458,6 +458,7 @@ void runGrid(const Launch &launch) {
     Cluster &cluster = *running[which];
     const bool goesOn = cluster.turn();
     if (cluster.isDone()) {
+      cluster.end();
       if (next < count)
         cluster.start(next++);
       else

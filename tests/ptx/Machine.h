@@ -231,6 +231,8 @@ struct Cluster {
   Cluster(const Launch &launch, std::mt19937_64 &random);
 
   void start(uint64_t number);
+  /// All have left, and nothing is on its way to them.
+  void end() const;
   /// Runs a warp of some block for a while. False: nothing in the cluster can go on.
   bool turn();
   bool isDone() const;
@@ -251,6 +253,7 @@ struct Cluster {
 
 private:
   void turnPhase();
+  void requireNoLoads(const Block &block) const;
   std::mt19937_64 &random;
   int phase = 0;
 };

@@ -113,6 +113,61 @@ over:
 }
 """
 
+# Each block copies half of a tile of four rows to both, and writes all of it when it is there.
+SPREAD = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry spread(.param .align 64 .b8 map[128], .param .u64 to)
+.reqntid 32, 1, 1
+.explicitcluster
+.reqnctapercluster 2, 1, 1
+{
+  .shared .align 128 .b8 tile[512];
+  .shared .align 8 .b8 barrier[8];
+  .reg .b16 %h<2>;
+  .reg .b32 %r<24>;
+  .reg .b64 %d<8>;
+  .reg .pred %p<4>;
+  mov.b64 %d1, map;
+  cvta.param.u64 %d2, %d1;
+  ld.param.u64 %d3, [to];
+  mov.u32 %r1, %laneid;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %cluster_ctarank;
+  mov.u32 %r4, tile;
+  mov.u32 %r5, barrier;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r5], 1;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 512;
+  mov.u32 %r6, %clusterid.x;
+  shl.b32 %r7, %r6, 2;
+  shl.b32 %r8, %r3, 1;
+  add.u32 %r7, %r7, %r8;
+  shl.b32 %r8, %r3, 8;
+  add.u32 %r8, %r4, %r8;
+  mov.u32 %r9, 0;
+  mov.u16 %h1, 3;
+  @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r8], [%d2, {%r9, %r7}], [%r5], %h1;
+again:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], %r9;
+  @!%p3 bra again;
+  shl.b32 %r10, %r1, 4;
+  add.u32 %r11, %r4, %r10;
+  ld.shared.v4.u32 {%r12, %r13, %r14, %r15}, [%r11];
+  shl.b32 %r16, %r2, 9;
+  add.u32 %r16, %r16, %r10;
+  cvt.u64.u32 %d4, %r16;
+  add.u64 %d3, %d3, %d4;
+  st.global.v4.u32 [%d3], {%r12, %r13, %r14, %r15};
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+}
+"""
+
 
 class Driver:
     """The functions of the emulated driver, with errors as exceptions."""
@@ -143,6 +198,14 @@ class Driver:
         view = np.ctypeslib.as_array(memory)
         view[:] = values
         return pointer, view
+
+    def map_of(self, pointer, rows):
+        """A tensor map of numbers of 32 bits in rows of 32, whose box are two rows."""
+        made = (ctypes.c_uint8 * 128)()
+        extents, strides = (ctypes.c_uint64 * 2)(LANES, rows), (ctypes.c_uint64 * 1)(4 * LANES)
+        box, steps = (ctypes.c_uint32 * 2)(LANES, 2), (ctypes.c_uint32 * 2)(1, 1)
+        self.cuTensorMapEncodeTiled(made, 2, 2, pointer, extents, strides, box, steps, 0, 0, 0, 0)
+        return made
 
     def launch(self, text, name, blocks, arrays):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
@@ -222,3 +285,38 @@ def test_a_block_that_has_left_is_out_of_reach(driver):
 def test_a_grid_is_a_multiple_of_its_clusters(driver):
     with pytest.raises(RuntimeError, match="clusters of 2 blocks"):
         run(driver, EXCHANGE, "exchange", blocks=5)
+
+
+def spread(driver, text):
+    """What the blocks make of a random matrix, and the matrix; by cluster, four rows each."""
+    rows = np.random.default_rng().integers(1, 1 << 30, 4 * CLUSTERS * LANES, dtype=np.uint32)
+    source, _ = driver.array(rows)
+    target, made = driver.array(np.zeros(2 * rows.size, np.uint32))
+    try:
+        driver.launch(text, "spread", 2 * CLUSTERS, [driver.map_of(source, 4 * CLUSTERS), target])
+        return made.copy().reshape(CLUSTERS, 2, 4 * LANES), rows.reshape(CLUSTERS, 1, 4 * LANES)
+    finally:
+        driver.cuMemFree_v2(source)
+        driver.cuMemFree_v2(target)
+
+
+def test_a_copy_to_several_blocks(driver):
+    made, rows = spread(driver, SPREAD)
+    np.testing.assert_array_equal(made, np.broadcast_to(rows, made.shape))
+
+
+def test_a_copy_to_a_block_that_has_no_barrier_yet(driver):
+    with pytest.raises(RuntimeError, match="there is no mbarrier"):
+        spread(driver, without_barrier(SPREAD, 0))
+
+
+def test_a_copy_to_a_block_that_has_left(driver):
+    wait = SPREAD.index("again:\n"), SPREAD.index("  shl.b32 %r10")
+    hasty = without_barrier(SPREAD[: wait[0]] + SPREAD[wait[1] :], 1)
+    with pytest.raises(RuntimeError, match="of the cluster has left"):
+        spread(driver, hasty)
+
+
+def test_a_copy_to_a_block_that_the_cluster_has_not(driver):
+    with pytest.raises(RuntimeError, match="the cluster has no block 2"):
+        spread(driver, SPREAD.replace("mov.u16 %h1, 3", "mov.u16 %h1, 7"))
