@@ -21,6 +21,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/Programs.h"
+#include "passes/pipeline/Shares.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -31,49 +32,6 @@ namespace pantile {
 #define GEN_PASS_DEF_STREAMK
 #include "passes/Passes.h.inc"
 namespace {
-
-/// 32-bit numbers, written as they are meant.
-class Numbers {
-public:
-  Numbers(OpBuilder &b, Location loc) : b(b), loc(loc) {}
-  Value of(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return arith::DivUIOp::create(b, loc, x, y); }
-  Value min(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
-  Value max(Value x, Value y) { return arith::MaxSIOp::create(b, loc, x, y); }
-  Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
-  Value pick(Value which, Value x, Value y) { return arith::SelectOp::create(b, loc, which, x, y); }
-  Value less(Value x, Value y) { return compare(arith::CmpIPredicate::slt, x, y); }
-  Value equal(Value x, Value y) { return compare(arith::CmpIPredicate::eq, x, y); }
-  Value count(Value condition) { return arith::ExtUIOp::create(b, loc, b.getI32Type(), condition); }
-
-private:
-  Value compare(arith::CmpIPredicate how, Value x, Value y) {
-    return arith::CmpIOp::create(b, loc, how, x, y);
-  }
-  OpBuilder &b;
-  Location loc;
-};
-
-/// What a block does, found once.
-struct Share {
-  Value trips;         ///< iterations of a program
-  Value block;         ///< this one
-  Value cycles;        ///< cuts of the same form, of blocks side by side
-  Value place, cycle;  ///< of this block: in its cycle, and which one that is
-  Value each, larger;  ///< iterations of a block's share; how many blocks of a cycle have one more
-  Value begin, end;    ///< of this block's share, counted through the programs of its cycle
-  Value last, parts;   ///< this block's last program in its cycle, and how many it has a part of
-  Value whole, stride; ///< the first of the programs that it runs whole, and the way to the next
-  Value rounds;
-};
-
-/// One round: a program, and its iterations from `first` to `last`.
-struct Round {
-  Value program, start, first, last; ///< `start`: the number of its first iteration in the cycle
-};
 
 class Splitter {
 public:
@@ -222,9 +180,6 @@ private:
     return static_cast<int64_t>(std::ceil(cyclesOfPart / cycles));
   }
 
-  /// Of a program; more, and those of all that are cut could not be counted in 32 bits.
-  static constexpr int64_t mostTrips = (int64_t(1) << 31) / (2 * mostSplitBlocks);
-
   Value countTrips(Numbers &n) {
     IRMapping outside;
     for (Operation &op : llvm::make_early_inc_range(*programs.getBody()))
@@ -236,70 +191,6 @@ private:
     return n.div(n.add(n.max(length, n.of(0)), n.sub(step, n.of(1))), step);
   }
 
-  Share share(Numbers &n) {
-    Share s;
-    Value count = programs.getUpperBound(), blocks = programs.getStep();
-    Value none = n.of(0), one = n.of(1), gain = n.of(leastGain());
-    Type i32 = b.getI32Type();
-    auto cut = nv::CutOp::create(b, programs.getLoc(), i32, i32, i32);
-    s.trips = countTrips(n);
-    s.block = programs.getLowerBound(), s.stride = blocks;
-    s.cycles = n.max(cut.getCycles(), one);
-    s.place = n.div(s.block, s.cycles);
-    s.cycle = n.sub(s.block, n.mul(s.place, s.cycles));
-    Value total = n.mul(cut.getPrograms(), s.trips);
-    Value sharers = n.max(n.min(cut.getBlocks(), n.div(total, n.of(2 * leastGain()))), one);
-    Value each = n.div(total, sharers);
-    s.each = n.max(each, one);
-    s.larger = n.sub(total, n.mul(each, sharers));
-    Value parts = n.div(n.add(s.trips, n.sub(each, one)), s.each);
-    Value isMore = n.less(blocks, count); // than a wave: a program and a part of one
-    Value saved = n.sub(n.add(s.trips, n.pick(isMore, s.trips, none)), each);
-    Value pays = n.both(n.less(none, cut.getCycles()), n.less(n.mul(parts, gain), saved));
-    pays = n.both(pays, n.less(s.trips, n.of(mostTrips)));
-    takeParts(n, s, n.both(pays, n.less(s.place, sharers)));
-    takeWhole(n, s, count, pays, n.less(s.place, cut.getBlocks()));
-    return s;
-  }
-
-  void takeParts(Numbers &n, Share &s, Value has) {
-    Value none = n.of(0), one = n.of(1), trips = n.max(s.trips, one);
-    s.begin = n.add(n.mul(s.place, s.each), n.min(s.place, s.larger));
-    s.end = n.add(n.add(s.begin, s.each), n.count(n.less(s.place, s.larger)));
-    s.last = n.div(n.sub(s.end, one), trips);
-    s.parts = n.pick(has, n.add(n.sub(s.last, n.div(s.begin, trips)), one), none);
-  }
-
-  /// If programs are cut, all beyond whole waves and one a block of the cycles.
-  void takeWhole(Numbers &n, Share &s, Value count, Value pays, Value isInCycle) {
-    Value none = n.of(0), waves = n.div(count, s.stride);
-    Value rest = n.sub(count, n.mul(waves, s.stride));
-    Value passed = n.add(rest, n.pick(isInCycle, s.stride, none));
-    s.whole = n.add(s.block, n.pick(pays, passed, none));
-    Value left = n.max(n.add(n.sub(count, s.whole), n.sub(s.stride, n.of(1))), none);
-    s.rounds = n.add(s.parts, n.div(left, s.stride));
-  }
-
-  /// The block whose share has this iteration of the same cycle.
-  Value blockWith(Numbers &n, const Share &s, Value iteration) {
-    Value more = n.add(s.each, n.of(1)), border = n.mul(s.larger, more);
-    Value behind = n.add(s.larger, n.div(n.sub(iteration, border), s.each));
-    Value place = n.pick(n.less(iteration, border), n.div(iteration, more), behind);
-    return n.add(n.mul(place, s.cycles), s.cycle);
-  }
-
-  Round round(Numbers &n, const Share &s, Value number) {
-    Round r;
-    Value none = n.of(0), isPart = n.less(number, s.parts);
-    Value inCycle = n.sub(s.last, number);
-    r.start = n.mul(inCycle, s.trips);
-    Value turn = n.mul(n.sub(number, s.parts), s.stride);
-    r.program = n.pick(isPart, n.add(n.mul(inCycle, s.cycles), s.cycle), n.add(s.whole, turn));
-    r.first = n.max(n.pick(isPart, n.sub(s.begin, r.start), none), none);
-    r.last = n.pick(isPart, n.min(n.sub(s.end, r.start), s.trips), s.trips);
-    return r;
-  }
-
   //===- the new loop ----------------------------------------------------------------------===//
 
   void split() {
@@ -308,11 +199,11 @@ private:
     bytes = 4 * int64_t(layoutOf(tile).numRegs()) * 32 * moduleInt(kernel, names::numWarps, 4);
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
-    Share s = share(n);
+    const Share s = findShare(b, programs, countTrips(n), leastGain());
     auto rounds = scf::ForOp::create(b, loc, n.of(0), s.rounds, n.of(1));
     rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
     b.setInsertionPointToStart(rounds.getBody());
-    Round r = round(n, s, rounds.getInductionVar());
+    const Round r = findRound(n, s, rounds.getInductionVar());
     programs.getInductionVar().replaceAllUsesWith(r.program);
     Operation *end = rounds.getBody()->getTerminator();
     for (Operation &op : llvm::make_early_inc_range(programs.getBody()->without_terminator()))
@@ -370,8 +261,7 @@ private:
     nv::PutPartOp::create(b, loc, sum);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
-    Value from = n.pick(n.less(n.of(0), r.first), blockWith(n, s, r.start), s.block);
-    auto adds = scf::ForOp::create(b, loc, from, s.block, s.cycles, sum,
+    auto adds = scf::ForOp::create(b, loc, firstBlock(n, s, r), s.block, s.cycles, sum,
                                    [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
                                      Value next = nv::AddPartOp::create(
                                          inner, at, sums[0].getType(), sums[0], other);
