@@ -26,7 +26,7 @@ def norm(x, w):
     return centred / np.sqrt(wide.var(axis=-1, keepdims=True) + 1e-5) * w
 
 
-# Rows of 64 KiB or more: every program but the last 64 or 32 asks, the last of them for the last row.
+# Rows of 64 KiB: every program but the last 64 asks, the last of them for the last row.
 @pytest.mark.parametrize(
     "rows, n, stride, block, dtype, num_warps",
     [
@@ -35,6 +35,7 @@ def norm(x, w):
         (65, 9001, 9001, 16384, "fp32", 8),  # and begin within one
         (66, 16390, 16392, 32768, "fp16", 4),
         (3, 16384, 16384, 16384, "fp32", 8),  # none exists
+        (514, 2047, 2047, 2048, "fp32", 1),  # rows of 8 KiB; programs share blocks
     ],
 )
 def test_rows(device, rows, n, stride, block, dtype, num_warps):
