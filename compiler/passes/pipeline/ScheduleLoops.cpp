@@ -117,7 +117,7 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
       !llvm::hasSingleElement(loop.getBody()->getOps<nv::WgmmaOp>()))
     return false;
   Operation *wait = *waits.begin();
-  return llvm::all_of(loads, [&](const StagedLoad &load) {
+  return llvm::all_of(loads, [&](StagedLoad load) {
     SmallVector<Value> buffers{load.alloc};
     while (!buffers.empty())
       for (Operation *user : buffers.pop_back_val().getUsers()) {
@@ -141,7 +141,8 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
   }
   if (!canKeepProductInFlight(loop, loads)) {
-    const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !module->hasAttr(names::fewerBuffers);
+    const bool isTight =
+        stages >= 3 && isReadBeforeWait(loop, loads) && !module->hasAttr(names::fewerBuffers);
     const int64_t blocks = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
     if (isTight && blocks < mostBlocks &&
         blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(blocks, 1))
