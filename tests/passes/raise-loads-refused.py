@@ -3,7 +3,8 @@
 # DEFINE: %{run} = pantilec %s --no-cache --remarks --emit pipeline -o -
 # RUN: %{run} --kernel plain --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
 # RUN: %{run} --kernel plain --signature "%{sig}" --num-warps 2 2>&1 | FileCheck %s --check-prefix=FEW
-# RUN: %{run} --kernel wide --signature "%{sig}" --num-warps 32 2>&1 | FileCheck %s --check-prefix=MANY
+# RUN: %{run} --kernel wide --signature "%{sig}" -D SIZE=128 --num-warps 32 2>&1 | FileCheck %s --check-prefix=MANY
+# RUN: %{run} --kernel wide --signature "%{sig}" -D SIZE=256 --num-warps 16 2>&1 | FileCheck %s --check-prefix=SUMS
 # RUN: %{run} --kernel plain --signature "%{sig}" --max-registers 128 2>&1 | FileCheck %s --check-prefix=LIMIT
 # RUN: %{run} --kernel plain --signature "%{sig}" --num-stages 1 2>&1 | FileCheck %s --check-prefix=STAGE
 # RUN: %{run} --kernel plain --signature "*fp16, *fp16:16, *fp16:16, i32, i32:16" 2>&1 | FileCheck %s --check-prefix=BASE
@@ -85,10 +86,12 @@ def plain(a, b, c, depth, stride):
 # A block has 1024 threads, and none is left for a producer.
 # MANY: warps are not specialised: a block of 32 warps has no place for another
 # MANY-NOT: nv.producer {
+# Nor do 16 warps with 128 registers a thread multiply by instructions whose sums take all of them.
+# SUMS: this dot runs on mma.sync m16n8k16, 4 x 4 warps; not on wgmma: the sums of one instruction leave a thread too few registers
 @triton.jit
-def wide(a, b, c, depth, stride):
-    at, across = tl.arange(0, 128), tl.arange(0, 128)
-    acc = tl.zeros((128, 128), tl.float32)
+def wide(a, b, c, depth, stride, SIZE: tl.constexpr):
+    at, across = tl.arange(0, SIZE), tl.arange(0, SIZE)
+    acc = tl.zeros((SIZE, SIZE), tl.float32)
     for k in range(0, depth, B):
         deep = k + tl.arange(0, B)
         x = tl.load(a + at[:, None] * stride + deep[None, :])

@@ -391,7 +391,7 @@ def _plain(a, b):
 
 
 BOTH = (RAISED, PERSISTENT)
-# The text, its further arguments, what it computes, and what is said of it on Hopper.
+# The text, its further arguments, what it computes, and what is said of it on Hopper (nothing: who copies is weighed).
 STYLES = {
     "advancing": (advancing, (), _plain, BOTH),
     "bounded_below": (bounded_below, (), _plain, BOTH),
@@ -405,8 +405,8 @@ STYLES = {
     "chooses_rows": (chooses_rows, (), _plain, (RAISED, "the kernel does so itself")),
     "clamps": (clamps, (), _plain, BOTH),
     "residual": (residual, (BIAS, REST), lambda a, b: _leaky(a @ b + BIAS.astype(float) + REST), BOTH),
-    "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, BOTH),
-    "computed_right": (computed_right, (), lambda a, b: a @ (2 * b), BOTH),
+    "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, ()),
+    "computed_right": (computed_right, (), lambda a, b: a @ (2 * b), ()),
     "gated": (gated, (GATE,), lambda a, b: np.where(a @ GATE.astype(float) > 0, a @ b, 0), BOTH),
     "twice": (twice, (), lambda a, b: 1.5 * (a @ b), BOTH),
     "leaves_early": (leaves_early, (), _plain, BOTH),
