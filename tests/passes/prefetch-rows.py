@@ -10,6 +10,7 @@
 # RUN: pantilec %s --kernel residual --signature "*fp32:16, *fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel strided --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel listed --signature "*fp32:16, *fp32:16, *i32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel optional --signature "*fp32:16, *fp32:16, *fp32:16, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=OPTIONAL
 # RUN: pantilec %s --kernel guarded --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" -D STAGES=1 --no-cache --emit pipeline | FileCheck %s --check-prefix=NEXT
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32" -D STAGES=2 --no-cache --emit pipeline | FileCheck %s --check-prefix=THEN
@@ -102,6 +103,20 @@ def guarded(x_ptr, y_ptr, count, n):
     if tl.program_id(0) < count:
         x = tl.load(x_ptr + tl.program_id(0) * n + cols)
         tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
+
+
+# A branch beside the row.
+# OPTIONAL: tile.load
+# OPTIONAL: nv.prefetch
+# OPTIONAL: scf.if
+@triton.jit
+def optional(x_ptr, y_ptr, most_ptr, n):
+    at = tl.program_id(0) * n + tl.arange(0, 4096)
+    x = tl.load(x_ptr + at)
+    most = tl.max(x, axis=0)
+    if n > 4000:
+        tl.store(most_ptr + tl.program_id(0), most)
+    tl.store(y_ptr + at, x - most)
 
 
 # The next iteration's row; where that is in registers already, the one behind it.

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutPlan.h"
 #include "passes/pipeline/StagedLoad.h"
@@ -120,11 +121,12 @@ int64_t bytesOf(LoadOp load) {
   return tile.getNumElements() * storageBits(tile.getElementType()) / 8;
 }
 
-bool isStraightLine(func::FuncOp kernel) {
-  return llvm::hasSingleElement(kernel.getBody()) &&
-         llvm::all_of(kernel.getBody().front(), [](Operation &op) {
-           return op.getNumRegions() == 0 || isa<ReduceOp, ScanOp, MapOp>(op);
-         });
+bool hasLoops(func::FuncOp kernel) {
+  return kernel
+      ->walk([](Operation *op) {
+        return isa<LoopLikeOpInterface>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Whether programs go round `loop` for every so many rows.
@@ -324,7 +326,7 @@ void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
 void prefetchRows(func::FuncOp kernel) {
   const AxisInfoAnalysis axes(kernel);
   Block &body = kernel.getBody().front();
-  if (isStraightLine(kernel)) {
+  if (!hasLoops(kernel)) {
     // Programs that load two rows, such as a residual beside its sum, keep memory busy.
     if (const SmallVector<Row> rows = rowsOf(body, {}, axes); rows.size() == 1)
       askForPrograms(rows);
@@ -339,7 +341,7 @@ void prefetchRows(func::FuncOp kernel) {
 struct PrefetchRowsPass : impl::PrefetchRowsBase<PrefetchRowsPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (kernel->hasAttr(names::kernel))
+      if (kernel->hasAttr(names::kernel) && llvm::hasSingleElement(kernel.getBody()))
         prefetchRows(kernel);
   }
 };
