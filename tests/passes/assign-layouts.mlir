@@ -94,8 +94,8 @@ func.func @softmax(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %y: !tile.
 
 // -----
 
-// Two passes over a row: the sums that a loop carries live in the loads' layout.
-// CHECK: #[[L:.*]] = #tile.layout<[1024], reg = {{\[\[}}1], [2], [4]], lane = {{\[\[}}8], [16], [32], [64], [128]], warp = {{\[\[}}256], [512]]>
+// Two passes over a row: the sums that a loop carries live in the loads' layout, whose vectors are those of the widest elements.
+// CHECK: #[[L:.*]] = #tile.layout<[1024], reg = {{\[\[}}1], [2], [512]], lane = {{\[\[}}4], [8], [16], [32], [64]], warp = {{\[\[}}128], [256]]>
 // CHECK-NOT: #tile.layout
 // CHECK-LABEL: @layer_norm
 // CHECK-NOT: convert_layout

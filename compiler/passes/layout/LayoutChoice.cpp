@@ -3,6 +3,7 @@
 // Gives: its members.
 //===--------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <algorithm>
 #include <numeric>
@@ -16,6 +17,8 @@ using Extents = SmallVector<int64_t, 4>;
 
 /// A memory sector: what one warp access should at least fill without gaps.
 constexpr int64_t sectorBytes = 32;
+/// The most that one access of a thread takes.
+constexpr int64_t vectorBytes = 16;
 
 int64_t bytesOf(Value ptr) {
   return std::max<int64_t>(
@@ -38,6 +41,19 @@ int64_t runOfWarp(const LinearLayout &layout, int dim, int64_t width) {
       }
     }
   return run;
+}
+
+/// Whether products alone read what is loaded, so that nothing else is combined with it.
+bool feedsProducts(LoadOp load) {
+  SmallVector<Value> values{load.getResult()};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (!isa<DotOp, TransOp>(user))
+        return false;
+      if (isa<TransOp>(user))
+        values.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 /// `mma`'s warps as one number a dimension.
@@ -69,11 +85,24 @@ LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis 
     : context(function.getContext()), axes(axes), numWarps(moduleInt(function, names::numWarps, 4)),
       storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
   function.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
+    if (auto load = dyn_cast<LoadOp>(op); load && (feedsProducts(load) || isCopiedAhead(load)))
+      operands.insert(load.getPtr());
+    else if (load)
       join(load.getPtr(), load.getMask());
+    else if (auto rmw = dyn_cast<AtomicRmwOp>(op))
+      join(rmw.getPtr(), rmw.getMask());
     else if (auto store = dyn_cast<StoreOp>(op))
       join(store.getPtr(), store.getMask());
   });
+}
+
+/// Such tiles pass buffers, which can be read in any layout. Rows at one address do not.
+bool LayoutChoice::isCopiedAhead(LoadOp load) const {
+  auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+  auto tile = dyn_cast<RankedTensorType>(load.getType());
+  return loop && tile && tile.getRank() == 2 && !loop.getBody()->getOps<DotOp>().empty() &&
+         llvm::all_of(wish(load.getPtr(), load.getMask()).repeats,
+                      [](int64_t repeats) { return repeats == 1; });
 }
 
 LayoutChoice::Wish LayoutChoice::wish(Value ptr, Value mask) const {
@@ -99,11 +128,13 @@ void LayoutChoice::join(Value ptr, Value mask) {
   if (!isa<RankedTensorType>(ptr.getType()))
     return;
   const Wish own = wish(ptr, mask);
-  int64_t &width = widthOfGroup[groupOf(ptr, own)];
-  width = std::max(width, own.width);
-  Extents &repeats = repeatsOfGroup[groupOf(ptr, own)];
-  repeats.resize(own.repeats.size(), 1);
-  for (auto [most, here] : llvm::zip_equal(repeats, own.repeats))
+  Shared &shared = groups[groupOf(ptr, own)];
+  if (own.width > 1) {
+    shared.width = std::max(shared.width, own.width);
+    shared.elementBytes = std::max(shared.elementBytes, bytesOf(ptr));
+  }
+  shared.repeats.resize(own.repeats.size(), 1);
+  for (auto [most, here] : llvm::zip_equal(shared.repeats, own.repeats))
     most = std::max(most, here);
 }
 
@@ -147,14 +178,13 @@ LayoutAttr LayoutChoice::fallback(Type type) const {
 LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
   const Wish own = wish(ptr, mask);
   int64_t width = own.width;
-  // An access of single elements gains nothing from vectors and loses its neighbours; one whose
-  // elements are much larger than the group's would leave gaps between lanes.
-  if (auto group = widthOfGroup.find(groupOf(ptr, own)); group != widthOfGroup.end())
-    if (width > 1 && group->second * bytesOf(ptr) <= sectorBytes)
-      width = group->second;
-  const auto repeats = repeatsOfGroup.find(groupOf(ptr, own));
+  // An access of single elements gains nothing from vectors and loses its neighbours.
+  auto group = groups.find(groupOf(ptr, own));
+  const bool isShared = group != groups.end() && !operands.contains(ptr);
+  if (width > 1 && isShared)
+    width = std::min(group->second.width, vectorBytes / group->second.elementBytes);
   return spread(shapeOf(ptr.getType()), own.order, width,
-                repeats != repeatsOfGroup.end() ? ArrayRef(repeats->second) : ArrayRef<int64_t>());
+                isShared ? ArrayRef(group->second.repeats) : ArrayRef<int64_t>());
 }
 
 bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const {
@@ -168,6 +198,10 @@ bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const 
     return std::min(runOfWarp(l, dim, width(l)) * bytes, sectorBytes);
   };
   return width(candidate) >= width(best) && run(candidate) >= run(best);
+}
+
+bool LayoutChoice::isStrided(Value ptr) const {
+  return llvm::all_of(axes.of(ptr).contiguity, [](int64_t run) { return run == 1; });
 }
 
 int64_t LayoutChoice::accesses(LayoutAttr layout, Value ptr, Value mask) const {

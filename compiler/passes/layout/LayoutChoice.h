@@ -3,8 +3,9 @@
 // Gives: layouts of memory accesses, of dots and of their operands, and one for anything else.
 // How:   memory accesses put their contiguous dimension first: vectors in a thread, neighbouring
 //        vectors in neighbouring lanes, warps on the slowest dimension, so that a reduction along
-//        a row stays inside a warp. Accesses of one shape and order share one vector length, the
-//        longest, so that what was loaded together can be combined without a conversion. Rows that
+//        a row stays inside a warp. Accesses of one shape and order share one vector length, so
+//        that what was loaded together can be combined without a conversion: the longest by which
+//        lanes lie side by side also where elements are widest. Rows that
 //        come from one address, as those of packed numbers do, lie in one thread, which loads once.
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
@@ -41,6 +42,8 @@ public:
   /// Instructions of each thread to reach all of `ptr` in `layout`.
   int64_t accesses(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
   bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
+  /// Whether no two neighbours are known to be neighbours in memory.
+  bool isStrided(mlir::Value ptr) const;
 
   LayoutAttr dotResult(DotOp dot) const;
   /// Operand 0 or 1 of a dot on mma.sync; null for wgmma and fma, which read shared memory.
@@ -57,6 +60,7 @@ private:
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
+  bool isCopiedAhead(LoadOp load) const;
   Group groupOf(mlir::Value ptr, const Wish &wish) const;
   void join(mlir::Value ptr, mlir::Value mask);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
@@ -66,8 +70,14 @@ private:
   const AxisInfoAnalysis &axes;
   int64_t numWarps;
   bool storesInWarps;
-  std::map<Group, int64_t> widthOfGroup;
-  std::map<Group, Extents> repeatsOfGroup;
+  /// What the accesses of a group have in common: the longest vector, of the widest elements of
+  /// those that take vectors, and the most repeats.
+  struct Shared {
+    int64_t width = 1, elementBytes = 1;
+    Extents repeats;
+  };
+  std::map<Group, Shared> groups;
+  llvm::DenseSet<mlir::Value> operands; ///< pointers of what products or buffers take
 };
 
 } // namespace pantile

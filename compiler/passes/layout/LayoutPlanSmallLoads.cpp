@@ -62,9 +62,15 @@ bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
   if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||
       llvm::any_of(load->getOperands(), [&](Value operand) { return native(operand); }))
     return false;
+  // Lanes that take several neighbours each are far apart then, and every one is an access.
+  const int64_t most =
+      choice.isStrided(load.getPtr())
+          ? std::min(mostAccesses, 2 * choice.accesses(native(load.getResult()), load.getPtr(),
+                                                       load.getMask()))
+          : mostAccesses;
   const ConversionKind trip = conversionKind(own, wish, storageBits(elementTypeOf(load.getType())));
   return trip != ConversionKind::Registers && trip != ConversionKind::Shuffles &&
-         choice.accesses(layout, load.getPtr(), load.getMask()) <= mostAccesses;
+         choice.accesses(layout, load.getPtr(), load.getMask()) <= most;
 }
 
 void LayoutPlan::moveSmallLoads(FunctionOpInterface function) {

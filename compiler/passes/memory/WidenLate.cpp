@@ -40,10 +40,10 @@ arith::ExtFOp widenBehind(arith::ExtFOp widened, Operation *reduction) {
   builder.setInsertionPointAfter(reduction);
   Location loc = widened.getLoc();
   Value narrow = widened.getIn();
-  auto copy = InlineAsmOp::create(builder, loc, TypeRange{narrow.getType()},
-                                  builder.getStringAttr("mov.b32 $0, $1;"),
-                                  builder.getStringAttr("=r,r"), ValueRange{narrow},
-                                  builder.getI32IntegerAttr(2), /*pure=*/UnitAttr());
+  auto copy =
+      InlineAsmOp::create(builder, loc, TypeRange{narrow.getType()},
+                          builder.getStringAttr("mov.b32 $0, $1;"), builder.getStringAttr("=r,r"),
+                          ValueRange{narrow}, builder.getI32IntegerAttr(2), /*pure=*/UnitAttr());
   return arith::ExtFOp::create(builder, loc, widened.getType(), copy.getResult(0));
 }
 
@@ -80,8 +80,8 @@ struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {
     if (!target || moduleInt(module, names::producerWarps, 0) != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
-    const int64_t registers = std::min<int64_t>(target->registersPerBlock() / threads,
-                                                target->maxRegistersPerThread());
+    const int64_t registers =
+        std::min<int64_t>(target->registersPerBlock() / threads, target->maxRegistersPerThread());
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))

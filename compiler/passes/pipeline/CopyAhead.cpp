@@ -81,8 +81,7 @@ AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   const LinearLayout layout = layoutOf(tile);
   const int elementBytes = storageBits(tile.getElementType()) / 8;
   const int64_t global = axes.accessWidth(load.getPtr(), load.getMask(), layout) * elementBytes;
-  const int64_t bytes =
-      std::min<int64_t>({16, global, sharedLayoutOf(buffer).vectorBytes(layout)});
+  const int64_t bytes = std::min<int64_t>({16, global, sharedLayoutOf(buffer).vectorBytes(layout)});
   if (bytes < 4)
     return {0, "fewer than 4 bytes are contiguous"};
   return {static_cast<int>(bytes), ""};

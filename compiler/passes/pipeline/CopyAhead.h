@@ -39,8 +39,7 @@ struct AheadCopy {
 AheadCopy aheadCopyOf(mlir::scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                       const AxisInfoAnalysis &axes);
 
-/// A load that stageValues would stage and whose tile is too large to be loaded ahead into
-/// registers; null where there is none, or the choice is left out.
+/// A load that stageValues would stage; null where there is none, or the choice is left out.
 LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
 
 /// Lets tiles that the body of a loop with products computes with pass through buffers, where they

@@ -270,8 +270,8 @@ private:
           (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
           (allInRings && isa<nv::FenceAsyncOp>(op)))
         continue;
-      const bool issuesHere = (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) &&
-                              !std::exchange(issued, true);
+      const bool issuesHere =
+          (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true);
       if (issuesHere && !behindWait)
         issue();
       Operation *clone = builder.clone(op, mapping);

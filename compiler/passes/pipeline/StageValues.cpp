@@ -7,7 +7,6 @@
 //        leave as many blocks room as there were, or two.
 //===--------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "ir/Registers.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/CopyAhead.h"
 
@@ -86,18 +85,14 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
     return {};
   const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
   const int64_t enough = std::min(blocksToKeep, blocksWithRings(loop, {}, stages, target));
-  const bool hasRoom =
-      blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
+  const bool hasRoom = blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
   return hasRoom && aheadCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
 }
 } // namespace
 
 LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
-  constexpr int64_t mostWords = 16; // that LoadAhead takes
-  auto isLarge = [&](LoadOp load) {
-    return isMatrix(loop, load) && registersOf(load.getResult()) > mostWords;
-  };
-  auto loads = llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), isLarge);
+  auto isValue = [&](LoadOp load) { return isMatrix(loop, load); };
+  auto loads = llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), isValue);
   auto module = loop->getParentOfType<ModuleOp>();
   if (loads.empty() || module->hasAttr(names::withoutCopiedValues))
     return {};
