@@ -2,6 +2,8 @@
 #include "lower/Occupancy.h"
 #include "ir/Registers.h"
 #include "mlir/Analysis/Liveness.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -108,6 +110,36 @@ std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target 
                     mostBlocks);
 }
 
+/// What a loop carries, and all fragments of its products on mma.sync.
+int64_t wordsOfProducts(scf::ForOp loop) {
+  int64_t words = 0;
+  for (Value argument : loop.getRegionIterArgs())
+    words += registersOf(argument);
+  for (auto dot : loop.getBody()->getOps<DotOp>())
+    words += registersOf(dot.getResult()) + registersOf(dot.getLhs()) + registersOf(dot.getRhs());
+  return words;
+}
+
+/// Where 128 registers hold even all fragments at once, the assembler may still take some more,
+/// and a block of four warps has no room then.
+std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const Target &target) {
+  constexpr int budget = 128, reserved = 1024;
+  int64_t words = 0;
+  bool others = false;
+  kernel.walk([&](Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && !loop.getBody()->getOps<DotOp>().empty())
+      words = std::max(words, wordsOfProducts(loop));
+    others |= isa<nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op);
+  });
+  const int blocks = target.registersPerBlock() / (budget * threads);
+  const int64_t shared =
+      moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBytes, 0) + reserved;
+  if (others || words == 0 || words > budget || blocks < 2 || blocks > mostBlocks ||
+      blocks * shared > target.maxSharedBytes() + reserved)
+    return std::nullopt;
+  return blocks;
+}
+
 bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
 } // namespace
 
@@ -118,7 +150,10 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     products |= isProduct(op);
   });
   if (products)
-    return blocksThatAdd(kernel, threads, target);
+    if (auto blocks = blocksThatAdd(kernel, threads, target))
+      return blocks;
+  if (products)
+    return blocksOfSmallProducts(kernel, threads, target);
   const Liveness liveness(kernel);
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
