@@ -13,6 +13,7 @@ import test_copied_values
 import test_load_ahead
 import test_packed_programs
 import test_parked_rows
+import test_wide_blocks
 from conftest import random
 from pantile.compiler.remarks import list_passes
 from test_attention import attention, attention_kernel, whole_blocks_kernel
@@ -209,6 +210,27 @@ def long_row(device, **options):
     return kernel
 
 
+def long_narrow_row(device, **options):
+    x = random((1, 65536), "bf16", 10)
+    out, total = device.output(x.shape, "fp32"), device.output(1, "fp32")
+    kernel = start(
+        test_wide_blocks.log_sum_kernel,
+        (1,),
+        out.array,
+        total.array,
+        device.to(x),
+        65536,
+        65536,
+        num_warps=32,
+        **options,
+    )
+    wide = x.astype(np.float64)
+    expected = np.log(np.exp(wide).sum(1))
+    np.testing.assert_allclose(total.numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(out.numpy(), wide * expected[:, None], rtol=1e-5, atol=1e-6)
+    return kernel
+
+
 def short_rows(device, **options):
     x = random((64, 100), "fp32", 9)
     out = device.output(x.shape, "fp32")
@@ -241,6 +263,7 @@ WORKLOADS = [
     blend,
     walk,
     long_row,
+    long_narrow_row,
     short_rows,
 ]
 ON_A_GPU = [small_product, large_product, deep_attention, gradients]
