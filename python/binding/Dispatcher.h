@@ -7,6 +7,7 @@
 #pragma once
 #include "Arguments.h"
 #include "LaunchTable.h"
+#include <atomic>
 #include <memory>
 #include <pybind11/pybind11.h>
 #include <unordered_map>
@@ -103,7 +104,8 @@ private:
 struct TunedTable {
   std::vector<int> parameters;
   LaunchTable table;
-  const void *lastConfig = nullptr; ///< the one that the tuner shows, if a launch of ours set it
+  /// The one that the tuner shows, if a launch of ours set it.
+  std::atomic<const void *> lastConfig = nullptr;
   int traverse(visitproc visit, void *arg) const { return table.traverse(visit, arg); }
   void clear() { table.clear(); }
 };

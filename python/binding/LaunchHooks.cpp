@@ -6,6 +6,7 @@
 #include "LaunchHooks.h"
 #include "DictWatch.h"
 #include "TableLock.h"
+#include <atomic>
 #include <pybind11/pybind11.h>
 #include <utility>
 
@@ -67,29 +68,30 @@ bool tellsOfChanges(PyObject *group) {
   return isTold && isGone;
 }
 
-PyObject *attributes(const char *module, const char *group, bool &isWatched) {
+/// The dict of `group`, which is looked up anew once another object is there.
+PyObject *attributes(const char *module, const char *group, std::atomic<bool> &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);
   static PyObject *const dictName = PyUnicode_InternFromString("__dict__");
-  static PyObject *lastGroup = nullptr, *lastDict = nullptr;
+  static std::atomic<PyObject *> lastGroup = nullptr, lastDict = nullptr; // the dict is set first
   PyObject *now = PyDict_GetItemWithError(moduleDict, groupName);
-  if (now != lastGroup) {
-    // Kept for ever, as few groups are ever made.
-    lastDict = now ? PyObject_GetAttr(now, dictName) : nullptr;
-    lastGroup = now, Py_XINCREF(now);
-    PyErr_Clear();
-    isWatched = lastDict && DictWatch::watch(moduleDict) && DictWatch::watch(lastDict) &&
-                tellsOfChanges(now);
-  }
-  return lastDict;
+  if (now == lastGroup)
+    return lastDict;
+  // Kept for ever, as few groups are ever made.
+  PyObject *dict = now ? PyObject_GetAttr(now, dictName) : nullptr;
+  PyErr_Clear();
+  isWatched = dict && DictWatch::watch(moduleDict) && DictWatch::watch(dict) && tellsOfChanges(now);
+  Py_XINCREF(now);
+  lastDict = dict, lastGroup = now;
+  return dict;
 }
 
 } // namespace
 
 bool mayHaveLaunchHooks() {
   static auto *enter = new Hook("launch_enter_hook"), *exit = new Hook("launch_exit_hook");
-  static bool isWatched = false;
-  static uint64_t known = 0; // changes of the dicts when the hooks were read
+  static std::atomic<bool> isWatched = false;
+  static std::atomic<uint64_t> known = 0; // changes of the dicts when the hooks were read
   if (known != DictWatch::changes()) {
     PyObject *settings = attributes("pantile.knobs", "runtime", isWatched);
     if (!settings)
