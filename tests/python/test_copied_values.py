@@ -187,3 +187,55 @@ def test_sums_of_neighbours(device, dtype, tolerance, width, warps):
     np.add.at(expected, ids, x.astype(np.float64))
     got = device.numpy(out).astype(np.float64)
     np.testing.assert_allclose(got, expected, rtol=8 * tolerance, atol=8 * tolerance)
+
+
+@triton.jit
+def decayed_sums(X, B, Decay, Out, L, P: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    """Sum over t of decay[t] x[t] outer b[t]: the right operand is computed, so a slot less will do."""
+    p, n = tl.arange(0, P), tl.arange(0, N)
+    acc = tl.zeros((P, N), tl.float32)
+    for k in range(0, L, BK):
+        t = k + tl.arange(0, BK)
+        x = tl.load(X + t[None, :] * P + p[:, None], mask=t[None, :] < L, other=0.0)
+        b = tl.load(B + t[:, None] * N + n[None, :], mask=t[:, None] < L, other=0.0)
+        d = tl.load(Decay + t, mask=t < L, other=0.0)
+        acc += tl.dot(x, (b.to(tl.float32) * d[:, None]).to(x.dtype))
+    tl.store(Out + p[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("length, stages", [(256, 3), (300, 4), (64, 3), (40, 2)])
+def test_slot_less(device, length, stages):
+    x, b = random((length, 64), "bf16"), random((length, 128), "bf16")
+    decay = np.random.default_rng(7).uniform(0, 1, length).astype(np.float32)
+    out = device.output((64, 128), "fp32")
+    decayed_sums[(1,)](
+        *(device.to(a) for a in (x, b, decay)), out.array, length, 64, 128, 64, num_stages=stages
+    )
+    scaled = b.astype(np.float64) * decay[:, None]
+    expected = x.astype(np.float64).T @ scaled
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-2, atol=2e-1)
+
+
+@triton.jit
+def gathered_product(A, Rows, B, Out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Rows of A by a table, so that no tensor map describes them; the product goes on beside the copies."""
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    rows = tl.load(Rows + m)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for at in range(0, K, BK):
+        inside = at + k < K
+        a = tl.load(A + rows[:, None] * K + (at + k)[None, :], mask=inside[None, :], other=0.0)
+        b = tl.load(B + (at + k)[:, None] * BN + n[None, :], mask=inside[:, None], other=0.0)
+        acc += tl.dot(a, b)
+    tl.store(Out + m[:, None] * BN + n[None, :], acc)
+
+
+@pytest.mark.parametrize("depth, stages", [(320, 3), (520, 3), (256, 2), (64, 3)])
+def test_slots_of_a_product_under_way(device, depth, stages):
+    a, b = random((50, depth), "fp16"), random((depth, 128), "fp16")
+    rows = np.random.default_rng(8).integers(0, 50, 128).astype(np.int32)
+    out = device.output((128, 128), "fp32")
+    arrays = [device.to(x) for x in (a, rows, b)]
+    gathered_product[(1,)](*arrays, out.array, depth, 128, 128, 64, num_warps=8, num_stages=stages)
+    expected = a[rows].astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=1e-2)

@@ -9,9 +9,9 @@
 //        iteration keeps one product under way, if its operands outlast the iteration: its slot is
 //        free one iteration later, so there is one slot more, or, where a block of the
 //        multiprocessor would go for it, a barrier in front of the copies. So does a loop with two
-//        chained products (CarriedSum.h), or copies run an iteration less ahead. A loop that has read
-//        all when its product has ended does with a slot less, behind such a barrier, where that
-//        makes room for a third block.
+//        chained products (CarriedSum.h), or copies run an iteration less ahead. A loop that has
+//        read all when its product has ended does with a slot less, behind such a barrier, where
+//        that makes room for a third block.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ScheduleLoops.h"
 #include "ir/Remarks.h"
