@@ -31,6 +31,20 @@ Numbers numberInstructions(llvm::Function &function, llvm::SmallVectorImpl<int> 
   return numbers;
 }
 
+/// What computes with `use` alone, in the same block, up to a value that is used more than once or
+/// leaves.
+llvm::SmallVector<llvm::Instruction *, 4> chainFrom(llvm::Instruction *use) {
+  llvm::SmallVector<llvm::Instruction *, 4> chain{use};
+  while (chain.back()->hasOneUse()) {
+    auto *next = llvm::cast<llvm::Instruction>(*chain.back()->user_begin());
+    if (next->getParent() != use->getParent() || llvm::isa<llvm::PHINode>(next) ||
+        next->mayReadOrWriteMemory())
+      break;
+    chain.push_back(next);
+  }
+  return chain;
+}
+
 /// `value` if it is a number of a tile that is held over a barrier. What all elements are computed
 /// with, such as the result of a reduction, has more uses, and stays.
 std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barriers,
@@ -47,7 +61,7 @@ std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barri
     const int number = numbers.at(use);
     if (llvm::isa<llvm::PHINode>(use) || number < begin)
       return std::nullopt;
-    held.end = std::max(held.end, number);
+    held.end = std::max(held.end, numbers.at(chainFrom(use).back()));
     if (barrier != barriers.end() && number > *barrier && !llvm::is_contained(held.uses, use))
       held.uses.push_back(use);
   }
@@ -56,15 +70,44 @@ std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barri
   return held;
 }
 
-void park(const Held &held, llvm::Value *place) {
-  constexpr bool isVolatile = true;
-  const llvm::Align align(4);
-  llvm::IRBuilder<>(held.value->getNextNode())
-      .CreateAlignedStore(held.value, place, align, isVolatile);
-  for (llvm::Instruction *use : held.uses)
-    use->replaceUsesOfWith(held.value, llvm::IRBuilder<>(use).CreateAlignedLoad(
-                                           held.value->getType(), place, align, isVolatile));
-}
+/// Stores words and loads them again, each a few words ahead of what is computed with it.
+class Parking {
+public:
+  /// What follows from a use behind the barrier alone moves down to where the last of it is: the
+  /// lowering computes with all elements of a tile in turn, so all that waits would be loaded
+  /// before any of it is done with.
+  void park(const Held &held, llvm::Value *place) {
+    llvm::Instruction *store = llvm::IRBuilder<>(held.value->getNextNode())
+                                   .CreateAlignedStore(held.value, place, align, isVolatile);
+    for (llvm::Instruction *use : held.uses) {
+      const auto chain = chainFrom(use);
+      llvm::Instruction *last = chain.back();
+      for (llvm::Instruction *link : llvm::ArrayRef(chain).drop_back())
+        link->moveBefore(last->getIterator());
+      llvm::IRBuilder<> b(earlier(use, store));
+      use->replaceUsesOfWith(held.value,
+                             b.CreateAlignedLoad(held.value->getType(), place, align, isVolatile));
+      uses.push_back(use);
+    }
+  }
+
+private:
+  /// The use some words before this one, if it stands between `store` and it.
+  llvm::Instruction *earlier(llvm::Instruction *use, llvm::Instruction *store) const {
+    constexpr size_t ahead = 4;
+    if (uses.size() < ahead)
+      return use;
+    llvm::Instruction *early = uses[uses.size() - ahead];
+    const llvm::BasicBlock *block = use->getParent();
+    const bool isBetween = early->getParent() == block && early->comesBefore(use) &&
+                           (store->getParent() != block || store->comesBefore(early));
+    return isBetween ? early : use;
+  }
+
+  static constexpr bool isVolatile = true;
+  const llvm::Align align{4};
+  llvm::SmallVector<llvm::Instruction *> uses; ///< in the order of their loads
+};
 } // namespace
 
 void pantile::lower::parkRows(llvm::Function &function, int threads, int offset, int slots) {
@@ -82,13 +125,14 @@ void pantile::lower::parkRows(llvm::Function &function, int threads, int offset,
       b.CreateInBoundsGEP(b.getInt8Ty(), function.getParent()->getNamedGlobal("shared"),
                           b.getInt32(offset)),
       thread);
-  std::vector<int> freeFrom(slots, -1); ///< instruction behind which each slot is
+  std::vector<int> freeFrom(slots, -1); ///< instruction behind whose operands each slot is
+  Parking parking;
   for (const Held &held : all) {
-    auto slot = llvm::find_if(freeFrom, [&](int number) { return number < held.begin; });
+    auto slot = llvm::find_if(freeFrom, [&](int number) { return number <= held.begin; });
     if (slot == freeFrom.end())
       continue;
     *slot = held.end;
     const auto distance = static_cast<uint32_t>(threads * (slot - freeFrom.begin()));
-    park(held, b.CreateInBoundsGEP(b.getInt32Ty(), first, b.getInt32(distance)));
+    parking.park(held, b.CreateInBoundsGEP(b.getInt32Ty(), first, b.getInt32(distance)));
   }
 }

@@ -2,7 +2,8 @@
 // Needs: a kernel's function, finished, whose blocks stand in the order in which they run; `slots`
 //        words for each of `threads` from byte `offset` of shared memory on (ir/ParkedRows.h).
 // Gives: numbers that are held over a barrier are stored where they are computed, and loaded again
-//        in front of each use behind the barrier.
+//        a few words in front of each use behind the barrier, which moves down to where the last of
+//        what follows from it alone is.
 // How:   values take slots in the order of their definitions, as long as one is free, and give them
 //        back behind their last use. The rest stay in registers. The accesses are volatile: nothing
 //        else keeps LLVM from forwarding what was stored.

@@ -53,3 +53,30 @@ def test_norm(device):
     normal = (wide - means) / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(device.numpy(mean), means[:, 0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(device.numpy(y), normal * w + wide, rtol=1e-4, atol=1e-4)
+
+
+@triton.jit
+def gradient_kernel(dx_ptr, y_ptr, dy_ptr, sums_ptr, cols, BLOCK: tl.constexpr):
+    """Two rows are held over a sum of their products, and one of them over another sum."""
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    mask = c < cols
+    y = tl.load(y_ptr + row * cols + c, mask=mask, other=0.0)
+    dy = tl.load(dy_ptr + row * cols + c, mask=mask, other=0.0)
+    dx = y * (dy - tl.sum(y * dy, axis=0))
+    tl.store(sums_ptr + row, tl.sum(dx * dx + tl.abs(y), axis=0))
+    tl.store(dx_ptr + row * cols + c, dx * tl.abs(dy) + y, mask=mask)
+
+
+@pytest.mark.parametrize("num_warps, cols", [(8, 32768), (16, 32001), (32, 32768)])
+def test_gradient(device, num_warps, cols):
+    y, dy = random((2, cols), "fp32", num_warps) / 64, random((2, cols), "fp32", 7)
+    dx = device.to(np.full((2, cols), np.nan, dtype=np.float32))
+    sums = device.to(np.full(2, np.nan, dtype=np.float32))
+    args = (dx, device.to(y), device.to(dy), sums, cols)
+    gradient_kernel[(2,)](*args, BLOCK=32768, num_warps=num_warps)
+    a, b = y.astype(np.float64), dy.astype(np.float64)
+    own = a * (b - (a * b).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(device.numpy(dx), own * np.abs(b) + a, rtol=1e-4, atol=1e-4)
+    expected = (own * own + np.abs(a)).sum(axis=1)
+    np.testing.assert_allclose(device.numpy(sums), expected, rtol=1e-4)
