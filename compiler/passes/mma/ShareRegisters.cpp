@@ -3,7 +3,7 @@
 // Gives: `nv.registers` (at launch, of the producer, of the others) on a module whose loops need
 //        more registers than every warp can have; its producer is then a group of four warps.
 //        A thread of the others needs the sums, the left operands and the carried tiles of its
-//        largest loop, or a sum and the part that is added to it, and some for addresses.
+//        largest loop, and some for addresses.
 // How:   As many blocks as have room for that, and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -48,11 +48,6 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
       if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
         needed = std::max(needed, registersOfLoop(loop));
     });
-    module.walk(
-        [&](nv::AddPartOp add) { // if not all vectors of it, as many as possible are under way
-          const int64_t both = 2 * registersOf(add.getSum()) + registersForAddresses;
-          needed = std::max<int64_t>(needed, std::min<int64_t>(both, RegisterBudget::most));
-        });
     const int warps = moduleInt(module, names::numWarps, 4);
     const int64_t shared = moduleInt(module, names::sharedBytes, 0) + 1024;
     const RegisterBudget budget{*target, warps};
