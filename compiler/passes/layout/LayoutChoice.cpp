@@ -43,6 +43,10 @@ int64_t runOfWarp(const LinearLayout &layout, int dim, int64_t width) {
   return run;
 }
 
+bool isInLoop(Operation *op) {
+  return op->getParentOfType<scf::ForOp>() || op->getParentOfType<scf::WhileOp>();
+}
+
 /// Whether products alone read what is loaded, so that nothing else is combined with it.
 bool feedsProducts(LoadOp load) {
   SmallVector<Value> values{load.getResult()};
@@ -84,16 +88,11 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
 LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
     : context(function.getContext()), axes(axes), numWarps(moduleInt(function, names::numWarps, 4)),
       storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
-  function.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op); load && (feedsProducts(load) || isCopiedAhead(load)))
-      operands.insert(load.getPtr());
-    else if (load)
-      join(load.getPtr(), load.getMask());
-    else if (auto rmw = dyn_cast<AtomicRmwOp>(op))
-      join(rmw.getPtr(), rmw.getMask());
-    else if (auto store = dyn_cast<StoreOp>(op))
-      join(store.getPtr(), store.getMask());
-  });
+  for (bool inLoops : {true, false})
+    function.walk([&](Operation *op) {
+      if (isInLoop(op) == inLoops)
+        join(op, inLoops);
+    });
 }
 
 /// Such tiles pass buffers, which can be read in any layout. Rows at one address do not.
@@ -124,12 +123,24 @@ LayoutChoice::Group LayoutChoice::groupOf(Value ptr, const Wish &wish) const {
           std::vector<int>(wish.order.begin(), wish.order.end())};
 }
 
-void LayoutChoice::join(Value ptr, Value mask) {
+void LayoutChoice::join(Operation *op, bool inLoop) {
+  if (auto load = dyn_cast<LoadOp>(op); load && (feedsProducts(load) || isCopiedAhead(load)))
+    operands.insert(load.getPtr());
+  else if (load)
+    join(load.getPtr(), load.getMask(), inLoop);
+  else if (auto rmw = dyn_cast<AtomicRmwOp>(op))
+    join(rmw.getPtr(), rmw.getMask(), inLoop);
+  else if (auto store = dyn_cast<StoreOp>(op))
+    join(store.getPtr(), store.getMask(), inLoop);
+}
+
+void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
   if (!isa<RankedTensorType>(ptr.getType()))
     return;
   const Wish own = wish(ptr, mask);
   Shared &shared = groups[groupOf(ptr, own)];
-  if (own.width > 1) {
+  if (own.width > 1 && inLoop >= shared.inLoop) {
+    shared.inLoop = inLoop;
     shared.width = std::max(shared.width, own.width);
     shared.elementBytes = std::max(shared.elementBytes, bytesOf(ptr));
   }

@@ -62,7 +62,8 @@ private:
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
   bool isCopiedAhead(LoadOp load) const;
   Group groupOf(mlir::Value ptr, const Wish &wish) const;
-  void join(mlir::Value ptr, mlir::Value mask);
+  void join(mlir::Operation *op, bool inLoop);
+  void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
                     llvm::ArrayRef<int64_t> repeats = {}) const;
 
@@ -71,9 +72,10 @@ private:
   int64_t numWarps;
   bool storesInWarps;
   /// What the accesses of a group have in common: the longest vector, of the widest elements of
-  /// those that take vectors, and the most repeats.
+  /// those that take vectors, in loops where any are, and the most repeats.
   struct Shared {
     int64_t width = 1, elementBytes = 1;
+    bool inLoop = false;
     Extents repeats;
   };
   std::map<Group, Shared> groups;
