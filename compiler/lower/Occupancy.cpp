@@ -70,6 +70,13 @@ bool isLoopOfLoads(Operation *op) {
                                            }).wasInterrupted();
 }
 
+/// Not what a reduction leaves of them.
+bool convertsVectors(Operation *op) {
+  constexpr int vector = 4;
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  return convert && layoutOf(convert.getType()).numRegs() >= vector;
+}
+
 /// Whether vectors that are loaded live on behind a reduction, or come from behind one.
 bool keepsLoads(Operation *reduction, const Liveness &liveness) {
   constexpr int vector = 4;
@@ -89,7 +96,7 @@ bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
               .walk([&](Operation *op) {
                 const bool isOther =
                     (isReduction(op) ? keepsLoads(op, liveness) : op->getNumRegions() > 0) ||
-                    isa<ConvertLayoutOp>(op) || llvm::any_of(op->getResultTypes(), [](Type type) {
+                    convertsVectors(op) || llvm::any_of(op->getResultTypes(), [](Type type) {
                       return elementTypeOf(type).isF64();
                     });
                 return isOther ? WalkResult::interrupt() : WalkResult::advance();
