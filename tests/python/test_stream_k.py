@@ -50,17 +50,17 @@ def matrices(seed, M, N, K):
 @pytest.mark.parametrize(
     ("shape", "block", "is_cut"),
     [
-        ((64, 64, 3200), (64, 64, 64, 3, 4), True),
-        ((64, 64, 5120), (64, 64, 64, 3, 4), True),
-        ((128, 64, 5120), (64, 64, 64, 3, 4), True),
-        ((128, 128, 1600), (64, 64, 64, 3, 4), True),
-        ((320, 64, 2560), (64, 64, 64, 3, 4), True),
-        ((100, 208, 2576), (64, 64, 64, 3, 4), True),
-        ((448, 64, 1920), (64, 64, 64, 4, 4), True),
+        ((64, 64, 6400), (64, 64, 64, 3, 4), True),
+        ((64, 64, 9600), (64, 64, 64, 3, 4), True),
+        ((128, 64, 9600), (64, 64, 64, 3, 4), True),
+        ((128, 128, 2560), (64, 64, 64, 3, 4), True),
+        ((320, 64, 4864), (64, 64, 64, 3, 4), True),
+        ((100, 208, 4880), (64, 64, 64, 3, 4), True),
+        ((448, 64, 2560), (64, 64, 64, 4, 4), True),
         ((192, 64, 1600), (64, 64, 64, 3, 4), False),
         ((128, 128, 256), (64, 64, 64, 3, 4), False),
-        ((248, 256, 1024), (128, 128, 64, 3, 8), True),
-        ((128, 512, 1600), (64, 128, 64, 3, 4), True),
+        ((248, 256, 1280), (128, 128, 64, 3, 8), True),
+        ((128, 512, 3328), (64, 128, 64, 3, 4), True),
     ],
 )
 def test_ways_to_cut(device, shape, block, is_cut):
@@ -79,7 +79,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
 
 @pytest.mark.parametrize(
     ("programs", "depth"),
-    [(12, 4096), (14, 6656), (2, 8960), (4, 6656), (5, 8960), (21, 4736)],
+    [(12, 5632), (14, 10752), (2, 20480), (4, 10752), (5, 14080), (13, 7040)],
     ids=["2 for 3, 4", "4 for 7, 2", "4 for 1, 2", "2 for 1, 4", "8 for 5", "8 for 13"],
 )
 def test_cycles_side_by_side(device, monkeypatch, programs, depth):
@@ -96,7 +96,7 @@ def test_cycles_side_by_side(device, monkeypatch, programs, depth):
         assert (results[0] != results[1]).any()
 
 
-@pytest.mark.parametrize("shape", [(128, 128, 1600), (320, 64, 2576)])
+@pytest.mark.parametrize("shape", [(128, 128, 2560), (320, 64, 4880)])
 def test_what_follows_the_sum(device, shape):
     a, b = matrices(7, *shape)
     bias = np.random.default_rng(8).standard_normal(shape[1]).astype(np.float32)
