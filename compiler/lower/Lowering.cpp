@@ -18,10 +18,10 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add :
-         {addElementwise, addCasts,   addMath,    addExtern, addShape,    addPrograms, addParts,    addMemory,
-          addAtomics,     addControl, addConvert, addReduce, addScan,     addGather,   addMap,
-          addDot,         addFma,     addShared,  addTma,    addTmaStore, addWgmma,    addDebug})
+    for (auto add : {addElementwise, addCasts,    addMath,    addExtern,  addShape,   addPrograms,
+                     addParts,       addMemory,   addAtomics, addControl, addConvert, addReduce,
+                     addScan,        addGather,   addMap,     addDot,     addFma,     addShared,
+                     addTma,         addTmaStore, addWgmma,   addDebug})
       add(h);
     return h;
   }();
