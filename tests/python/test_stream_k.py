@@ -1,4 +1,7 @@
-"""Products whose programs are cut between blocks: every way to cut them, the same bits each time, and memory of their own for launches that run side by side."""
+"""Products whose programs are cut between blocks.
+
+Every way to cut them, the same bits each time, memory of their own for launches side by side.
+"""
 
 import threading
 
@@ -45,8 +48,8 @@ def matrices(seed, M, N, K):
     return (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
 
 
-# Three blocks run at once on the emulated GPU: one program for two or three of them, less than a wave, a
-# wave and some more, several, a full one, and edges.
+# Three blocks run at once on the emulated GPU: one program for two or three of them, less than a
+# wave, a wave and some more, several, a full one, and edges.
 @pytest.mark.parametrize(
     ("shape", "block", "is_cut"),
     [
@@ -83,7 +86,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
     ids=["2 for 3, 4", "4 for 7, 2", "4 for 1, 2", "2 for 1, 4", "8 for 5", "8 for 13"],
 )
 def test_cycles_side_by_side(device, monkeypatch, programs, depth):
-    """So many blocks for so many programs, as often as the last number says: eight blocks run at once."""
+    """So many blocks for so many programs, so often: eight blocks run at once."""
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
     a, b = matrices(programs, 64 * programs, 32, depth)
     results = []

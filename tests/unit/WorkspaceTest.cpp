@@ -10,7 +10,7 @@ using namespace pantile;
 
 namespace {
 
-/// A driver that gives out addresses; a context of its own for each test, since what was given stays.
+/// A driver that gives out addresses; a context for each test, since what was given stays.
 struct Counting {
   inline static uintptr_t context = 0x100;
   inline static CUdeviceptr next = 0x10000;

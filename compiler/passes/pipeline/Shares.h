@@ -2,8 +2,8 @@
 // Needs: a Cut from the launch (ir/SplitPrograms.h); iterations of a program, the same for all.
 // Gives: a block's rounds: first its parts of programs that are cut, from the last one, then
 //        programs that run whole.
-// How:   the programs of a cycle are one row of iterations, of which each of its blocks gets an even
-//        share. Where that saves less than handing parts over costs, programs run whole.
+// How:   the programs of a cycle are one row of iterations, of which each of its blocks gets an
+//        even share. Where that saves less than handing parts over costs, programs run whole.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
