@@ -65,8 +65,8 @@ bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
   // Lanes that take several neighbours each are far apart then, and every one is an access.
   const int64_t most =
       choice.isStrided(load.getPtr())
-          ? std::min(mostAccesses, 2 * choice.accesses(native(load.getResult()), load.getPtr(),
-                                                       load.getMask()))
+          ? std::min(mostAccesses,
+                     2 * choice.accesses(native(load.getResult()), load.getPtr(), load.getMask()))
           : mostAccesses;
   const ConversionKind trip = conversionKind(own, wish, storageBits(elementTypeOf(load.getType())));
   return trip != ConversionKind::Registers && trip != ConversionKind::Shuffles &&
