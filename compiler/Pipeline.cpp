@@ -147,14 +147,14 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   if (!options.disabledPasses.contains("nv-expand-pipeline"))
     passes.add(createScheduleLoops()); // for the next alone; later passes take it as done
   passes.add(createExpandPipeline());
-  passes.add(createLoadAhead()); // of what went through no buffer
+  passes.add(createLoadAhead());    // of what went through no buffer
   passes.add(createPrefetchRows()); // where there is no loop to load ahead in
   passes.add(createDropDeadArgs());
   passes.add(createCarrySums());
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
-  passes.add(createAlternateGroups()); // of loops as they stay
+  passes.add(createAlternateGroups());   // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there

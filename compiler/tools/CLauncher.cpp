@@ -136,8 +136,7 @@ void writeImage(std::ostringstream &out, const Kernel &kernel, int number) {
   out << "\n};\nstatic struct image image_" << number << " = {code_" << number << ", \""
       << kernel->name << "\", " << capabilityOf(kernel->options.target) << ", "
       << isExact(kernel->options.target) << ", " << kernel->persistent << ", "
-      << kernel->sharedBytes << ", " << 32 * kernel->numWarps
-      << ", NULL, {NULL}, {0}};\n";
+      << kernel->sharedBytes << ", " << 32 * kernel->numWarps << ", NULL, {NULL}, {0}};\n";
 }
 
 std::string polynomial(const HostPolynomial &value) {
