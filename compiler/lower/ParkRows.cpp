@@ -32,10 +32,10 @@ Numbers numberInstructions(llvm::Function &function, llvm::SmallVectorImpl<int> 
 }
 
 /// What computes with `use` alone, in the same block, up to a value that is used more than once or
-/// leaves.
+/// leaves. A `use` that reads memory stays in front of the stores behind it.
 llvm::SmallVector<llvm::Instruction *, 4> chainFrom(llvm::Instruction *use) {
   llvm::SmallVector<llvm::Instruction *, 4> chain{use};
-  while (chain.back()->hasOneUse()) {
+  while (!use->mayReadOrWriteMemory() && chain.back()->hasOneUse()) {
     auto *next = llvm::cast<llvm::Instruction>(*chain.back()->user_begin());
     if (next->getParent() != use->getParent() || llvm::isa<llvm::PHINode>(next) ||
         next->mayReadOrWriteMemory())
