@@ -112,6 +112,35 @@ def test_what_follows_the_sum(device, shape):
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=2e-2)
 
 
+@triton.jit
+def prefix(a, b, c, M, N, K, depth, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """C = A[:, :depth] B[:depth], `depth` a multiple of BK."""
+    rows = tl.program_id(1) * BM + tl.arange(0, BM)
+    cols = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, depth, BK):
+        deep = k + tl.arange(0, BK)
+        x = tl.load(a + rows[:, None] * K + deep[None, :], mask=(rows[:, None] < M) & (deep[None, :] < K), other=0.0)  # fmt: skip
+        y = tl.load(b + deep[:, None] * N + cols[None, :], mask=(deep[:, None] < K) & (cols[None, :] < N), other=0.0)  # fmt: skip
+        acc = tl.dot(x, y, acc)
+    inside = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(c + rows[:, None] * N + cols[None, :], acc, mask=inside)
+
+
+@pytest.mark.parametrize("depth", [0, 64, 2560])
+@pytest.mark.parametrize("programs", [1, 2, 4, 7])
+def test_loops_of_all_lengths(device, programs, depth):
+    """Programs without an iteration write zeros, each of them."""
+    M, N, K = 64 * programs, 64, 2560
+    a, b = matrices(programs, M, N, K)
+    out = device.output((M, N), "fp32")
+    prefix[(1, programs)](
+        device.to(a), device.to(b), out.array, M, N, K, depth,
+        BM=64, BN=64, BK=64, num_stages=3, num_warps=4, **SPLIT,
+    )  # fmt: skip
+    check_product(out.numpy(), a[:, :depth], b[:depth])
+
+
 def test_launches_side_by_side(gpu):
     """Streams, a graph and a thread of its own have memory of their own."""
     torch = gpu.torch

@@ -49,7 +49,8 @@ Share findShare(OpBuilder &b, scf::ForOp programs, Value trips, int64_t gain) {
   Value each = n.div(total, sharers);
   s.each = n.max(each, one);
   s.larger = n.sub(total, n.mul(each, sharers));
-  Value parts = n.div(n.add(s.trips, n.sub(each, one)), s.each);
+  // 0 without iterations: then nothing is cut, as blocks without a share would have no program.
+  Value parts = n.div(n.add(s.trips, n.sub(s.each, one)), s.each);
   Value isMore = n.less(blocks, count); // than a wave: a program and a part of one
   Value saved = n.sub(n.add(s.trips, n.pick(isMore, s.trips, none)), each);
   Value pays = n.both(n.less(none, cut.getCycles()), n.less(n.mul(parts, n.of(gain)), saved));
