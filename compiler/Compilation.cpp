@@ -220,8 +220,8 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
                    moduleInt(*module, names::producerWarps, 0);
   data->tensorMaps = tensorMapRecipes(*module);
   data->persistent = (*module)->hasAttr(names::persistent);
-  if (auto bytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes))
-    data->workspacePerBlock = bytes.getInt();
+  auto partialBytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes);
+  data->workspacePerBlock = partialBytes ? partialBytes.getInt() : 0;
   data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (allowed.maxRegisters > 0 &&

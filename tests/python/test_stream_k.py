@@ -141,6 +141,34 @@ def test_loops_of_all_lengths(device, programs, depth):
     check_product(out.numpy(), a[:, :depth], b[:depth])
 
 
+@triton.jit
+def shuffled(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """C = A B with columns in another order, which takes scratch beside the rings."""
+    rows, cols = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    within = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * N + cols[None, :])
+        acc = tl.dot(x, y, acc)
+    order = tl.broadcast_to((tl.arange(0, BN) ^ 3)[None, :], (BM, BN))
+    inside = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(c + rows[:, None] * N + cols[None, :], tl.gather(acc, order, 1), mask=inside)
+
+
+@pytest.mark.parametrize(("stages", "warps"), [(3, 4), (5, 8)])
+def test_what_does_not_fit_is_not_cut(device, stages, warps):
+    """The first attempt cuts programs and needs too much shared memory; the kernel that is left gets no workspace."""
+    M, N, K = 640, 256, 320
+    a, b = matrices(stages, M, N, K)
+    out = device.output((M, N), "fp32")
+    shuffled[(5, 1)](
+        device.to(a), device.to(b), out.array, M, N, K, BM=128, BN=256, BK=64,
+        num_stages=stages, num_warps=warps, enabled_passes="nv-stream-k,nv-raise-stores",
+    )  # fmt: skip
+    check_product(out.numpy(), a, b[:, np.arange(N) ^ 3])
+
+
 def test_launches_side_by_side(gpu):
     """Streams, a graph and a thread of its own have memory of their own."""
     torch = gpu.torch
