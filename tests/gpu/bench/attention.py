@@ -17,6 +17,7 @@ import sys
 
 import attention_kernels
 import torch
+from finals import final
 from matmul import Timer
 
 FORWARD = {
@@ -184,13 +185,13 @@ def tune(arguments, problem, timer):
     make, configs = (backward, BACKWARD) if arguments.backward else (forward, FORWARD)
     best = {}
     for package, kind, variant in contestants(arguments):
-        times = {}
+        times, launches = {}, {}
         for config in configs[head]:
             if causal and not arguments.backward and config[1] > config[0]:
                 continue  # more keys than queries: the masked part would read past the last row
             try:
-                launch = make(package, kind, problem, config, VARIANTS[variant])
-                times[config] = timer.median(launch)
+                launches[config] = make(package, kind, problem, config, VARIANTS[variant])
+                times[config] = timer.median(launches[config])
             except Exception as error:
                 print(f"  failed: {package} {kind}{variant} {config}: {str(error)[:150]}")
         label = f"{package} {kind}{variant}"
@@ -199,7 +200,8 @@ def tune(arguments, problem, timer):
         where = f"d={head} causal={causal} N={problem.length}"
         print(f"cfg {where} {label}: " + ", ".join(cells), flush=True)
         if times:
-            best[label] = (package, kind, variant, min(times, key=times.get))
+            fastest = final(times, lambda config, _, by=launches: by[config], timer)[0]
+            best[label] = (package, kind, variant, fastest)
     return best
 
 

@@ -28,6 +28,7 @@ import traceback
 import checking
 import kernels
 import torch
+from finals import final
 
 SIZES = [*range(256, 4097, 128), 8192, 16384]
 SMALL, PLACES = 1024, 5  # up to which size arrays are laid elsewhere in each round, and how often
@@ -75,10 +76,6 @@ class Place:
 class Tuning:
     """Finds the fastest configurations of a package, as its own tuner would, but with a final."""
 
-    FINALISTS = 5
-    SLACK = 1.15  # how much slower than the fastest a finalist may be
-    ROUNDS = 6
-
     def __init__(self, arguments):
         self.ten = arguments.ten
         self.first = Timer(arguments.tune_ms, least=3, most=60)
@@ -102,15 +99,11 @@ class Tuning:
         module = PACKAGES[package]
         configs = self.configs(package, places[0].c.shape[0], common)
         times = self.measure_all(module, configs, places[0], launch_with)
-        best = min(times.values())
-        order = sorted((c for c in times if times[c] <= self.SLACK * best), key=times.get)
-        order = order[: self.FINALISTS]
-        rounds = {config: [] for config in order}
-        for number in range(self.ROUNDS if len(order) > 1 else 0):
-            for config in order if number % 2 == 0 else reversed(order):
-                launch = launch_with(config, places[number % len(places)])
-                rounds[config].append(self.final.median(launch))
-        return sorted(order, key=lambda config: statistics.median(rounds[config] or [0.0]))
+
+        def launch_of(config, number):
+            return launch_with(config, places[number % len(places)])
+
+        return final(times, launch_of, self.final)
 
     def measure_all(self, module, configs, place, launch_with):
         """Milliseconds of each configuration that runs, by the package's own tuner."""

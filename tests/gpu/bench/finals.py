@@ -1,0 +1,24 @@
+"""The end of a tuning: configurations that were nearly as fast as the fastest take turns.
+
+One short measurement each picks by luck among near equals: two kernels of 5 µs, or of a card at its
+limit of power, differ by more from one second to the next than from each other.
+"""
+
+import statistics
+
+FINALISTS, SLACK, ROUNDS = 5, 1.15, 6
+
+
+def final(times, launch_of, timer):
+    """The configurations of `times` (each with its milliseconds) at most SLACK times slower than
+    the fastest, FINALISTS of them, by their medians over ROUNDS there and back.
+
+    `launch_of(config, number)` gives what runs in round `number`; `timer.median` measures it.
+    """
+    best = min(times.values())
+    order = sorted((c for c in times if times[c] <= SLACK * best), key=times.get)[:FINALISTS]
+    rounds = {config: [] for config in order}
+    for number in range(ROUNDS if len(order) > 1 else 0):
+        for config in order if number % 2 == 0 else reversed(order):
+            rounds[config].append(timer.median(launch_of(config, number)))
+    return sorted(order, key=lambda config: statistics.median(rounds[config] or [0.0]))
