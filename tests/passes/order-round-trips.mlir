@@ -47,4 +47,38 @@ module attributes {tile.num_warps = 4 : i32} {
     }
     return %r : tensor<64xf32>
   }
+
+  // A warp that holds copies of what is loaded may come late, and another thread may store an element.
+  // CHECK-LABEL: @overwrites_few
+  // CHECK: tile.load %arg0
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  // CHECK-NEXT: tile.store %arg1
+  func.func @overwrites_few(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>) {
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    tile.store %p, %a : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.store %q, %a : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    return
+  }
+
+  // CHECK-LABEL: @exchanges
+  // CHECK: tile.load %arg0
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  func.func @exchanges(%p: tensor<4096x!tile.ptr<f32>>, %q: tensor<4096x!tile.ptr<f32>>, %x: tensor<4096xf32>) {
+    %a = tile.load %p : tensor<4096x!tile.ptr<f32>> -> tensor<4096xf32>
+    tile.store %p, %x : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    tile.store %q, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    return
+  }
+
+  // CHECK-LABEL: @updates_and_goes_on
+  // CHECK-NOT: tile.barrier
+  // CHECK: return
+  func.func @updates_and_goes_on(%p: tensor<4096x!tile.ptr<f32>>, %q: tensor<4096x!tile.ptr<f32>>) {
+    %a = tile.load %p : tensor<4096x!tile.ptr<f32>> -> tensor<4096xf32>
+    tile.store %p, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    tile.store %q, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    return
+  }
 }
