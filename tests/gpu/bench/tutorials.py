@@ -23,6 +23,7 @@ from pathlib import Path
 
 import torch
 import tutorial_peers as peers
+from finals import final
 from matmul import Timer
 
 TUTORIALS = Path(__file__).resolve().parents[3] / "tutorials"
@@ -248,17 +249,17 @@ def named(config):
 
 
 def fastest(timer, choices, make, label):
-    """The choice whose launch is fastest; those that fail are left out."""
-    times = {}
+    """The choice whose launch is fastest, in a final of near equals; those that fail are left out."""
+    times, launches = {}, {}
     for choice in choices:
         try:
-            launch = make(choice)
-            launch()
-            times[choice] = timer.median(launch)
+            launches[choice] = make(choice)
+            launches[choice]()
+            times[choice] = timer.median(launches[choice])
         except Exception as error:
             print(f"  {label} {choice}: {type(error).__name__}: {error}"[:160])
     print(f"  {label}: " + ", ".join(f"{c} {t:.3f} ms" for c, t in times.items()), flush=True)
-    return min(times, key=times.get) if times else choices[0]
+    return final(times, lambda choice, _: launches[choice], timer)[0] if times else choices[0]
 
 
 def tune_attention(modules, a, depth):
