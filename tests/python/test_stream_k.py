@@ -159,6 +159,8 @@ def shuffled(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
 @pytest.mark.parametrize(("stages", "warps"), [(3, 4), (5, 8)])
 def test_what_does_not_fit_is_not_cut(device, stages, warps):
     """The first attempt cuts programs and needs too much shared memory; the kernel that is left gets no workspace."""
+    if stages == 5 and device.arch and device.arch < 90:
+        pytest.skip("has less shared memory")
     M, N, K = 640, 256, 320
     a, b = matrices(stages, M, N, K)
     out = device.output((M, N), "fp32")
