@@ -78,21 +78,28 @@ LogicalResult lowerProgramCount(Lowering &l, nv::ProgramCountOp op) {
   return success();
 }
 
-/// `value % size`; no division where the grid has no further axis.
-llvm::Value *remainderOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
+/// `value / size` or `value % size`: what `divide` makes, or `small` without a division where value is
+/// less than size.
+llvm::Value *divideOnce(Lowering &l, llvm::Value *value, llvm::Value *size, llvm::Value *small,
+                        llvm::Instruction::BinaryOps divide) {
   llvm::LLVMContext &context = l.module.getContext();
   llvm::BasicBlock *plain = l.b.GetInsertBlock();
-  auto *divide = llvm::BasicBlock::Create(context, "divide", l.function);
+  auto *dividing = llvm::BasicBlock::Create(context, "divide", l.function);
   auto *divided = llvm::BasicBlock::Create(context, "divided", l.function);
-  l.b.CreateCondBr(l.b.CreateICmpULT(value, size), divided, divide);
-  l.b.SetInsertPoint(divide);
-  llvm::Value *remainder = l.b.CreateURem(value, size);
+  l.b.CreateCondBr(l.b.CreateICmpULT(value, size), divided, dividing);
+  l.b.SetInsertPoint(dividing);
+  llvm::Value *large = l.b.CreateBinOp(divide, value, size);
   l.b.CreateBr(divided);
   l.b.SetInsertPoint(divided);
   llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
-  result->addIncoming(value, plain);
-  result->addIncoming(remainder, divide);
+  result->addIncoming(small, plain);
+  result->addIncoming(large, dividing);
   return result;
+}
+
+/// `value % size`; no division where the grid has no further axis.
+llvm::Value *remainderOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
+  return divideOnce(l, value, size, value, llvm::Instruction::URem);
 }
 
 LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
@@ -123,19 +130,7 @@ llvm::Value *walkInBands(Lowering &l, llvm::Value *place, llvm::Value *width, ll
 
 /// `value / size`; no division where it is 0.
 llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
-  llvm::LLVMContext &context = l.module.getContext();
-  llvm::BasicBlock *plain = l.b.GetInsertBlock();
-  auto *divide = llvm::BasicBlock::Create(context, "divide", l.function);
-  auto *divided = llvm::BasicBlock::Create(context, "divided", l.function);
-  l.b.CreateCondBr(l.b.CreateICmpULT(value, size), divided, divide);
-  l.b.SetInsertPoint(divide);
-  llvm::Value *quotient = l.b.CreateUDiv(value, size);
-  l.b.CreateBr(divided);
-  l.b.SetInsertPoint(divided);
-  llvm::PHINode *result = l.b.CreatePHI(value->getType(), 2);
-  result->addIncoming(l.b.getInt32(0), plain);
-  result->addIncoming(quotient, divide);
-  return result;
+  return divideOnce(l, value, size, l.b.getInt32(0), llvm::Instruction::UDiv);
 }
 
 /// Whether bands may pay: a few of them fit L2 together, and are read once as it is.
