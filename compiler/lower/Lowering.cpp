@@ -230,5 +230,9 @@ std::unique_ptr<llvm::Module> pantile::lowerToLLVM(ModuleOp source, llvm::LLVMCo
       return nullptr;
   }
   locations.finish();
+  // A block of a kernel that declares shared memory gets some, even if it never reads it.
+  if (llvm::GlobalVariable *shared = module->getNamedGlobal("shared");
+      shared && shared->use_empty())
+    shared->eraseFromParent();
   return module;
 }
