@@ -25,6 +25,8 @@ using CUlibrary = struct CUlib_st *;
 using CUkernel = struct CUkern_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+using CUgraph = struct CUgraph_st *;
+using CUuserObject = struct CUuserObject_st *;
 using CUlinkState = struct CUlinkState_st *;
 
 struct CUlaunchConfig {

@@ -153,14 +153,16 @@ void pack(CUlaunchConfig &config, const Grid &grid, BlockPlan plan) {
 }
 
 /// Passes a Cut and memory for parts of sums as the scratch pointers.
-void lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid, uint64_t stream,
-                   BlockPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
+Workspace lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                        uint64_t stream, BlockPlan &plan, llvm::MutableArrayRef<uint64_t> slots) {
   const Cut cut = cutOf(grid[0] * grid[1] * grid[2], plan.resident);
-  const CUdeviceptr workspace =
-      cut.cycles ? workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock) : 0;
-  plan.splits = workspace != 0;
-  slots[slots.size() - 2] = workspace;
-  slots[slots.size() - 1] = workspace ? cut.packed() : 0;
+  Workspace workspace;
+  if (cut.cycles)
+    workspace = workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock);
+  plan.splits = workspace.start() != 0;
+  slots[slots.size() - 2] = workspace.start();
+  slots[slots.size() - 1] = plan.splits ? cut.packed() : 0;
+  return workspace;
 }
 
 } // namespace
@@ -204,9 +206,10 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
     return std::move(*failure);
   llvm::SmallVector<uint64_t, 0> withWorkspace;
+  Workspace workspace; // until the launch is in the stream
   if (kernel->workspacePerBlock) [[unlikely]] {
     withWorkspace.assign(slots.begin(), slots.end());
-    lendWorkspace(driver, kernel, grid, options.stream, placed.plan, withWorkspace);
+    workspace = lendWorkspace(driver, kernel, grid, options.stream, placed.plan, withWorkspace);
     slots = withWorkspace;
   }
   llvm::SmallVector<LaunchAttribute, 2> attributes = attributesOf(options);
@@ -220,6 +223,7 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
   config.attributes = attributes.data(), config.attributeCount = attributes.size();
   CUresult result = queueLaunch(driver, config, placed.function, grid, placed.plan, slots, maps,
                                 *kernel->launchState);
+  workspace.noteLaunch(driver, config.stream);
   if (result) [[unlikely]]
     return failureOf(driver, result,
                      fmt::format("launching kernel `{}` over a grid of {}x{}x{}", kernel->name,

@@ -1,37 +1,64 @@
 //===- Workspace.cpp - how programs of a launch are cut between blocks --------------------===//
 // Gives: see Workspace.h.
+// How:   launches find and use memory side by side, under a shared lock; what changes the list of it
+//        has the lock alone. The end of a graph is told by a callback, which may only note it.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Workspace.h"
+#include "runtime/LostContext.h"
 #include "runtime/RelaxedCapture.h"
 #include <algorithm>
-#include <map>
+#include <atomic>
 #include <mutex>
 #include <thread>
-#include <tuple>
+#include <vector>
 
 namespace pantile {
 namespace {
 
 constexpr int mostWorkspaces = 64; // of a context
+constexpr int mostKept = 8;        // of them by streams on which nothing is recorded
 
 /// Launches with the same one run one after the other.
 struct Queue {
-  CUcontext context = nullptr;
+  uint64_t context = 0;           ///< its number where the driver tells, else its address
   unsigned long long stream = 0;  ///< its number, unlike its handle never used again
   unsigned long long capture = 0; ///< the number of the capture; 0: launches run at once
   std::thread::id thread;         ///< of a thread's own default stream
-  auto operator<=>(const Queue &) const = default;
+  bool operator==(const Queue &) const = default;
 };
 
-struct Workspace {
+struct Asker {
+  Queue queue;
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr; ///< that is being captured
+};
+
+struct Memory {
+  Queue queue;
+  bool isLent = false; ///< to the queue; else just of its context
   CUdeviceptr start = 0;
   size_t bytes = 0;
+  CUevent lastUse = nullptr;                      ///< of a stream that does not keep it
+  std::unique_ptr<std::atomic<bool>> graphIsGone; ///< null: not of a graph
+
+  bool isFree() const { return graphIsGone ? graphIsGone->load() : !isLent; }
 };
 
-bool findQueue(const Driver &driver, uint64_t stream, Queue &queue) {
+bool findContext(const Driver &driver, uint64_t &number) {
+  CUcontext context = nullptr;
+  unsigned long long told = 0;
+  if (driver.ctxGetCurrent(&context) != 0)
+    return false;
+  const bool isTold = driver.ctxGetId && driver.ctxGetId(context, &told) == 0;
+  number = isTold ? told : reinterpret_cast<uint64_t>(context);
+  return true;
+}
+
+bool findQueue(const Driver &driver, uint64_t stream, Asker &asker) {
   constexpr uint64_t legacyStream = 1, perThreadStream = 2;
-  const auto handle = reinterpret_cast<CUstream>(stream);
-  if (driver.ctxGetCurrent(&queue.context) != 0)
+  Queue &queue = asker.queue;
+  asker.stream = reinterpret_cast<CUstream>(stream);
+  if (!findContext(driver, queue.context))
     return false;
   if (stream <= legacyStream)
     return true;
@@ -39,12 +66,13 @@ bool findQueue(const Driver &driver, uint64_t stream, Queue &queue) {
     queue.thread = std::this_thread::get_id();
   queue.stream = stream;
   int status = 0;
-  if (driver.streamIsCapturing && driver.streamIsCapturing(handle, &status) == 0 && status != 0)
+  if (driver.streamIsCapturing && driver.streamIsCapturing(asker.stream, &status) == 0 &&
+      status != 0)
     return driver.streamGetCaptureInfo &&
-           driver.streamGetCaptureInfo(handle, &status, &queue.capture, nullptr, nullptr,
+           driver.streamGetCaptureInfo(asker.stream, &status, &queue.capture, &asker.graph, nullptr,
                                        nullptr) == 0;
   if (driver.streamGetId) // which would end a capture
-    driver.streamGetId(handle, &queue.stream);
+    driver.streamGetId(asker.stream, &queue.stream);
   return true;
 }
 
@@ -61,15 +89,159 @@ bool clear(const Driver &driver, CUdeviceptr start, size_t bytes) {
   return done;
 }
 
-Workspace make(const Driver &driver, size_t bytes) {
+/// At least `bytes`, in place of what is there if that is less; nobody uses it any more.
+bool enlarge(const Driver &driver, Memory &memory, size_t bytes) {
+  CUdeviceptr start = 0;
+  if (memory.bytes >= bytes)
+    return true;
+  if (driver.memAlloc(&start, bytes) != 0)
+    return false;
+  if (!clear(driver, start, splitFlagBytes)) {
+    driver.memFree(start);
+    return false;
+  }
+  if (memory.start)
+    driver.memFree(memory.start);
+  memory.start = start, memory.bytes = bytes;
+  return true;
+}
+
+/// Has `isGone` set once the graph is gone, and all that it was copied or instantiated to; also
+/// where that fails, but then the memory must not go into the graph.
+bool watch(const Driver &driver, CUgraph graph, std::atomic<bool> &isGone) {
+  constexpr unsigned noDestructorSync = 1; // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: all there is
+  constexpr unsigned move = 1;             // CU_GRAPH_USER_OBJECT_MOVE
+  auto note = [](void *gone) { static_cast<std::atomic<bool> *>(gone)->store(true); };
+  CUuserObject object = nullptr;
+  if (!driver.userObjectCreate || !driver.userObjectRelease || !driver.graphRetainUserObject ||
+      driver.userObjectCreate(&object, &isGone, note, 1, noDestructorSync) != 0) {
+    isGone = true;
+    return false;
+  }
+  if (driver.graphRetainUserObject(graph, object, 1, move) == 0)
+    return true;
+  driver.userObjectRelease(object, 1);
+  return false;
+}
+
+class Workspaces {
+public:
+  /// Never destroyed: graphs may outlive what is static.
+  static Workspaces &shared() {
+    static auto *const workspaces = new Workspaces();
+    return *workspaces;
+  }
+
+  Workspace lend(const Driver &driver, const Asker &asker, size_t bytes) {
+    std::shared_lock lock(mutex);
+    const Memory *own = find(asker.queue, bytes);
+    if (!own) {
+      lock.unlock();
+      provide(driver, asker, bytes);
+      lock.lock();
+      own = find(asker.queue, bytes);
+    }
+    return own ? Workspace(std::move(lock), own->start, own->lastUse) : Workspace();
+  }
+
+  uint64_t freeUnused(const Driver &driver, uint64_t context);
+
+  std::shared_mutex mutex;
+
+private:
+  std::vector<Memory> all; // what was lent last stands last
+
+  Memory *find(const Queue &queue, size_t bytes) {
+    auto found = std::ranges::find_if(all, [&](const Memory &memory) {
+      return memory.queue == queue && memory.isLent && !memory.isFree() && memory.bytes >= bytes;
+    });
+    return found == all.end() ? nullptr : &*found;
+  }
+
+  template <typename Predicate> Memory *takeFirst(uint64_t context, Predicate isGood) {
+    auto found = std::ranges::find_if(all, [&](const Memory &memory) {
+      return memory.queue.context == context && isGood(memory);
+    });
+    if (found == all.end())
+      return nullptr;
+    std::rotate(found, found + 1, all.end());
+    return &all.back();
+  }
+
+  template <typename Predicate> int count(uint64_t context, Predicate isMeant) const {
+    return std::ranges::count_if(all, [&](const Memory &memory) {
+      return memory.queue.context == context && isMeant(memory);
+    });
+  }
+
+  void provide(const Driver &driver, const Asker &asker, size_t bytes);
+  Memory *takeFree(const Driver &driver, uint64_t context);
+  void give(const Driver &driver, const Asker &asker, Memory &memory);
+};
+
+void Workspaces::provide(const Driver &driver, const Asker &asker, size_t bytes) {
   const RelaxedCapture relaxed(driver.threadExchangeStreamCaptureMode);
-  Workspace made{0, bytes};
-  if (driver.memAlloc(&made.start, bytes) != 0)
-    return {};
-  if (clear(driver, made.start, splitFlagBytes))
-    return made;
-  driver.memFree(made.start);
-  return {};
+  std::lock_guard lock(mutex);
+  if (find(asker.queue, bytes)) // another thread was faster
+    return;
+  if (Memory *small = asker.graph ? nullptr : find(asker.queue, 0)) {
+    if (driver.streamSynchronize && driver.streamSynchronize(asker.stream) == 0)
+      enlarge(driver, *small, std::max(bytes, 2 * small->bytes));
+    return;
+  }
+  Memory *memory = takeFree(driver, asker.queue.context);
+  if (memory && enlarge(driver, *memory, bytes))
+    give(driver, asker, *memory);
+  std::erase_if(all, [](const Memory &memory) { return memory.start == 0; });
+}
+
+/// Memory of graphs that are gone comes before more memory, and that before what a stream may want
+/// again.
+Memory *Workspaces::takeFree(const Driver &driver, uint64_t context) {
+  Memory *taken = takeFirst(context, [](const Memory &memory) { return memory.isFree(); });
+  if (!taken && count(context, [](const Memory &) { return true; }) < mostWorkspaces) {
+    taken = &all.emplace_back();
+    taken->queue.context = context;
+  }
+  if (!taken)
+    taken = takeFirst(context, [&](const Memory &memory) {
+      return memory.lastUse && driver.eventQuery && driver.eventQuery(memory.lastUse) == 0;
+    });
+  if (taken)
+    taken->isLent = false, taken->graphIsGone.reset();
+  return taken;
+}
+
+void Workspaces::give(const Driver &driver, const Asker &asker, Memory &memory) {
+  constexpr unsigned disableTiming = 2; // CU_EVENT_DISABLE_TIMING
+  memory.queue = asker.queue;
+  if (asker.graph) {
+    if (memory.lastUse)
+      driver.eventDestroy(std::exchange(memory.lastUse, nullptr));
+    memory.graphIsGone = std::make_unique<std::atomic<bool>>(false);
+    memory.isLent = watch(driver, asker.graph, *memory.graphIsGone);
+    return;
+  }
+  auto isKept = [](const Memory &other) { return !other.lastUse && !other.graphIsGone; };
+  if (isKept(memory) && count(asker.queue.context, isKept) > mostKept)
+    memory.isLent = driver.eventCreate && driver.eventRecord && driver.eventDestroy &&
+                    driver.eventCreate(&memory.lastUse, disableTiming) == 0;
+  else
+    memory.isLent = true;
+}
+
+uint64_t Workspaces::freeUnused(const Driver &driver, uint64_t context) {
+  uint64_t bytes = 0;
+  std::erase_if(all, [&](Memory &memory) {
+    if (memory.queue.context != context || (memory.graphIsGone && !memory.isFree()))
+      return false;
+    driver.memFree(memory.start);
+    if (memory.lastUse)
+      driver.eventDestroy(memory.lastUse);
+    bytes += memory.bytes;
+    return true;
+  });
+  return bytes;
 }
 
 } // namespace
@@ -97,26 +269,23 @@ Cut cutOf(int64_t programs, int blocks) {
   return best;
 }
 
-CUdeviceptr workspaceFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytesOfBlock) {
-  static std::mutex mutex;
-  static std::map<Queue, Workspace> workspaces;
-  Queue queue;
-  if (blocks > mostSplitBlocks || !findQueue(driver, stream, queue))
-    return 0;
+Workspace workspaceFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytesOfBlock) {
+  Asker asker;
+  if (blocks > mostSplitBlocks || !findQueue(driver, stream, asker))
+    return {};
   const size_t bytes = splitFlagBytes + static_cast<size_t>(blocks * bytesOfBlock);
-  std::lock_guard lock(mutex);
-  auto known = workspaces.find(queue);
-  if (known == workspaces.end()) {
-    auto isBeside = [&](const auto &other) { return other.first.context == queue.context; };
-    if (std::ranges::count_if(workspaces, isBeside) >= mostWorkspaces)
-      return 0;
-    known = workspaces.try_emplace(queue).first;
-  }
-  Workspace &own = known->second;
-  if (own.bytes < bytes)
-    if (Workspace larger = make(driver, std::max(bytes, 2 * own.bytes)); larger.start)
-      own = larger;
-  return own.bytes < bytes ? 0 : own.start;
+  return Workspaces::shared().lend(driver, asker, bytes);
+}
+
+Result<uint64_t> freeWorkspaces(const Driver &driver) {
+  Workspaces &workspaces = Workspaces::shared();
+  uint64_t context = 0;
+  if (!findContext(driver, context))
+    return uint64_t(0);
+  std::lock_guard lock(workspaces.mutex);
+  if (CUresult result = driver.ctxSynchronize())
+    return failureOf(driver, result, "waiting for the launches that use workspaces");
+  return workspaces.freeUnused(driver, context);
 }
 
 } // namespace pantile

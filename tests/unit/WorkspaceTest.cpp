@@ -1,18 +1,24 @@
 //===- WorkspaceTest.cpp - memory for parts of sums, against a driver that counts ----------===//
 #include "runtime/Workspace.h"
 #include "ir/SplitPrograms.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace pantile;
 
 namespace {
 
-/// A driver that gives out addresses; a context for each test, since what was given stays.
+/// A driver that gives out addresses; a context for each test, since what was given stays. Work of
+/// a stream goes on as long as `isBusy`.
 struct Counting {
-  inline static uintptr_t context = 0x100;
+  inline static uintptr_t context = 0x100, contextNumber = 0;
+  inline static std::vector<std::pair<void *, void (*)(void *)>> ofGraphs;
+  inline static int events = 0, records = 0;
+  inline static bool isBusy = false, refusesObjects = false;
   inline static CUdeviceptr next = 0x10000;
   inline static size_t lastBytes = 0, cleared = 0;
   inline static int allocations = 0, frees = 0;
@@ -20,7 +26,10 @@ struct Counting {
   inline static unsigned long long capture = 0;
 
   static Driver driver() {
-    ++context;
+    ++context, contextNumber = 0;
+    ofGraphs.clear();
+    events = records = 0;
+    isBusy = refusesObjects = false;
     allocations = frees = 0, cleared = 0, capture = 0;
     isFull = isCapturing = false;
     Driver d;
@@ -49,11 +58,49 @@ struct Counting {
       return *number = reinterpret_cast<uint64_t>(stream) + 1000, 0;
     };
     d.streamIsCapturing = [](CUstream, int *status) { return *status = isCapturing, 0; };
-    d.streamGetCaptureInfo = [](CUstream, int *status, unsigned long long *number, void *, void *,
-                                size_t *) { return *status = 1, *number = capture, 0; };
+    d.streamGetCaptureInfo = [](CUstream, int *status, unsigned long long *number, CUgraph *graph,
+                                void *, size_t *) {
+      return *status = 1, *number = capture, *graph = reinterpret_cast<CUgraph>(0xa0 + capture), 0;
+    };
+    addLifetimes(d);
     return d;
   }
+
+  static void addLifetimes(Driver &d) {
+    d.ctxSynchronize = [] { return isBusy = false, 0; };
+    d.userObjectCreate = [](CUuserObject *object, void *what, void (*destroy)(void *), unsigned,
+                            unsigned flags) {
+      EXPECT_EQ(flags, 1u) << "the driver takes no other";
+      ofGraphs.push_back({what, destroy});
+      return *object = reinterpret_cast<CUuserObject>(ofGraphs.size()), 0;
+    };
+    d.userObjectRelease = [](CUuserObject object, unsigned) {
+      return endGraph(reinterpret_cast<uintptr_t>(object) - 1), 0;
+    };
+    d.graphRetainUserObject = [](CUgraph graph, CUuserObject, unsigned, unsigned flags) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(graph), 0xa0 + capture);
+      EXPECT_EQ(flags, 1u) << "the graph alone holds it";
+      return refusesObjects ? 1 : 0;
+    };
+    d.eventCreate = [](CUevent *event, unsigned flags) {
+      EXPECT_EQ(flags, 2u) << "nobody asks for times";
+      return *event = reinterpret_cast<CUevent>(uintptr_t(++events)), 0;
+    };
+    d.eventRecord = [](CUevent, CUstream) { return ++records, 0; };
+    d.eventQuery = [](CUevent) { return isBusy ? 600 : 0; };
+    d.eventDestroy = [](CUevent) { return --events, 0; };
+  }
+
+  /// The graph of the capture that asked for memory as number `index`, and all made of it.
+  static void endGraph(size_t index) { ofGraphs[index].second(ofGraphs[index].first); }
 };
+
+/// The address that a launch on `stream` would get.
+CUdeviceptr startFor(const Driver &driver, uint64_t stream, int blocks, int64_t bytes) {
+  const Workspace workspace = workspaceFor(driver, stream, blocks, bytes);
+  workspace.noteLaunch(driver, reinterpret_cast<CUstream>(stream));
+  return workspace.start();
+}
 
 /// How often each program is run by blocks that keep to `cut`, as StreamK.cpp has them do.
 std::vector<int> runsOf(const Cut &cut, int programs, int blocks) {
@@ -93,50 +140,138 @@ TEST(Cut, BlocksEndTogether) {
 
 TEST(Workspace, AStreamKeepsItsMemory) {
   Driver driver = Counting::driver();
-  const CUdeviceptr first = workspaceFor(driver, 0x77, 132, 1000);
+  const CUdeviceptr first = startFor(driver, 0x77, 132, 1000);
   EXPECT_NE(first, 0u);
   EXPECT_GE(Counting::lastBytes, splitFlagBytes + 132000u);
   EXPECT_GE(Counting::cleared, sizeof(uint32_t) * mostSplitBlocks);
-  EXPECT_EQ(workspaceFor(driver, 0x77, 132, 1000), first);
-  EXPECT_EQ(workspaceFor(driver, 0x77, 264, 300), first);
+  EXPECT_EQ(startFor(driver, 0x77, 132, 1000), first);
+  EXPECT_EQ(startFor(driver, 0x77, 264, 300), first);
   EXPECT_EQ(Counting::allocations, 1);
 }
 
 TEST(Workspace, LaunchesSideBySideHaveTheirOwn) {
   Driver driver = Counting::driver();
-  std::set<CUdeviceptr> all{workspaceFor(driver, 0, 8, 64), workspaceFor(driver, 0x77, 8, 64),
-                            workspaceFor(driver, 0x88, 8, 64), workspaceFor(driver, 2, 8, 64)};
-  std::thread([&] { all.insert(workspaceFor(driver, 2, 8, 64)); }).join();
+  std::set<CUdeviceptr> all{startFor(driver, 0, 8, 64), startFor(driver, 0x77, 8, 64),
+                            startFor(driver, 0x88, 8, 64), startFor(driver, 2, 8, 64)};
+  std::thread([&] { all.insert(startFor(driver, 2, 8, 64)); }).join();
   Counting::isCapturing = true;
   for (Counting::capture = 1; Counting::capture < 3; ++Counting::capture)
-    all.insert(workspaceFor(driver, 0x77, 8, 64));
+    all.insert(startFor(driver, 0x77, 8, 64));
   EXPECT_EQ(all.size(), 7u);
   EXPECT_FALSE(all.contains(0));
 }
 
-TEST(Workspace, GrownMemoryIsNotTakenFromLaunchesUnderWay) {
+TEST(Workspace, AStreamThatNeedsMoreWaitsForItsLaunches) {
+  static int waits;
+  waits = 0;
   Driver driver = Counting::driver();
-  const CUdeviceptr small = workspaceFor(driver, 0x77, 8, 64),
-                    large = workspaceFor(driver, 0x77, 132, 1 << 17);
+  const CUdeviceptr small = startFor(driver, 0x77, 8, 64);
+  driver.streamSynchronize = [](CUstream stream) {
+    return waits += reinterpret_cast<uint64_t>(stream) == 0x77, 0;
+  };
+  const CUdeviceptr large = startFor(driver, 0x77, 132, 1 << 17);
   EXPECT_NE(small, large);
+  EXPECT_EQ(waits, 1);
+  EXPECT_EQ(Counting::frees, 1);
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), large);
+}
+
+TEST(Workspace, AGraphKeepsWhatItsLaunchesUse) {
+  Driver driver = Counting::driver();
+  Counting::isCapturing = true, Counting::capture = 1;
+  const CUdeviceptr small = startFor(driver, 0x77, 8, 64),
+                    large = startFor(driver, 0x77, 132, 1 << 17);
+  EXPECT_NE(small, large);
+  EXPECT_EQ(startFor(driver, 0x77, 132, 1 << 17), large);
   EXPECT_EQ(Counting::frees, 0);
-  EXPECT_EQ(workspaceFor(driver, 0x77, 8, 64), large);
+  EXPECT_EQ(*freeWorkspaces(driver), 0u);
+  EXPECT_EQ(Counting::ofGraphs.size(), 2u);
+}
+
+TEST(Workspace, MemoryOfAGraphThatIsGoneIsUsedAgain) {
+  Driver driver = Counting::driver();
+  Counting::isCapturing = true, Counting::capture = 1;
+  const CUdeviceptr first = startFor(driver, 0x77, 8, 64);
+  Counting::capture = 2;
+  EXPECT_NE(startFor(driver, 0x77, 8, 64), first);
+  Counting::endGraph(0);
+  Counting::capture = 3;
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), first);
+  Counting::endGraph(1);
+  Counting::isCapturing = false;
+  startFor(driver, 0x77, 8, 64);
+  EXPECT_EQ(Counting::allocations, 2);
+}
+
+TEST(Workspace, AGraphThatCannotHoldItGetsNone) {
+  Driver driver = Counting::driver();
+  Counting::isCapturing = true, Counting::capture = 1;
+  Counting::refusesObjects = true;
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), 0u);
+  driver.userObjectCreate = nullptr;
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), 0u);
+  Counting::isCapturing = false;
+  EXPECT_NE(startFor(driver, 0x77, 8, 64), 0u);
+  EXPECT_EQ(Counting::allocations, 1);
+}
+
+TEST(Workspace, AContextAtTheAddressOfAnotherHasItsOwn) {
+  Driver driver = Counting::driver();
+  driver.ctxGetId = [](CUcontext, unsigned long long *number) {
+    return *number = Counting::contextNumber + (1ull << 40), 0;
+  };
+  const CUdeviceptr first = startFor(driver, 0x77, 8, 64);
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), first);
+  ++Counting::contextNumber;
+  EXPECT_NE(startFor(driver, 0x77, 8, 64), first);
+}
+
+TEST(Workspace, WhatNoGraphHoldsIsFreed) {
+  Driver driver = Counting::driver();
+  const CUdeviceptr first = startFor(driver, 0x77, 8, 64);
+  for (uint64_t stream = 0x100; stream < 0x110; ++stream)
+    startFor(driver, stream, 8, 64);
+  Counting::isCapturing = true, Counting::capture = 1;
+  const CUdeviceptr held = startFor(driver, 0x77, 8, 64);
+  EXPECT_EQ(*freeWorkspaces(driver), 17 * (splitFlagBytes + 8 * 64));
+  EXPECT_EQ(Counting::frees, 17);
+  EXPECT_EQ(Counting::events, 0);
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), held);
+  Counting::isCapturing = false;
+  EXPECT_NE(startFor(driver, 0x77, 8, 64), first);
 }
 
 TEST(Workspace, WithoutMemoryThereIsNone) {
   Driver driver = Counting::driver();
   Counting::isFull = true;
-  EXPECT_EQ(workspaceFor(driver, 0x77, 8, 64), 0u);
+  EXPECT_EQ(startFor(driver, 0x77, 8, 64), 0u);
   Counting::isFull = false;
-  EXPECT_NE(workspaceFor(driver, 0x77, 8, 64), 0u);
-  EXPECT_EQ(workspaceFor(driver, 0x77, mostSplitBlocks + 1, 64), 0u);
+  EXPECT_NE(startFor(driver, 0x77, 8, 64), 0u);
+  EXPECT_EQ(startFor(driver, 0x77, mostSplitBlocks + 1, 64), 0u);
 }
 
 TEST(Workspace, ManyStreamsDoNotTakeAllMemory) {
   Driver driver = Counting::driver();
+  const CUdeviceptr first = startFor(driver, 0xf00, 8, 64);
+  std::set<CUdeviceptr> later;
   for (uint64_t stream = 0x1000; stream < 0x1400; ++stream)
-    workspaceFor(driver, stream, 8, 64);
-  EXPECT_LE(Counting::allocations, 64);
+    later.insert(startFor(driver, stream, 8, 64));
+  EXPECT_EQ(Counting::allocations, 64);
+  EXPECT_FALSE(later.contains(0) || later.contains(first));
+  EXPECT_EQ(startFor(driver, 0xf00, 8, 64), first);
+  EXPECT_EQ(Counting::records, 1024 - 7) << "a few streams pay for no events";
+}
+
+TEST(Workspace, MemoryInUseIsNotTakenAway) {
+  Driver driver = Counting::driver();
+  Counting::isBusy = true;
+  std::vector<CUdeviceptr> all;
+  for (uint64_t stream = 0x1000; stream < 0x1042; ++stream)
+    all.push_back(startFor(driver, stream, 8, 64));
+  EXPECT_EQ(std::ranges::count(all, 0), 2);
+  EXPECT_EQ(startFor(driver, 0x1010, 8, 64), all[0x10]);
+  Counting::isBusy = false;
+  EXPECT_EQ(startFor(driver, 0x1041, 8, 64), all[8]) << "which waits for longest";
 }
 
 } // namespace
