@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -244,6 +245,26 @@ LogicalResult lowerConstant(Lowering &l, arith::ConstantOp op) {
   return success();
 }
 
+/// Whether `y` is `x` times a constant of (0, 1] and `condition` tells that `x` is not below zero.
+bool isLeaky(llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
+  using namespace llvm::PatternMatch;
+  using llvm::FCmpInst;
+  auto *compared = dyn_cast<FCmpInst>(condition);
+  const llvm::APFloat *slope = nullptr;
+  if (!compared || !x->getType()->isFloatTy() || compared->getOperand(0) != x ||
+      !match(compared->getOperand(1), m_AnyZeroFP()) ||
+      !match(y, m_c_FMul(m_Specific(x), m_APFloat(slope))))
+    return false;
+  const auto predicate = compared->getPredicate();
+  return (predicate == FCmpInst::FCMP_OGE || predicate == FCmpInst::FCMP_OGT) &&
+         *slope > llvm::APFloat(0.0f) && *slope <= llvm::APFloat(1.0f);
+}
+
+/// A leaky ReLU is the larger of both, NaN and the sign of zero included: an instruction less.
+llvm::Value *select(Lowering &l, llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
+  return isLeaky(condition, x, y) ? l.b.CreateMaxNum(x, y) : l.b.CreateSelect(condition, x, y);
+}
+
 LogicalResult lowerPoison(Lowering &l, ub::PoisonOp op) {
   llvm::Value *poison = llvm::PoisonValue::get(l.type(elementTypeOf(op.getType())));
   l.set(op, Values(l.count(op.getType()), poison));
@@ -315,8 +336,7 @@ void addFloats(Handlers &h) {
 void lower::addElementwise(Handlers &h) {
   addIntegers(h);
   addFloats(h);
-  addTernary<arith::SelectOp>(h, [](Lowering &l, llvm::Value *condition, llvm::Value *x,
-                                    llvm::Value *y) { return l.b.CreateSelect(condition, x, y); });
+  addTernary<arith::SelectOp>(h, select);
   h.add<arith::ConstantOp>(lowerConstant);
   h.add<ub::PoisonOp>(lowerPoison);
   h.add<AddPtrOp>(lowerAddPtr);

@@ -388,3 +388,26 @@ def test_fp8(device, dtype):
     np.testing.assert_array_equal(
         out.numpy().astype(np.float32), expected.astype(np.float32), strict=True
     )
+
+
+@triton.jit
+def leaky_kernel(out_ptr, x_ptr, N: tl.constexpr, SLOPE: tl.constexpr):
+    at = tl.arange(0, N)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, tl.where(x >= 0, x, SLOPE * x))
+    tl.store(out_ptr + N + at, tl.where(x > 0, x, x * SLOPE))
+
+
+@pytest.mark.parametrize("slope", [0.01, 1.0, 1.5, -0.25, 0.0])
+def test_leaky(device, slope):
+    """The sign of zero, NaN and infinities come out as the comparison says, whatever the slope."""
+    x = random(256, "fp32", seed=23)
+    x[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, -1e-45]
+    out = device.output(512, "fp32")
+    leaky_kernel[(1,)](out.array, device.to(x), 256, slope)
+    with np.errstate(invalid="ignore"):
+        scaled = x * np.float32(slope)
+    expected = np.concatenate([np.where(x >= 0, x, scaled), np.where(x > 0, x, scaled)])
+    np.testing.assert_array_equal(out.numpy(), expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(out.numpy())[numbers], np.signbit(expected)[numbers])
