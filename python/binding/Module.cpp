@@ -159,6 +159,13 @@ void bindDevices(py::module_ &module) {
     }();
     unwrap(done, "launch");
   });
+  module.def("release_workspaces", [](int device) {
+    const Result<uint64_t> bytes = [&]() -> Result<uint64_t> {
+      py::gil_scoped_release release;
+      return deviceCount() > 0 ? releaseWorkspaces(device) : uint64_t(0);
+    }();
+    return unwrap(bytes, "launch");
+  });
   module.def("cache_directory", &cacheDirectory);
   module.def("version_text", &versionText);
   module.def("take_warnings", &takeWarnings);

@@ -203,3 +203,51 @@ def test_launches_side_by_side(gpu):
     for out in outs:
         check_product(out.numpy(), a, b)
         np.testing.assert_array_equal(out.numpy(), outs[0].numpy())
+
+
+def test_memory_is_given_back(device):
+    """What launches took is freed, and taken anew; elsewhere there is nothing to free."""
+    shape, block = (128, 64, 9600), (64, 64, 64, 3, 4)
+    a, b = matrices(10, *shape)
+    da, db = device.to(a), device.to(b)
+    is_cut = device.name == "emulated" and device.arch == 90
+    triton.runtime.release_workspaces()
+    for _ in range(2):
+        out = device.output(shape[:2], "fp32")
+        launch(device, da, db, out.array, block, **SPLIT)
+        check_product(out.numpy(), a, b)
+        freed = triton.runtime.release_workspaces()
+        assert freed >= 3 * 64 * 64 * 4 if is_cut else freed == 0 or device.name == "cuda"
+    assert triton.runtime.release_workspaces() == 0
+
+
+def test_memory_of_graphs(gpu):
+    """A graph's memory stays while it exists, and goes to the next graph then."""
+    torch = gpu.torch
+    shape, block = (1536, 1408, 1024), (128, 128, 64, 4, 8)
+    a, b = matrices(11, *shape)
+    da, db, out = gpu.to(a), gpu.to(b), gpu.output(shape[:2], "fp32")
+
+    def capture():
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            launch(gpu, da, db, out.array, block, **SPLIT)
+        out.array.fill_(float("nan"))
+        graph.replay()
+        check_product(out.numpy(), a, b)
+        return graph
+
+    launch(gpu, da, db, out.array, block, **SPLIT)
+    graph = capture()
+    assert triton.runtime.release_workspaces() > 0
+    assert triton.runtime.release_workspaces() == 0
+    graph.replay()
+    check_product(out.numpy(), a, b)
+    del graph
+    torch.cuda.synchronize()
+    free_before = torch.cuda.mem_get_info()[0]
+    for _ in range(100):
+        capture()
+        torch.cuda.synchronize()
+    assert free_before - torch.cuda.mem_get_info()[0] < 64 << 20
+    assert triton.runtime.release_workspaces() > 0

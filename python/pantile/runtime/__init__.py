@@ -40,6 +40,18 @@ def stats():
     return _pantile.launch_stats()
 
 
+def release_workspaces(device=None):
+    """Wait for a GPU's work, and free the memory that kernels with `nv-stream-k` hand parts of sums over in.
+
+    device: its number; the current one if left out. Returns the bytes that were freed: 0 without a
+    GPU. Graphs that still exist keep theirs, later launches take memory anew. Raises RuntimeError
+    while one of the GPU's streams is captured.
+    """
+    from .. import _pantile
+
+    return _pantile.release_workspaces(-1 if device is None else device)
+
+
 __all__ = [
     "Autotuner",
     "Config",
@@ -57,6 +69,7 @@ __all__ = [
     "heuristics",
     "info",
     "reinterpret",
+    "release_workspaces",
     "set_allocator",
     "stats",
 ]
