@@ -106,8 +106,9 @@ LogicalResult lowerTmaStore(Lowering &l, nv::TmaStoreOp op) {
   return success();
 }
 
+/// Shared memory must stay until it is read; the end of the grid waits for what is written.
 LogicalResult lowerTmaStoreWait(Lowering &l, nv::TmaStoreWaitOp) {
-  wait(l, " 0");
+  wait(l, ".read 0");
   return success();
 }
 } // namespace

@@ -65,7 +65,7 @@ def product(a, b, m, n, depth, rows, columns):
 # PTX: bar.warp.sync
 # PTX: cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd{{.*}}, {%r{{.*}}, %r{{.*}}}], [%r{{.*}}];
 # PTX: cp.async.bulk.commit_group;
-# PTX: cp.async.bulk.wait_group 0;
+# PTX: cp.async.bulk.wait_group.read 0;
 # PTX: ret;
 @triton.jit
 def by_pointers(a, b, c, rows, columns, depth):
