@@ -9,16 +9,16 @@ import statistics
 FINALISTS, SLACK, ROUNDS = 5, 1.15, 6
 
 
-def final(times, launch_of, timer):
+def final(times, launch_of, timer, finalists=FINALISTS, count=ROUNDS):
     """The configurations of `times` (each with its milliseconds) at most SLACK times slower than
-    the fastest, FINALISTS of them, by their medians over ROUNDS there and back.
+    the fastest, `finalists` of them, by their medians over `count` rounds there and back.
 
     `launch_of(config, number)` gives what runs in round `number`; `timer.median` measures it.
     """
     best = min(times.values())
-    order = sorted((c for c in times if times[c] <= SLACK * best), key=times.get)[:FINALISTS]
+    order = sorted((c for c in times if times[c] <= SLACK * best), key=times.get)[:finalists]
     rounds = {config: [] for config in order}
-    for number in range(ROUNDS if len(order) > 1 else 0):
+    for number in range(count if len(order) > 1 else 0):
         for config in order if number % 2 == 0 else reversed(order):
             rounds[config].append(timer.median(launch_of(config, number)))
     return sorted(order, key=lambda config: statistics.median(rounds[config] or [0.0]))

@@ -1,17 +1,19 @@
 """The product of two matrices: ours, Triton's and the library's (cuBLAS through torch).
 
 Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
-larger blocks, by the same timer: all once, then the few fastest in turn, round after round. `own` is
+larger blocks, by the same timer: all once, then the fastest in turn, round after round, five of
+them or at small sizes, where luck decides the first, eight. `own` is
 ours with some configurations besides that name passes, beside the fastest few of the common ones.
 Every result is compared with float64 before it is timed. The contestants are timed in turn, round
 after round, each measurement being the median of single launches with a cold L2; the table has the
-medians of the rounds, in TFLOP/s. All work on the same arrays, and at small sizes on others in each
-round: where they lie in memory costs a kernel of 6 us up to half a microsecond, and each kernel
-another place.
+medians of the rounds, in TFLOP/s. All work on the same arrays. At small sizes there are a dozen
+rounds, each on arrays elsewhere in memory: where they lie costs a kernel of 6 us up to half a
+microsecond, and each kernel another place.
 
 With an activation, ours and Triton's are compared with the library's product without it; the
 library's followed by a kernel for the activation stands beside. A run over all sizes takes about
-100 s; one that tunes over another run's fastest few only (`--finalists`) half of that.
+100 s; one that tunes over another run's fastest few only, but at small sizes over all
+(`--finalists`), half of that.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
                  [--json FILE] [--markdown FILE] [--finalists JSON ...]
@@ -31,7 +33,8 @@ import torch
 from finals import final
 
 SIZES = [*range(256, 4097, 128), 8192, 16384]
-SMALL, PLACES = 1024, 5  # up to which size arrays are laid elsewhere in each round, and how often
+SMALL, PLACES = 1024, 12  # up to which size arrays are laid elsewhere in each round, and how often
+SMALL_FINALISTS = 8
 
 
 class Timer:
@@ -91,6 +94,8 @@ class Tuning:
         configs = module.tutorial_configs() + ([] if self.ten else module.larger_configs())
         if package == "own":
             configs = [c for c in configs if str(c) in common] + module.own_configs()
+        if size <= SMALL:
+            return configs
         known = self.known.get(size, {}).get(package, {}).get("finalists")
         return [c for c in configs if not known or str(c) in known] or configs
 
@@ -103,7 +108,9 @@ class Tuning:
         def launch_of(config, number):
             return launch_with(config, places[number % len(places)])
 
-        return final(times, launch_of, self.final)
+        if len(places) == 1:
+            return final(times, launch_of, self.final)
+        return final(times, launch_of, self.final, SMALL_FINALISTS, len(places))
 
     def measure_all(self, module, configs, place, launch_with):
         """Milliseconds of each configuration that runs, by the package's own tuner."""
@@ -176,7 +183,8 @@ def measure(size, arguments, timer, tuning):
     dtype = getattr(torch, arguments.dtype)
     contestants, notes = prepare(size, arguments.activation, dtype, tuning)
     rounds = {name: [] for name in contestants}
-    for number in range(arguments.rounds):
+    count = max(arguments.rounds, *(len(launches) for launches in contestants.values()))
+    for number in range(count):
         order = list(contestants)
         for name in order if number % 2 == 0 else reversed(order):
             launches = contestants[name]
