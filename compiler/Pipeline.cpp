@@ -107,6 +107,7 @@ void addTilePasses(Passes &passes) {
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes) {
   passes.add(createOrderRoundTrips());
+  passes.add(createFlushExponentials()); // while tiles are seen through no conversion
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
     passes.tell(names::withoutWgmma);

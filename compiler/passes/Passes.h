@@ -8,6 +8,9 @@ class ModuleOp;
 namespace arith {
 class ArithDialect;
 }
+namespace math {
+class MathDialect;
+}
 namespace scf {
 class SCFDialect;
 }

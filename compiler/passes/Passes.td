@@ -11,6 +11,15 @@ def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::TileDialect"];
 }
 
+def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
+  let summary = "exponentials without denormal results where nobody sees them";
+  let description = [{
+    `math.exp` of fp32 becomes `math.exp2` of the scaled operand where results below 2^-126 are as good as 0: beside a constant that
+    is added, in a narrower format, among the weights of a softmax.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
   let summary = "choose the instruction of each dot";
   let description = [{
