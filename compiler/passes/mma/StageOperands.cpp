@@ -178,20 +178,20 @@ void stageFma(DotOp dot) {
   dot.erase();
 }
 
-/// An operand worth a buffer: a load of the same loop body, in elements that ldmatrix or cp.async
-/// can move.
+/// An operand worth a buffer: a load of the same block, in elements that ldmatrix or cp.async can
+/// move. Outside of loops the buffer lets all loads start before the first is waited for.
 bool isStreamed(DotOp dot, OperandSource source) {
   auto load = source.value.getDefiningOp<LoadOp>();
-  return load && load->getBlock() == dot->getBlock() && isa<scf::ForOp>(dot->getParentOp());
+  return load && load->getBlock() == dot->getBlock();
 }
 
-/// An operand of 16 bits that the loop's body computes in vectors along the dimension that is not K:
-/// a conversion to the instruction's layout would write single elements.
+/// An operand of 16 bits that the block computes in vectors along the dimension that is not K: a
+/// conversion to the instruction's layout would write single elements.
 bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
   auto tile = dyn_cast<RankedTensorType>(source.value.getType());
   Operation *maker = source.value.getDefiningOp();
   if (!tile || !maker || storageBits(tile.getElementType()) != 16 ||
-      maker->getBlock() != dot->getBlock() || !isa<scf::ForOp>(dot->getParentOp()))
+      maker->getBlock() != dot->getBlock())
     return false;
   const LinearLayout layout = layoutOf(tile);
   const bool fastestIsRow = (layout.fastestDim() == 0) != source.transposed;
