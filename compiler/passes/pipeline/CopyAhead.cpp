@@ -15,11 +15,20 @@ bool readsAfresh(LoadOp load) {
 
 static bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
 
-/// Writes through another argument: what a kernel reads ahead for its products lies apart from
-/// that, as Triton holds too. Loops around others, such as those over programs, do not read ahead
-/// past their stores: a block would hold the operands of two programs.
-static bool writesApart(scf::ForOp loop, StoreOp store, Value base) {
-  Value target = baseOf(store.getPtr());
+/// Where `op` writes without learning anything: a store, or an atomic whose old values nobody
+/// looks at. Null for others.
+static Value writtenBlindly(Operation *op) {
+  if (auto store = dyn_cast<StoreOp>(op))
+    return store.getPtr();
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  return atomic && atomic.getResult().use_empty() ? atomic.getPtr() : Value();
+}
+
+bool writesApart(scf::ForOp loop, Operation *op, Value base) {
+  Value written = writtenBlindly(op);
+  if (!written)
+    return false;
+  Value target = baseOf(written);
   return !holdsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) && target != base;
 }
 
@@ -27,10 +36,9 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
   Operation *change = nullptr;
   loop.walk([&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
-    auto store = dyn_cast<StoreOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
-    if ((store && !writesApart(loop, store, base)) ||
-        isa<AtomicRmwOp, AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
+    if ((isa<StoreOp, AtomicRmwOp>(op) && !writesApart(loop, op, base)) ||
+        isa<AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });

@@ -5,7 +5,8 @@
 //        what they load as it is.
 // How:   addresses must be known ahead of time, also from small loads of the loop whose own
 //        addresses are (a page table's entries); vectors have at least 4 bytes; nothing in the loop
-//        may change what is read: a store through another argument does not.
+//        may change what is read: a store through another argument does not, nor does an atomic
+//        whose old values nobody looks at.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
@@ -22,6 +23,12 @@ constexpr llvm::StringLiteral withoutCopiedValues =
 /// What in `loop` may make memory read otherwise through `base` than before: a write, or an access
 /// that may have waited for one.
 mlir::Operation *memoryChange(mlir::scf::ForOp loop, mlir::Value base);
+
+/// Whether `op` of `loop` only writes, and through another argument than `base`: what a kernel reads
+/// ahead for its products lies apart from that, as Triton holds too. Loops around others, such as
+/// those over programs, do not read ahead past their stores: a block would hold the operands of two
+/// programs.
+bool writesApart(mlir::scf::ForOp loop, mlir::Operation *op, mlir::Value base);
 
 /// Whether `load` must read memory itself, when its turn comes.
 bool readsAfresh(LoadOp load);

@@ -5,7 +5,8 @@
 // How:   Within a block, a product that does not need the one before goes in front of the wait for
 //        it, with the choice of its slots; then each wait goes down to the first use of its sum,
 //        and takes the release of its slots along. Neither passes anything that writes or frees
-//        shared memory or meets other threads. Products end in the order in which they start, so a
+//        shared memory or meets other threads; but a wait passes stores into buffers that begin
+//        behind its product. Products end in the order in which they start, so a
 //        wait leaves as many under way as started after its own. Slots are released behind the
 //        waits that stood in front of the release. Short reads from global memory go in front of
 //        the first product. Where ScheduleLoops has made room, sums that are only added to are
@@ -167,9 +168,20 @@ private:
       return llvm::is_contained(op->getOperands(), wait.getResult(0));
     };
     auto isNext = [&](Operation *op) { return carriesSums && isa<nv::WgmmaOp>(op); };
-    while (mayPass(place) && !uses(place) && !isNext(place))
+    while ((mayPass(place) || fillsYounger(place, wait)) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
+  }
+
+  /// Part of a store for a younger product, into a buffer that was not there when the product of
+  /// `wait` started.
+  bool fillsYounger(Operation *op, nv::WgmmaWaitOp wait) {
+    if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
+      return true;
+    auto store = dyn_cast<nv::LocalStoreOp>(op);
+    Operation *buffer = store ? store.getBuffer().getDefiningOp<nv::AllocOp>() : nullptr;
+    return buffer && buffer->getBlock() == &block &&
+           wait.getValues()[0].getDefiningOp()->isBeforeInBlock(buffer);
   }
 
   Block &block;

@@ -236,6 +236,10 @@ private:
         .wasInterrupted();
   }
 
+  static bool storesLocally(Operation &op) {
+    return op.walk([](nv::LocalStoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+
   /// This iteration's copies have landed, for every thread.
   void enterIteration(IRMapping &mapping, Value readSlot) {
     nv::WaitOp::create(builder, loc, distance - 1);
@@ -249,15 +253,14 @@ private:
   /// Copies for later iterations go between the issue of a product and the wait for it, else first,
   /// or in front of the first product, whose operands are read by then. Where they go to the slot of
   /// a product that was under way until this wait, they follow it, when all threads have waited.
+  /// Products need a fence of their own only behind what the body itself stores.
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
     llvm::DenseSet<Operation *> dropped;
-    bool allInRings = true;
+    bool hasStored = false;
     for (StagedLoad load : staged)
       for (Operation *op :
            {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
         dropped.insert(op);
-    for (auto store : loop.getBody()->getOps<nv::LocalStoreOp>())
-      allInRings &= dropped.contains(store);
     const bool inFront = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
     const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
     const bool behindWait = inFlight >= slots - distance;
@@ -268,8 +271,9 @@ private:
       auto dealloc = dyn_cast<nv::DeallocOp>(op);
       if (dropped.contains(&op) ||
           (dealloc && dropped.contains(dealloc.getBuffer().getDefiningOp())) ||
-          (allInRings && isa<nv::FenceAsyncOp>(op)))
+          (isa<nv::FenceAsyncOp>(op) && !std::exchange(hasStored, false)))
         continue;
+      hasStored |= storesLocally(op);
       const bool issuesHere =
           (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true);
       if (issuesHere && !behindWait)

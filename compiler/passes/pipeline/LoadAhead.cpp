@@ -76,8 +76,9 @@ bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
 
 /// Whether the loop may change what is read through `base`, or meets other programs.
 bool mayChange(scf::ForOp loop, Value base) {
-  auto meets = [](Operation *op) {
-    return meetsOthers(op) ? WalkResult::interrupt() : WalkResult::advance();
+  auto meets = [&](Operation *op) {
+    return meetsOthers(op) && !writesApart(loop, op, base) ? WalkResult::interrupt()
+                                                           : WalkResult::advance();
   };
   return memoryChange(loop, base) || loop.getBody()->walk(meets).wasInterrupted();
 }
