@@ -1,4 +1,4 @@
-// A load behind a store through the same pointers waits for it; in a loop, the next store waits too.
+// A load or store behind a store through the same pointers waits for it; in a loop, the next store waits too.
 // RUN: pantile-opt %s -tile-order-round-trips | FileCheck %s
 module attributes {tile.num_warps = 4 : i32} {
   // CHECK-LABEL: @straight
@@ -79,6 +79,81 @@ module attributes {tile.num_warps = 4 : i32} {
     %a = tile.load %p : tensor<4096x!tile.ptr<f32>> -> tensor<4096xf32>
     tile.store %p, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
     tile.store %q, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    return
+  }
+
+  // Another use that stands in front of the store is late in a late warp, too.
+  // CHECK-LABEL: @overwrites_behind_all_uses
+  // CHECK: tile.load %arg0
+  // CHECK-NEXT: tile.store %arg1
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  func.func @overwrites_behind_all_uses(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %x: f32) {
+    %a = tile.load %p : !tile.ptr<f32> -> f32
+    tile.store %q, %a : !tile.ptr<f32>, f32
+    tile.store %p, %x : !tile.ptr<f32>, f32
+    return
+  }
+
+  // Each store may have threads of its own.
+  // CHECK-LABEL: @overwrites_what_it_stored
+  // CHECK: tile.store %arg0
+  // CHECK-NEXT: tile.store %arg1
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  func.func @overwrites_what_it_stored(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>, %x: tensor<64xf32>, %y: tensor<64xf32>) {
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.store %q, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.store %p, %y : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    return
+  }
+
+  // Threads meet once in front of a loop or a branch for what happened before it.
+  // CHECK-LABEL: @into_regions
+  // CHECK-NEXT: tile.store
+  // CHECK: tile.barrier
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: tile.load
+  // CHECK-NOT: tile.barrier
+  // CHECK: }
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: scf.if
+  // CHECK-NEXT: tile.store
+  func.func @into_regions(%p: tensor<64x!tile.ptr<f32>>, %x: tensor<64xf32>, %n: i32, %c: i1) -> tensor<64xf32> {
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> (tensor<64xf32>) : i32 {
+      %w = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+      %s = arith.addf %v, %w : tensor<64xf32>
+      scf.yield %s : tensor<64xf32>
+    }
+    scf.if %c {
+      tile.store %p, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    }
+    return %r : tensor<64xf32>
+  }
+
+  // What an iteration stored the next one loads, from a place that is the same in both.
+  // CHECK-LABEL: @from_round_to_round
+  // CHECK: scf.for
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.addptr
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: }
+  func.func @from_round_to_round(%p: !tile.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %a = tile.load %p : !tile.ptr<f32> -> f32
+      tile.store %p, %a : !tile.ptr<f32>, f32
+      %own = tile.addptr %p, %i : !tile.ptr<f32>, i32
+      %b = tile.load %own : !tile.ptr<f32> -> f32
+      tile.store %own, %b : !tile.ptr<f32>, f32
+    }
     return
   }
 }
