@@ -257,16 +257,26 @@ Result<void> Compilation::fitShared(const Target &target, const Options &allowed
   return optimizeAnew(target, plain);
 }
 
-/// Where a product takes its operands from registers, a buffer less does for copies that run as far
-/// ahead, and Triton has no more; here they run an iteration less ahead then. After that, results
-/// do without the way through shared memory that would make their stores whole lines.
+/// Products outside of loops do with one operand in shared memory at a time. Where a product takes
+/// its operands from registers, a buffer less does for copies that run as far ahead, and Triton has
+/// no more; here they run an iteration less ahead then. After that, results do without the way
+/// through shared memory that would make their stores whole lines.
 Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed) {
   struct Resort {
     llvm::StringRef name;
     const char *message;
     Technique technique;
+    bool mayHelp = true;
+  };
+  auto readsOutsideOfLoops = [](nv::LocalLoadOp load) {
+    return mlir::isa<mlir::scf::ForOp>(load->getParentOp()) ? mlir::WalkResult::advance()
+                                                            : mlir::WalkResult::interrupt();
   };
   const Resort resorts[] = {
+      {names::operandsInPlace,
+       "operands of products outside of loops have no buffers of their own: they do not fit into "
+       "shared memory",
+       Technique::Pipelining, module->walk(readsOutsideOfLoops).wasInterrupted()},
       {names::fewerBuffers,
        "loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
@@ -278,7 +288,7 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
   if (requiredBytes == 0)
     requiredBytes = data->sharedBytes;
   for (const Resort &resort : resorts)
-    if (!(*pristine)->hasAttr(resort.name)) {
+    if (resort.mayHelp && !(*pristine)->hasAttr(resort.name)) {
       (*pristine)->setAttr(resort.name, mlir::UnitAttr::get(&context));
       giveUp(resort.message, resort.technique);
       return optimizeAnew(target, allowed);

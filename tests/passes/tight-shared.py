@@ -1,9 +1,10 @@
 # What does not fit into shared memory is made smaller step by step, and each step is told. The last one fits wherever
 # Triton's buffers do, which are one fewer than the stages of products that read registers.
 # DEFINE: %{run} = pantilec %s --no-cache --remarks --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16"
-# RUN: %{run} -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
-# RUN: %{run} -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
-# RUN: not %{run} -D M=128 -D N=128 -D K=64 --num-warps 4 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=NOT
+# RUN: %{run} --kernel product -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
+# RUN: %{run} --kernel product -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
+# RUN: pantilec %s --no-cache --remarks --target sm_80 --kernel straight --signature "*fp16:16, *fp16:16, *fp32:16" --emit mma -o - 2>&1 | FileCheck %s --check-prefix=STRAIGHT
+# RUN: not %{run} --kernel product -D M=128 -D N=128 -D K=64 --num-warps 4 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=NOT
 import pantile as triton
 import pantile.language as tl
 
@@ -26,3 +27,14 @@ def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K
         y = tl.load(b + (k + rk)[:, None] * columns + rn[None, :])
         acc = tl.dot(x, y, acc)
     tl.store(c + rm[:, None] * columns + rn[None, :], acc)
+
+
+# One operand after the other, where both have no room.
+# STRAIGHT: remark: operands of products outside of loops have no buffers of their own: they do not fit into shared memory
+# STRAIGHT: nv.shared_bytes = 131072
+@triton.jit
+def straight(a, b, c):
+    rm, rn, rk = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 1024)
+    x = tl.load(a + rm[:, None] * 1024 + rk[None, :])
+    y = tl.load(b + rk[:, None] * 64 + rn[None, :])
+    tl.store(c + rm[:, None] * 64 + rn[None, :], tl.dot(x, y))

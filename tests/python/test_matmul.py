@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pantile as triton
+import pantile.language as tl
 import pytest
 from conftest import check_product, random
 from matmul_kernels import bare_matmul, masked_matmul
@@ -177,6 +178,29 @@ def test_rings_that_barely_fit(device, blocks, stages, warps):
     exact = a.astype(np.float64) @ b.astype(np.float64)
     assert np.abs(result - exact).max() < 2 * 400 * 2.0**-10
     np.testing.assert_allclose(result, exact, rtol=0.02, atol=0.1)
+
+
+@triton.jit
+def straight_kernel(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + m[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + n[None, :])
+    tl.store(c + m[:, None] * N + n[None, :], tl.dot(x, y))
+
+
+@pytest.mark.parametrize("shape, dtype", [
+    ((64, 64, 1024), "fp16"), ((16, 16, 4096), "fp16"), ((64, 64, 512), "fp32"),
+])  # fmt: skip
+def test_operands_that_barely_fit(device, shape, dtype):
+    """Outside of loops both have no room beside each other on Ampere, or one just does."""
+    M, N, K = shape
+    if device.arch and device.arch >= 90 and shape[0] == 64 and dtype == "fp16":
+        pytest.skip("warp groups read both from shared memory")
+    a, b = random((M, K), dtype, 31), random((K, N), dtype, 32)
+    out = device.output((M, N), "fp32")
+    straight_kernel[(1,)](device.to(a), device.to(b), out.array, M, N, K, num_warps=8)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0.02, atol=0.1)
 
 
 def test_batch(device):

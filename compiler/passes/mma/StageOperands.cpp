@@ -1,10 +1,11 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
 // Needs: layouts; every dot carries `mma`.
 // Gives: a wgmma dot is `nv.wgmma` on buffers, its left operand in registers where they hold it as
-//        the instruction reads it, waited for at once; a scalar one is `nv.fma` on buffers. Inside
-//        a loop, the operand of an mma.sync dot that comes from a load passes through a buffer, so
-//        that the load can become an asynchronous copy; so does one that threads hold in vectors
-//        across K, which ldmatrix turns as it reads.
+//        the instruction reads it, waited for at once; a scalar one is `nv.fma` on buffers. The
+//        operand of an mma.sync dot that comes from a load passes through a buffer, so that the
+//        load can become an asynchronous copy, or does not hold up the next; so does one that
+//        threads hold in vectors across K, which ldmatrix turns as it reads. Outside of loops they
+//        do not where all buffers together have no room (`nv.operands_in_place`).
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
 //        and the transposes are done on the view of the buffer. Where the reader needs another
@@ -17,6 +18,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/ScheduleLoops.h"
 
 using namespace mlir;
 
@@ -201,7 +203,9 @@ bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
 }
 
 void stageMmaSync(DotOp dot) {
-  if (dot.getType().getRank() != 2)
+  const bool inPlace = !isa<scf::ForOp>(dot->getParentOp()) &&
+                       dot->getParentOfType<ModuleOp>()->hasAttr(names::operandsInPlace);
+  if (dot.getType().getRank() != 2 || inPlace)
     return;
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
