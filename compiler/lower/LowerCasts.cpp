@@ -215,18 +215,18 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
 /// what is subtracted.
 Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to) {
   auto &b = l.b;
-  constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43004300;
+  constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43434343;
   auto *pair = llvm::FixedVectorType::get(to, 2);
   auto floats = [&](llvm::Value *bits) { return b.CreateBitCast(bits, pair); };
   auto difference = [&](llvm::Value *word, uint32_t selector) -> llvm::Value * {
-    llvm::Value *upper = b.getInt32(to->isHalfTy() ? halfOf1024 : 0);
+    llvm::Value *upper = b.getInt32(to->isHalfTy() ? halfOf1024 : bf16Of128);
     llvm::Value *spread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_prmt,
                                             {word, upper, b.getInt32(selector)});
     if (to->isHalfTy())
       return b.CreateFSub(floats(spread),
                           llvm::ConstantFP::get(pair, isSigned ? 1024.0 + 128.0 : 1024.0));
-    return b.CreateFSub(floats(b.CreateOr(b.CreateAnd(spread, 0x007f007f), bf16Of128)),
-                        floats(b.CreateOr(b.CreateAnd(spread, 0x00800080), bf16Of128)));
+    return b.CreateFSub(floats(b.CreateAnd(spread, 0xff7fff7f)),
+                        floats(b.CreateAnd(spread, 0xff80ff80)));
   };
   Values result;
   for (size_t i = 0; i < bytes.size(); i += 4) {

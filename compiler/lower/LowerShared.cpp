@@ -4,6 +4,7 @@
 // How:   all offsets are linear over F2 up to the buffer's start, so a thread's part is computed
 //        once and registers differ by constants.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/CopyFill.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -105,8 +106,9 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
       continue;
     const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], masks.empty() ? nullptr : masks[i],
                       enable, bytes};
-    copyPiece(l, piece);
-    if (piece.mask)
+    if (!op->hasAttr(names::onlyZeros))
+      copyPiece(l, piece);
+    if (piece.mask && !op->hasAttr(names::keepsZeros))
       unfilled.push_back(piece);
   }
   for (const Piece &piece : unfilled) {

@@ -6,7 +6,8 @@
 //        scratch during its one operation, but what the copy engine reads from there on, and in the
 //        loops around, throughout. Largest first, each takes the lowest place that is free
 //        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
-//        so where shared memory is plentiful, small scratch shares its bytes with nobody.
+//        so where shared memory is plentiful, small scratch shares its bytes with nobody; that of
+//        loops does so wherever as many blocks have room then.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
@@ -88,10 +89,14 @@ int64_t lowestFree(const Reservation &next, ArrayRef<Reservation> placed) {
   return offset;
 }
 
+bool isInLoop(Operation *op) {
+  return op->getParentOfType<scf::ForOp>() || op->getParentOfType<scf::WhileOp>();
+}
+
 /// Lets the smallest scratch live throughout, `most` bytes in all.
-void keepSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most) {
+void keepSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most, bool inLoopsAlone) {
   for (Reservation &next : llvm::reverse(smallestLast)) {
-    if (isa<nv::AllocOp>(next.op))
+    if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !isInLoop(next.op)))
       continue;
     most -= static_cast<int64_t>(llvm::alignTo(next.bytes, next.alignment));
     if (most < 0)
@@ -116,9 +121,12 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
     llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
     Builder builder(&getContext());
     int64_t total = place(all);
-    if (total <= plentiful) {
-      keepSmallScratch(all, mostKept);
-      total = place(all);
+    SmallVector<Reservation> apart = all;
+    keepSmallScratch(apart, mostKept, /*inLoopsAlone=*/total > plentiful);
+    const int64_t totalApart = place(apart);
+    if (total <= plentiful || blocksOf(totalApart) == blocksOf(total)) {
+      all = apart;
+      total = totalApart;
     }
     for (const Reservation &next : all)
       if (auto alloc = dyn_cast<nv::AllocOp>(next.op))
@@ -128,6 +136,13 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
                          builder.getI32IntegerAttr(static_cast<int32_t>(next.offset)));
     getOperation()->setAttr(names::sharedBytes,
                             builder.getI32IntegerAttr(static_cast<int32_t>(total)));
+  }
+
+private:
+  /// How many blocks have room for as many bytes each.
+  int64_t blocksOf(int64_t bytes) {
+    auto target = Target::parse(std::string_view(moduleTarget(getOperation())));
+    return target ? blocksWithShared(bytes, *target) : 0;
   }
 };
 } // namespace

@@ -11,8 +11,9 @@
 //        4. After the loop everything is drained and the rings end. Addresses ahead are computed
 //        by a second copy of the operations that they need, with loop-carried values of their own.
 //        Where these read memory, they do so one iteration before the copies and carry what they
-//        read.
+//        read. Where the mask of a load does not change, its zeros are stored into every slot once.
 //===------------------------------------------------------------------------------------===//
+#include "ir/CopyFill.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -48,6 +49,7 @@ public:
   void run() {
     reserveRings();
     issuePrologue();
+    fillSlots();
     buildLoop();
     finish();
   }
@@ -100,11 +102,36 @@ private:
         builder.clone(op, mapping);
     for (auto [load, ring] : llvm::zip(staged, rings)) {
       Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
-      nv::CopyAsyncOp::create(builder, load.load.getLoc(),
-                              mapping.lookupOrDefault(load.load.getPtr()), slotOf(ring, slot), mask,
-                              enable, cast<IntegerAttr>(load.store->getAttr(names::prefetch)));
+      auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(),
+                                          mapping.lookupOrDefault(load.load.getPtr()),
+                                          slotOf(ring, slot), mask, enable, vectorOf(load));
+      if (pipelined && keepsZeros(load))
+        copy->setAttr(names::keepsZeros, builder.getUnitAttr());
+      if (!pipelined)
+        firstCopies.push_back(copy);
     }
     nv::CommitOp::create(builder, loc);
+  }
+
+  static IntegerAttr vectorOf(StagedLoad load) {
+    return cast<IntegerAttr>(load.store->getAttr(names::prefetch));
+  }
+
+  bool keepsZeros(StagedLoad load) {
+    Value mask = load.load.getMask();
+    return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask);
+  }
+
+  /// Zeros for the slots that the loop is the first to copy to.
+  void fillSlots() {
+    for (auto [load, ring, first] : llvm::zip(staged, rings, firstCopies)) {
+      if (!keepsZeros(load))
+        continue;
+      for (int slot = distance; slot < slots; ++slot)
+        nv::CopyAsyncOp::create(builder, load.load.getLoc(), first.getPtr(),
+                                slotOf(ring, index(slot)), first.getMask(), Value(), vectorOf(load))
+            ->setAttr(names::onlyZeros, builder.getUnitAttr());
+    }
   }
 
   /// `load` under `mapping` where `enable` holds; zeros elsewhere.
@@ -240,10 +267,26 @@ private:
     return op.walk([](nv::LocalStoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
+  /// Whether the body stores what its first product reads: the fence behind that is one for the
+  /// copies, too.
+  bool fencesFirstProduct() {
+    bool hasStored = false;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      const bool isStaged =
+          llvm::any_of(staged, [&](StagedLoad load) { return load.store == &op; });
+      hasStored |= !isStaged && isa<nv::LocalStoreOp>(op);
+      if (isa<nv::FenceAsyncOp>(op) && hasStored)
+        return true;
+      if (op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
+        return false;
+    }
+    return false;
+  }
+
   /// This iteration's copies have landed, for every thread.
   void enterIteration(IRMapping &mapping, Value readSlot) {
     nv::WaitOp::create(builder, loc, distance - 1);
-    if (hasWgmma())
+    if (hasWgmma() && !fencesFirstProduct())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
     for (auto [load, ring] : llvm::zip(staged, rings))
@@ -316,9 +359,10 @@ private:
   AddressSlice slice;   ///< of the copies' addresses
   AddressSlice indices; ///< of the addresses of the loads that `slice` begins with
   SmallVector<Value> rings;
-  SmallVector<Value> ahead;        ///< carried values of `slice`, `distance` iterations on
-  SmallVector<Value> indicesAhead; ///< those of `indices`, one iteration more
-  SmallVector<Value> loadedAhead;  ///< what the loads gave, `distance` iterations on
+  SmallVector<nv::CopyAsyncOp> firstCopies; ///< of the prologue, iteration by iteration
+  SmallVector<Value> ahead;                 ///< carried values of `slice`, `distance` iterations on
+  SmallVector<Value> indicesAhead;          ///< those of `indices`, one iteration more
+  SmallVector<Value> loadedAhead;           ///< what the loads gave, `distance` iterations on
 };
 
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {

@@ -71,11 +71,15 @@ BlockDemand demandOf(func::FuncOp kernel) {
 
 int64_t blocksToKeep(ModuleOp module) { return module->hasAttr(names::thirdBlock) ? 3 : 2; }
 
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough) {
+int64_t blocksWithShared(int64_t bytes, const Target &target) {
   constexpr int64_t reserved = 1024; // of each block, beside what one block may have
-  constexpr int64_t parts = 4;       // a warp has the registers of one part of a multiprocessor
+  return (target.maxSharedBytes() + reserved) / (bytes + reserved);
+}
+
+int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough) {
+  constexpr int64_t parts = 4; // a warp has the registers of one part of a multiprocessor
   constexpr int64_t unit = 8;
-  const int64_t byShared = (target.maxSharedBytes() + reserved) / (demand.sharedBytes + reserved);
+  const int64_t byShared = blocksWithShared(demand.sharedBytes, target);
   const int64_t ofWarp = 32 * static_cast<int64_t>(llvm::alignTo(demand.registers, unit));
   const int64_t warps = target.registersPerBlock() / parts / ofWarp * parts;
   return std::min({byShared, warps / demand.warps, enough});

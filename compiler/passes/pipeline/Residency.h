@@ -46,6 +46,9 @@ BlockDemand demandOf(mlir::func::FuncOp kernel);
 /// How many blocks of `module`'s kernel are worth more than what is added to it.
 int64_t blocksToKeep(mlir::ModuleOp module);
 
+/// How many blocks of so many bytes have room.
+int64_t blocksWithShared(int64_t bytes, const Target &target);
+
 /// At most three: no more are worth anything else, but to products that are waited for.
 int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough = 3);
 
