@@ -14,6 +14,7 @@
 #include "interp/Interpreter.h"
 #include "ir/PackedPrograms.h"
 #include "ir/SplitPrograms.h"
+#include "ir/SpreadRows.h"
 #include "lower/Lower.h"
 #include "passes/layout/LayoutChoice.h"
 #include "passes/pipeline/ScheduleLoops.h"
@@ -223,6 +224,7 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   auto partialBytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes);
   data->workspacePerBlock = partialBytes ? partialBytes.getInt() : 0;
   data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
+  data->blocksPerProgram = moduleInt(*module, names::blocksPerProgram, 1);
   data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())

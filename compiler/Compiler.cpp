@@ -115,11 +115,13 @@ void warnOf(Cache &cache, Kernel::Data &data) {
     data.warnings += "warning: " + problem + "\n";
 }
 
-/// Compiles the same kernel without tensor maps, for launches that they cannot describe.
+/// Compiles the same kernel without tensor maps, for launches that they cannot describe, and a block
+/// a program.
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
   options.disabledPasses.insert("nv-specialise-warps");
   options.disabledPasses.insert("nv-raise-stores");
+  options.disabledPasses.insert("nv-spread-rows");
   return [program = std::move(program), specialization = std::move(specialization),
           options = std::move(options)] {
     return Compiler().compile(program, specialization, options);
@@ -201,7 +203,7 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
                   : impl->compileFresh(program, specialization, options, observe);
   if (!data)
     return data.error();
-  if (!(*data)->tensorMaps.empty())
+  if (!(*data)->tensorMaps.empty() || (*data)->blocksPerProgram > 1)
     (*data)->compilePlain = plainCompiler(program, specialization, options);
   return Kernel(*data);
 }

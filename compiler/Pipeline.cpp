@@ -5,6 +5,7 @@
 // taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
+#include "ir/SumChains.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -107,6 +108,7 @@ void addTilePasses(Passes &passes) {
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes) {
   passes.add(createOrderRoundTrips());
+  passes.add(createSpreadRows()); // fixes what each block holds, so before layouts
   passes.add(createFlushExponentials()); // while tiles are seen through no conversion
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
@@ -168,6 +170,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 void addMemoryPasses(Passes &passes) {
   passes.need(createAllocateShared());
   passes.add(createShareRegisters());
+  if (!passes.choice("sum-chains", "within the lowering: warps that hold little of a product's "
+                                   "result add up every other step apart"))
+    passes.tell(names::withoutSumChains);
   if (!passes.choice("barriers-in-front",
                      "within nv-insert-barriers: threads meet in front of a loop "
                      "where that saves a barrier in it"))

@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 7;
+constexpr uint64_t format = 8;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -53,22 +53,34 @@ void write(ByteWriter &out, const TensorMapRecipe &recipe) {
   write(out, recipe.box);
   out.u64(static_cast<uint64_t>(recipe.swizzle));
   write(out, recipe.nonNegative);
+  out.u64(recipe.multiples.size());
+  for (const HostMultiple &multiple : recipe.multiples) {
+    write(out, {multiple.value});
+    out.u64(static_cast<uint64_t>(multiple.of));
+  }
   out.u64(recipe.isWritten);
+}
+
+HostPolynomial readPolynomial(ByteReader &in) {
+  std::vector<HostPolynomial> list;
+  read(in, list);
+  return list.empty() ? HostPolynomial() : list[0];
 }
 
 TensorMapRecipe readRecipe(ByteReader &in) {
   TensorMapRecipe recipe;
   recipe.base = static_cast<int>(in.u64());
-  std::vector<HostPolynomial> offset;
-  read(in, offset);
-  if (!offset.empty())
-    recipe.offset = offset[0];
+  recipe.offset = readPolynomial(in);
   recipe.element = in.text();
   read(in, recipe.extents);
   read(in, recipe.strides);
   read(in, recipe.box);
   recipe.swizzle = static_cast<int>(in.u64());
   read(in, recipe.nonNegative);
+  for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {
+    HostPolynomial value = readPolynomial(in);
+    recipe.multiples.push_back({std::move(value), static_cast<int64_t>(in.u64())});
+  }
   recipe.isWritten = in.u64() != 0;
   return recipe;
 }
@@ -84,8 +96,8 @@ std::string serializeArtifact(const Kernel::Data &data) {
   out.u64(data.args.size());
   for (const ArgSpec &spec : data.args)
     out.argument(spec);
-  for (int value :
-       {data.sharedBytes, data.numWarps, data.programsPerBlock, data.registers, data.spills})
+  for (int value : {data.sharedBytes, data.numWarps, data.programsPerBlock, data.blocksPerProgram,
+                    data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
   out.u64(static_cast<uint64_t>(data.workspacePerBlock));
@@ -112,8 +124,8 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   data.options = in.options();
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.args.push_back(in.argument());
-  for (int *value :
-       {&data.sharedBytes, &data.numWarps, &data.programsPerBlock, &data.registers, &data.spills})
+  for (int *value : {&data.sharedBytes, &data.numWarps, &data.programsPerBlock,
+                     &data.blocksPerProgram, &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
   data.workspacePerBlock = static_cast<int64_t>(in.u64());

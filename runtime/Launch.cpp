@@ -23,11 +23,21 @@ Result<void> launchOnCpu(const Kernel &kernel, const Grid &grid, std::span<const
   return program->run(grid, {args.begin(), args.end()}, workers);
 }
 
+bool isPlain(const LaunchOptions &options) {
+  return !options.cooperative && !options.programmatic && options.cluster == std::array{1, 1, 1};
+}
+
 /// Whether a block may run several programs of this launch: programs that were asked to be there at
 /// once, or to start early, are.
 bool mayPersist(const Grid &grid, const LaunchOptions &options) {
-  return !options.cooperative && !options.programmatic && options.cluster == std::array{1, 1, 1} &&
-         mayShareBlocks(grid);
+  return isPlain(options) && mayShareBlocks(grid);
+}
+
+/// Whether blocks are the programs of this launch, or may be for what it asks.
+bool suits(const Kernel &kernel, const Grid &grid, const LaunchOptions &options) {
+  return (!kernel->persistent || mayPersist(grid, options)) &&
+         (kernel->blocksPerProgram == 1 ||
+          (isPlain(options) && maySpread(grid, kernel->blocksPerProgram)));
 }
 
 } // namespace
@@ -59,7 +69,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
     return driver.error();
   EncodedTensorMaps maps;
   const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, maps);
-  if (fits && (!kernel->persistent || mayPersist(grid, options)))
+  if (fits && suits(kernel, grid, options))
     return launchOnGpu(**driver, kernel, grid, slots, maps, options);
   Result<Kernel> plain = plainVariant(kernel);
   return plain ? launch(*plain, grid, args, options) : Result<void>(plain.error());

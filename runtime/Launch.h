@@ -7,6 +7,7 @@
 #include "runtime/Driver.h"
 #include "runtime/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <limits>
 
 namespace pantile {
 
@@ -32,6 +33,11 @@ inline bool mayShareBlocks(const Grid &grid) {
   return grid[0] * grid[1] <= mostPrograms && grid[0] * grid[1] * grid[2] <= mostPrograms;
 }
 
+/// Whether the driver takes so many times the blocks along the first axis.
+inline bool maySpread(const Grid &grid, int blocksPerProgram) {
+  return grid[0] <= std::numeric_limits<int32_t>::max() / blocksPerProgram;
+}
+
 /// Whether a stream belongs to `device` for sure: a default one, or that of the thread's last launch.
 bool isSurelyOf(uint64_t stream, CUdevice device);
 
@@ -39,6 +45,7 @@ bool isSurelyOf(uint64_t stream, CUdevice device);
 struct BlockPlan {
   int resident = 0; ///< blocks that run at once, if of more programs a block runs several
   int packed = 1; ///< so many side by side at most; 1: one after the other, in a persistent kernel
+  int together = 1;    ///< blocks that run one program, neighbours along the first axis
   bool splits = false; ///< all resident blocks share even fewer programs
 };
 

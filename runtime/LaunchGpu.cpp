@@ -81,7 +81,7 @@ Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed
   Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  placed.plan = {*resident, kernel->programsPerBlock};
+  placed.plan.resident = *resident, placed.plan.packed = kernel->programsPerBlock;
   return std::nullopt;
 }
 
@@ -95,6 +95,7 @@ Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &pl
   if (!placed.function) [[unlikely]]
     if (Failure failure = loadOn(driver, kernel, placed))
       return failure;
+  placed.plan.together = kernel->blocksPerProgram;
   const bool sharesBlocks = kernel->persistent || kernel->programsPerBlock > 1;
   return sharesBlocks ? countResident(driver, kernel, placed) : std::nullopt;
 }
@@ -177,7 +178,7 @@ CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction fu
                      const Grid &grid, BlockPlan plan, llvm::ArrayRef<uint64_t> slots,
                      llvm::ArrayRef<EncodedTensorMap> maps, LaunchState &state) {
   const std::array<int32_t, 3> extents = {int32_t(grid[0]), int32_t(grid[1]), int32_t(grid[2])};
-  config.gridX = extents[0], config.gridY = extents[1], config.gridZ = extents[2];
+  config.gridX = extents[0] * plan.together, config.gridY = extents[1], config.gridZ = extents[2];
   const bool isPersistent = plan.resident != 0 && plan.packed == 1;
   if (plan.packed > 1)
     pack(config, grid, plan);

@@ -36,13 +36,15 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
   ready->driver = driver->get(), ready->function = function;
   ready->device = options.device;
   ready->resident = sharesBlocks ? resident : 0, ready->packed = kernel->programsPerBlock;
+  ready->together = kernel->blocksPerProgram;
   ready->slotCount = state.plan.size(), ready->threads = 32u * kernel->numWarps;
   ready->sharedBytes = kernel->sharedBytes, ready->hasMaps = !kernel->tensorMaps.empty();
   return ready;
 }
 
 bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream) const {
-  if (!isUsual(grid) || (resident && !mayShareBlocks(grid)) || Driver::isForked() ||
+  if (!isUsual(grid) || (resident && !mayShareBlocks(grid)) ||
+      (together > 1 && !maySpread(grid, together)) || Driver::isForked() ||
       !isSurelyCurrent(*driver, device) || !isSurelyOf(stream, device)) [[unlikely]]
     return false;
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
@@ -56,8 +58,9 @@ bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream)
   CUlaunchConfig config = {};
   config.blockX = threads, config.blockY = config.blockZ = 1;
   config.sharedBytes = sharedBytes, config.stream = reinterpret_cast<CUstream>(stream);
-  return queueLaunch(*driver, config, static_cast<CUfunction>(function), grid, {resident, packed},
-                     {slots, slotCount + scratchPointers}, maps, *state) == 0;
+  return queueLaunch(*driver, config, static_cast<CUfunction>(function), grid,
+                     {resident, packed, together}, {slots, slotCount + scratchPointers}, maps,
+                     *state) == 0;
 }
 
 } // namespace pantile

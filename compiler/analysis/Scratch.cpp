@@ -198,6 +198,7 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](GatherOp op) { return gatherBytes(op); })
       .Case([](ExchangeOp op) { return exchangeBytes(op); })
       .Case([](HistogramOp op) { return histogramBytes(op); })
+      .Case([](nv::GatherBlocksOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })
       .Case([](nv::TmaStoreOp op) { return tmaStoreBytes(op); })
       .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
       .Default(int64_t(0));

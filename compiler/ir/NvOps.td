@@ -169,6 +169,27 @@ def Nv_ProgramAtOp : Nv_Op<"program_at", [Pure]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$program `,` $axis attr-dict";
 }
+def Nv_BlockRankOp : Nv_Op<"block_rank", [Pure]> {
+  let summary = "number of this block among those that run its program together";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Nv_GatherBlocksOp : Nv_Op<"gather_blocks", [MemoryEffects<[MemRead, MemWrite]>, TypesMatchWith<"src is an element", "result", "src",
+      "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "a scalar of each block that runs this program, in the order of their ranks; they meet";
+  let description = "No block may leave before all have read, see `nv.arrive_blocks`.";
+  let arguments = (ins AnyType:$src);
+  let results = (outs RankedTensorOf<[AnyType]>:$result);
+  let assemblyFormat = "$src attr-dict `:` type($result)";
+}
+def Nv_ArriveBlocksOp : Nv_Op<"arrive_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what this block has read and written so far is done, for all who wait behind `nv.await_blocks`";
+  let assemblyFormat = "attr-dict";
+}
+def Nv_AwaitBlocksOp : Nv_Op<"await_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until all blocks of the program have arrived";
+  let assemblyFormat = "attr-dict";
+}
 def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
   let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
   let description = [{
@@ -192,11 +213,25 @@ def Nv_PutPartOp : Nv_Op<"put_part", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
-def Nv_AddPartOp : Nv_Op<"add_part", [AllTypesMatch<["sum", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for the part that block `from` puts, and adds it to `sum`; once in a launch for each part";
-  let arguments = (ins AnyRankedTensor:$sum, I32:$from);
+def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "where `enable`: waits until the courier has seen the parts that are for this block; once in a launch";
+  let arguments = (ins I1:$enable);
+  let assemblyFormat = "$enable attr-dict";
+}
+def Nv_GetPartOp : Nv_Op<"get_part", [MemoryEffects<[MemRead]>]> {
+  let summary = "the part that block `from` put; -0.0, which changes no sum, unless `enable`";
+  let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$sum `,` $from attr-dict `:` type($sum)";
+  let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";
+}
+def Nv_CourierOp : Nv_Op<"courier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "all that the second extra warp does: passes on the part that this block puts, if it `gives` one, then waits for those for it";
+  let description = [{
+    Those come from the blocks from `first` to `block`, which is this one, by `step`. The other warps neither wait for writes to arrive nor poll. It
+    stands in the producer's region, in front of its loops.
+  }];
+  let arguments = (ins I1:$gives, I32:$first, I32:$block, I32:$step);
+  let assemblyFormat = "$gives `from` $first `to` $block `step` $step attr-dict";
 }
 
 //===- tensor maps and warps with roles ------------------------------------------------===//
@@ -210,10 +245,12 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let description = [{
     The symbols of the maps are the kernel's arguments in order. `offset` is added to argument `base`, in bytes; `extents`
     has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
-    instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are.
+    instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are, and the
+    results of `multiples` are divisible by `divisors`.
   }];
   let arguments = (ins I32Attr:$base, AffineMapAttr:$offset, AffineMapAttr:$extents, AffineMapAttr:$strides,
-                       DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative);
+                       DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative,
+                       OptionalAttr<AffineMapAttr>:$multiples, OptionalAttr<DenseI64ArrayAttr>:$divisors);
   let results = (outs Nv_TensorMapType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
@@ -223,7 +260,7 @@ def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$barriers `,` $consumers attr-dict `:` type($barriers)";
 }
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what one thread of an extra warp does while the other warps go on; that warp ends behind it";
+  let summary = "what one thread of an extra warp does while the other warps go on, and another warp if there is a courier; they end behind it";
   let description = "All threads meet before it, so that barriers made above are seen. It stands at the kernel's start.";
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
@@ -250,7 +287,7 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$map `[` $coords `]` `,` $value attr-dict `:` type($value)";
 }
 def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "until the copy engine has written all that this thread handed to it";
+  let summary = "until the copy engine has read all that this thread handed to it";
   let assemblyFormat = "attr-dict";
 }
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {

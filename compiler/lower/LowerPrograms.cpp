@@ -1,10 +1,13 @@
 //===- LowerPrograms.cpp - which program this is, of how many ------------------------------===//
 // Gives: a program is a block of the grid; in a persistent kernel a block runs several, and the
-//        user's grid is a parameter; where programs share a block, each is one of its warps.
+//        user's grid is a parameter; where programs share a block, each is one of its warps; where
+//        blocks share a program, they are neighbours along the first axis.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/PackedPrograms.h"
+#include "ir/SpreadRows.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -32,6 +35,10 @@ bool isPacked(Operation *op, unsigned axis) {
   return axis == 0 && moduleInt(op, names::programsPerBlock, 1) > 1;
 }
 
+int blocksOfProgram(Operation *op, unsigned axis) {
+  return axis == 0 ? moduleInt(op, names::blocksPerProgram, 1) : 1;
+}
+
 /// The warps of a block, each of which runs a program.
 llvm::Value *warpsOfBlock(Lowering &l) {
   llvm::Value *threads =
@@ -47,6 +54,8 @@ LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
     program = l.b.CreateAdd(l.b.CreateMul(program, warpsOfBlock(l)),
                             l.b.CreateLShr(thread, l.b.getInt32(5)));
   }
+  if (const int together = blocksOfProgram(op, op.getAxis()); together > 1)
+    program = l.b.CreateLShr(program, llvm::Log2_32(together));
   l.set(op, program);
   return success();
 }
@@ -58,7 +67,11 @@ LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
     return success();
   }
   llvm::Value *blocks = blocksAlong(l, op.getAxis());
-  l.set(op, isPacked(op, op.getAxis()) ? l.b.CreateMul(blocks, warpsOfBlock(l)) : blocks);
+  if (isPacked(op, op.getAxis()))
+    blocks = l.b.CreateMul(blocks, warpsOfBlock(l));
+  if (const int together = blocksOfProgram(op, op.getAxis()); together > 1)
+    blocks = l.b.CreateLShr(blocks, llvm::Log2_32(together));
+  l.set(op, blocks);
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include "ir/PackedPrograms.h"
 #include "ir/ParkedRows.h"
 #include "ir/Registers.h"
+#include "ir/SpreadRows.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
@@ -18,10 +19,10 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts,    addMath,    addExtern,  addShape,   addPrograms,
-                     addParts,       addMemory,   addAtomics, addControl, addConvert, addReduce,
-                     addScan,        addGather,   addMap,     addDot,     addFma,     addShared,
-                     addTma,         addTmaStore, addWgmma,   addDebug})
+    for (auto add : {addElementwise, addCasts, addMath,     addExtern,  addShape,   addPrograms,
+                     addBlocks,      addParts, addMemory,   addAtomics, addControl, addConvert,
+                     addReduce,      addScan,  addGather,   addMap,     addDot,     addFma,
+                     addShared,      addTma,   addTmaStore, addWgmma,   addDebug})
       add(h);
     return h;
   }();
@@ -162,6 +163,8 @@ void Lowering::startKernel(Operation *op) {
   const int threads = 32 * programs * (numWarps() + producerWarps());
   function->addFnAttr(programs > 1 ? "nvvm.maxntid" : "nvvm.reqntid",
                       std::to_string(threads) + ",1,1");
+  if (const int blocks = moduleInt(source, names::blocksPerProgram, 1); blocks > 1)
+    function->addFnAttr("nvvm.cluster_dim", std::to_string(blocks) + ",1,1");
   if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
     function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
   else if (auto blocks = leastBlocks(fn, threads, target))

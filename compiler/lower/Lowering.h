@@ -181,6 +181,7 @@ void addMath(Handlers &);
 void addExtern(Handlers &);
 void addShape(Handlers &);
 void addPrograms(Handlers &);
+void addBlocks(Handlers &);
 void addParts(Handlers &);
 void addMemory(Handlers &);
 void addAtomics(Handlers &);

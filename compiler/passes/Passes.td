@@ -6,8 +6,8 @@
 include "mlir/Pass/PassBase.td"
 
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
-  let summary = "let a store be seen by the load behind it";
-  let description = "A barrier between a store and a load through the same pointers, which different threads may do.";
+  let summary = "let accesses to one place happen in the order of the program";
+  let description = "A barrier between two accesses through the same pointers, one a store, which different threads may do.";
   let dependentDialects = ["::pantile::TileDialect"];
 }
 
@@ -18,6 +18,15 @@ def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
     is added, in a narrower format, among the weights of a softmax.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def SpreadRows : Pass<"nv-spread-rows", "::mlir::ModuleOp"> {
+  let summary = "let a cluster of blocks run a program whose row would fill a multiprocessor";
+  let description = [{
+    On Hopper, where all tiles of a kernel are rows of the same length that is reduced: each block has a part of the row, and results of
+    reductions are exchanged through shared memory. Sets `nv.blocks_per_program`.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
 def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {

@@ -136,7 +136,8 @@ void writeImage(std::ostringstream &out, const Kernel &kernel, int number) {
   out << "\n};\nstatic struct image image_" << number << " = {code_" << number << ", \""
       << kernel->name << "\", " << capabilityOf(kernel->options.target) << ", "
       << isExact(kernel->options.target) << ", " << kernel->persistent << ", "
-      << kernel->sharedBytes << ", " << 32 * kernel->numWarps << ", NULL, {NULL}, {0}};\n";
+      << kernel->blocksPerProgram << ", " << kernel->sharedBytes << ", " << 32 * kernel->numWarps
+      << ", NULL, {NULL}, {0}};\n";
 }
 
 std::string polynomial(const HostPolynomial &value) {
@@ -173,9 +174,11 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
   if (kernel->tensorMaps.empty())
     return {};
   auto decimal = [](int value) { return std::to_string(value); };
+  auto valueOf = [](const HostMultiple &multiple) { return polynomial(multiple.value); };
+  auto divisorOf = [](const HostMultiple &multiple) { return std::to_string(multiple.of); };
   out << "static const struct recipe recipes_" << number << "[] = {\n";
   for (const TensorMapRecipe &recipe : kernel->tensorMaps) {
-    if (recipe.nonNegative.size() > 16)
+    if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 4)
       return refused("a tensor map of `" + kernel->name +
                      "` has more conditions than C code keeps");
     const int swizzle = recipe.swizzle == 128 ? 3 : recipe.swizzle == 64 ? 2 : recipe.swizzle == 32;
@@ -183,7 +186,9 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
         << ", " << swizzle << ", " << polynomial(recipe.offset) << ",\n   "
         << braced(recipe.extents, polynomial) << ",\n   " << braced(recipe.strides, polynomial)
         << ",\n   " << braced(recipe.box, decimal) << ", " << recipe.nonNegative.size() << ", "
-        << braced(recipe.nonNegative, decimal) << ", " << writtenBytes(recipe) << "},\n";
+        << braced(recipe.nonNegative, decimal) << ", " << recipe.multiples.size() << ", "
+        << braced(recipe.multiples, valueOf) << ", " << braced(recipe.multiples, divisorOf) << ", "
+        << writtenBytes(recipe) << "},\n";
   }
   out << "};\n";
   return {};

@@ -107,7 +107,7 @@ static int enter(int *device, int *capability) {
 struct image {
   const unsigned char *code;
   const char *name;
-  int capability, exact, persistent;
+  int capability, exact, persistent, together;
   unsigned shared, threads;
   void *library, *functions[DEVICES];
   int resident[DEVICES];
@@ -180,6 +180,9 @@ static int start(struct image *image, int device, void *stream, const int64_t *g
     x = x < image->resident[device] ? x : image->resident[device];
     y = z = 1;
   }
+  x *= image->together;
+  if (x > 2147483647)
+    return INVALID_VALUE;
   return cuda.launch(function, (unsigned)x, (unsigned)y, (unsigned)z, image->threads, 1, 1,
                      image->shared, stream, params, NULL);
 }
@@ -205,6 +208,8 @@ struct recipe {
   uint32_t box[5];
   int checks;
   int nonNegative[16];
+  int multiples;
+  const int64_t *values[4], divisors[4];
   int writtenBytes;
 };
 struct __attribute__((aligned(64))) map {
@@ -231,6 +236,9 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
   for (int i = 0; i < recipe->checks; ++i)
     if (args[recipe->nonNegative[i]] < 0)
       return 0;
+  for (int i = 0; i < recipe->multiples; ++i)
+    if (!sum_of(recipe->values[i], args, &value) || value % recipe->divisors[i] != 0)
+      return 0;
   for (int i = 0; i < recipe->rank; ++i) {
     if (!sum_of(recipe->extents[i], args, &value) || value < 1 || value > (int64_t)1 << 32)
       return 0;
@@ -247,7 +255,7 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
   if (!sum_of(recipe->offset, args, &value))
     return 0;
   value += args[recipe->base];
-  return value % 16 == 0 && cuda.encodeTiled &&
+  return value % 16 == 0 && value >= 0 && cuda.encodeTiled &&
          cuda.encodeTiled(map, recipe->type, (uint32_t)recipe->rank, (void *)(uintptr_t)value, extents,
                           strides, recipe->box, steps, 0, recipe->swizzle, 3, 0) == 0;
 }

@@ -116,6 +116,8 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("spills", [](const Kernel &kernel) { return kernel->spills; })
       .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
       .def_property_readonly("persistent", [](const Kernel &kernel) { return kernel->persistent; })
+      .def_property_readonly("blocks_per_program",
+                             [](const Kernel &kernel) { return kernel->blocksPerProgram; })
       .def_property_readonly("tensor_maps",
                              [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })

@@ -210,8 +210,30 @@ def long_row(device, **options):
     return kernel
 
 
+def two_long_rows(device, **options):
+    y, dy = random((1, 32768), "fp32", 11) / 64, random((1, 32768), "fp32", 12)
+    dx, sums = device.output(y.shape, "fp32"), device.output(1, "fp32")
+    kernel = start(
+        test_parked_rows.gradient_kernel,
+        (1,),
+        dx.array,
+        device.to(y),
+        device.to(dy),
+        sums.array,
+        32768,
+        BLOCK=32768,
+        num_warps=32,
+        **options,
+    )
+    a, b = y.astype(np.float64), dy.astype(np.float64)
+    own = a * (b - (a * b).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(dx.numpy(), own * np.abs(b) + a, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(sums.numpy(), (own * own + np.abs(a)).sum(axis=1), rtol=1e-4)
+    return kernel
+
+
 def long_narrow_row(device, **options):
-    x = random((1, 65536), "bf16", 10)
+    x = random((1, 32768), "bf16", 10)
     out, total = device.output(x.shape, "fp32"), device.output(1, "fp32")
     kernel = start(
         test_wide_blocks.log_sum_kernel,
@@ -219,9 +241,9 @@ def long_narrow_row(device, **options):
         out.array,
         total.array,
         device.to(x),
-        65536,
-        65536,
-        num_warps=32,
+        32768,
+        32768,
+        num_warps=4,
         **options,
     )
     wide = x.astype(np.float64)
@@ -263,6 +285,7 @@ WORKLOADS = [
     blend,
     walk,
     long_row,
+    two_long_rows,
     long_narrow_row,
     short_rows,
 ]

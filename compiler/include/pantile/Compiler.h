@@ -78,6 +78,7 @@ public:
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
     bool persistent = false;  ///< a block runs several programs; the grid follows as parameters
     int programsPerBlock = 1; ///< a launch may put up to so many into one, a warp each
+    int blocksPerProgram = 1; ///< a cluster, along the grid's first axis; as the code says
     int64_t workspacePerBlock = 0; ///< bytes for a part of a sum; none: no program is split
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
     std::string hash;                             ///< content key, in hexadecimal

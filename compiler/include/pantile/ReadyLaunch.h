@@ -34,6 +34,7 @@ private:
   int device = 0;
   int resident = 0; ///< blocks that run at once, if of more programs a block runs several; else 0
   int packed = 1;   ///< programs that a block may run side by side
+  int together = 1; ///< blocks that run one program
   unsigned slotCount = 0, threads = 0, sharedBytes = 0;
   bool hasMaps = false;
 };

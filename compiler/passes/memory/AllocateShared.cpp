@@ -3,8 +3,8 @@
 // Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
 //        `nv.shared_bytes` of the module.
 // How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
-//        scratch during its one operation, but what the copy engine reads from there on, and in the
-//        loops around, throughout. Largest first, each takes the lowest place that is free
+//        scratch during its one operation, but what the copy engine or other blocks read from there on,
+//        and in the loops around, throughout. Largest first, each takes the lowest place that is free
 //        for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
 //        so where shared memory is plentiful, small scratch shares its bytes with nobody; that of
 //        loops does so wherever as many blocks have room then.
@@ -64,7 +64,7 @@ SmallVector<Reservation> collect(ModuleOp module) {
       all.push_back(
           {op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
     } else if (int64_t bytes = scratchBytes(op)) {
-      const bool stays = isa<nv::TmaStoreOp>(op);
+      const bool stays = isa<nv::TmaStoreOp, nv::GatherBlocksOp>(op);
       all.push_back({op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
                      stays ? std::numeric_limits<int>::max() : at});
     }

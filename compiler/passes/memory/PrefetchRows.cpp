@@ -12,6 +12,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Remarks.h"
+#include "ir/SpreadRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -245,7 +246,8 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
                                                                            elements, numWarps))});
     bytes += bytesOf(load);
   }
-  return bytes > mostBytes ? SmallVector<Row>() : rows;
+  const int64_t ofProgram = bytes * moduleInt(block.getParentOp(), names::blocksPerProgram, 1);
+  return ofProgram > mostBytes ? SmallVector<Row>() : rows;
 }
 
 int64_t bytesOf(ArrayRef<Row> rows) {

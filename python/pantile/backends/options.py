@@ -99,7 +99,7 @@ def library_options(target, options):
     }
     passes = pass_names(options.disabled_passes)
     if options.launch_cooperative_grid or options.launch_pdl:
-        passes.add("nv-make-persistent")  # such programs have a block each
+        passes |= {"nv-make-persistent", "nv-spread-rows"}  # such programs have a block each
     result.disabled_passes = passes
     result.enabled_passes = pass_names(options.enabled_passes)
     return result

@@ -6,7 +6,8 @@ from collections import namedtuple
 def metadata_of(kernel, target, options):
     """Return the metadata of the extension module's kernel, for a GPUTarget and CUDAOptions.
 
-    `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` is 1.
+    `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` counts the
+    blocks of a program, whatever was asked for: a launch starts as many along the grid's first axis.
     `persistent` says that a block runs several programs, so that fewer blocks than programs start.
     """
     import pantile
@@ -18,8 +19,8 @@ def metadata_of(kernel, target, options):
         "triton_version": pantile.__version__,
         "name": kernel.name,
         "num_warps": kernel.num_warps or options.num_warps,
-        "num_ctas": 1,
-        "cluster_dims": (1, 1, 1),
+        "num_ctas": kernel.blocks_per_program,
+        "cluster_dims": (kernel.blocks_per_program, 1, 1),
         "shared": kernel.shared,
         "persistent": kernel.persistent,
         "tmem_size": 0,
