@@ -60,6 +60,9 @@ std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
     recipe.box.assign(op.getBox().begin(), op.getBox().end());
     recipe.swizzle = static_cast<int>(op.getSpan());
     recipe.nonNegative.assign(op.getNonNegative().begin(), op.getNonNegative().end());
+    if (op.getMultiples())
+      for (auto [value, of] : llvm::zip(polynomials(*op.getMultiples()), *op.getDivisors()))
+        recipe.multiples.push_back({value, of});
     recipe.isWritten =
         llvm::any_of(op->getUsers(), [](Operation *user) { return isa<nv::TmaStoreOp>(user); });
     recipes.push_back(std::move(recipe));

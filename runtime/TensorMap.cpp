@@ -151,12 +151,15 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<
   for (int arg : recipe.nonNegative)
     if (int64_t(slots[arg]) < 0)
       return false;
+  for (const HostMultiple &multiple : recipe.multiples)
+    if (auto value = valueOf(multiple.value, slots); !value || *value % multiple.of != 0)
+      return false;
   auto offset = valueOf(recipe.offset, slots);
   auto geometry = geometryOf(recipe, slots);
   if (!offset || !geometry)
     return false;
   const uint64_t base = slots[recipe.base] + *offset;
-  if (base % 16 != 0)
+  if (base % 16 != 0 || int64_t(base) < 0)
     return false;
   constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
   return driver.tensorMapEncodeTiled(&map, dataType(recipe.element), geometry->extents.size(), base,
@@ -205,6 +208,8 @@ MapPlan::MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes) {
       addInputs(made, stride);
     for (int arg : recipe.nonNegative)
       made.add(arg);
+    for (const HostMultiple &multiple : recipe.multiples)
+      addInputs(made, multiple.value);
   }
 }
 

@@ -186,7 +186,8 @@ def reads_past_caches(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# The rows that a remainder changes may not matter; depth always does, and so do rows that are added up or stored.
+# The rows that a remainder changes may not matter; depth always does, and so do rows that are added up or stored. No
+# launch makes tiles fill the remainder's range that start eight late.
 # WRAPS: warps are not specialised: a remainder in its address changes rows that are used
 # WRAPS-NOT: nv.producer {
 @triton.jit
@@ -195,7 +196,7 @@ def wraps_along_k(a, b, c, depth, stride):
     within = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, depth, B):
-        x = tl.load(a + (m + within)[:, None] * stride + ((k + within) % depth)[None, :])
+        x = tl.load(a + (m + within)[:, None] * stride + ((k + 8 + within) % depth)[None, :])
         acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
     write(c, acc, m, n, stride)
 
@@ -205,7 +206,7 @@ def wrapped(a, b, m, n, depth, stride):
     within = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     for k in range(0, depth, B):
-        x = tl.load(a + ((m + within) % depth)[:, None] * stride + (k + within)[None, :])
+        x = tl.load(a + ((m + 8 + within) % depth)[:, None] * stride + (k + within)[None, :])
         acc = tl.dot(x, tl.load(places(b, k, n, stride)), acc)
     return acc
 
@@ -312,7 +313,7 @@ def reads_its_base(a, b, c, depth, stride):
 def reads_its_offset(a, b, c, depth, stride, table):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     first = tl.load(table + tl.program_id(0))
-    write(c, product(a + first * stride, b, m, n, depth, stride), m, n, stride)
+    write(c, product(a + first, b, m, n, depth, stride), m, n, stride)
 
 
 # Numbers in memory may have changed before the producer reads them.
@@ -321,8 +322,10 @@ def reads_its_offset(a, b, c, depth, stride, table):
 @triton.jit
 def reads_its_depth(a, b, c, depth, stride, table):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
-    own = tl.load(table + tl.program_id(0))
-    write(c, product(a, b, m, n, own, stride), m, n, stride)
+    acc = tl.zeros((B, B), tl.float32)
+    for i in range(depth):
+        acc += product(a, b, m, n, tl.load(table + i), stride)
+    write(c, acc, m, n, stride)
 
 
 # GATHERS: warps are not specialised: its addresses are no sum of index times stride

@@ -18,8 +18,9 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
     %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout1>
     %c0_i32 = arith.constant 0 : i32
     %c64_i32 = arith.constant 64 : i32
+    %c56_i32 = arith.constant 56 : i32
     %0 = tile.program_id 0
-    %1 = arith.muli %0, %c64_i32 : i32
+    %1 = arith.muli %0, %c56_i32 : i32
     %2 = tile.arange 0, 64 : tensor<64xi32, #layout2>
     %3 = tile.arange 0, 64 : tensor<64xi32, #layout3>
     %4 = tile.splat %1 : tensor<64xi32, #layout2>

@@ -20,6 +20,13 @@ struct HostPolynomial {
   bool operator==(const HostPolynomial &) const = default;
 };
 
+/// A number that a map needs to be divisible.
+struct HostMultiple {
+  HostPolynomial value;
+  int64_t of = 1;
+  bool operator==(const HostMultiple &) const = default;
+};
+
 struct TensorMapRecipe {
   int base = 0;                        ///< index of a pointer among the launch arguments
   HostPolynomial offset;               ///< bytes from there
@@ -29,6 +36,7 @@ struct TensorMapRecipe {
   std::vector<int> box;                ///< elements that one copy moves
   int swizzle = 0;                     ///< span in bytes: 0, 32, 64 or 128
   std::vector<int> nonNegative;        ///< arguments without which the map would be wrong
+  std::vector<HostMultiple> multiples; ///< without which it would be wrong, too
   bool isWritten = false;              ///< stores too go through it: rows end on 16 bytes
   bool operator==(const TensorMapRecipe &) const = default;
 };

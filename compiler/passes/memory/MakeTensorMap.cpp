@@ -26,6 +26,12 @@ public:
   DeviceArithmetic(OpBuilder &b, Location loc, AffineAnalysis &affine)
       : b(b), loc(loc), affine(affine) {}
 
+  Value value(const Polynomial &polynomial, const Polynomial &modulus) {
+    Value all = value(polynomial);
+    return modulus.isZero() ? all : arith::RemUIOp::create(b, loc, all, value(modulus)).getResult();
+  }
+
+private:
   Value value(const Polynomial &polynomial) {
     Value sum;
     for (const auto &[product, coefficient] : polynomial.products()) {
@@ -43,7 +49,6 @@ public:
     return sum ? sum : number(0);
   }
 
-private:
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
   }
@@ -68,6 +73,8 @@ Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnaly
                     const TmaAccess &access, const TmaBox &box) {
   const int64_t bytes = storageBits(box.element) / 8;
   SmallVector<AffineExpr> extents, strides;
+  SmallVector<AffineExpr> multiples;
+  SmallVector<int64_t> divisors;
   SmallVector<int32_t> nonNegative;
   for (auto [i, dim] : llvm::enumerate(access.dims)) {
     extents.push_back(hostExpr(b, affine, dim.extent, 1));
@@ -76,13 +83,23 @@ Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnaly
   }
   for (Value value : access.nonNegative)
     nonNegative.push_back(cast<BlockArgument>(value).getArgNumber());
+  for (const TmaAccess::Multiple &multiple : access.multiples) {
+    multiples.push_back(hostExpr(b, affine, multiple.value, 1));
+    divisors.push_back(multiple.of);
+  }
   auto map = [&](ArrayRef<AffineExpr> results) {
     return AffineMap::get(0, kernel.getNumArguments(), results, b.getContext());
   };
-  return nv::TensorMapOp::create(b, loc, nv::TensorMapType::get(b.getContext()),
-                                 cast<BlockArgument>(access.base).getArgNumber(),
-                                 map(hostExpr(b, affine, access.offset, bytes)), map(extents),
-                                 map(strides), box.sizes, box.span, box.element, nonNegative);
+  auto made = nv::TensorMapOp::create(b, loc, nv::TensorMapType::get(b.getContext()),
+                                      cast<BlockArgument>(access.base).getArgNumber(),
+                                      map(hostExpr(b, affine, access.offset, bytes)), map(extents),
+                                      map(strides), box.sizes, box.span, box.element, nonNegative,
+                                      AffineMapAttr(), DenseI64ArrayAttr());
+  if (!multiples.empty()) {
+    made.setMultiples(map(multiples));
+    made.setDivisors(divisors);
+  }
+  return made;
 }
 
 SmallVector<Value> makeCoordinates(OpBuilder &b, Location loc, AffineAnalysis &affine,
@@ -90,7 +107,7 @@ SmallVector<Value> makeCoordinates(OpBuilder &b, Location loc, AffineAnalysis &a
   DeviceArithmetic device(b, loc, affine);
   SmallVector<Value> coordinates;
   for (const TmaAccess::Dim &dim : access.dims)
-    coordinates.push_back(device.value(dim.start));
+    coordinates.push_back(device.value(dim.start, dim.modulus));
   return coordinates;
 }
 

@@ -6,15 +6,18 @@
 //        dimension with its stride, to the base (arguments alone), or to a further dimension.
 //        3. An extent comes from the mask; a dimension without a bound gets one that clips
 //        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
-//        only lanes that a store masks off; so does `where(rows < M, rows, 0)`. 5. Nothing that the kernel did before can have written
+//        only lanes that a store masks off; so does `where(rows < M, rows, 0)`. Other remainders
+//        are taken of the tile's start, in launches where M is a multiple of the tile. 5. Nothing that the kernel did before can have written
 //        there: the caller checks that. A coordinate is never negative unless the mask takes such
-//        lanes away: memory before the tensor would be read by the plain load. A remainder's
-//        dividend is taken to be none (README).
+//        lanes away: memory before the tensor would be read by the plain load. One that comes from
+//        memory counts from far before the tensor. 6. So does one below an end that the host does
+//        not know (cutAt). A remainder's dividend is taken to be none (README).
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include <limits>
+#include <map>
 #include <numeric>
 
 using namespace mlir;
@@ -25,15 +28,20 @@ namespace {
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = 5;
 constexpr int64_t smallStep = 1 << 16;
+/// Elements before a tensor, along a dimension of its rows and along one that a tile has one of. A
+/// map so far from its tensor that there is no address is left to the plain kernel.
+constexpr int64_t farInMany = 1 << 30, farInFew = 1 << 16;
 
-/// A number that divides `polynomial` whatever the arguments, which have their own divisibility.
+/// A number that divides `polynomial` whatever its leaves; arguments have their own divisibility.
 int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
   int64_t common = 0;
   for (const auto &[product, coefficient] : polynomial.products()) {
     int64_t term = coefficient;
     for (unsigned leaf : product) {
-      auto arg = cast<BlockArgument>(affine.leaf(leaf));
-      auto function = cast<func::FuncOp>(arg.getOwner()->getParentOp());
+      auto arg = dyn_cast<BlockArgument>(affine.leaf(leaf));
+      auto function = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
+      if (!function)
+        continue;
       if (auto known =
               function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility))
         term *= known.getInt();
@@ -73,7 +81,7 @@ public:
     if (!form)
       return refuse("its addresses are no sum of index times stride");
     if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) ||
-        !placeBounds(*form) || !checkStarts(*form))
+        !placeBounds(*form) || !placeStarts(*form))
       return std::nullopt;
     return access;
   }
@@ -174,13 +182,9 @@ private:
     size_t rank = form.coefficients.size();
     for (size_t d = 0; d < rank; ++d)
       dimOf(d).extent = unbounded;
-    if (form.wrappedDim >= 0) {
-      if (!product || !affine.isHostValue(form.modulus) ||
-          !(dimOf(form.wrappedDim).start == form.dividend) || !wrapsOnlyMasked(form))
-        return refused(form.isChoice ? "a `where` in its address changes rows that are used"
-                                     : "a remainder in its address changes rows that are used");
-      dimOf(form.wrappedDim).extent = form.modulus;
-    }
+    if (form.wrappedDim >= 0 && !placeWrap(form))
+      return refused(form.isChoice ? "a `where` in its address changes rows that are used"
+                                   : "a remainder in its address changes rows that are used");
     if (!mask)
       return true;
     auto bounds = affine.bounds(mask);
@@ -189,6 +193,24 @@ private:
     for (const AffineBound &bound : *bounds)
       if (const char *why = placeBound(bound))
         return refused(why);
+    return true;
+  }
+
+  bool placeWrap(const AffineTile &form) {
+    TmaAccess::Dim &dim = dimOf(form.wrappedDim);
+    if (!product || !affine.isHostValue(form.modulus) || !(dim.start == form.dividend))
+      return false;
+    dim.extent = form.modulus;
+    return wrapsOnlyMasked(form) || wrapsBetweenTiles(form, dim);
+  }
+
+  /// Where tiles fill the range of the remainder, none wraps around within.
+  bool wrapsBetweenTiles(const AffineTile &form, TmaAccess::Dim &dim) {
+    if (form.isChoice || divisor(affine, dim.start) % dim.size != 0)
+      return false;
+    dim.modulus = form.modulus;
+    if (divisor(affine, form.modulus) % dim.size != 0)
+      access.multiples.push_back({form.modulus, dim.size});
     return true;
   }
 
@@ -206,27 +228,88 @@ private:
     }
     if (dim < 0)
       return mixed;
+    if (!dimOf(dim).modulus.isZero())
+      return "its mask bounds what a remainder wraps around";
     if (bound.isLower) {
       dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
       return dimOf(dim).fromZero ? nullptr : "its mask has a lower bound that is not zero";
     }
     Polynomial extent = dimOf(dim).start - bound.offset;
     Polynomial &slot = dimOf(dim).extent;
-    if (!extent.isValid() || !affine.isHostValue(extent))
-      return "a bound in its mask is no number that the host knows";
+    if (!extent.isValid())
+      return "a bound in its mask is no number";
+    if (!affine.isHostValue(extent))
+      return placeEnd(dimOf(dim), extent);
     if (slot.constant() != unbounded && !(slot == extent))
       return "its mask bounds a dimension twice";
     slot = extent;
     return nullptr;
   }
 
-  bool checkStarts(const AffineTile &form) {
-    for (auto [i, dim] : llvm::enumerate(access.dims)) {
-      bool wrapped = form.wrappedDim >= 0 && !form.isChoice && &dim == &dimOf(form.wrappedDim);
-      if (!wrapped && !dim.fromZero && !affine.isNonNegative(dim.start, access.nonNegative))
+  /// A bound that the program alone knows, as where the rows of its group end.
+  const char *placeEnd(TmaAccess::Dim &dim, const Polynomial &end) {
+    if (!product || &dim == &access.dims.front() || dim.fromZero)
+      return "a bound in its mask is no number that the host knows";
+    Polynomial &slot = ends[&dim - access.dims.data()];
+    if (!slot.isZero() && !(slot == end))
+      return "its mask bounds a dimension twice";
+    slot = end;
+    return nullptr;
+  }
+
+  bool placeStarts(const AffineTile &form) {
+    for (size_t i = 0, own = access.dims.size(); i < own; ++i) {
+      TmaAccess::Dim &dim = access.dims[i];
+      const bool isWrapped =
+          form.wrappedDim >= 0 && !form.isChoice && &dim == &dimOf(form.wrappedDim);
+      if (auto end = ends.find(i); end != ends.end()) {
+        if (isWrapped || dim.fromZero || dim.extent.constant() != unbounded)
+          return refused("its mask bounds a dimension twice");
+        cutAt(i, end->second);
+        continue;
+      }
+      llvm::SetVector<Value> assumed = access.nonNegative;
+      if (isWrapped || dim.fromZero)
+        continue;
+      if (affine.isNonNegative(dim.start, assumed))
+        access.nonNegative = assumed;
+      else if (i > 0 && product && comesFromMemory(dim.start))
+        countFromFar(dim);
+      else
         return refused("a coordinate may be negative");
     }
-    return true;
+    return access.dims.size() <= maxRank || refused("its address has more than five dimensions");
+  }
+
+  bool comesFromMemory(const Polynomial &polynomial) {
+    return !polynomial.onlyUses([&](unsigned leaf) { return !comesFromMemory(affine.leaf(leaf)); });
+  }
+  static bool comesFromMemory(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && (isa<LoadOp>(op) ||
+                  llvm::any_of(op->getOperands(), [](Value v) { return comesFromMemory(v); }));
+  }
+
+  /// Coordinates that might be negative count from elements that lie so far before the tensor that
+  /// they are not; what is read there is what the plain load reads.
+  void countFromFar(TmaAccess::Dim &dim) {
+    const Polynomial distance = dim.size == 1 ? farInFew : farInMany;
+    access.offset = access.offset - distance * dim.stride;
+    dim.start = dim.start + distance;
+    if (dim.extent.constant() != unbounded)
+      dim.extent = dim.extent + distance;
+  }
+
+  /// The index is below an end that differs between programs, the extent is the same for all: so
+  /// the end goes to a dimension of its own with the same stride, and indices count down to a fixed
+  /// extent by as much as they are before the end. The sum of both is the index and that extent.
+  void cutAt(size_t place, const Polynomial &end) {
+    TmaAccess::Dim &dim = access.dims[place];
+    const TmaAccess::Dim atEnd{unbounded, dim.stride, end, 1};
+    access.offset = access.offset - Polynomial(farInMany) * dim.stride;
+    dim.start = dim.start - end + Polynomial(farInMany);
+    dim.extent = farInMany;
+    access.dims.push_back(atEnd);
   }
 
   //===- remainders ----------------------------------------------------------------------===//
@@ -290,9 +373,9 @@ private:
       follow(loop.getTiedLoopRegionIterArg(&use));
       return true;
     }
-    if (isa<nv::PutPartOp>(user)) // a part of what the same elements of nv.add_part become
+    if (isa<nv::PutPartOp>(user)) // a part of what the same elements at another block become
       return true;
-    if (isa<ConvertLayoutOp, nv::AddPartOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+    if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
       follow(user->getResult(0));
       return true;
     }
@@ -320,6 +403,7 @@ private:
   nv::WgmmaOp product; ///< of loads
   int operand = 0;     ///< of loads
   int64_t elementBytes;
+  std::map<size_t, Polynomial> ends; ///< of dimensions, that the host does not know
   TmaAccess access;
 };
 } // namespace

@@ -18,11 +18,18 @@ struct TmaAccess {
     Polynomial start;      ///< coordinate of the tile's first element
     int64_t size = 1;      ///< of the tile
     bool fromZero = false; ///< the mask leaves out negative coordinates, as the copy engine does
+    Polynomial modulus;    ///< of the arguments; 0, or the tile starts at the remainder by this
+  };
+  /// What launches must keep to.
+  struct Multiple {
+    Polynomial value; ///< of the arguments
+    int64_t of = 1;
   };
   mlir::Value base;      ///< an argument of the kernel
   Polynomial offset;     ///< of the arguments, in elements
   std::vector<Dim> dims; ///< fastest first
   llvm::SetVector<mlir::Value> nonNegative;
+  llvm::SmallVector<Multiple, 1> multiples;
 };
 
 /// The access of `staged`, whose tile is operand `operand` (0: A, 1: B) of `product`. On failure

@@ -154,7 +154,8 @@ private:
       if (!own)
         return std::nullopt;
       auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
-        return a.extent == b.extent && a.stride == b.stride && a.start == b.start;
+        return a.extent == b.extent && a.stride == b.stride && a.start == b.start &&
+               a.modulus == b.modulus;
       };
       if (access && !llvm::equal(access->dims, own->dims, isSame)) {
         reason = "its products allow different extents";

@@ -3,7 +3,8 @@
 // Gives: splitRoles.
 // How:   the kernel is cloned into the producer's region behind the shared start. There every
 //        operation with an effect goes but those of the producer, then what nothing uses, until
-//        nothing changes; results of what went are replaced by what stood in for them before.
+//        nothing changes; results of what went are replaced by what stood in for them before. What
+//        both load of scalars, before the kernel writes anything, they load together in front.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerSlice.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -11,12 +12,15 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "passes/pipeline/DeadArgs.h"
+#include "passes/pipeline/Programs.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 
 namespace pantile {
 namespace {
+
+constexpr llvm::StringLiteral twin = "nv.twin"; // number of a load in both roles
 
 /// What both sides see: it stays where it is.
 bool isShared(Operation &op) {
@@ -77,6 +81,55 @@ void eraseMarked(func::FuncOp function, StringRef mark) {
     op->erase();
 }
 
+/// Scalars that the kernel loads in any case, before it may have written any memory.
+SmallVector<LoadOp> earlyLoads(Block &entry) {
+  SmallVector<LoadOp> loads;
+  for (Operation &op : entry) {
+    auto load = dyn_cast<LoadOp>(op);
+    const bool ordersLoads = op.walk([](Operation *inner) {
+                                 return isa<StoreOp>(inner) || meetsOthers(inner)
+                                            ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+                               }).wasInterrupted();
+    if (ordersLoads)
+      break;
+    if (load && !isa<RankedTensorType>(load.getType()))
+      loads.push_back(load);
+  }
+  return loads;
+}
+
+/// Moves `op` and what it is computed from in `body` to before `place`; false: not all of that
+/// is scalars.
+bool moveChain(Operation *op, Block &body, Operation *place) {
+  if (!op || op->getBlock() != &body)
+    return !op || op->isBeforeInBlock(place) || op->getBlock() != place->getBlock();
+  if (op->getNumRegions() != 0 || (!isa<LoadOp>(op) && !isMemoryEffectFree(op)))
+    return false;
+  for (Value operand : op->getOperands()) {
+    auto arg = dyn_cast<BlockArgument>(operand);
+    if (isa<RankedTensorType>(operand.getType()) ||
+        (!arg && !moveChain(operand.getDefiningOp(), body, place)))
+      return false;
+  }
+  op->moveBefore(place);
+  return true;
+}
+
+/// What both roles load is loaded once, in front of them. Consumers that had nothing to wait for may
+/// have overwritten it else before the producer reads.
+void shareLoads(ArrayRef<LoadOp> originals, nv::ProducerOp producer) {
+  Block &body = producer.getBody().front();
+  for (LoadOp copy : llvm::to_vector(body.getOps<LoadOp>())) {
+    auto number = copy->getAttrOfType<IntegerAttr>(twin);
+    if (!number || !moveChain(copy, body, producer))
+      continue;
+    LoadOp original = originals[number.getInt()];
+    original.replaceAllUsesWith(copy.getResult());
+    original.erase();
+  }
+}
+
 /// One thread has no tiles. What it reads from memory, consumers that had nothing to wait for may
 /// have overwritten.
 bool needsTilesOrMemory(Block &body) {
@@ -108,6 +161,9 @@ bool splitRoles(func::FuncOp function) {
   auto producer = nv::ProducerOp::create(b, function.getLoc());
   Block *body = &producer.getBody().emplaceBlock();
   b.setInsertionPointToStart(body);
+  const SmallVector<LoadOp> loads = earlyLoads(entry);
+  for (auto [i, load] : llvm::enumerate(loads))
+    load->setAttr(twin, b.getI32IntegerAttr(static_cast<int32_t>(i)));
   IRMapping mapping;
   for (Operation &op :
        llvm::make_range(std::next(producer->getIterator()), entry.getTerminator()->getIterator()))
@@ -117,6 +173,8 @@ bool splitRoles(func::FuncOp function) {
     changed = dropDeadArgs(*body);
     changed |= eraseUnused(*body);
   }
+  shareLoads(loads, producer);
+  function.walk([](LoadOp load) { load->removeAttr(twin); });
   eraseMarked(function, names::producerOnly);
   function.walk([](Operation *op) { op->removeAttr(names::producerOnly); });
   return !needsTilesOrMemory(*body);

@@ -69,9 +69,18 @@ private:
       for (Raised &raised : fed.loads)
         findings.push_back({raised.staged.load.getLoc(), Technique::TensorMaps,
                             "load is raised to a tensor map of " +
-                                std::to_string(raised.access.dims.size()) + " dimensions"});
+                                std::to_string(raised.access.dims.size()) + " dimensions" +
+                                conditionsOf(raised.access)});
     }
     return findings;
+  }
+
+  static std::string conditionsOf(const TmaAccess &access) {
+    std::string text;
+    for (const TmaAccess::Multiple &multiple : access.multiples)
+      text += ", for launches where what the remainder is taken by is a multiple of " +
+              std::to_string(multiple.of);
+    return text;
   }
 
   //===- one loop --------------------------------------------------------------------------===//
@@ -373,13 +382,14 @@ bool specialiseWarps(ModuleOp module) {
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
   if (kernels.size() != 1)
     return false;
-  if (32 * (warps + 1) > target->maxThreadsPerBlock()) {
+  const int extra = kernels[0].getOps<nv::CourierOp>().empty() ? 1 : 2;
+  if (32 * (warps + extra) > target->maxThreadsPerBlock()) {
     remarkFullBlock(kernels[0], warps);
     return false;
   }
   if (!Specialiser(kernels[0], *target).run())
     return false;
-  module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(1));
+  module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(extra));
   return true;
 }
 } // namespace pantile

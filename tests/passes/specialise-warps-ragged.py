@@ -1,0 +1,82 @@
+# Accesses whose rows memory tells, and remainders of tiles that fill their range.
+# DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32:16, i32, i32:16
+# DEFINE: %{run} = pantilec %s --no-cache --emit pipeline -o -
+# RUN: %{run} --kernel starts_anywhere --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=ANYWHERE
+# RUN: %{run} --kernel picks --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=PICKS
+# RUN: %{run} --kernel ends --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=ENDS
+# RUN: %{run} --kernel wraps --signature "%{sig}" | FileCheck %s --check-prefix=WRAPS
+# RUN: %{run} --kernel wraps --signature "*fp16:16, *fp16:16, *fp16:16, i32:64, i32, i32:16" | FileCheck %s --check-prefix=FITS
+import pantile as triton
+import pantile.language as tl
+
+B: tl.constexpr = 64
+
+
+@triton.jit
+def product(a_rows, ends_a, b, n, depth, stride):
+    within = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, depth, B):
+        x = tl.load(a_rows + (k + within)[None, :], mask=ends_a)
+        acc = tl.dot(x, tl.load(b + (k + within)[:, None] * stride + (n + within)[None, :]), acc)
+    return acc
+
+
+@triton.jit
+def write(c, acc, stride):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    tl.store(c + rows[:, None] * stride + cols[None, :], acc.to(tl.float16))
+
+
+# Rows count from 2^30 before the first: the base is 2^31 bytes times the stride before the argument.
+# ANYWHERE: affine_map<(){{.*}} -> (s5 * -2147483648)>
+# ANYWHERE: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
+# ANYWHERE: %[[FIRST:.*]] = tile.load
+# ANYWHERE: nv.producer {
+# ANYWHERE: arith.addi %[[FIRST]], %c1073741824
+# ANYWHERE: nv.tma_load
+@triton.jit
+def starts_anywhere(a, b, c, m, depth, stride, table):
+    rows = tl.load(table + tl.program_id(0)) + tl.arange(0, B)
+    acc = product(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
+    write(c, acc, stride)
+
+
+# Matrices are few and far apart.
+# PICKS: affine_map<(){{.*}} -> (s3 * -131072)>
+# PICKS: nv.tensor_map {base = 1 : i32, box = array<i32: 64, 64, 1>
+# PICKS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}]
+@triton.jit
+def picks(a, b, c, m, depth, stride, table):
+    matrix = tl.load(table + tl.program_id(0))
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    acc = product(a + rows[:, None] * stride, None, b + matrix * m, tl.program_id(1) * B, depth, stride)
+    write(c, acc, stride)
+
+
+# The end is a coordinate, and the extent a constant.
+# ENDS: affine_map<(){{.*}} -> (2147483647, 1073741824, 2147483647)>
+# ENDS: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1>
+# ENDS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}]
+@triton.jit
+def ends(a, b, c, m, depth, stride, table):
+    start = tl.load(table + tl.program_id(0))
+    end = tl.load(table + tl.program_id(0) + 1)
+    rows = start + tl.arange(0, B)
+    acc = product(a + rows[:, None] * stride, rows[:, None] < end, b, tl.program_id(1) * B, depth, stride)
+    write(c, acc, stride)
+
+
+# All rows are used: the host looks whether tiles fill `m`, unless it is known.
+# WRAPS: affine_map<(){{.*}} -> (s3)>
+# WRAPS: nv.tensor_map {base = 0 : i32, {{.*}}divisors = array<i64: 64>
+# WRAPS: arith.remui
+# WRAPS: nv.tma_load
+# FITS-NOT: divisors
+# FITS: nv.producer {
+@triton.jit
+def wraps(a, b, c, m, depth, stride):
+    rows = (tl.program_id(0) * B + tl.arange(0, B)) % m
+    acc = product(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
+    write(c, acc, stride)
