@@ -1,8 +1,8 @@
 //===- Registers.h - how the registers of a block are shared ------------------------------===//
 // Needs: tiles with layouts.
-// Gives: the name of the attribute that tells it, and what a tile takes.
+// Gives: the names of the attributes that tell it, and what a tile takes.
 // How:   `nv.registers` on the module: registers of a thread at launch, then of the producer's
-//        warps and of the others'.
+//        warps and of the others'. `nv.shared_by`: as many blocks shall share a multiprocessor.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -10,6 +10,7 @@
 namespace pantile {
 namespace names {
 constexpr llvm::StringLiteral registers = "nv.registers"; // array<i32: launch, producer, consumer>
+constexpr llvm::StringLiteral sharedBy = "nv.shared_by";  // i32
 } // namespace names
 
 /// Registers of 32 bits that a thread needs for `value`; 0 for what is no tile.

@@ -90,6 +90,24 @@ void keepRolled(llvm::BranchInst *branch) {
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
+/// Whether asynchronous copies read through what a loop carries in `argument`.
+bool feedsCopies(Value argument) {
+  return llvm::any_of(argument.getUsers(), [](Operation *user) {
+    auto next = dyn_cast<AddPtrOp>(user);
+    return isa<nv::CopyAsyncOp>(user) ||
+           (next && llvm::any_of(next->getUsers(),
+                                 [](Operation *other) { return isa<nv::CopyAsyncOp>(other); }));
+  });
+}
+
+/// The same pointers, of which LLVM knows nothing: strength reduction would take a part that they
+/// have in common out of them, and add it anew in each iteration.
+Values hidden(Lowering &l, ValueList pointers) {
+  return llvm::map_to_vector<8>(pointers, [&](llvm::Value *pointer) -> llvm::Value * {
+    return l.assembly(pointer->getType(), "mov.b64 $0, $1;", "=l,l", {pointer}, /*pure=*/true);
+  });
+}
+
 LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound());
@@ -99,7 +117,10 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   auto wordsOf = [&](ValueRange tiles) {
     return llvm::map_to_vector(tiles, [&](Value tile) { return carriedWords(l, tile); });
   };
-  const auto inits = wordsOf(op.getInitArgs());
+  auto inits = wordsOf(op.getInitArgs());
+  for (auto [argument, words] : llvm::zip_equal(op.getRegionIterArgs(), inits))
+    if (feedsCopies(argument))
+      words = hidden(l, words);
   const bool mayPass = !isOne(l.scalar(op.getStep()));
   llvm::Value *last = mayPass ? lastStep(l, op) : nullptr;
   b.CreateCondBr(b.CreateICmp(less, lower, upper), body, exit);

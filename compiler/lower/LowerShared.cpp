@@ -6,6 +6,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "ir/CopyFill.h"
 #include "lower/Matrices.h"
+#include "lower/PointerDistances.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -65,13 +66,15 @@ std::string storeZeros(unsigned bytes) {
 struct Piece {
   llvm::Value *address, *pointer, *mask, *enable; ///< the last two may be null: always
   unsigned bytes;
+  int64_t distance; ///< from the pointer, in bytes
 };
 
 /// Copies `piece` where mask and enable allow.
 void copyPiece(Lowering &l, const Piece &piece) {
   // Past the first level cache where whole sectors are copied: nothing reads them again there.
+  const std::string offset = piece.distance ? "+" + std::to_string(piece.distance) : "";
   const std::string copy = (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") +
-                            ".shared.global [$0], [$1], " + llvm::Twine(piece.bytes))
+                            ".shared.global [$0], [$1" + offset + "], " + llvm::Twine(piece.bytes))
                                .str();
   Values operands{piece.address, piece.pointer};
   std::string constraints = "r,l", guard;
@@ -92,6 +95,7 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const unsigned bytes = op.getVectorBytes();
   const int width = bytes * 8 / shared.elementBits();
   ValueList ptrs = l.get(op.getPtr());
+  const auto distances = pointerDistances(op.getPtr(), layout, width, /*reach=*/2048);
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;
@@ -104,8 +108,13 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    const Piece piece{l.sharedAddress(offsets[i]), ptrs[i], masks.empty() ? nullptr : masks[i],
-                      enable, bytes};
+    const auto [reg, distance] = distances[i / width];
+    const Piece piece{l.sharedAddress(offsets[i]),
+                      ptrs[reg],
+                      masks.empty() ? nullptr : masks[i],
+                      enable,
+                      bytes,
+                      distance};
     if (!op->hasAttr(names::onlyZeros))
       copyPiece(l, piece);
     if (piece.mask && !op->hasAttr(names::keepsZeros))

@@ -34,11 +34,14 @@ public:
       coord[dim] = i < 2 ? 0 : basis[dim];
       ofWarp.push_back(shared.offset(coord));
     }
-    llvm::Value *start =
-        l.b.CreateAdd(l.scalar(buffer), l.linear({}, ofWarp, true), "", true, true);
-    llvm::Value *address = l.sharedAddress(start);
-    llvm::Value *field = l.b.CreateAnd(l.b.CreateLShr(address, 4), 0x3fff);
-    first = l.b.CreateOr(field, static_cast<uint32_t>(constantFields()));
+    llvm::Value *start = l.scalar(buffer);
+    isFixed = isa<llvm::Constant>(start);
+    // Shared memory ends below 2^18, so a start in units of 16 bytes has the field's 14 bits. What
+    // a loop does not change comes first.
+    llvm::Value *fixed =
+        l.b.CreateAdd(l.sharedAddress(l.b.getInt32(0)), l.linear({}, ofWarp, true), "", true, true);
+    fixed = l.b.CreateOr(units(fixed), static_cast<uint32_t>(constantFields()));
+    first = l.b.CreateAdd(fixed, units(start), "", true, true);
   }
 
   /// True when K is not the dimension whose elements are neighbours.
@@ -47,15 +50,33 @@ public:
   /// The upper word, which is the same for all pieces.
   uint32_t upper() const { return constantFields() >> 32; }
 
+  /// Whether no slot is chosen while the kernel runs.
+  bool fixed() const { return isFixed; }
+
   /// The lower word.
   llvm::Value *at(int position, int k) {
+    return l.b.CreateAdd(first, l.b.getInt32(unitsTo(position, k)));
+  }
+
+  /// The whole descriptor.
+  llvm::Value *wholeAt(int position, int k) {
+    return l.b.CreateOr(l.b.CreateZExt(at(position, k), l.b.getInt64Ty()),
+                        static_cast<uint64_t>(upper()) << 32);
+  }
+
+  /// From the descriptor at a multiple of 2 * `k` to the one `k` further on.
+  int64_t distance(int k) const { return unitsTo(0, k); }
+
+private:
+  llvm::Value *units(llvm::Value *bytes) { return l.b.CreateLShr(bytes, 4, "", /*isExact=*/true); }
+
+  int64_t unitsTo(int position, int k) const {
     Coord coord(2, 0);
     coord[dim] = position;
     coord[1 - dim] = k;
-    return l.b.CreateAdd(first, l.b.getInt32(shared.offset(coord) >> 4));
+    return shared.offset(coord) >> 4;
   }
 
-private:
   uint64_t constantFields() const {
     const uint64_t span = shared.swizzle();
     const uint64_t mode = span == 128 ? 1 : span == 64 ? 2 : span == 32 ? 3 : 0;
@@ -66,6 +87,7 @@ private:
   Lowering &l;
   const SharedLayout shared;
   const int dim;
+  bool isFixed;
   llvm::Value *first;
 };
 
@@ -86,55 +108,55 @@ std::string operandList(int first, int count) {
 }
 
 /// One piece of the result over all of K: `steps` instructions in one text, since each text ties
-/// all accumulators anew. Operands: accumulators, ties, A of each step, B of each step, and the
-/// scale of the old sum. Descriptors are put together in the text, of their lower word and a
-/// number: ptxas 13.0 loses the upper word of one that a loop counts up in 64 bits.
+/// all accumulators anew. Operands: accumulators, ties, A, B of the first step, and the scale of the
+/// old sum. Descriptors are put together in the text, of the first one's lower word and numbers:
+/// ptxas 13.0 loses the upper word of one that a loop counts up in 64 bits. A of each step is given
+/// whole where it is in registers, or at one place, so that loops find its descriptors made.
 class Instructions {
 public:
   Instructions(Lowering &l, Type left, Type right, Type acc, int n, int k, int steps,
                const Descriptors *lhs, const Descriptors &rhsPieces)
       : l(l), accType(l.type(acc)), packed(accType->isHalfTy()) {
     words = n / (packed ? 4 : 2);
-    const bool lhsInRegisters = !lhs, lhsTransposed = lhs && lhs->transposed(),
-               rhsTransposed = rhsPieces.transposed();
-    const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words, rhs = a + aWords * steps;
-    const std::string scale = std::to_string(rhs + steps),
-                      names = operandName(left).str() + "." + operandName(right).str();
+    const bool lhsInRegisters = !lhs, isWhole = lhs && lhs->fixed();
+    const int aWords = lhsInRegisters ? 4 : 1, a = 2 * words,
+              rhs = a + (lhsInRegisters || isWhole ? aWords * steps : 1);
+    const std::string names = operandName(left).str() + "." + operandName(right).str();
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
     std::string flags = accType->isIntegerTy() ? "" : ", 1, 1";
     if (storageBits(left) == 16)
-      flags += std::string(lhsInRegisters  ? ""
-                           : lhsTransposed ? ", 1"
-                                           : ", 0") +
-               (rhsTransposed ? ", 1" : ", 0");
-    auto descriptor = [](const char *name, int operand, uint32_t upper) {
-      return "mov.b64 " + std::string(name) + ", {$" + std::to_string(operand) + ", " +
-             std::to_string(upper) + "}; ";
-    };
-    text = "{ .reg .pred p, q; .reg .b64 a, b; setp.ne.b32 p, $" + scale +
+      flags += std::string(!lhs                ? ""
+                           : lhs->transposed() ? ", 1"
+                                               : ", 0") +
+               (rhsPieces.transposed() ? ", 1" : ", 0");
+    text = "{ .reg .pred p, q; .reg .b64 a, b, c, d; setp.ne.b32 p, $" + std::to_string(rhs + 1) +
            ", 0; setp.ne.b32 q, 1, 0; ";
     for (int step = 0; step < steps; ++step) {
-      const int own = a + aWords * step;
-      if (lhs)
-        text += descriptor("a", own, lhs->upper());
-      text += descriptor("b", rhs + step, rhsPieces.upper());
+      const std::string own = "$" + std::to_string(a + step);
+      if (lhs && !isWhole)
+        text += descriptor("a", "c", a, *lhs, step * k);
+      text += descriptor("b", "d", rhs, rhsPieces, step * k);
       text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
               "." + accName + "." + names + " " + operandList(0, words) + ", " +
-              (lhsInRegisters ? operandList(own, 4) : "a") + ", b" + (step ? ", q" : ", p") +
-              flags + "; ";
+              (lhsInRegisters ? operandList(a + aWords * step, 4)
+               : isWhole      ? own
+                              : "a") +
+              ", b" + (step ? ", q" : ", p") + flags + "; ";
     }
     text += "}";
-    setConstraints(steps, lhsInRegisters);
+    setConstraints(lhsInRegisters ? std::string(steps * 4, 'r')
+                   : isWhole      ? std::string(steps, 'l')
+                                  : "r");
     llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
     result =
         llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
   }
 
   /// `acc` are accumulator words.
-  Values operator()(ValueList acc, ValueList lhs, ValueList rhs, bool keepsSum) {
+  Values operator()(ValueList acc, ValueList lhs, llvm::Value *rhs, bool keepsSum) {
     Values operands(acc);
     operands.append(lhs.begin(), lhs.end());
-    operands.append(rhs.begin(), rhs.end());
+    operands.push_back(rhs);
     operands.push_back(l.b.getInt32(keepsSum));
     return l.results(l.assembly(result, text, constraints, operands), words);
   }
@@ -144,17 +166,25 @@ public:
   }
 
 private:
-  void setConstraints(int steps, bool lhsInRegisters) {
+  /// Puts the descriptor at `k` into `name`; `first` keeps the one of the first step.
+  static std::string descriptor(std::string name, const std::string &first, int operand,
+                                const Descriptors &pieces, int k) {
+    if (k)
+      return "add.s64 " + name + ", " + first + ", " + std::to_string(pieces.distance(k)) + "; ";
+    return "mov.b64 " + first + ", {$" + std::to_string(operand) + ", " +
+           std::to_string(pieces.upper()) + "}; mov.b64 " + name + ", " + first + "; ";
+  }
+
+  /// `ofLhs`: a letter for each of its operands.
+  void setConstraints(const std::string &ofLhs) {
     const char acc = packed || accType->isIntegerTy() ? 'r' : 'f';
     for (int i = 0; i < words; ++i)
       constraints += std::string("=") + acc + ",";
     for (int i = 0; i < words; ++i)
       constraints += std::to_string(i) + ",";
-    for (int i = 0; i < steps; ++i)
-      constraints += lhsInRegisters ? "r,r,r,r," : "r,";
-    for (int i = 0; i < steps; ++i)
-      constraints += "r,";
-    constraints += "n";
+    for (const char letter : ofLhs)
+      constraints += std::string(1, letter) + ",";
+    constraints += "r,n";
   }
 
   Lowering &l;
@@ -244,22 +274,24 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   const int most = depthOfText(op, depth, k);
   Instructions instructions(l, left, right, elementTypeOf(op.getResult().getType()), n, k, most / k,
                             lhs ? &*lhs : nullptr, rhs);
-  auto lhsAt = [&](int row, int i) -> Values {
+  auto lhsAt = [&](int row, int i, bool isFirst) -> Values {
     if (lhs)
-      return {lhs->at(row, i)};
+      return lhs->fixed() ? Values{lhs->wholeAt(row, i)}
+             : isFirst    ? Values{lhs->at(row, i)}
+                          : Values();
     const int first = *l.layout(lhsTile).registerOf({row, i}, 0, 0);
     return l.pack(l.get(op.getLhs()).slice(first, 128 / bits), bits);
   };
   struct Piece {
-    Values sum, lhs, rhs;
+    Values sum, lhs;
+    llvm::Value *rhs;
   };
   auto piece = [&](int reg, int start) {
     const Coord at = acc.apply(reg, 0, 0);
-    Piece piece{instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece)), {}, {}};
-    for (int i = start; i < start + most; i += k) {
-      piece.lhs.append(lhsAt(at[0], i));
-      piece.rhs.push_back(rhs.at(at[1], i));
-    }
+    Piece piece{
+        instructions.toWords(l.get(op.getAcc()).slice(reg, perPiece)), {}, rhs.at(at[1], start)};
+    for (int i = start; i < start + most; i += k)
+      piece.lhs.append(lhsAt(at[0], i, i == start));
     return piece;
   };
 

@@ -108,8 +108,8 @@ bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
 /// its own; nothing elsewhere.
 std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target &target) {
   int words = 0;
-  kernel.walk([&](nv::AddPartOp add) {
-    words = std::max(words, static_cast<int>(registersOf(add.getSum())));
+  kernel.walk([&](nv::GetPartOp part) {
+    words = std::max(words, static_cast<int>(registersOf(part.getResult())));
   });
   if (words == 0)
     return std::nullopt;
@@ -159,6 +159,8 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   if (products)
     if (auto blocks = blocksThatAdd(kernel, threads, target))
       return blocks;
+  if (const int blocks = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBy, 0))
+    return std::min(blocks, mostBlocks);
   if (products)
     return blocksOfSmallProducts(kernel, threads, target);
   const Liveness liveness(kernel);

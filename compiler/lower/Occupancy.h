@@ -8,7 +8,8 @@
 //        alive at once in tiles, and what is loaded together is in flight together. Of large blocks
 //        it spills what would fit. Where all is computed element by element, at most to be summed
 //        up then, it even puts a load behind all that is computed from the one before. Kernels with
-//        products have budgets of their own.
+//        products have budgets of their own: those whose waits other blocks shall fill must have
+//        room for these.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"

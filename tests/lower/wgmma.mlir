@@ -1,4 +1,4 @@
-// Descriptors put together in the text, majors and the order of fence, products, commit and wait. The first product of a text
+// Descriptors whole, or put together in the text, majors and the order of fence, products, commit and wait. The first product of a text
 // is scaled by `p` (whether the old sum counts), the others by `q` (it does).
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_kn.mlir | FileCheck %s --check-prefix=WGMMA-KN
@@ -7,11 +7,13 @@
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_i8.mlir | FileCheck %s --check-prefix=WGMMA-I8
 
 // swizzle of 128 bytes, 8 rows 1024 bytes apart; B is transposed, with panels 8192 bytes apart
-// WGMMA-KN-DAG: or.b32 %[[A:r[0-9]+]], %r{{[0-9]+}}, 65536
-// WGMMA-KN-DAG: or.b32 %[[B:r[0-9]+]], %r{{[0-9]+}}, 33554432
+// WGMMA-KN: or.b32 %[[FIRST:r[0-9]+]], %r{{[0-9]+}}, 33554432
+// WGMMA-KN: add.s32 %[[B:r[0-9]+]], %[[FIRST]], 1024
+// WGMMA-KN: or.b64 %[[A:rd[0-9]+]], %rd{{[0-9]+}}, 4611686293305294848
+// WGMMA-KN: or.b64 %[[NEXT:rd[0-9]+]], %rd{{[0-9]+}}, 4611686293305360386
 // WGMMA-KN: wgmma.fence.sync.aligned
-// WGMMA-KN: mov.b64 a, {%[[A]], 1073741888}; mov.b64 b, {%[[B]], 1073741888}; wgmma
-// WGMMA-KN-COUNT-7: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 0, 1;
+// WGMMA-KN: mov.b64 d, {%[[B]], 1073741888}; mov.b64 b, d; wgmma{{[^}]*}}}, %[[A]], b, p{{.*}} add.s64 b, d, 128; wgmma{{[^}]*}}}, %[[NEXT]], b, q
+// WGMMA-KN-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{[^;]*}}, {{[pq]}}, 1, 1, 0, 1;
 // WGMMA-KN: wgmma.commit_group.sync.aligned
 // WGMMA-KN: wgmma.wait_group.sync.aligned 0
 

@@ -2,14 +2,16 @@
 // Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next.
 // Gives: `nv.without_producer` on a module whose products are waited for in the iteration, as those
 //        of attention are, where more blocks share a multiprocessor without a producer: then other
-//        blocks fill the waits. Where as many do, several, if sums can be waited for in the next
-//        iteration. Also where a block beside a producer has too few registers.
+//        blocks fill the waits; `nv.shared_by` says how many. Where as many do, several, if sums can
+//        be waited for in the next iteration. Also where a block beside a producer has too few
+//        registers.
 // How:   a producer takes as many registers as four warps at launch, and gives back what it can. A
 //        thread's registers are estimated from the tiles that its loops hold, a block's shared
 //        memory from the slots of its rings and the operands that loops read. Without a producer the
 //        tiles have all registers: the few that addresses need beside them are computed anew.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -156,6 +158,8 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
     if (alone + (carriesSums && alone > 1) <= with || !areCopiesPlain(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
+    if (alone > 1)
+      module->setAttr(names::sharedBy, Builder(module).getI32IntegerAttr(alone));
     InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
     if (alone == with)
       remark << "warps are not specialised: as many blocks have room without a producer, and sums "
