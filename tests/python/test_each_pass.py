@@ -62,6 +62,10 @@ def small_product(device, **options):
     return multiply(device, (64, 64, 32, 4, 4), (272, 208, 144), **options)
 
 
+def product_of_little_blocks(device, **options):
+    return multiply(device, (32, 32, 64, 4, 4), (48, 80, 208), **options)
+
+
 def product_of_two_blocks(device, **options):
     return multiply(device, (64, 128, 64, 3, 4), (144, 272, 208), **options)
 
@@ -272,6 +276,7 @@ def short_rows(device, **options):
 
 WORKLOADS = [
     small_product,
+    product_of_little_blocks,
     product_of_two_blocks,
     product_of_four_warps,
     large_product,
