@@ -74,8 +74,8 @@ bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 }
 
 /// True when products may end in the next iteration: what they read lasts, and only copies write to
-/// shared memory.
-bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+/// shared memory. Several keep their left operands in registers meanwhile: all must fit.
+bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &target) {
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
@@ -87,7 +87,9 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto outlasts = [&](nv::WgmmaOp product) {
     return outlastsIteration(loop, product.getRhs(), loads);
   };
-  return !late.empty() && llvm::all_of(late, outlasts) &&
+  const bool fits =
+      late.size() == 1 || registersWithoutPointers(loop) <= target.maxRegistersPerThread();
+  return fits && !late.empty() && llvm::all_of(late, outlasts) &&
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
@@ -135,7 +137,7 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target) {
   Schedule plain{stages - 1, stages, 0};
   auto module = loop->getParentOfType<ModuleOp>();
-  if (!module->hasAttr(names::withoutCarriedSums) && canCarrySum(loop, loads)) {
+  if (!module->hasAttr(names::withoutCarriedSums) && canCarrySum(loop, loads, target)) {
     if (hasRoomForSlot(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
