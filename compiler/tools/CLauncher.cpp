@@ -118,6 +118,11 @@ int assumptions(const Kernel &kernel) {
   return count;
 }
 
+/// Whether launches may come that tensor maps cannot describe.
+bool needsPlain(const CVariant &variant) {
+  return variant.plain && !variant.kernel->tensorMaps.empty();
+}
+
 /// The order in which variants are tried: the processor's own, the newest, the narrowest.
 bool isTriedBefore(const Placed &a, const Placed &b) {
   auto rank = [](const Placed &placed) {
@@ -306,7 +311,7 @@ Result<void> writeVariant(std::ostringstream &out, const Group &group, const Pla
     out << "};\n";
   }
   writeStart(out, kernel, placed.number, names);
-  if (!kernel->tensorMaps.empty() && variant.plain)
+  if (needsPlain(variant))
     writeStart(out, variant.plain, placed.number + 1, names);
   out << "  }\n";
   return {};
@@ -327,7 +332,7 @@ Result<void> writeTables(std::ostringstream &out, const Group &group) {
     writeImage(out, placed.variant->kernel, placed.number);
     if (Result<void> written = writeRecipes(out, placed.variant->kernel, placed.number); !written)
       return written;
-    if (placed.variant->plain)
+    if (needsPlain(*placed.variant))
       writeImage(out, placed.variant->plain, placed.number + 1);
   }
   return {};
@@ -355,7 +360,7 @@ void writeLoading(std::ostringstream &out, const std::vector<Group> &groups,
   for (const Group &group : groups)
     for (const Placed &placed : group.members) {
       list << "  &image_" << placed.number << ",\n";
-      if (placed.variant->plain)
+      if (needsPlain(*placed.variant))
         list << "  &image_" << placed.number + 1 << ",\n";
     }
   out << "\nstatic struct image *const images[] = {\n"

@@ -30,6 +30,11 @@ def product(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc,
         b = tl.load(b_ptr + rk[:, None] * sb + rn[None, :], mask=(rk[:, None] < K) & (rn[None, :] < N), other=0.0)
         total = tl.dot(a, b, total)
     tl.store(c_ptr + rm[:, None] * sc + rn[None, :], total, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+@triton.jit
+def row_sum(x_ptr, out_ptr, rows, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.program_id(0), tl.sum(x, axis=0))
 """
 
 LIST = """
@@ -202,6 +207,33 @@ def test_without_a_driver(program):
     (program / "nothing" / "libcuda.so.1").write_text("no library")
     printed = run("./program", cwd=program, LD_LIBRARY_PATH=str(program / "nothing"))
     assert printed.count("-> 100") == 9 and "no CUDA driver" in printed
+
+
+SPREAD = """
+k.py --kernel row_sum --signature "*fp32:16, *fp32:16, i32" -D BLOCK=65536 --target sm_90a --grid rows
+"""
+
+SPREAD_MAIN_C = r"""
+#include "spread.h"
+#include <stdio.h>
+int main(void) {
+  printf("-> %d\n", row_sum(0, 0x1000, 0x2000, 7));
+  printf("-> %d\n", row_sum(0, 0x1000, 0x2000, 1 << 30));
+  return 0;
+}
+"""
+
+
+@needs_cc
+def test_clusters_of_blocks(program):
+    (program / "spread.txt").write_text(SPREAD)
+    (program / "spread_main.c").write_text(SPREAD_MAIN_C)
+    pantilec("build", "--list", program / "spread.txt", "-o", "spread.o", cwd=program)
+    run("cc", "-Wall", "-Werror", "spread_main.c", "spread.o", "-o", "spread", "-ldl", cwd=program)
+    printed = run("./spread", cwd=program, LD_LIBRARY_PATH=str(program / "stub"), CAPABILITY="90")
+    lines = [line for line in printed.splitlines() if line.startswith(("launch ", "->"))]
+    assert lines[0].startswith("launch row_sum 14 1 1, "), "two blocks a program"
+    assert lines[1:] == ["-> 0", "-> 1"], "2^31 blocks are too many"
 
 
 def test_artifact_of_several_targets(folder):

@@ -207,7 +207,7 @@ Kernel::Data exampleKernel() {
                            6);
   data.sharedBytes = 98304, data.numWarps = 8, data.registers = 168, data.spills = 4;
   data.persistent = true;
-  data.workspacePerBlock = 131072;
+  data.workspacePerBlock = 131072, data.blocksPerProgram = 4;
   data.hash = keyOf(1);
   return data;
 }
@@ -225,6 +225,7 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_EQ(back->spills, 4);
   EXPECT_TRUE(back->persistent);
   EXPECT_EQ(back->workspacePerBlock, 131072);
+  EXPECT_EQ(back->blocksPerProgram, 4);
   EXPECT_EQ(back->options.target, "sm_90a");
   EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
   EXPECT_EQ(back->options.enabledPasses, data.options.enabledPasses);
