@@ -3,6 +3,8 @@
 Ours and Triton's run the same text and take the fastest of the same few configurations, each of
 which is compared with float64 first. Then all take turns, round after round, each measurement
 being the median of single launches with a cold L2. GB/s count every byte read or written once.
+Workloads of a few microseconds have their arrays elsewhere in memory in each round, there are more
+rounds, and all are the medians of more launches: where arrays lie costs each kernel another share.
 With --variant, ours comes a second time, compiled with one more option.
 
 Usage: streaming.py [--only add softmax ...] [--rounds 5] [--budget-ms 8] [--variant maxnreg=255]
@@ -17,25 +19,45 @@ from pathlib import Path
 import kernels
 import torch
 import workloads
-from finals import final
+from finals import ROUNDS, final
 from matmul import Timer
 
 STREAMS = Path(__file__).with_name("streams.py")
+SMALL, PLACES = 40e6, 6  # up to how many bytes arrays lie elsewhere in each round, and how often
 
 
-def fastest(workload, module, quick):
-    """The fastest configuration and its launch; every one is checked, timed there and back, and the
-    near equals once more in turn."""
-    launches = workload.launches(module)
-    for launch in launches.values():
-        workload.poison()
-        launch()
-        workload.check()
-    times = {config: quick.median(launch) for config, launch in launches.items()}
-    for config, launch in reversed(launches.items()):
+class Place:
+    """A workload whose arrays lie behind a gap of its own."""
+
+    def __init__(self, make):
+        pages = int(torch.randint(1, 256, ()))
+        self.gap = torch.empty(pages << 12, dtype=torch.int8, device="cuda")
+        self.workload = make()
+        self.copy = copy_of(self.workload.bytes)
+
+
+def places_of(make):
+    """One place, or several where it is small."""
+    first = Place(make)
+    count = PLACES if first.workload.bytes <= SMALL else 1
+    return [first, *(Place(make) for _ in range(count - 1))]
+
+
+def fastest(places, module, quick):
+    """The fastest configuration and its launch in each place; every one is checked, timed there and
+    back, and the near equals once more in turn."""
+    launches = [place.workload.launches(module) for place in places]
+    for place, here in zip(places, launches, strict=True):
+        for launch in here.values():
+            place.workload.poison()
+            launch()
+            place.workload.check()
+    times = {config: quick.median(launch) for config, launch in launches[0].items()}
+    for config, launch in reversed(launches[-1].items()):
         times[config] += quick.median(launch)
-    best = final(times, lambda config, _: launches[config], quick)[0]
-    return best, launches[best]
+    rounds = max(ROUNDS, len(places))
+    best = final(times, lambda config, n: launches[n % len(places)][config], quick, count=rounds)[0]
+    return best, [here[best] for here in launches]
 
 
 def copy_of(size):
@@ -48,20 +70,24 @@ def copy_of(size):
 def measure(name, make, modules, options):
     """Print one row of the table and return it."""
     torch.cuda.empty_cache()
-    workload = make()
-    contestants, notes = {"copy": copy_of(workload.bytes)}, {}
+    places = places_of(make)
+    workload = places[0].workload
+    contestants = {"copy": [place.copy for place in places]}
     if workload.library:
-        contestants["torch"] = workload.library
+        contestants["torch"] = [place.workload.library for place in places]
+    notes, quick = {}, Timer(2.0)
     for package, module in modules.items():
         try:
-            notes[package], contestants[package] = fastest(workload, module, Timer(2.0))
+            notes[package], contestants[package] = fastest(places, module, quick)
         except Exception as error:
             notes[package] = f"{type(error).__name__}: {error}"[:200]
     timer, rounds = Timer(options.budget_ms), {contestant: [] for contestant in contestants}
-    for number in range(options.rounds):
+    for number in range(max(options.rounds, 2 * len(places) if len(places) > 1 else 0)):
         order = list(contestants)
         for contestant in order if number % 2 == 0 else reversed(order):
-            rounds[contestant].append(1e-6 * workload.bytes / timer.median(contestants[contestant]))
+            launches = contestants[contestant]
+            time = timer.median(launches[number // 2 % len(launches)])
+            rounds[contestant].append(1e-6 * workload.bytes / time)
     rates = {contestant: statistics.median(values) for contestant, values in rounds.items()}
     print_row(name, workload.bytes, rates, notes)
     return {"name": name, "bytes": workload.bytes, "rates": rates, "notes": str(notes)}
