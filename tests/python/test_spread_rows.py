@@ -95,3 +95,14 @@ def test_blocks_keep_the_order_of_the_program(device):
     expected = x + y.sum(axis=1, keepdims=True, dtype=np.int64).astype(np.int16)
     np.testing.assert_array_equal(device.numpy(turned), expected[:, ::-1])
     np.testing.assert_array_equal(device.numpy(other), expected ^ x)
+
+
+def test_who_runs_a_program(device):
+    x = random((2, 65536), "fp32", 9)
+    out = device.to(np.zeros_like(x))
+    args = (out, device.to(x), 65536)
+    kernel = softmax_kernel[(2,)](*args, BLOCK=65536, num_warps=16)
+    alone = softmax_kernel[(2,)](*args, BLOCK=65536, num_warps=16, launch_cooperative_grid=True)
+    if device.arch:
+        assert kernel.metadata.num_ctas == (2 if 90 <= device.arch < 120 else 1)
+        assert alone.metadata.num_ctas == 1, "programs that were asked to be there at once"
