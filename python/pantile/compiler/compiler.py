@@ -27,8 +27,8 @@ __all__ = [
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
-# The passes that give a kernel parameters of their own.
-_WITH_MAPS = {"nv-specialise-warps", "nv-raise-stores"}
+# The passes that give a kernel parameters of its own, or a program several blocks.
+_BEYOND_ABI = {"nv-specialise-warps", "nv-raise-stores", "nv-spread-rows"}
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
 
 
@@ -322,7 +322,7 @@ def compile(src, target=None, options=None, _env_vars=None):
     if not isinstance(target, GPUTarget):
         raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
     given = options if isinstance(options, (dict, type(None))) else vars(options)
-    passes = pass_names((given or {}).get("disabled_passes")) | _WITH_MAPS
+    passes = pass_names((given or {}).get("disabled_passes")) | _BEYOND_ABI
     return _compile_source(src, target, {**(given or {}), "disabled_passes": passes})
 
 
