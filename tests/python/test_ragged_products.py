@@ -99,6 +99,37 @@ def test_rows_beyond_a_group_are_zeros(device, warps):
         assert raised(compiled) == 2
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_any_groups(device, seed):
+    """Random lengths, blocks, warps and pitches; the second time the groups lie elsewhere."""
+    rng = np.random.default_rng(seed)
+    block = (
+        int(rng.choice([64, 128])),
+        int(rng.choice([32, 64, 128])),
+        int(rng.choice([16, 32, 64])),
+    )
+    N, K = 8 * int(rng.integers(1, 20)), 8 * int(rng.integers(1, 24))
+    pitch = K + 8 * int(rng.integers(0, 3))
+    options = {"num_warps": int(rng.choice([4, 8])), "num_stages": int(rng.integers(2, 5))}
+    for _ in range(2):
+        count = int(rng.integers(1, 6))
+        lengths = rng.integers(0, 150, count) * rng.integers(0, 2, count)
+        starts = np.concatenate([[0], lengths.cumsum()]) + int(rng.integers(0, 40))
+        rows = int(starts[-1]) + 1
+        a = random((rows, pitch), "fp16", seed)
+        b = random((count, K, N), "fp16", seed + 100)
+        out = device.output((rows, N), "fp32")
+        tiles = max(1, triton.cdiv(int(lengths.max()), block[0]))
+        grouped[(tiles, triton.cdiv(N, block[1]), count)](
+            device.to(a), device.to(b), out.array, device.to(starts.astype(np.int32)), rows, N, K, pitch, K * N, N, *block, **options
+        )  # fmt: skip
+        have = out.numpy()
+        for matrix, start, end in zip(b, starts, starts[1:]):
+            want = a[start:end, :K].astype(np.float64) @ matrix.astype(np.float64)
+            np.testing.assert_allclose(have[start:end], want, rtol=1e-3, atol=1e-2)
+        assert np.isnan(have[: starts[0]]).all() and np.isnan(have[-1:]).all()
+
+
 @triton.jit
 def by_expert(a, b, c, experts, M, N, K, sam, sbe, sbk, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     """Each block of rows asks for its matrix, counted from the middle one."""

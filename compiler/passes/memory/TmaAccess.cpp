@@ -248,7 +248,7 @@ private:
 
   /// A bound that the program alone knows, as where the rows of its group end.
   const char *placeEnd(TmaAccess::Dim &dim, const Polynomial &end) {
-    if (!product || &dim == &access.dims.front() || dim.fromZero)
+    if (&dim == &access.dims.front() || dim.fromZero)
       return "a bound in its mask is no number that the host knows";
     Polynomial &slot = ends[&dim - access.dims.data()];
     if (!slot.isZero() && !(slot == end))
@@ -273,7 +273,7 @@ private:
         continue;
       if (affine.isNonNegative(dim.start, assumed))
         access.nonNegative = assumed;
-      else if (i > 0 && product && comesFromMemory(dim.start))
+      else if (i > 0 && comesFromMemory(dim.start))
         countFromFar(dim);
       else
         return refused("a coordinate may be negative");
@@ -413,9 +413,9 @@ std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv
   return AccessBuilder(affine, staged, product, operand, reason).buildLoad();
 }
 
-std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StoreOp store, ArrayRef<int32_t> order,
-                                   std::string &reason) {
-  return AccessBuilder(affine, store.getPtr(), store.getMask(), order, reason).build();
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, Value ptr, Value mask,
+                                   ArrayRef<int32_t> order, std::string &reason) {
+  return AccessBuilder(affine, ptr, mask, order, reason).build();
 }
 
 } // namespace pantile
