@@ -7,6 +7,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
+#include "target/WidenBf16.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/IR/DebugInfo.h"
@@ -190,6 +191,7 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
     llvm::StripDebugInfo(module);
   setFunctionAttributes(module, options);
   optimise(module, *machine);
+  widenBf16InWords(module);
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
 
