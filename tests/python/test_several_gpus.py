@@ -166,3 +166,29 @@ def test_a_graph_of_another_gpu(gpus):
     graph.replay()
     torch.cuda.synchronize(1)
     np.testing.assert_array_equal(gpu.numpy(out), gpu.numpy(x) * np.float32(4))
+
+
+def test_unlike_gpus_are_tuned_apart(gpus, monkeypatch):
+    """A choice holds for GPUs of one kind; each is measured where its arrays are."""
+    from pantile.runtime import autotuner, tuning_cache
+
+    known = tuning_cache.device_name(0)
+    for names, count in ((lambda device: known, 1), (lambda device: f"GPU {device}", len(gpus))):
+        monkeypatch.setattr(tuning_cache, "device_name", names)
+        autotuner._kind_of.cache_clear()
+        measured = []
+
+        def bench(call, quantiles):
+            call()
+            measured.append(call)
+            return [1.0, 1.0, 1.0]
+
+        configs = [triton.Config({"BLOCK": block}) for block in (32, 64)]
+        tuned = triton.autotune(configs, key=["n"], do_bench=bench)(triton.jit(scale_kernel.fn))
+        for gpu in [*gpus, *reversed(gpus)]:
+            x, out = random(200, seed=5), gpu.output(200, "fp32")
+            tuned[lambda meta: (triton.cdiv(200, meta["BLOCK"]),)](out.array, gpu.to(x), 200, 2.5)
+            np.testing.assert_array_equal(out.numpy(), x * np.float32(2.5))
+        assert len(tuned.cache) == count and len(measured) == 2 * count
+        assert next(iter(tuned.cache))[0] == 200, "keys of the first GPU's kind stay as they are"
+    autotuner._kind_of.cache_clear()

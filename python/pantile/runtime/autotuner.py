@@ -1,6 +1,6 @@
 """Choosing among configurations by measuring them: `@autotune`.
 
-A choice is kept for the values of the key arguments and the dtypes of all arrays. On the CPU nothing is measured
+A choice is kept for the values of the key arguments, the dtypes of all arrays and the kind of GPU. On the CPU nothing is measured
 unless PANTILE_TUNE_CPU=1: the first configuration left after pruning runs, and a line says so, once a kernel.
 """
 
@@ -39,6 +39,14 @@ def _working_on(device):
         return
     with torch.cuda.device(device):
         yield
+
+
+@functools.cache
+def _kind_of(device):
+    """What a key begins with: nothing for the first GPU and others like it."""
+    from .tuning_cache import device_name
+
+    return () if device >= 0 and device_name(device) == device_name(0) else (device_name(device),)
 
 
 class Autotuner(KernelInterface):
@@ -101,7 +109,7 @@ class Autotuner(KernelInterface):
         """The function that measures: `do_bench(call, quantiles=...)`."""
         return self._do_bench_on(cpu=False)
 
-    def _do_bench_on(self, cpu):
+    def _do_bench_on(self, cpu, device=None):
         """The caller's measuring function, or ours for the processor that the kernel runs on."""
         if self._do_bench is not None:
             return self._do_bench
@@ -111,8 +119,8 @@ class Autotuner(KernelInterface):
         options = {name: value for name, value in given.items() if value is not None}
         if self.use_cuda_graph and not cpu:
             options.pop("warmup", None)
-            return functools.partial(do_bench_cudagraph, **options)
-        return functools.partial(do_bench, on_host=cpu, **options)
+            return functools.partial(do_bench_cudagraph, device=device, **options)
+        return functools.partial(do_bench, on_host=cpu, device=device, **options)
 
     def _make_launchers(self):
         """Return launchers that remember choices, where they know what a launch needs."""
@@ -186,8 +194,8 @@ class Autotuner(KernelInterface):
             for name, value in named.items()
             if name in self.arg_names and hasattr(value, "dtype")
         ]
-        # Libraries look their own keys up, which are those of a GPU.
-        return ("cpu", *key) if self._runs_on_cpu(named) else tuple(key)
+        # Libraries look their own keys up, which are those of the first GPU and its like.
+        return (*_kind_of(self._device_of(named)), *key)
 
     def _choose(self, args, kwargs):
         self._check_clash(kwargs, self.configs[0])
@@ -359,7 +367,8 @@ class Autotuner(KernelInterface):
             self.post_hook(full, exception=None)
 
         try:
-            measure = self._do_bench_on(self._runs_on_cpu({**self.nargs, **meta}))
+            device = self._device_of({**self.nargs, **meta})
+            measure = self._do_bench_on(device < 0, max(device, 0))
             return measure(call, quantiles=(0.5, 0.2, 0.8))
         except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:
             self.configs_errors[config] = error

@@ -154,6 +154,7 @@ def do_bench(
     return_mode="mean",
     *,
     on_host=False,
+    device=None,
     percentiles=_NOT_GIVEN,
     fast_flush=True,
     record_clocks=False,
@@ -171,6 +172,8 @@ def do_bench(
     return_mode : {"mean", "median", "min", "max", "all"}
     on_host : bool
         Measure by the clock, also where torch drives a GPU: events would not see work of the CPU.
+    device : int, optional
+        The GPU that `fn` works on, where torch is not loaded; the current one if left out.
     percentiles, fast_flush, record_clocks
         Of older versions. `percentiles` is what `quantiles` is now.
     """
@@ -178,7 +181,7 @@ def do_bench(
         quantiles = quantiles if quantiles is not None else percentiles
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")
-    timer = timer_of(on_host)
+    timer = timer_of(on_host, device)
 
     def prepare():
         for tensor in grad_to_none or ():
@@ -217,9 +220,9 @@ def _measure_by_torch(torch, fn, grad_to_none, rep):
         return [time / repeats for time in times]
 
 
-def _measure_by_driver(fn, rep):
+def _measure_by_driver(fn, rep, device):
     """The same without torch, in a stream of its own."""
-    timer = _DriverTimer()
+    timer = _DriverTimer(device)
     with timer.cuda.using(timer.device):
         return _measure_graph(timer, fn, rep)
 
@@ -245,7 +248,9 @@ def _measure_graph(timer, fn, rep):
         timer.cuda.destroy_stream(stream)
 
 
-def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench_cudagraph(
+    fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean", *, device=None
+):
     """Measure `fn()` in a CUDA graph, without launch overhead, and return milliseconds.
 
     Works with torch's tensors where torch is loaded, and without it with arrays of other kinds.
@@ -254,7 +259,7 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
     ----------
     rep : int
         Milliseconds that one replay of the graph takes; there are ten.
-    grad_to_none, quantiles, return_mode
+    grad_to_none, quantiles, return_mode, device
         As of `do_bench`.
 
     Raises
@@ -271,4 +276,4 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
 
     if not driver.active.is_active():
         raise RuntimeError("`do_bench_cudagraph` needs a GPU; `do_bench` measures on the CPU too")
-    return _summarize(_measure_by_driver(fn, rep), quantiles, return_mode)
+    return _summarize(_measure_by_driver(fn, rep, device), quantiles, return_mode)
