@@ -118,6 +118,7 @@ void addLayoutPasses(Passes &passes) {
                      "dot's result"))
     passes.tell(names::withoutInWarpStores);
   passes.need(createAssignLayouts());
+  passes.add(createDeferSums()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

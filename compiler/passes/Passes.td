@@ -43,6 +43,13 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
 }
+def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
+  let summary = "threads add up their own parts of a row, and meet behind the loop";
+  let description = [{
+    In loops with products, a sum of rows that is only scaled and added to becomes one of each thread's elements.
+  }];
+  let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
 def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   let summary = "put the operands of tensor-core dots into shared memory";
   let description = [{
