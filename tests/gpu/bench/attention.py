@@ -12,12 +12,11 @@ configuration's TFLOP/s.
 """
 
 import argparse
-import statistics
 import sys
 
 import attention_kernels
 import torch
-from finals import final
+from finals import final, in_turn
 from matmul import Timer
 
 FORWARD = {
@@ -212,13 +211,9 @@ def measure(arguments, problem, best, timer):
         label: make(package, kind, problem, config, VARIANTS[variant])
         for label, (package, kind, variant, config) in best.items()
     }
-    rounds = {label: [] for label in launches}
-    for number in range(arguments.rounds):
-        order = list(launches)
-        for label in order if number % 2 == 0 else reversed(order):
-            rounds[label].append(timer.median(launches[label]))
     factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
-    return {label: factor / statistics.median(times) for label, times in rounds.items()}
+    times = in_turn(launches, timer, arguments.rounds, pause=0.03)
+    return {label: factor / times[label] for label in times}
 
 
 def main():

@@ -16,14 +16,13 @@ import importlib.util
 import itertools
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
 import tutorial_peers as peers
-from finals import final
+from finals import final, in_turn
 from matmul import Timer
 
 TUTORIALS = Path(__file__).resolve().parents[3] / "tutorials"
@@ -32,6 +31,7 @@ CONFIGS = {
     64: [(64, 64, 3, 4), (128, 128, 3, 8), (128, 64, 3, 8)],
     128: [(128, 64, 3, 8), (128, 128, 2, 8), (128, 128, 3, 8), (64, 64, 3, 4)],
 }
+PAUSE = 0.03  # of a card that products have brought to its limit of power
 
 
 def load(number, package):
@@ -64,10 +64,12 @@ def compare(results, references, bound):
 
 
 class Point:
-    """One row of a table: a size, its work in `unit`s, its contestants with their checks."""
+    """One row of a table: a size, its work in `unit`s, its contestants with their checks, and the
+    seconds that the card rests before it measures one."""
 
-    def __init__(self, table, size, work, unit="GB/s"):
+    def __init__(self, table, size, work, unit="GB/s", pause=0.0):
         self.table, self.size, self.work, self.unit = table, size, work, unit
+        self.pause = pause
         self.launches, self.failures = {}, {}
 
     def add(self, name, launch, check=None):
@@ -82,17 +84,12 @@ class Point:
 
     def measure(self, timer, rounds):
         """Medians of the rounds, and the row for the file."""
-        rates = {name: [] for name in self.launches}
-        for number in range(rounds):
-            order = list(self.launches)
-            for name in order if number % 2 == 0 else reversed(order):
-                rates[name].append(self.work / timer.median(self.launches[name]))
-        medians = {name: statistics.median(values) for name, values in rates.items()}
+        times = in_turn(self.launches, timer, rounds, self.pause)
         return {
             "table": self.table,
             "size": self.size,
             "unit": self.unit,
-            "rates": medians,
+            "rates": {name: self.work / times[name] for name in times},
             "failures": list(self.failures.values()),
         }
 
@@ -259,12 +256,14 @@ def fastest(timer, choices, make, label):
         except Exception as error:
             print(f"  {label} {choice}: {type(error).__name__}: {error}"[:160])
     print(f"  {label}: " + ", ".join(f"{c} {t:.3f} ms" for c, t in times.items()), flush=True)
-    return final(times, lambda choice, _: launches[choice], timer)[0] if times else choices[0]
+    if not times:
+        return choices[0]
+    return final(times, lambda choice, _: launches[choice], timer, finalists=3, count=4)[0]
 
 
 def tune_attention(modules, a, depth):
     """The best configurations of each contestant: the forward and both backward ones."""
-    causal, timer = a.causal, Timer(4.0)
+    causal, timer = a.causal, Timer(4.0, least=3)
     q, k, v, g = a.arrays
     rest, best = (causal, a.scale), {}
     make = lambda c: lambda: peers.attention(q, k, v, *rest, c)
@@ -299,8 +298,8 @@ def attention_points(modules, depth, length, causal):
     q, k, v, g = a.arrays
     rest = (causal, a.scale)
     label = f"d={depth}{' causal' if causal else ''}"
-    forward = Point(f"attention forward, {label}", length, a.work, "TFLOP/s")
-    backward = Point(f"attention backward, {label}", length, 2.5 * a.work, "TFLOP/s")
+    forward = Point(f"attention forward, {label}", length, a.work, "TFLOP/s", PAUSE)
+    backward = Point(f"attention backward, {label}", length, 2.5 * a.work, "TFLOP/s", PAUSE)
     right, right_gradients = lambda r: a.check(r[:1], 0), lambda r: a.check(r, 1)
     o, lse = peers.attention(q, k, v, *rest, best["tutorial"])
     saved = (g, q, k, v, o, lse, *rest)
@@ -360,7 +359,7 @@ def main():
     options = parser.parse_args()
     options.every = lambda points: list(points)[:: -3 if options.quick else -1][::-1]
     torch.manual_seed(0)
-    timer, rows = Timer(options.budget_ms), []
+    timer, rows = Timer(options.budget_ms, least=5), []
     print(f"=== table: tutorials, {torch.cuda.get_device_name()}")
     for part in options.parts:
         for point in PARTS[part](options):
