@@ -405,7 +405,7 @@ private:
       result.reg = constant(0);
     else if (result.name.empty()) // a number: it stands in the register
       result.offset = 0;
-    if (tokens.accept("+"))
+    if (tokens.accept("+") || tokens.peek() == "-")
       result.offset += int64_t(immediate());
     while (tokens.accept(","))
       result.parts.push_back(operand());
