@@ -161,6 +161,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createAlternateGroups());   // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
+  if (passes.offeredChoice("raised-sums", "within nv-raise-stores: the copy engine adds sums of "
+                                          "fp32 to memory that relaxed atomics would add"))
+    passes.tell(names::raiseSums);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there
   passes.add(createCountSlots());  // turns are looked at by nobody else any more
   addSimplification(passes);

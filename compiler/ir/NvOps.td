@@ -219,8 +219,9 @@ def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]>
   let assemblyFormat = "$enable attr-dict";
 }
 def Nv_GetPartOp : Nv_Op<"get_part", [MemoryEffects<[MemRead]>]> {
-  let summary = "the part that block `from` put; -0.0, which changes no sum, unless `enable`";
-  let arguments = (ins I32:$from, Optional<I1>:$enable);
+  let summary = "piece number `piece` of `pieces` of the part that block `from` put; nothing is known of it unless `enable`";
+  let description = "Pieces are registers that follow each other; in those of other pieces is -0.0, which changes no sum.";
+  let arguments = (ins I32:$from, Optional<I1>:$enable, DefaultValuedAttr<I32Attr, "0">:$piece, DefaultValuedAttr<I32Attr, "1">:$pieces);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";
 }
@@ -281,10 +282,12 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its
     pieces (analysis/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
-    when the operation is over, so nothing else may lie there until `nv.tma_store_wait`.
+    when the operation is over, so nothing else may lie there until `nv.tma_store_wait`. `adding`: fp32, to what memory
+    holds, indivisibly.
   }];
-  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, AnyRankedTensor:$value, I32Attr:$fast, I32Attr:$pieces);
-  let assemblyFormat = "$map `[` $coords `]` `,` $value attr-dict `:` type($value)";
+  let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, AnyRankedTensor:$value, I32Attr:$fast, I32Attr:$pieces,
+                       UnitAttr:$adds);
+  let assemblyFormat = "(`adding` $adds^)? $map `[` $coords `]` `,` $value attr-dict `:` type($value)";
 }
 def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "until the copy engine has read all that this thread handed to it";

@@ -1,7 +1,8 @@
 //===- LowerTmaStore.cpp - registers to global memory by the copy engine ----------------------===//
 // Needs: scratch of its own for each warp, which nothing else uses until the kernel waits.
 // Gives: for each piece of a warp (analysis/WarpBoxes.h) stmatrix or vectors into the scratch, and
-//        one cp.async.bulk.tensor a panel, by the first lane.
+//        one cp.async.bulk.tensor a panel (cp.reduce.async.bulk.tensor where it adds), by the first
+//        lane.
 // How:   a piece is written when the engine has read what was there `pieces` groups before. Every
 //        lane makes its writes visible to the engine before the lanes meet and the first one goes
 //        on (PTX ISA, "Async proxy"). Waits of lanes that handed nothing over return at once.
@@ -72,8 +73,11 @@ private:
       coords += (i ? ", $" : "$") + std::to_string(3 + i);
       constraints += ",r";
     }
-    const std::string text = "@$2 cp.async.bulk.tensor." + std::to_string(rank) +
-                             "d.global.shared::cta.bulk_group [$0, {" + coords + "}], [$1];";
+    const bool adds = op.getAdds();
+    const std::string text = std::string("@$2 cp.") + (adds ? "reduce.async" : "async") +
+                             ".bulk.tensor." + std::to_string(rank) + "d.global.shared::cta" +
+                             (adds ? ".add.tile" : "") + ".bulk_group [$0, {" + coords +
+                             "}], [$1];";
     for (int64_t panel = 0; panel < boxes.shared.panels(); ++panel) {
       llvm::Value *from = l.b.CreateAdd(place, number(panel * boxes.shared.panelBytes()));
       Values operands{l.scalar(op.getMap()), l.sharedAddress(from), isFirstLane};

@@ -7,6 +7,8 @@
 //        nothing else goes through its pointer. 2. The address must be an access that TmaAccess.h
 //        allows, its mask the map's extents. 3. A warp's part must be boxes (WarpBoxes.h): of what
 //        the value was before its layout was changed for the store, or of the value itself.
+//        Relaxed atomic sums that nobody looks at are ordered with nothing: they may stand in loops,
+//        where nothing else in the kernel tells other programs that they are there.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/memory/RaiseStores.h"
 #include "analysis/Scratch.h"
@@ -61,12 +63,41 @@ bool isArgument(Value base) {
 
 /// A change of layout that is over once the store behind it is raised.
 bool feedsStore(Operation *op) {
-  return isa<ConvertLayoutOp>(op) && op->hasOneUse() && isa<StoreOp>(*op->user_begin());
+  return isa<ConvertLayoutOp>(op) && op->hasOneUse() &&
+         isa<StoreOp, AtomicRmwOp>(*op->user_begin());
 }
+
+/// One that the copy engine can do, as nobody learns from it when it is done.
+bool isPlainSum(Operation *op) {
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  return atomic && atomic.getKind() == RmwKind::FAdd && atomic.getResult().use_empty() &&
+         atomic.getSem() == MemSemantic::Relaxed && atomic.getScope() != MemScope::Sys &&
+         elementTypeOf(atomic.getValue().getType()).isF32();
+}
+
+/// A store, or a plain sum.
+class Write {
+public:
+  explicit Write(Operation *op) : op(op) {}
+  operator Operation *() const { return op; }
+  Operation *operator->() const { return op; }
+  bool adds() const { return isa<AtomicRmwOp>(op); }
+  Value pointer() const { return op->getOperand(0); }
+  Value value() const { return adds() ? cast<AtomicRmwOp>(op).getValue() : store().getValue(); }
+  Value mask() const { return adds() ? cast<AtomicRmwOp>(op).getMask() : store().getMask(); }
+  bool isPlain() const {
+    return adds() || (store().getCache() == CacheModifier::None &&
+                      store().getEvict() == EvictionPolicy::Normal);
+  }
+
+private:
+  StoreOp store() const { return cast<StoreOp>(op); }
+  Operation *op;
+};
 
 /// What a store becomes.
 struct RaisedStore {
-  StoreOp store;
+  Write store;
   Value value; ///< in a layout of boxes
   WarpBoxes boxes;
   int fast;
@@ -81,14 +112,17 @@ public:
   void run() {
     const bool all = kernel->getParentOfType<ModuleOp>()->hasAttr(names::raiseAllStores);
     const int64_t least = all ? 0 : leastElements();
-    SmallVector<StoreOp> stores;
-    kernel.walk([&](StoreOp store) {
-      auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
-      if (type && type.getNumElements() >= least)
-        stores.push_back(store);
+    const bool raisesSums = kernel->getParentOfType<ModuleOp>()->hasAttr(names::raiseSums);
+    SmallVector<Write> stores;
+    kernel.walk([&](Operation *op) {
+      if (!isa<StoreOp>(op) && !(raisesSums && isPlainSum(op)))
+        return;
+      auto type = dyn_cast<RankedTensorType>(Write(op).value().getType());
+      if (type && (Write(op).adds() || type.getNumElements() >= least))
+        stores.push_back(Write(op));
     });
     std::vector<RaisedStore> raised;
-    for (StoreOp store : stores)
+    for (Write store : stores)
       if (auto found = check(store))
         raised.push_back(std::move(*found));
     for (RaisedStore &next : raised)
@@ -112,31 +146,38 @@ private:
     return 64 * 128;
   }
 
-  std::nullopt_t refuse(StoreOp store, const Twine &reason, Operation *culprit = nullptr) {
-    InFlightDiagnostic remark = remarkMissed(store.getLoc(), Technique::TensorMaps);
-    remark << "store is not raised to a tensor map: " << reason;
+  std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
+    InFlightDiagnostic remark = remarkMissed(store->getLoc(), Technique::TensorMaps);
+    remark << (store.adds() ? "sum" : "store") << " is not raised to a tensor map: " << reason;
     if (culprit && culprit != store)
       remark.attachNote(culprit->getLoc()) << "here";
     return std::nullopt;
   }
 
-  std::optional<RaisedStore> check(StoreOp store) {
-    auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
+  std::optional<RaisedStore> check(Write store) {
+    auto type = dyn_cast<RankedTensorType>(store.value().getType());
     if (!type || type.getRank() != 2)
       return std::nullopt;
     const unsigned bits = storageBits(type.getElementType());
     if (bits != 16 && bits != 32)
       return refuse(store, "its elements have neither 16 nor 32 bits");
-    if (store.getCache() != CacheModifier::None || store.getEvict() != EvictionPolicy::Normal)
+    if (!store.isPlain())
       return refuse(store, "it has a cache modifier or an eviction policy");
-    for (Operation *around = store->getParentOp(); around != kernel; around = around->getParentOp())
-      if (isa<LoopLikeOpInterface>(around) && !around->hasAttr(names::programs))
-        return refuse(store, "it stands in a loop", around);
-    if (Operation *reader = laterReader(store))
+    if (Operation *loop = loopAround(store); loop && !store.adds())
+      return refuse(store, "it stands in a loop", loop);
+    if (Operation *reader = store.adds() ? meeting() : laterReader(store))
       return refuse(store, "what is behind it may read what it writes", reader);
     if (Operation *other = otherAccess(store))
       return refuse(store, "something else goes through its pointer", other);
     return findForm(store, bits);
+  }
+
+  /// Of the kernel's own.
+  Operation *loopAround(Operation *op) {
+    for (Operation *around = op->getParentOp(); around != kernel; around = around->getParentOp())
+      if (isa<LoopLikeOpInterface>(around) && !around->hasAttr(names::programs))
+        return around;
+    return nullptr;
   }
 
   /// Whether a tile's rows begin and end on 16 bytes. Extents that it alone knows the host looks at.
@@ -146,20 +187,20 @@ private:
            llvm::all_of(dim.start.products(), [&](auto &term) { return isWhole(term.second); });
   }
 
-  std::optional<RaisedStore> findForm(StoreOp store, unsigned bits) {
-    auto form = affine.tile(store.getPtr());
+  std::optional<RaisedStore> findForm(Write store, unsigned bits) {
+    auto form = affine.tile(store.pointer());
     if (!form)
       return refuse(store, "its addresses are no sum of index times stride");
     const int fast = form->coefficients[1].constant() == 1 ? 1 : 0;
     std::string reason;
-    auto access = tmaAccess(affine, store, {fast, 1 - fast}, reason);
+    auto access = tmaAccess(affine, store.pointer(), store.mask(), {fast, 1 - fast}, reason);
     if (!access)
       return refuse(store, reason);
     if (Polynomial &columns = access->dims[0].extent; columns.constant() == unbounded)
       columns = unbounded / 16 * 16;
     if (!hasWholeEnds(access->dims[0], bits))
       return refuse(store, "its rows may end within 16 bytes, which the copy engine writes whole");
-    SmallVector<Value> forms{store.getValue()};
+    SmallVector<Value> forms{store.value()};
     while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
       forms.push_back(convert.getSrc());
     for (Value value : llvm::reverse(forms))
@@ -177,7 +218,7 @@ private:
   static bool reads(Operation *op) { return meetsOthers(op) || isa<LoadOp, nv::CopyAsyncOp>(op); }
 
   /// In the same program; others are not ordered with it.
-  Operation *laterReader(StoreOp store) {
+  Operation *laterReader(Operation *store) {
     Operation *found = nullptr;
     Block &program = programBody(kernel);
     for (Operation *at = store;; at = at->getParentOp()) {
@@ -188,12 +229,21 @@ private:
     }
   }
 
-  Operation *otherAccess(StoreOp store) {
-    const Value own = baseOf(affine, store.getPtr());
+  /// What could tell others of a sum.
+  Operation *meeting() {
+    Operation *found = nullptr;
+    kernel.walk(
+        [&](Operation *op) { found = !found && meetsOthers(op) && !isPlainSum(op) ? op : found; });
+    return found;
+  }
+
+  /// Sums of one place come in any order.
+  Operation *otherAccess(Write store) {
+    const Value own = baseOf(affine, store.pointer());
     Operation *found = nullptr;
     kernel.walk([&](Operation *op) {
       Value ptr = pointerOf(op);
-      if (found || op == store || !ptr)
+      if (found || op == store || !ptr || (store.adds() && isPlainSum(op)))
         return;
       const Value base = baseOf(affine, ptr);
       if (base == own || (!isa<LoadOp, nv::CopyAsyncOp>(op) && !isArgument(base)))
@@ -205,20 +255,33 @@ private:
   //===- the store itself ------------------------------------------------------------------===//
 
   /// Shared memory of a block if a warp's scratch holds `pieces`. Rings are there throughout where
-  /// programs follow each other, else they make place.
+  /// programs follow each other, and beside what loops add, else they make place.
   int64_t bytesWith(const RaisedStore &raised, int64_t pieces) {
     const int64_t warps = layoutOf(raised.value.getType()).numWarps();
-    int64_t stores = warps * pieces * raised.boxes.shared.bytes(), rings = 0, scratch = 0;
+    int64_t stores = warps * pieces * raised.boxes.shared.bytes(), scratch = 0;
     kernel.walk([&](Operation *op) {
-      if (auto alloc = dyn_cast<nv::AllocOp>(op))
-        rings += ringBytes(alloc.getType());
-      else if (isa<nv::TmaStoreOp>(op))
+      if (isa<nv::TmaStoreOp>(op))
         stores += scratchBytes(op);
       else if (!feedsStore(op))
         scratch = std::max(scratch, scratchBytes(op));
     });
-    const bool follow = &programBody(kernel) != &kernel.getBody().front();
+    const bool follow =
+        &programBody(kernel) != &kernel.getBody().front() || loopAround(raised.store) != nullptr;
+    const int64_t rings = mostOfRings();
     return follow ? rings + scratch + stores : std::max(rings + scratch, stores);
+  }
+
+  /// Of those that are there at one time.
+  int64_t mostOfRings() {
+    int64_t bytes = 0, most = 0;
+    kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto alloc = dyn_cast<nv::AllocOp>(op))
+        bytes += ringBytes(alloc.getType());
+      else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
+        bytes -= ringBytes(dealloc.getBuffer().getType());
+      most = std::max(most, bytes);
+    });
+    return most;
   }
 
   /// As many as leave room for as many blocks: then no piece waits for one before it.
@@ -233,7 +296,7 @@ private:
   }
 
   void raise(RaisedStore &next) {
-    Location loc = next.store.getLoc();
+    Location loc = next.store->getLoc();
     TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),
                cast<RankedTensorType>(next.value.getType()).getElementType()};
     box.sizes[0] = static_cast<int32_t>(next.boxes.fastSize());
@@ -241,11 +304,12 @@ private:
     b.setInsertionPointToStart(&kernel.getBody().front());
     Value map = makeTensorMap(b, loc, kernel, affine, next.access, box);
     b.setInsertionPoint(next.store);
+    const bool adds = next.store.adds();
     nv::TmaStoreOp::create(b, loc, map, makeCoordinates(b, loc, affine, next.access), next.value,
-                           next.fast, piecesOf(next));
-    next.store.erase();
+                           next.fast, piecesOf(next), adds);
+    next.store->erase();
     remarkApplied(loc, Technique::TensorMaps)
-        << "store is raised to a tensor map of " << next.access.dims.size()
+        << (adds ? "sum" : "store") << " is raised to a tensor map of " << next.access.dims.size()
         << " dimensions, in boxes of " << box.sizes[1] << " times " << box.sizes[0];
   }
 

@@ -353,6 +353,10 @@ private:
       return use.get() == atomic.getValue() && atomic->use_empty() && atomic.getMask() &&
              masks(atomic.getMask(), dim, bound);
     if (isa<scf::YieldOp>(user)) {
+      if (auto branch = dyn_cast<scf::IfOp>(user->getParentOp())) {
+        follow(branch.getResult(index));
+        return true;
+      }
       auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
       if (!loop)
         return false;

@@ -37,9 +37,10 @@ struct TmaAccess {
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
                                    int operand, std::string &reason);
 
-/// The access of `store`, whose tile lies in shared memory in `order` (fastest dimension first). Of
-/// what the kernel does with that memory besides it knows nothing.
-std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StoreOp store,
+/// The access of a write through `ptr` where `mask` holds (null: everywhere), whose tile lies in
+/// shared memory in `order` (fastest dimension first). Of what the kernel does with that memory
+/// besides it knows nothing.
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, mlir::Value ptr, mlir::Value mask,
                                    llvm::ArrayRef<int32_t> order, std::string &reason);
 
 } // namespace pantile
