@@ -102,6 +102,25 @@ TEST(TensorMap, IsRefusedForStoresWhoseRowsEndWithin16Bytes) {
   }
 }
 
+TEST(TensorMap, IsRefusedWhereTilesDoNotFillARange) {
+  TensorMapRecipe wrapping = matrix();
+  wrapping.multiples = {{{{{1, {1}}}}, 64}};
+  const MapPlan plan({wrapping});
+  for (int64_t rows : {320, 300, 64, 32, 320})
+    EXPECT_EQ(
+        encoded(Encoder::driver(), {wrapping}, arguments(0x1000, rows, 200, 208), plan).has_value(),
+        rows % 64 == 0);
+}
+
+TEST(TensorMap, IsRefusedWhereItsBaseWouldBeBelowZero) {
+  TensorMapRecipe far = matrix();
+  far.offset = {{{-4096, {3}}}};
+  const uint64_t distance = 4096 * 208;
+  EXPECT_TRUE(encoded(Encoder::driver(), {far}, arguments(distance + 0x1000, 300, 200, 208)));
+  EXPECT_EQ(Encoder::base, 0x1000u);
+  EXPECT_FALSE(encoded(Encoder::driver(), {far}, arguments(distance - 0x1000, 300, 200, 208)));
+}
+
 TEST(TensorMap, NeedsADriverThatEncodes) {
   EXPECT_FALSE(encoded(Driver(), {matrix()}, arguments(0x1000, 300, 200, 208)));
   EXPECT_TRUE(encoded(Driver(), {}, {}));
