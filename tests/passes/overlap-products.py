@@ -25,7 +25,7 @@ import pantile.language as tl
 # CHECK: nv.wgmma_wait 1, %[[AHEAD]]
 # CHECK: nv.release
 # CHECK: math.exp2
-# CHECK: nv.settle %{{.*}} : tensor<128xf32
+# CHECK: nv.settle %{{.*}} : tensor<128x4xf32
 # CHECK-NOT: nv.settle
 # CHECK: nv.wgmma_wait 0, %[[SECOND]]
 # CHECK: nv.release

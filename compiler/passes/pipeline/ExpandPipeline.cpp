@@ -12,6 +12,7 @@
 //        by a second copy of the operations that they need, with loop-carried values of their own.
 //        Where these read memory, they do so one iteration before the copies and carry what they
 //        read. Where the mask of a load does not change, its zeros are stored into every slot once.
+//        What products read in all iterations is stored behind the prologue.
 //===------------------------------------------------------------------------------------===//
 #include "ir/CopyFill.h"
 #include "mlir/IR/Builders.h"
@@ -47,9 +48,12 @@ public:
   }
 
   void run() {
+    const SmallVector<Operation *> operands = storesOfOperands();
     reserveRings();
     issuePrologue();
     fillSlots();
+    for (Operation *op : llvm::reverse(operands))
+      op->moveBefore(loop);
     buildLoop();
     finish();
   }
@@ -63,6 +67,21 @@ private:
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
   }
   Value index(int value) { return constant(builder.getI32Type(), value); }
+
+  /// Stores in front of the loop of what was loaded for its products, and their fences, the last
+  /// one first: they wait for memory, and the first copies need not.
+  SmallVector<Operation *> storesOfOperands() {
+    SmallVector<Operation *> stores;
+    for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode()) {
+      auto store = dyn_cast<nv::LocalStoreOp>(op);
+      if (isa<nv::FenceAsyncOp>(op) || (store && store.getValue().getDefiningOp<LoadOp>()))
+        stores.push_back(op);
+      else if (!isa<LoadOp, nv::AllocOp>(op) && !isMemoryEffectFree(op))
+        break;
+    }
+    const bool hasStores = llvm::any_of(stores, llvm::IsaPred<nv::LocalStoreOp>);
+    return hasStores ? stores : SmallVector<Operation *>();
+  }
 
   void reserveRings() {
     for (StagedLoad load : staged) {
