@@ -233,8 +233,8 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   return data->sharedBytes <= target.maxSharedBytes() ? Result<void>() : fitShared(target, allowed);
 }
 
-/// The producer's rings are our addition, and more so while they live beside the epilogue's scratch:
-/// what does not fit with them may fit without.
+/// The producer's rings are our addition, and more so while they live beside the epilogue's
+/// scratch: what does not fit with them may fit without.
 Result<void> Compilation::fitShared(const Target &target, const Options &allowed) {
   if (data->tensorMaps.empty())
     return fitAtLast(target, allowed);

@@ -115,8 +115,8 @@ void warnOf(Cache &cache, Kernel::Data &data) {
     data.warnings += "warning: " + problem + "\n";
 }
 
-/// Compiles the same kernel without tensor maps, for launches that they cannot describe, and a block
-/// a program.
+/// Compiles the same kernel without tensor maps, for launches that they cannot describe, and a
+/// block a program.
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
   options.disabledPasses.insert("nv-specialise-warps");
