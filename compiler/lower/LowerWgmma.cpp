@@ -64,7 +64,8 @@ public:
                         static_cast<uint64_t>(upper()) << 32);
   }
 
-  /// From the descriptor at a multiple of 2 * `k` to the one `k` further on.
+  /// From the first descriptor of a text to the one `k` further on. The first is at a multiple of
+  /// all that the text covers, a power of two, so that offsets, which are linear over F2, add up.
   int64_t distance(int k) const { return unitsTo(0, k); }
 
 private:
