@@ -7,6 +7,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
+#include "target/MaskedOff.h"
 #include "target/WidenBf16.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -130,6 +131,7 @@ llvm::FunctionPassManager functionPasses(bool hasCalls) {
   llvm::LoopPassManager loops;
   loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(DropMaskedOff());
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
