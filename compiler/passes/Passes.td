@@ -21,7 +21,7 @@ def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
 }
 
 def SpreadRows : Pass<"nv-spread-rows", "::mlir::ModuleOp"> {
-  let summary = "let a cluster of blocks run a program whose row would fill a multiprocessor";
+  let summary = "let a cluster of blocks run a program whose row no multiprocessor holds";
   let description = [{
     On Hopper, where all tiles of a kernel are rows of the same length that is reduced: each block has a part of the row, and results of
     reductions are exchanged through shared memory. Sets `nv.blocks_per_program`.

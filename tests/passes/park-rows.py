@@ -1,8 +1,8 @@
 # Half of a row that leaves no register for anything else waits in shared memory; loops, and rows that fit, are left alone.
-# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --disable-pass nv-spread-rows --no-cache --emit mma | FileCheck %s --check-prefix=PARKED
-# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --disable-pass nv-spread-rows --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --no-cache --emit mma | FileCheck %s --check-prefix=PARKED
+# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --target sm_86 --no-cache --emit mma | FileCheck %s --check-prefix=LESS
-# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --disable-pass nv-park-rows --disable-pass nv-spread-rows --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --disable-pass nv-park-rows --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=32768 --num-warps 32 --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32:16, i32" -D BLOCK=65536 --num-warps 32 --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
 import pantile as triton

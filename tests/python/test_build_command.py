@@ -227,7 +227,7 @@ def test_without_a_driver(program):
 
 
 SPREAD = """
-k.py --kernel row_sum --signature "*fp32:16, *fp32:16, i32" -D BLOCK=65536 --target sm_90a --grid rows
+k.py --kernel row_sum --signature "*fp32:16, *fp32:16, i32" -D BLOCK=131072 --target sm_90a --grid rows
 """
 
 SPREAD_MAIN_C = r"""
@@ -249,7 +249,7 @@ def test_clusters_of_blocks(program):
     run("cc", "-Wall", "-Werror", "spread_main.c", "spread.o", "-o", "spread", "-ldl", cwd=program)
     printed = run("./spread", cwd=program, LD_LIBRARY_PATH=str(program / "stub"), CAPABILITY="90")
     lines = [line for line in printed.splitlines() if line.startswith(("launch ", "->"))]
-    assert lines[0].startswith("launch row_sum 14 1 1, "), "two blocks a program"
+    assert lines[0].startswith("launch row_sum 28 1 1, "), "four blocks a program"
     assert lines[1:] == ["-> 0", "-> 1"], "2^31 blocks are too many"
 
 

@@ -1,13 +1,10 @@
-"""Rows that fill the registers of a block: on the GPU half of them waits in shared memory, where they
-are not spread over several blocks."""
+"""Rows that fill the registers of a block: on the GPU half of them waits in shared memory."""
 
 import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import random
-
-ONE_BLOCK = "nv-spread-rows"
 
 
 @triton.jit
@@ -23,8 +20,7 @@ def softmax_kernel(out_ptr, x_ptr, cols, BLOCK: tl.constexpr):
 def test_softmax(device, num_warps, cols):
     x = random((2, cols), "fp32", num_warps)
     out = device.to(np.full((2, cols), np.nan, dtype=np.float32))
-    options = {"num_warps": num_warps, "disabled_passes": ONE_BLOCK}
-    softmax_kernel[(2,)](out, device.to(x), cols, BLOCK=65536, **options)
+    softmax_kernel[(2,)](out, device.to(x), cols, BLOCK=65536, num_warps=num_warps)
     e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     expected = e / e.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-5, atol=1e-10)
@@ -51,7 +47,7 @@ def test_norm(device):
     y = device.to(np.full((2, cols), np.nan, dtype=np.float32))
     mean = device.to(np.full(2, np.nan, dtype=np.float32))
     args = (y, device.to(x), device.to(w), mean, cols)
-    norm_kernel[(2,)](*args, BLOCK=65536, num_warps=32, disabled_passes=ONE_BLOCK)
+    norm_kernel[(2,)](*args, BLOCK=65536, num_warps=32)
     wide = x.astype(np.float64)
     means = wide.mean(axis=1, keepdims=True)
     normal = (wide - means) / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)

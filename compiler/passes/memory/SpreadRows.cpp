@@ -1,13 +1,14 @@
-//===- SpreadRows.cpp - a row that would fill a multiprocessor, on several ------------------===//
+//===- SpreadRows.cpp - a row that no multiprocessor holds, on several ----------------------===//
 // Needs: tiles without layouts.
 // Gives: tiles of a part of the row each, `nv.blocks_per_program` on the module (SpreadRows.h).
-// How:   a block that holds such a row leaves no room for another, so nothing is loaded while it
-//        stores. Where all tiles are rows of one length, computed element by element and reduced,
+// How:   registers and shared memory together are too small for such a row, so that most of it would
+//        be spilled. Where all tiles are rows of one length, computed element by element and reduced,
 //        each block of a cluster takes a part: its indices begin at its own, and behind a reduction
 //        the blocks exchange what theirs gave. What several blocks load or store they must do in
 //        the program's order, as pointers may alias: they meet between accesses of which one is a
-//        store, and where its threads do, unless an exchange stands there anyway. Scalars are stored by the first block. None
-//        leaves before all have read the last exchange.
+//        store, and where its threads do, unless an exchange stands there anyway. Scalars are stored
+//        by the first block. None leaves before all have read the last exchange. An exchange costs
+//        about a microsecond: rows that one block holds are not worth two.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/SpreadRows.h"
 #include "ir/Remarks.h"
@@ -27,8 +28,9 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Elements of a row that a block holds well: with 32 bits each, half of the registers.
-constexpr int64_t elementsOfBlock = 32 << 10;
+/// Elements of a row that a block holds well, with 32 bits each in half of the registers, and those
+/// that no block holds in all its memory.
+constexpr int64_t elementsOfBlock = 32 << 10, tooMany = 128 << 10;
 /// What every GPU with clusters takes.
 constexpr int64_t mostBlocks = 8;
 
@@ -180,9 +182,9 @@ struct SpreadRowsPass : impl::SpreadRowsBase<SpreadRowsPass> {
         !llvm::hasSingleElement(kernels[0].getBody()))
       return;
     const int64_t length = rowLength(kernels[0]);
-    const int64_t blocks = std::min(length / elementsOfBlock, mostBlocks);
-    if (blocks < 2)
+    if (length < tooMany)
       return;
+    const int64_t blocks = std::min(length / elementsOfBlock, mostBlocks);
     Spreader(kernels[0], length, blocks).run();
     module->setAttr(names::blocksPerProgram,
                     IntegerAttr::get(IntegerType::get(&getContext(), 32), blocks));
