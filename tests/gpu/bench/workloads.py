@@ -126,7 +126,7 @@ class Softmax(Workload):
         if not self.walks:
             return {w: one(w) for w in warps[-5:]}
         warps = warps[-4:] if block > 2048 else warps[:4]
-        grids = {w: 132 * max(1, min(2048 // (32 * w), 49152 // block, 16)) for w in warps}
+        grids = {w: 132 * max(1, min(2048 // (32 * w), 49152 // block, 32)) for w in warps}
         # Few enough that L2 has room for the next rows of all.
         few = {w: min(grid, 132 * max(1, 16384 // block)) for w, grid in grids.items()}
         # Of that many programs or a few less, all walk over as many rows.
@@ -134,7 +134,7 @@ class Softmax(Workload):
         return {
             (w, grid, s): walk(w, grid, s)
             for w in warps[:3]
-            for grid in {grids[w], even[w], few[w]}
+            for grid in {grids[w], even[w], few[w], min(even[w], 2048)}
             for s in ((1, 2) if block > 2048 else (2, 4))
         }
 
