@@ -128,18 +128,18 @@ Failure checkStream(const Driver &driver, const Kernel &kernel, uint64_t stream,
   return std::nullopt;
 }
 
-/// The addresses of all parameters: slots, maps, and of a persistent kernel the user's grid.
+/// The addresses of all parameters: slots, of a persistent kernel the user's grid, and maps.
 using Parameters = llvm::SmallVector<void *, 40>;
-void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<EncodedTensorMap> maps,
-            llvm::ArrayRef<int32_t> grid, Parameters &parameters) {
+void gather(llvm::ArrayRef<uint64_t> slots, llvm::ArrayRef<int32_t> grid,
+            llvm::ArrayRef<EncodedTensorMap> maps, Parameters &parameters) {
   parameters.resize_for_overwrite(slots.size() + maps.size() + grid.size());
   void **next = parameters.data();
   for (const uint64_t &slot : slots)
     *next++ = const_cast<uint64_t *>(&slot);
-  for (const EncodedTensorMap &map : maps)
-    *next++ = const_cast<EncodedTensorMap *>(&map);
   for (const int32_t &extent : grid)
     *next++ = const_cast<int32_t *>(&extent);
+  for (const EncodedTensorMap &map : maps)
+    *next++ = const_cast<EncodedTensorMap *>(&map);
 }
 
 /// Puts neighbouring programs side by side where more wait than run at once in blocks of their own,
@@ -188,7 +188,7 @@ CUresult queueLaunch(const Driver &driver, CUlaunchConfig &config, CUfunction fu
     config.gridY = config.gridZ = 1;
   }
   Parameters params;
-  gather(slots, maps, llvm::ArrayRef(extents).take_front(isPersistent ? 3 : 0), params);
+  gather(slots, llvm::ArrayRef(extents).take_front(isPersistent ? 3 : 0), maps, params);
   noteCapture(driver, reinterpret_cast<uint64_t>(config.stream), state);
   noteLaunch(state.name);
   return driver.launchKernelEx

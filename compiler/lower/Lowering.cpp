@@ -153,9 +153,11 @@ void Lowering::startKernel(Operation *op) {
     types.push_back(type.isInteger(1) ? b.getInt8Ty() : this->type(type));
   types.append(2, b.getPtrTy(1));
   llvm::SmallVector<nv::TensorMapOp> maps(fn.getOps<nv::TensorMapOp>());
-  types.append(maps.size(), b.getPtrTy());
-  if (source->hasAttr(names::persistent))
+  const unsigned firstExtent = types.size();
+  if (source->hasAttr(names::persistent)) // beside the arguments: another line is another miss
     types.append(3, b.getInt32Ty());
+  const unsigned firstMap = types.size();
+  types.append(maps.size(), b.getPtrTy());
   function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
@@ -178,8 +180,8 @@ void Lowering::startKernel(Operation *op) {
           i, llvm::Attribute::getWithAlignment(module.getContext(), llvm::Align(alignment)));
     }
 
-  passTensorMaps(maps, fn.getNumArguments() + 2);
-  for (size_t i = fn.getNumArguments() + 2 + maps.size(); i < types.size(); ++i)
+  passTensorMaps(maps, firstMap);
+  for (unsigned i = firstExtent; i < firstMap; ++i)
     grid.push_back(function->getArg(i));
   auto *entry = llvm::BasicBlock::Create(module.getContext(), "entry", function);
   auto *body = llvm::BasicBlock::Create(module.getContext(), "body", function);

@@ -270,12 +270,12 @@ void writeStart(std::ostringstream &out, const Kernel &kernel, int number,
   out << indent << "void *params[] = {";
   for (const std::string &name : names)
     out << "&" << name << ", ";
-  out << "&scratch, &scratch";
+  out << "&scratch, &scratch" << (kernel->persistent ? ", NULL, NULL, NULL" : "");
   for (size_t i = 0; i < maps; ++i)
     out << ", &maps[" << i << "]";
-  out << (kernel->persistent ? ", NULL, NULL, NULL" : "") << "};\n"
+  out << "};\n"
       << indent << "return start(&image_" << number << ", device, stream, grid, params, "
-      << names.size() + 2 + maps << ");\n";
+      << names.size() + 2 << ");\n";
   if (maps)
     out << "    }\n";
 }

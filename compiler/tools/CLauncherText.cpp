@@ -164,7 +164,7 @@ static void unload(struct image *image) {
   unlock();
 }
 
-/* A launch over `grid`; `params` has room for the three extents of a persistent kernel. */
+/* A launch over `grid`; `params` has room at `count` for the extents of a persistent kernel. */
 static int start(struct image *image, int device, void *stream, const int64_t *grid, void **params,
                  int count) {
   int32_t extents[3] = {(int32_t)grid[0], (int32_t)grid[1], (int32_t)grid[2]};
