@@ -5,7 +5,6 @@
 // taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
-#include "ir/SumChains.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -108,7 +107,7 @@ void addTilePasses(Passes &passes) {
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes) {
   passes.add(createOrderRoundTrips());
-  passes.add(createSpreadRows()); // fixes what each block holds, so before layouts
+  passes.add(createSpreadRows());        // fixes what each block holds, so before layouts
   passes.add(createFlushExponentials()); // while tiles are seen through no conversion
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
@@ -161,9 +160,9 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createAlternateGroups());   // of loops as they stay
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
-  if (passes.offeredChoice("raised-sums", "within nv-raise-stores: the copy engine adds sums of "
-                                          "fp32 to memory that relaxed atomics would add"))
-    passes.tell(names::raiseSums);
+  if (!passes.choice("raised-sums", "within nv-raise-stores: the copy engine adds the sums of "
+                                    "loops with products that relaxed atomics would add"))
+    passes.tell(names::withoutRaisedSums);
   passes.add(createRaiseStores()); // the rings are known, and addresses still there
   passes.add(createCountSlots());  // turns are looked at by nobody else any more
   addSimplification(passes);
@@ -174,9 +173,6 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 void addMemoryPasses(Passes &passes) {
   passes.need(createAllocateShared());
   passes.add(createShareRegisters());
-  if (!passes.choice("sum-chains", "within the lowering: warps that hold little of a product's "
-                                   "result add up every other step apart"))
-    passes.tell(names::withoutSumChains);
   if (!passes.choice("barriers-in-front",
                      "within nv-insert-barriers: threads meet in front of a loop "
                      "where that saves a barrier in it"))

@@ -1,5 +1,5 @@
 # The gradients of attention in one kernel, which adds to those of the queries by atomics. Loads run ahead of the
-# atomics, which lie apart and tell nothing; where their old values are looked at, or they go to what is read, none does.
+# sums, which lie apart and tell nothing; where their old values are looked at, or they go to what is read, none does.
 # Products that wait for nothing of the tile that goes through shared memory are under way while it is stored, and only
 # the product that reads it has a fence.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s
@@ -32,7 +32,7 @@ import pantile.language as tl
 # CHECK: nv.wgmma_wait 1, %[[KEYS]]
 # CHECK: nv.wgmma_wait 0, %[[QUERIES]]
 # CHECK: nv.dealloc
-# CHECK: tile.atomic_rmw
+# CHECK: nv.tma_store adding
 # CHECK: scf.yield
 
 # LEARNS-NOT: nv.copy_async

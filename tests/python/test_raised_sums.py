@@ -1,5 +1,4 @@
-"""Sums that the copy engine adds to memory: in loops, from several programs, with masks, and beside
-sums that threads add."""
+"""Sums that the copy engine adds to memory: of products in loops, from several programs, with masks."""
 
 import numpy as np
 import pantile as triton
@@ -39,7 +38,7 @@ def test_products(device, rows, columns, block, warps, programs, masked):
     out = device.to(start.copy())
     kernel = add_products[(programs,)](
         device.to(a), device.to(b), out, rows, inside, COLUMNS=columns, M=block, MASKED=masked,
-        num_warps=warps, enabled_passes="raised-sums",
+        num_warps=warps,
     )  # fmt: skip
     if device.arch == 90:
         assert "cp.reduce.async.bulk.tensor" in kernel.asm["ptx"]

@@ -7,8 +7,8 @@
 //        nothing else goes through its pointer. 2. The address must be an access that TmaAccess.h
 //        allows, its mask the map's extents. 3. A warp's part must be boxes (WarpBoxes.h): of what
 //        the value was before its layout was changed for the store, or of the value itself.
-//        Relaxed atomic sums that nobody looks at are ordered with nothing: they may stand in loops,
-//        where nothing else in the kernel tells other programs that they are there.
+//        Relaxed atomic sums of loops with products, which nobody looks at, are ordered with nothing:
+//        they are raised where nothing else in the kernel tells other programs that they are there.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/memory/RaiseStores.h"
 #include "analysis/Scratch.h"
@@ -67,10 +67,13 @@ bool feedsStore(Operation *op) {
          isa<StoreOp, AtomicRmwOp>(*op->user_begin());
 }
 
-/// One that the copy engine can do, as nobody learns from it when it is done.
+/// One of a loop with products that the copy engine can do, as nobody learns from it when it is
+/// done.
 bool isPlainSum(Operation *op) {
   auto atomic = dyn_cast<AtomicRmwOp>(op);
-  return atomic && atomic.getKind() == RmwKind::FAdd && atomic.getResult().use_empty() &&
+  auto loop = op->getParentOfType<scf::ForOp>();
+  return atomic && loop && !loop.getBody()->getOps<nv::WgmmaOp>().empty() &&
+         atomic.getKind() == RmwKind::FAdd && atomic.getResult().use_empty() &&
          atomic.getSem() == MemSemantic::Relaxed && atomic.getScope() != MemScope::Sys &&
          elementTypeOf(atomic.getValue().getType()).isF32();
 }
@@ -112,7 +115,7 @@ public:
   void run() {
     const bool all = kernel->getParentOfType<ModuleOp>()->hasAttr(names::raiseAllStores);
     const int64_t least = all ? 0 : leastElements();
-    const bool raisesSums = kernel->getParentOfType<ModuleOp>()->hasAttr(names::raiseSums);
+    const bool raisesSums = !kernel->getParentOfType<ModuleOp>()->hasAttr(names::withoutRaisedSums);
     SmallVector<Write> stores;
     kernel.walk([&](Operation *op) {
       if (!isa<StoreOp>(op) && !(raisesSums && isPlainSum(op)))

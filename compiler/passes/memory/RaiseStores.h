@@ -7,8 +7,8 @@ namespace pantile {
 namespace names {
 constexpr llvm::StringLiteral raiseAllStores =
     "nv.raise_all_stores"; // unit, on the module: also where it is not known to pay
-constexpr llvm::StringLiteral raiseSums =
-    "nv.raise_sums"; // unit, on the module: also atomic sums that nobody looks at
+constexpr llvm::StringLiteral withoutRaisedSums =
+    "nv.without_raised_sums"; // unit, on the module: no atomic sums
 } // namespace names
 
 } // namespace pantile
