@@ -4,10 +4,8 @@
 // How:   the registers of an element are looked up by coordinate, so any order of repetition
 //        works. The fragments of one mma.sync are neighbouring registers (LinearLayout.h). Of a
 //        tile with less rows or columns than the instruction, the fragments lack registers: zeros
-//        stand for them, and what comes out in their place is dropped. A warp that holds few
-//        fragments would wait for each sum before the next step: it adds up every other step apart.
+//        stand for them, and what comes out in their place is dropped.
 //===-----------------------------------------------------------------------------------===//
-#include "ir/SumChains.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -243,47 +241,27 @@ public:
       : l(l), acc(l.layout(op.getType())), rank(acc.rank()), fragment(acc), splitting(op),
         step(op.getMma()->getK()),
         depth(static_cast<int>(l.layout(op.getLhs().getType()).shape()[rank - 1])),
-        chains(chainsOf(op)),
         instruction(l, operandType(op.getLhs()), operandType(op.getRhs()),
                     elementTypeOf(op.getType()), op.getMma()->getM(), op.getMma()->getN(), step),
         lhs(l, op.getLhs(), step / 8), rhs(l, op.getRhs(), step / 8) {}
 
   Values run(ValueList sums) {
-    const Values zeros(sums.size(), llvm::Constant::getNullValue(sums[0]->getType()));
-    SmallVector<Values, 4> results(chains, zeros);
-    results[0] = Values(sums);
+    Values result(sums);
     for (int k = 0; k < depth; k += step)
-      addStep(k, results[k / step % chains]);
-    for (const Values &other : llvm::drop_begin(results))
-      for (auto [sum, term] : llvm::zip_equal(results[0], other))
-        sum = sum->getType()->isIntegerTy() ? l.b.CreateAdd(sum, term) : l.b.CreateFAdd(sum, term);
-    return results[0];
+      for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
+        const Coord at = acc.apply(reg, 0, 0);
+        const Coord row = operandCoord(at, at[rank - 2], k),
+                    column = operandCoord(at, k, at[rank - 1]);
+        llvm::MutableArrayRef<llvm::Value *> own(result.begin() + reg, fragment.registers());
+        const Values sum = fragment.complete(own);
+        fragment.keep(splitting.parts > 1 ? splitProducts(row, column, sum)
+                                          : oneProduct(row, column, sum),
+                      own);
+      }
+    return result;
   }
 
 private:
-  void addStep(int k, Values &result) {
-    for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
-      const Coord at = acc.apply(reg, 0, 0);
-      const Coord row = operandCoord(at, at[rank - 2], k),
-                  column = operandCoord(at, k, at[rank - 1]);
-      llvm::MutableArrayRef<llvm::Value *> own(result.begin() + reg, fragment.registers());
-      const Values sum = fragment.complete(own);
-      fragment.keep(splitting.parts > 1 ? splitProducts(row, column, sum)
-                                        : oneProduct(row, column, sum),
-                    own);
-    }
-  }
-
-  /// A warp that has this many fragments need not wait for the tensor core's answer; two steps a
-  /// chain pay for adding it.
-  int chainsOf(DotOp op) const {
-    constexpr int enough = 4;
-    const int fragments = acc.numRegs() / fragment.registers(), steps = depth / step;
-    const bool mayRegroup = splitting.parts == 1 && !elementTypeOf(op.getType()).isF16() &&
-                            !op->getParentOfType<ModuleOp>()->hasAttr(names::withoutSumChains);
-    return mayRegroup ? std::max(1, std::min(enough / fragments, steps / 2)) : 1;
-  }
-
   Type operandType(Value operand) const {
     const Type element = elementTypeOf(operand.getType());
     return splitting.isBf16 ? BFloat16Type::get(element.getContext()) : element;
@@ -320,7 +298,7 @@ private:
   const int rank;
   const Fragment fragment;
   const Splitting splitting;
-  const int step, depth, chains;
+  const int step, depth;
   MmaSync instruction;
   OperandWords lhs, rhs;
 };
