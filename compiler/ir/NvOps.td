@@ -219,9 +219,8 @@ def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]>
   let assemblyFormat = "$enable attr-dict";
 }
 def Nv_GetPartOp : Nv_Op<"get_part", [MemoryEffects<[MemRead]>]> {
-  let summary = "piece number `piece` of `pieces` of the part that block `from` put; nothing is known of it unless `enable`";
-  let description = "Pieces are registers that follow each other; in those of other pieces is -0.0, which changes no sum.";
-  let arguments = (ins I32:$from, Optional<I1>:$enable, DefaultValuedAttr<I32Attr, "0">:$piece, DefaultValuedAttr<I32Attr, "1">:$pieces);
+  let summary = "the part that block `from` put; nothing is known of it unless `enable`";
+  let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";
 }

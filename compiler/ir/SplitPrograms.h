@@ -1,8 +1,8 @@
 //===- SplitPrograms.h - kernels whose programs may be cut between blocks -----------------===//
 // Needs: `nv.partial_bytes` on the module: bytes of the part of a sum that a block hands over.
 // Gives: what launches of such a kernel pass as the two scratch pointers.
-// How:   the first is memory: for `mostSplitBlocks` blocks a flag of 32 bits for each warp, which are
-//        zero between launches, then `nv.partial_bytes` a block. The second is no pointer but a
+// How:   the first is memory: for `mostSplitBlocks` blocks a flag of 32 bits, in a line of its own,
+//        which is zero between launches, then `nv.partial_bytes` a block. The second is no pointer but a
 //        Cut. Two null pointers are as good: then each program runs whole.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,8 +14,8 @@ namespace names {
 constexpr llvm::StringLiteral partialBytes = "nv.partial_bytes"; // i64, on the module
 } // namespace names
 
-constexpr int mostSplitBlocks = 1024, flagsOfBlock = 32;
-constexpr int64_t splitFlagBytes = 4 * flagsOfBlock * mostSplitBlocks;
+constexpr int mostSplitBlocks = 1024, wordsOfFlag = 32;
+constexpr int64_t splitFlagBytes = 4 * wordsOfFlag * mostSplitBlocks;
 
 /// As often as `cycles`, `blocks` blocks share `programs` programs. Block `b` has the place
 /// `b / cycles` in cycle `b % cycles`, program `p` likewise: so blocks of one place, which walk through

@@ -1,12 +1,13 @@
 //===- LowerParts.cpp - sums that several blocks make together ------------------------------===//
 // Needs: what the launch passes as the two scratch pointers (ir/SplitPrograms.h).
-// Gives: nv.cut, nv.put_part, nv.add_part.
+// Gives: nv.cut, nv.put_part, nv.await_parts, nv.get_part, nv.courier.
 // How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
-//        vector's number: the block that adds up has the same layout, so every access is coalesced
-//        and a warp needs the same warp of the other block alone. When its lanes have written, the
-//        first one releases the warp's flag; that of the other warp acquires it, sets it back for
-//        the next launch, and lets the others read (PTX ISA, "Memory Consistency Model": where
-//        lanes meet and the two accesses to the flag order the writes before the reads).
+//        vector's number: the block that adds up has the same layout, so every access is coalesced.
+//        Whoever has written arrives at a barrier and goes on; there the courier meets them, and
+//        its first lane releases the block's flag. The courier of the other block acquires it, sets
+//        it back for the next launch, and arrives at a second barrier, where those who read wait
+//        (PTX ISA, "Memory Consistency Model": where threads meet and the two accesses to the flag
+//        order the writes before the reads).
 //===-----------------------------------------------------------------------------------===//
 #include "ir/SplitPrograms.h"
 #include "lower/Lowering.h"
@@ -30,10 +31,9 @@ llvm::Value *blockId(Lowering &l) {
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
 }
 
-/// Of this warp in `block`, as a 64-bit address.
+/// As a 64-bit address.
 llvm::Value *flagOf(Lowering &l, Operation *op, llvm::Value *block) {
-  llvm::Value *number =
-      l.b.CreateAdd(l.b.CreateMul(block, l.b.getInt32(flagsOfBlock)), l.uniformWarp());
+  llvm::Value *number = l.b.CreateMul(block, l.b.getInt32(wordsOfFlag));
   llvm::Value *place =
       l.b.CreateGEP(l.b.getInt32Ty(), workspace(l, op), l.b.CreateZExt(number, l.b.getInt64Ty()));
   return l.b.CreatePtrToInt(place, l.b.getInt64Ty());
@@ -92,18 +92,6 @@ private:
   llvm::Value *own;
 };
 
-/// Runs `body` in the first lane only.
-void inFirstLane(Lowering &l, llvm::function_ref<void()> body) {
-  llvm::LLVMContext &context = l.module.getContext();
-  auto *first = llvm::BasicBlock::Create(context, "first", l.function);
-  auto *all = llvm::BasicBlock::Create(context, "all", l.function);
-  l.b.CreateCondBr(l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), first, all);
-  l.b.SetInsertPoint(first);
-  body();
-  l.b.CreateBr(all);
-  l.b.SetInsertPoint(all);
-}
-
 void meetWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
@@ -118,15 +106,75 @@ LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
   return success();
 }
 
+/// Barriers of the hardware, for the courier and the warps that multiply.
+constexpr int writtenBarrier = 4, readableBarrier = 5;
+
+void meetCourier(Lowering &l, StringRef instruction, int barrier, llvm::Value *enable = nullptr) {
+  const std::string text = (Twine(enable ? "@$0 " : "") + "barrier.cta." + instruction +
+                            ".aligned " + Twine(barrier) + ", " + Twine(l.numThreads() + 32) + ";")
+                               .str();
+  Values operands;
+  if (enable)
+    operands.push_back(enable);
+  l.assembly(l.b.getVoidTy(), text, enable ? "b,~{memory}" : "~{memory}", operands);
+}
+
 LogicalResult lowerPutPart(Lowering &l, nv::PutPartOp op) {
-  llvm::Value *own = blockId(l);
-  Part(l, op, own, op.getValue().getType()).store(l.get(op.getValue()));
-  meetWarp(l);
-  inFirstLane(l, [&] {
-    l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
-               {flagOf(l, op, own)});
-  });
+  Part(l, op, blockId(l), op.getValue().getType()).store(l.get(op.getValue()));
+  meetCourier(l, "arrive", writtenBarrier);
   return success();
+}
+
+LogicalResult lowerAwaitParts(Lowering &l, nv::AwaitPartsOp op) {
+  meetCourier(l, "sync", readableBarrier, l.scalar(op.getEnable()));
+  return success();
+}
+
+/// Runs `body` where `condition` holds.
+void runIf(Lowering &l, llvm::Value *condition, llvm::function_ref<void()> body) {
+  llvm::LLVMContext &context = l.module.getContext();
+  auto *inside = llvm::BasicBlock::Create(context, "inside", l.function);
+  auto *behind = llvm::BasicBlock::Create(context, "behind", l.function);
+  l.b.CreateCondBr(condition, inside, behind);
+  l.b.SetInsertPoint(inside);
+  body();
+  l.b.CreateBr(behind);
+  l.b.SetInsertPoint(behind);
+}
+
+/// What `load` gives where `enable` holds.
+Values loadIf(Lowering &l, llvm::Value *enable, llvm::function_ref<Values()> load) {
+  llvm::BasicBlock *before = l.b.GetInsertBlock(), *loading = nullptr;
+  Values values;
+  runIf(l, enable, [&] {
+    values = load();
+    loading = l.b.GetInsertBlock();
+  });
+  for (llvm::Value *&value : values) {
+    llvm::PHINode *either = l.b.CreatePHI(value->getType(), 2);
+    either->addIncoming(value, loading);
+    either->addIncoming(llvm::PoisonValue::get(value->getType()), before);
+    value = either;
+  }
+  return values;
+}
+
+LogicalResult lowerGetPart(Lowering &l, nv::GetPartOp op) {
+  Part part(l, op, l.scalar(op.getFrom()), op.getType());
+  auto load = [&] { return part.load(); };
+  l.set(op, op.getEnable() ? loadIf(l, l.scalar(op.getEnable()), load) : load());
+  return success();
+}
+
+//===- the courier -------------------------------------------------------------------------===//
+
+void passOn(Lowering &l, nv::CourierOp op) {
+  meetCourier(l, "sync", writtenBarrier);
+  runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
+    l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
+               {flagOf(l, op, l.scalar(op.getBlock()))});
+  });
+  meetWarp(l);
 }
 
 void waitForFlag(Lowering &l, llvm::Value *flag) {
@@ -141,16 +189,36 @@ void waitForFlag(Lowering &l, llvm::Value *flag) {
   l.assembly(l.b.getVoidTy(), "st.relaxed.gpu.global.u32 [$0], 0;", "l,~{memory}", {flag});
 }
 
-LogicalResult lowerAddPart(Lowering &l, nv::AddPartOp op) {
-  llvm::Value *from = l.scalar(op.getFrom());
-  llvm::Value *flag = flagOf(l, op, from);
-  inFirstLane(l, [&] { waitForFlag(l, flag); });
+/// One flag after the other, by the first lane; there is one at least.
+void waitForParts(Lowering &l, nv::CourierOp op) {
+  runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
+    llvm::BasicBlock *before = l.b.GetInsertBlock();
+    auto *next = llvm::BasicBlock::Create(l.module.getContext(), "next", l.function);
+    auto *all = llvm::BasicBlock::Create(l.module.getContext(), "all", l.function);
+    l.b.CreateBr(next);
+    l.b.SetInsertPoint(next);
+    llvm::PHINode *from = l.b.CreatePHI(l.b.getInt32Ty(), 2);
+    from->addIncoming(l.scalar(op.getFirst()), before);
+    waitForFlag(l, flagOf(l, op, from));
+    llvm::Value *following = l.b.CreateAdd(from, l.scalar(op.getStep()));
+    from->addIncoming(following, l.b.GetInsertBlock());
+    l.b.CreateCondBr(l.b.CreateICmpSLT(following, l.scalar(op.getBlock())), next, all);
+    l.b.SetInsertPoint(all);
+  });
   meetWarp(l);
-  Values sums = Part(l, op, from, op.getSum().getType()).load();
-  const bool isFloat = isa<FloatType>(elementTypeOf(op.getSum().getType()));
-  for (auto [sum, before] : llvm::zip_equal(sums, l.get(op.getSum())))
-    sum = isFloat ? l.b.CreateFAdd(before, sum) : l.b.CreateAdd(before, sum);
-  l.set(op, sums);
+  meetCourier(l, "arrive", readableBarrier);
+}
+
+LogicalResult lowerCourier(Lowering &l, nv::CourierOp op) {
+  auto *courier = llvm::BasicBlock::Create(l.module.getContext(), "courier", l.function);
+  auto *producer = llvm::BasicBlock::Create(l.module.getContext(), "producer", l.function);
+  l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, courier);
+  l.b.SetInsertPoint(courier);
+  runIf(l, l.scalar(op.getGives()), [&] { passOn(l, op); });
+  runIf(l, l.b.CreateICmpSLT(l.scalar(op.getFirst()), l.scalar(op.getBlock())),
+        [&] { waitForParts(l, op); });
+  l.b.CreateRetVoid();
+  l.b.SetInsertPoint(producer);
   return success();
 }
 } // namespace
@@ -158,5 +226,7 @@ LogicalResult lowerAddPart(Lowering &l, nv::AddPartOp op) {
 void lower::addParts(Handlers &h) {
   h.add<nv::CutOp>(lowerCut);
   h.add<nv::PutPartOp>(lowerPutPart);
-  h.add<nv::AddPartOp>(lowerAddPart);
+  h.add<nv::AwaitPartsOp>(lowerAwaitParts);
+  h.add<nv::GetPartOp>(lowerGetPart);
+  h.add<nv::CourierOp>(lowerCourier);
 }

@@ -95,7 +95,11 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
   startRole(l, /*isProducer=*/true);
   takeShare(l, op, 1);
-  l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), first), produce, done);
+  llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
+  if (!op.getBody().front().getOps<nv::CourierOp>().empty()) // of the next warp
+    produces = l.b.CreateOr(produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5),
+                                                       l.b.getInt32(l.numWarps() + 1)));
+  l.b.CreateCondBr(produces, produce, done);
   l.b.SetInsertPoint(produce);
   if (failed(l.lowerBlock(op.getBody().front())))
     return failure();

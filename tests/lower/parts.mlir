@@ -1,7 +1,7 @@
-// Parts of a sum: a warp writes its registers in vectors, a block's threads side by side, behind the flags of all blocks; its first lane releases the warp's flag, or acquires the other block's and sets it back.
+// Parts of a sum: a thread writes its registers in vectors, a block's threads side by side, behind the flags of all blocks, and arrives; the courier, a warp that waits for them, releases the block's flag, then acquires those of others and sets them back.
 // RUN: pantile-lower %s | FileCheck %s
 #sums = #tile.layout<[64, 16], reg = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-module attributes {nv.partial_bytes = 4096 : i64, nv.persistent, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.partial_bytes = 4096 : i64, nv.persistent, nv.producer_warps = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: define ptx_kernel void @cut
   // CHECK-SAME: ptr addrspace(1) %[[OUT:[0-9]+]], ptr addrspace(1) %[[MEMORY:[0-9]+]], ptr addrspace(1) %[[CUT:[0-9]+]]
   func.func @cut(%out: !tile.ptr<i32>) attributes {tile.kernel} {
@@ -15,18 +15,42 @@ module attributes {nv.partial_bytes = 4096 : i64, nv.persistent, tile.num_warps 
     return
   }
   // CHECK-LABEL: define ptx_kernel void @hand_over
-  func.func @hand_over(%from: i32) attributes {tile.kernel} {
-    %sum = arith.constant dense<1.500000e+00> : tensor<64x16xf32, #sums>
-    // CHECK-DAG: call i32 asm sideeffect "ld.acquire.gpu.global.u32
-    // CHECK-DAG: call void asm sideeffect "st.relaxed.gpu.global.u32 [$0], 0;"
-    // CHECK-DAG: load <4 x float>, {{.*}}, align 16
-    // CHECK-DAG: load <4 x float>, {{.*}}, align 16
-    // CHECK-DAG: fadd float
-    %whole = nv.add_part %sum, %from : tensor<64x16xf32, #sums>
-    // CHECK-DAG: store <4 x float> {{.*}}, align 16
-    // CHECK-DAG: store <4 x float> {{.*}}, align 16
-    // CHECK-DAG: call void @llvm.nvvm.bar.warp.sync
-    // CHECK-DAG: call void asm sideeffect "st.release.gpu.global.u32 [$0], 1;"
+  // The producer is a thread of the first extra warp, the courier the second warp.
+  // CHECK: produce:
+  // CHECK: icmp eq i32 %[[THREAD:[0-9]+]], 128
+  // CHECK: br i1 %{{[0-9]+}}, label %producer, label %courier
+  // CHECK: consume:
+  // CHECK: asm sideeffect "@$0 barrier.cta.sync.aligned 5, 160;", "b,~{memory}"(i1 %[[GETS:[0-9]+]])
+  // CHECK: br i1 %[[GETS]],
+  // CHECK: made:
+  // CHECK: %[[IS:[0-9]+]] = icmp eq i32 %[[THREAD]], 128
+  // CHECK: %[[WARP:[0-9]+]] = lshr i32 %[[THREAD]], 5
+  // CHECK: %[[COURIERS:[0-9]+]] = icmp eq i32 %[[WARP]], 5
+  // CHECK: %[[EITHER:[0-9]+]] = or i1 %[[IS]], %[[COURIERS]]
+  // CHECK: br i1 %[[EITHER]], label %produce, label %produced
+  // CHECK: asm sideeffect "barrier.cta.sync.aligned 4, 160;"
+  // CHECK: asm sideeffect "st.release.gpu.global.u32 [$0], 1;"
+  // CHECK: asm sideeffect "barrier.cta.arrive.aligned 5, 160;"
+  // CHECK: next:
+  // CHECK: asm sideeffect "ld.acquire.gpu.global.u32
+  // CHECK: asm sideeffect "st.relaxed.gpu.global.u32 [$0], 0;"
+  // CHECK: load <4 x float>, {{.*}}, align 16
+  // CHECK: load <4 x float>, {{.*}}, align 16
+  // CHECK: phi float [ {{.*}} ], [ poison, %consume ]
+  // CHECK: load <4 x float>, {{.*}}, align 16
+  // CHECK: fadd float
+  // CHECK: store <4 x float> {{.*}}, align 16
+  // CHECK: store <4 x float> {{.*}}, align 16
+  // CHECK: asm sideeffect "barrier.cta.arrive.aligned 4, 160;"
+  func.func @hand_over(%gives: i1, %gets: i1, %first: i32, %block: i32, %step: i32) attributes {tile.kernel} {
+    nv.producer {
+      nv.courier %gives from %first to %block step %step
+    }
+    nv.await_parts %gets
+    %part = nv.get_part %first if %gets : tensor<64x16xf32, #sums>
+    %next = arith.addi %first, %step : i32
+    %other = nv.get_part %next : tensor<64x16xf32, #sums>
+    %whole = arith.addf %part, %other : tensor<64x16xf32, #sums>
     nv.put_part %whole : tensor<64x16xf32, #sums>
     return
   }

@@ -1,4 +1,4 @@
-# Programs cut between blocks: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, and the rest of the program stands under that condition.
+# Programs cut between blocks: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, the first of them asked for before the last iterations, and the rest of the program stands under that condition.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
 # RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
 # RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
@@ -16,20 +16,31 @@ K: tl.constexpr = 64
 # The producer loads the same iterations.
 # CHECK: nv.producer
 # CHECK: nv.cut
+# CHECK: nv.courier
 # CHECK: scf.for {{.*}} to %[[ROUNDS:[^ ]+]] step
-# CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[LAST:[^ ]+]] step
+# CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[MIDDLE:[^ ]+]] step
+# CHECK: nv.tma_load
+# CHECK: scf.for %{{[^ ]+}} = %[[MIDDLE]] to %[[LAST:[^ ]+]] step
 # CHECK: nv.tma_load
 # CHECK-NOT: nv.put_part
 # CHECK: nv.cut
+# CHECK-NOT: nv.courier
+# CHECK: scf.for
+# CHECK: nv.wgmma
+# CHECK: nv.await_parts %[[GETS:[^ ]+]]
+# CHECK: %[[PART:[^ ]+]] = nv.get_part %{{[^ ]+}} if %[[GETS]]
 # CHECK: scf.for
 # CHECK: nv.wgmma
 # CHECK: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
+# CHECK: %[[OWN:[^ ]+]] = scf.if %[[GETS]]
+# CHECK: arith.addf %[[WAITED]], %[[PART]]
 # CHECK: scf.if
-# CHECK: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[WAITED]])
-# CHECK: nv.add_part %[[SOFAR]], %[[FROM]]
+# CHECK: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[OWN]])
+# CHECK: %[[OTHER:[^ ]+]] = nv.get_part %[[FROM]]
+# CHECK: arith.addf %[[SOFAR]], %[[OTHER]]
 # CHECK: arith.truncf %[[SUM]]
 # CHECK: else
-# CHECK: nv.put_part %[[WAITED]]
+# CHECK: nv.put_part %[[OWN]]
 # OFF-NOT: nv.cut
 # OFF-NOT: nv.put_part
 # SAID: remark: programs of the last waves may be cut between blocks

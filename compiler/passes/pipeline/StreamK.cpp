@@ -1,14 +1,16 @@
 //===- StreamK.cpp - programs cut between blocks, so that the last wave is full -----------===//
 // Needs: MakePersistent ran; the loop's loads still stand where they were written.
 // Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
-//        the last iteration adds the parts of the others (nv.put_part, nv.add_part) and does the
-//        rest of the program; `nv.partial_bytes` on the module.
+//        the last iteration adds the parts of the others (nv.put_part, nv.get_part) and does the
+//        rest of the program; an extra warp tells the others (nv.courier); `nv.partial_bytes` on the
+//        module.
 // How:   Osama et al., "Stream-K" (arXiv:2301.03598): of programs and blocks that do not go into
 //        each other, the rest and one program a block more are cut evenly by iterations, all others
 //        run whole afterwards. The launch says how (Cut). Blocks run their parts from the last
 //        one, so each hands over its only part before it waits for another's, and waits for blocks
 //        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
-//        added in the order of the blocks. Each value that the loop carries must be the sum or
+//        added in the order of the blocks; where registers suffice the first is asked for some
+//        iterations before it is needed. Each value that the loop carries must be the sum or
 //        advance evenly, and what stands in front of the loop must be free to run twice.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/LinearLayout.h"
@@ -20,6 +22,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/mma/RegisterBudget.h"
+#include "passes/pipeline/ProducerSlice.h"
 #include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Shares.h"
 #include "passes/pipeline/SpecialiseWarps.h"
@@ -111,16 +115,16 @@ private:
     return true;
   }
 
-  /// By how much `argument` grows in an iteration; null if not evenly.
-  Value advanceOf(unsigned index) {
-    Value argument = loop.getRegionIterArg(index);
-    Operation *next = loop.getYieldedValues()[index].getDefiningOp();
+  /// By how much argument `index` of `part` grows in an iteration; null if not evenly.
+  static Value advanceOf(scf::ForOp part, unsigned index) {
+    Value argument = part.getRegionIterArg(index);
+    Operation *next = part.getYieldedValues()[index].getDefiningOp();
     if (!isa_and_nonnull<AddPtrOp, arith::AddIOp>(next))
       return {};
     Value step = next->getOperand(0) == argument   ? next->getOperand(1)
                  : next->getOperand(1) == argument ? next->getOperand(0)
                                                    : Value();
-    if (!step || !loop.isDefinedOutsideOfLoop(step))
+    if (!step || !part.isDefinedOutsideOfLoop(step))
       return {};
     const Type type = elementTypeOf(step.getType());
     return isa<AddPtrOp>(next) || type.isInteger(32) || type.isInteger(64) ? step : Value();
@@ -139,7 +143,7 @@ private:
     std::optional<unsigned> found;
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
       const bool sums = isSum(i);
-      if (!sums && !advanceOf(i))
+      if (!sums && !advanceOf(loop, i))
         return refuse(loop,
                       "a value that it carries is neither a sum of products that begins at "
                       "zero nor advances evenly",
@@ -173,12 +177,28 @@ private:
   /// reading it again at 32 bytes a cycle, and two ways to L2 and back, beside 2048 products a
   /// cycle. As much as 128 times 128 elements take on an H200, 3 to 5 microseconds.
   int64_t leastGain() {
-    constexpr double bytesPerCycle = 32, cyclesOfFlag = 2000, productsPerCycle = 2048;
+    constexpr double bytesPerCycle = 32, cyclesOfFlag = 2000;
+    const double cyclesOfPart = 2.0 * static_cast<double>(bytes) / bytesPerCycle + cyclesOfFlag;
+    return static_cast<int64_t>(std::ceil(cyclesOfPart / cyclesOfIteration()));
+  }
+
+  double cyclesOfIteration() {
+    constexpr double productsPerCycle = 2048;
     auto shape = cast<RankedTensorType>(product.getResult().getType()).getShape();
     auto right = cast<nv::BufferType>(product.getRhs().getType()).getShape();
-    const double cyclesOfPart = 2.0 * static_cast<double>(bytes) / bytesPerCycle + cyclesOfFlag;
-    const double cycles = static_cast<double>(shape[0] * shape[1] * right[0]) / productsPerCycle;
-    return static_cast<int64_t>(std::ceil(cyclesOfPart / cycles));
+    return static_cast<double>(shape[0] * shape[1] * right[0]) / productsPerCycle;
+  }
+
+  /// How many iterations are left when the first part is asked for: so long does it take from L2.
+  /// None where it has no room beside the sum.
+  int64_t iterationsAhead() {
+    constexpr double cyclesOfLoad = 1500;
+    auto target = Target::parse(moduleTarget(kernel));
+    const RegisterBudget budget{*target, static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
+    const int64_t needed = 2 * registersOf(product.getResult()) + registersForAddresses;
+    return needed <= std::min<int64_t>(budget.launch(/*blocks=*/1), RegisterBudget::most)
+               ? static_cast<int64_t>(std::ceil(cyclesOfLoad / cyclesOfIteration()))
+               : 0;
   }
 
   Value countTrips(Numbers &n) {
@@ -201,6 +221,7 @@ private:
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
     const Share s = findShare(b, programs, countTrips(n), leastGain());
+    firstGiver = sendCourier(n, s);
     auto rounds = scf::ForOp::create(b, loc, n.of(0), s.rounds, n.of(1));
     rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
     b.setInsertionPointToStart(rounds.getBody());
@@ -210,21 +231,74 @@ private:
     for (Operation &op : llvm::make_early_inc_range(programs.getBody()->without_terminator()))
       op.moveBefore(end);
     programs.erase();
-    narrow(r);
-    finish(s, r, end);
+    finish(s, r, end, iterate(s, r));
   }
 
-  /// Lets the loop run from `first` to `last`.
-  void narrow(const Round &r) {
+  /// What this block gives and gets, once; returns the first block that it gets a part from, itself
+  /// if there is none.
+  Value sendCourier(Numbers &n, const Share &s) {
+    Location loc = programs.getLoc();
+    const Round last = findRound(n, s, n.sub(s.parts, n.of(1)));
+    Value shares = n.less(n.of(0), s.parts);
+    Value gives = n.less(s.end, n.mul(n.add(s.last, n.of(1)), s.trips));
+    Value gets = n.both(shares, n.equal(last.last, s.trips));
+    Value first = n.pick(gets, firstBlock(n, s, last), s.block);
+    auto courier = nv::CourierOp::create(b, loc, n.both(shares, gives), first, s.block, s.cycles);
+    courier->setAttr(names::producerOnly, b.getUnitAttr());
+    return first;
+  }
+
+  /// The sum of a round's iterations, and the first block whose part it lacks.
+  struct Sum {
+    Value sofar, giver;
+  };
+
+  /// Lets the loop run over a round. If there is room for a part beside the sum, a second loop does
+  /// the last iterations while the first part is on its way.
+  Sum iterate(const Share &s, const Round &r) {
+    const int64_t ahead = iterationsAhead();
+    scf::ForOp tail = ahead ? loop.clone() : scf::ForOp();
     b.setInsertionPoint(loop);
     Location loc = loop.getLoc();
     Numbers n(b, loc);
-    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+    Value gets = n.both(n.less(n.of(0), r.first), n.equal(r.last, s.trips));
+    Value giver = n.pick(gets, firstGiver, s.block), sum = loop.getResult(position);
+    Value late = n.max(n.sub(r.last, n.of(ahead)), r.first);
+    Value middle = n.max(n.pick(gets, late, r.last), n.of(0)); // as coordinates must be
+    narrow(loop, r.first, tail ? middle : r.last);
+    b.setInsertionPointAfter(loop);
+    nv::AwaitPartsOp::create(b, loc, gets);
+    if (!tail)
+      return {sum, giver};
+    Value part = nv::GetPartOp::create(b, loc, sum.getType(), giver, gets);
+    Value next = n.add(giver, s.cycles);
+    b.insert(tail);
+    narrow(tail, middle, r.last);
+    tail.getInitArgsMutable()[position].assign(sum);
+    b.setInsertionPointAfter(tail);
+    return {addIf(gets, tail.getResult(position), part), next};
+  }
+
+  Value addIf(Value condition, Value sum, Value part) {
+    Location loc = loop.getLoc();
+    auto branch = scf::IfOp::create(b, loc, sum.getType(), condition, /*withElseRegion=*/true);
+    OpBuilder then = branch.getThenBodyBuilder(), otherwise = branch.getElseBodyBuilder();
+    scf::YieldOp::create(then, loc, Value(arith::AddFOp::create(then, loc, sum, part)));
+    scf::YieldOp::create(otherwise, loc, sum);
+    return branch.getResult(0);
+  }
+
+  /// Lets `part` of the loop run from `first` to `last`.
+  void narrow(scf::ForOp part, Value first, Value last) {
+    b.setInsertionPoint(part);
+    Numbers n(b, part.getLoc());
+    for (unsigned i = 0; i < part.getNumRegionIterArgs(); ++i)
       if (i != position)
-        loop.getInitArgsMutable()[i].assign(advanced(loop.getInitArgs()[i], advanceOf(i), r.first));
-    Value begin = loop.getLowerBound(), step = loop.getStep();
-    loop.setLowerBound(n.add(begin, n.mul(r.first, step)));
-    loop.setUpperBound(n.add(begin, n.mul(r.last, step)));
+        part.getInitArgsMutable()[i].assign(
+            advanced(part.getInitArgs()[i], advanceOf(part, i), first));
+    Value begin = part.getLowerBound(), step = part.getStep();
+    part.setLowerBound(n.add(begin, n.mul(first, step)));
+    part.setUpperBound(n.add(begin, n.mul(last, step)));
   }
 
   /// `value` after `count` iterations that add `step` each.
@@ -249,28 +323,26 @@ private:
 
   /// Behind the loop: its sum goes to the program's last block, and there the rest of the program
   /// finds the whole sum.
-  void finish(const Share &s, const Round &r, Operation *end) {
+  void finish(const Share &s, const Round &r, Operation *end, const Sum &found) {
     Location loc = loop.getLoc();
     SmallVector<Operation *> rest;
-    for (Operation *op = loop->getNextNode(); op != end; op = op->getNextNode())
+    for (Operation *op = &*b.getInsertionPoint(); op != end; op = op->getNextNode())
       rest.push_back(op);
-    b.setInsertionPointAfter(loop);
     Numbers n(b, loc);
-    Value sum = loop.getResult(position);
     auto branch = scf::IfOp::create(b, loc, n.equal(r.last, s.trips), /*withElseRegion=*/true);
     b.setInsertionPoint(branch.elseYield());
-    nv::PutPartOp::create(b, loc, sum);
+    nv::PutPartOp::create(b, loc, found.sofar);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
-    auto adds = scf::ForOp::create(b, loc, firstBlock(n, s, r), s.block, s.cycles, sum,
-                                   [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
-                                     Value next = nv::AddPartOp::create(
-                                         inner, at, sums[0].getType(), sums[0], other);
-                                     scf::YieldOp::create(inner, at, next);
-                                   });
+    auto adds = scf::ForOp::create(
+        b, loc, found.giver, s.block, s.cycles, found.sofar,
+        [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
+          Value part = nv::GetPartOp::create(inner, at, sums[0].getType(), other, Value());
+          scf::YieldOp::create(inner, at, Value(arith::AddFOp::create(inner, at, sums[0], part)));
+        });
     for (Operation *op : rest)
       op->moveBefore(whole);
-    sum.replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
+    loop.getResult(position).replaceUsesWithIf(adds.getResult(0), [&](OpOperand &use) {
       return branch.getThenRegion().isAncestor(use.getOwner()->getParentRegion()) &&
              use.getOwner() != adds;
     });
@@ -281,6 +353,7 @@ private:
   scf::ForOp programs, loop;
   nv::WgmmaOp product;
   unsigned position = 0;
+  Value firstGiver;
   int64_t bytes = 0;
   llvm::SetVector<Operation *> bounds;
 };
