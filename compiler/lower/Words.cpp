@@ -1,6 +1,7 @@
 //===- Words.cpp - elements in words, shuffles and inline assembly --------------------------===//
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -27,7 +28,34 @@ llvm::Value *Lowering::fromInteger(llvm::Value *value, llvm::Type *type) {
   return b.CreateBitCast(value, type);
 }
 
+namespace {
+/// The 16 bits whose lower and upper byte these are, as conversions in pairs leave them.
+llvm::Value *pairOfBytes(llvm::Value *low, llvm::Value *high) {
+  namespace match = llvm::PatternMatch;
+  llvm::Value *pair = nullptr;
+  constexpr unsigned bits = 16;
+  return match::match(low, match::m_Trunc(match::m_Value(pair))) &&
+                 pair->getType()->isIntegerTy(bits) &&
+                 match::match(high, match::m_Trunc(match::m_LShr(match::m_Specific(pair),
+                                                                 match::m_SpecificInt(8))))
+             ? pair
+             : nullptr;
+}
+
+/// All elements, bytes, in such pairs; empty where they are not.
+Values pairsOfBytes(ValueList elements) {
+  Values pairs;
+  for (size_t i = 0; i + 1 < elements.size(); i += 2)
+    if (llvm::Value *pair = pairOfBytes(elements[i], elements[i + 1]))
+      pairs.push_back(pair);
+  return 2 * pairs.size() == elements.size() ? pairs : Values();
+}
+} // namespace
+
 Values Lowering::pack(ValueList elements, unsigned bits) {
+  if (bits == 8)
+    if (Values pairs = pairsOfBytes(elements); !pairs.empty())
+      return pack(pairs, 2 * bits);
   const unsigned word = wordBits(bits, elements.size());
   const unsigned each = word / bits;
   Values words;
