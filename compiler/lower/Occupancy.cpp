@@ -2,6 +2,7 @@
 #include "lower/Occupancy.h"
 #include "ir/Registers.h"
 #include "mlir/Analysis/Liveness.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -68,6 +69,28 @@ bool isLoopOfLoads(Operation *op) {
                                                         ? WalkResult::interrupt()
                                                         : WalkResult::advance();
                                            }).wasInterrupted();
+}
+
+/// Whether a loop reads memory to know where to load a tile: the assembler unrolls it, but has the
+/// loads wait for each other where it is told nothing.
+bool gathersInLoop(LoadOp load) {
+  auto loop = load->getParentOfType<LoopLikeOpInterface>();
+  if (!loop || !isa<RankedTensorType>(load.getType()))
+    return false;
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
+  return succeeded(getBackwardSlice(load.getPtr(), &slice, options)) &&
+         llvm::any_of(slice, llvm::IsaPred<LoadOp>);
+}
+
+bool gathers(func::FuncOp kernel) {
+  return kernel
+      .walk([](LoadOp load) {
+        return gathersInLoop(load) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Not what a reduction leaves of them.
@@ -169,8 +192,12 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   constexpr int vector = 4;
   const bool waitsTwice = most > vector && isElementwise(kernel, liveness);
   const bool isSmall = most + besidesTiles <= (loads ? 32 : 64); // warps serve it better
+  constexpr int roomForFour = 48;
   if (isSmall && !waitsTwice)
-    return std::nullopt;
+    return gathers(kernel)
+               ? std::optional(std::clamp(target.registersPerBlock() / (roomForFour * threads), 1,
+                                          mostBlocks))
+               : std::nullopt;
   for (int budget : {64, 128})
     if (most + besidesTiles <= budget)
       return std::clamp(target.registersPerBlock() / (budget * threads), 1, mostBlocks);
