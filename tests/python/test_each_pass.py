@@ -19,6 +19,7 @@ from pantile.compiler.remarks import list_passes
 from test_attention import attention, attention_kernel, whole_blocks_kernel
 from test_matmul_shapes import product
 from test_overlap_iterations import gradients_kernel
+from test_raised_sums import add_products
 
 # Left out, threads race for shared memory.
 RACES = {"nv-insert-barriers"}
@@ -265,6 +266,19 @@ def short_rows(device, **options):
     return kernel
 
 
+def sums_of_products(device, **options):
+    """Added to memory in a loop, by several programs."""
+    a, b = random((3, 64, 64), "fp16", 1), random((128, 64), "fp16", 2)
+    out = device.to(np.zeros((128, 64), np.float32))
+    kernel = start(
+        add_products, (3,), device.to(a), device.to(b), out, 128, 128, COLUMNS=64, M=64,
+        MASKED=False, **options,
+    )  # fmt: skip
+    expected = b.astype(np.float64) @ a.astype(np.float64).sum(axis=0)
+    np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-3, atol=2e-3)
+    return kernel
+
+
 WORKLOADS = [
     small_product,
     product_of_two_blocks,
@@ -277,6 +291,7 @@ WORKLOADS = [
     two_loops,
     gradients,
     deep_gradients,
+    sums_of_products,
     blend,
     walk,
     long_row,
