@@ -29,13 +29,13 @@ def write(c, acc, stride):
     tl.store(c + rows[:, None] * stride + cols[None, :], acc.to(tl.float16))
 
 
-# Rows count from 2^30 before the first: the base is 2^31 bytes times the stride before the argument.
-# ANYWHERE: affine_map<(){{.*}} -> (s5 * -2147483648)>
-# ANYWHERE: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
+# Rows count from 2^30 before the first; as many steps of 2^34 bytes less the stride lead back, modulo 2^64.
+# ANYWHERE: affine_map<(){{.*}} -> (s5 * 2, s5 * -2 + 17179869184)>
+# ANYWHERE: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1>
 # ANYWHERE: %[[FIRST:.*]] = tile.load
 # ANYWHERE: nv.producer {
 # ANYWHERE: arith.addi %[[FIRST]], %c1073741824
-# ANYWHERE: nv.tma_load
+# ANYWHERE: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %c1073741824
 @triton.jit
 def starts_anywhere(a, b, c, m, depth, stride, table):
     rows = tl.load(table + tl.program_id(0)) + tl.arange(0, B)
@@ -43,10 +43,8 @@ def starts_anywhere(a, b, c, m, depth, stride, table):
     write(c, acc, stride)
 
 
-# Matrices are few and far apart.
-# PICKS: affine_map<(){{.*}} -> (s3 * -131072)>
-# PICKS: nv.tensor_map {base = 1 : i32, box = array<i32: 64, 64, 1>
-# PICKS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}]
+# PICKS: nv.tensor_map {base = 1 : i32, box = array<i32: 64, 64, 1, 1>
+# PICKS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %c1073741824
 @triton.jit
 def picks(a, b, c, m, depth, stride, table):
     matrix = tl.load(table + tl.program_id(0))
@@ -56,9 +54,9 @@ def picks(a, b, c, m, depth, stride, table):
 
 
 # The end is a coordinate, and the extent a constant.
-# ENDS: affine_map<(){{.*}} -> (2147483647, 1073741824, 2147483647)>
-# ENDS: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1>
-# ENDS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}]
+# ENDS: affine_map<(){{.*}} -> (2147483647, 1073741824, 2147483647, 2147483647)>
+# ENDS: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1, 1>
+# ENDS: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %c1073741824
 @triton.jit
 def ends(a, b, c, m, depth, stride, table):
     start = tl.load(table + tl.program_id(0))

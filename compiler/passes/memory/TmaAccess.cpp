@@ -28,9 +28,8 @@ namespace {
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = 5;
 constexpr int64_t smallStep = 1 << 16;
-/// Elements before a tensor, along a dimension of its rows and along one that a tile has one of. A
-/// map so far from its tensor that there is no address is left to the plain kernel.
-constexpr int64_t farInMany = 1 << 30, farInFew = 1 << 16;
+/// Elements before a tensor.
+constexpr int64_t far = 1 << 30;
 
 /// A number that divides `polynomial` whatever its leaves; arguments have their own divisibility.
 int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
@@ -274,7 +273,7 @@ private:
       if (affine.isNonNegative(dim.start, assumed))
         access.nonNegative = assumed;
       else if (i > 0 && comesFromMemory(dim.start))
-        countFromFar(dim);
+        countFromFar(i);
       else
         return refused("a coordinate may be negative");
     }
@@ -290,14 +289,24 @@ private:
                   llvm::any_of(op->getOperands(), [](Value v) { return comesFromMemory(v); }));
   }
 
-  /// Coordinates that might be negative count from elements that lie so far before the tensor that
-  /// they are not; what is read there is what the plain load reads.
-  void countFromFar(TmaAccess::Dim &dim) {
-    const Polynomial distance = dim.size == 1 ? farInFew : farInMany;
-    access.offset = access.offset - distance * dim.stride;
-    dim.start = dim.start + distance;
+  /// Takes `far` elements along a dimension of this stride off again. The base stays in the tensor,
+  /// since boxes outside of all extents touch it (seen on an H200): addresses are added up in 64
+  /// bits, so 2^64 bytes less those elements are as good.
+  void stepBack(Polynomial stride) {
+    constexpr int64_t wholeSteps = int64_t(1) << 34; // bytes; `far` of them are 2^64
+    static_assert(far == 1 << 30);
+    const Polynomial complement = Polynomial(wholeSteps / elementBytes) - stride;
+    access.dims.push_back({unbounded, complement, far, 1});
+  }
+
+  /// Coordinates that might be negative count from so far before the tensor that they are not; what
+  /// is read there is what the plain load reads.
+  void countFromFar(size_t place) {
+    TmaAccess::Dim &dim = access.dims[place];
+    dim.start = dim.start + Polynomial(far);
     if (dim.extent.constant() != unbounded)
-      dim.extent = dim.extent + distance;
+      dim.extent = dim.extent + Polynomial(far);
+    stepBack(dim.stride);
   }
 
   /// The index is below an end that differs between programs, the extent is the same for all: so
@@ -306,10 +315,10 @@ private:
   void cutAt(size_t place, const Polynomial &end) {
     TmaAccess::Dim &dim = access.dims[place];
     const TmaAccess::Dim atEnd{unbounded, dim.stride, end, 1};
-    access.offset = access.offset - Polynomial(farInMany) * dim.stride;
-    dim.start = dim.start - end + Polynomial(farInMany);
-    dim.extent = farInMany;
+    dim.start = dim.start - end + Polynomial(far);
+    dim.extent = far;
     access.dims.push_back(atEnd);
+    stepBack(atEnd.stride);
   }
 
   //===- remainders ----------------------------------------------------------------------===//
