@@ -97,8 +97,8 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   takeShare(l, op, 1);
   llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
   if (!op.getBody().front().getOps<nv::CourierOp>().empty()) // of the next warp
-    produces = l.b.CreateOr(produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5),
-                                                       l.b.getInt32(l.numWarps() + 1)));
+    produces = l.b.CreateOr(
+        produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5), l.b.getInt32(l.numWarps() + 1)));
   l.b.CreateCondBr(produces, produce, done);
   l.b.SetInsertPoint(produce);
   if (failed(l.lowerBlock(op.getBody().front())))
