@@ -299,14 +299,18 @@ void loadTensor(Block &block, const TensorCopy &copy) {
   Warp &w = *copy.by;
   const Instruction &i = *copy.instruction;
   const TensorMap map = mapAt(w, i, copy.map);
+  bool isOutside = true;
   forElements(map, copy, [&](uint32_t shared, uint64_t address) {
     uint8_t *to = block.shared(w, i, shared, map.elementBytes);
+    isOutside &= !address;
     block.unfenced[shared / 16] = 0; // what was written before is gone
     if (address)
       std::memcpy(to, block.generic(w, i, address, map.elementBytes, 0), map.elementBytes);
     else
       std::memset(to, 0, map.elementBytes);
   });
+  if (isOutside && !block.launch.memory->isMapped(map.base)) // which an H200 touches then
+    w.fault(i, "a box outside of all extents, of a map whose base is not in memory");
   uint8_t *place = block.shared(w, i, copy.barrier, 8);
   Phase phase = Phase::from(w, i, place);
   phase.bytes -= int(map.boxElements() * map.elementBytes);

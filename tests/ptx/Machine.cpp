@@ -47,6 +47,15 @@ bool Memory::contains(Word address, size_t bytes) const {
   return true;
 }
 
+bool Memory::isMapped(Word address) const {
+  constexpr Word page = 1 << 16;
+  auto next = ranges.upper_bound(address);
+  if (next != ranges.end() && next->first - address < page)
+    return true;
+  return next != ranges.begin() &&
+         address < std::prev(next)->first + std::prev(next)->second + page;
+}
+
 //===- a warp -------------------------------------------------------------------------------===//
 
 Warp::Warp(Block &block, const Kernel &kernel, int index)

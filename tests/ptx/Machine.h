@@ -24,6 +24,8 @@ public:
   void *allocate(size_t bytes);
   bool free(Word address);
   bool contains(Word address, size_t bytes) const;
+  /// Whether hardware could read `address`, whose pages hold more than what was asked for.
+  bool isMapped(Word address) const;
   /// Memory that belongs to a module.
   void add(Word address, size_t bytes) { ranges[address] = bytes; }
   void remove(Word address) { ranges.erase(address); }

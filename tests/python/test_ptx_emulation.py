@@ -123,3 +123,41 @@ def touch(out, n, BLOCK: tl.constexpr):
 device = emulated_device.EmulatedDevice()
 touch[(4,)](device.to(np.zeros(900, np.int32)), 900, BLOCK=256)
 """
+
+
+@pytest.mark.parametrize("blocks, fails", [(2, False), (3, True)])
+def test_boxes_outside_of_all_extents_touch_the_base(tmp_path, blocks, fails):
+    """As on an H200. Here the base is far before A, and coordinates lead back."""
+    script = tmp_path / "far.py"
+    script.write_text(FAR.replace("BLOCKS", str(blocks)))
+    result = run([str(script)], PYTHONPATH=f"{os.environ.get('PYTHONPATH', '')}:{TESTS / 'python'}")
+    assert ("base is not in memory" in result.stderr) == fails, result.stderr
+    assert fails or result.returncode == 0, result.stderr
+
+
+FAR = """
+import emulated_device
+
+emulated_device.start()
+import numpy as np
+import pantile
+import pantile.language as tl
+
+
+@pantile.jit
+def product(a, b, c, M, K, bytes, far, B: tl.constexpr):
+    rows, cols = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        x = tl.load(a - bytes + (far + rows)[:, None].to(tl.int64) * K + (k + cols)[None, :], mask=rows[:, None] < M, other=0.0)
+        acc = tl.dot(x, tl.load(b + (k + cols)[:, None] * B + cols[None, :]), acc)
+    tl.store(c + rows[:, None] * B + cols[None, :], acc, mask=rows[:, None] < M)
+
+
+device, far = emulated_device.EmulatedDevice(), 1 << 28
+a, b = (np.random.default_rng(i).standard_normal(shape).astype(np.float16) for i, shape in enumerate([(100, 128), (128, 64)]))
+out = device.output((100, 64), "fp32")
+kernel = product[(BLOCKS,)](device.to(a), device.to(b), out.array, 100, 128, far * 128, far, B=64)
+assert "cp.async.bulk.tensor" in kernel.asm["ptx"]
+np.testing.assert_allclose(out.numpy(), a.astype(np.float64) @ b, rtol=1e-3, atol=1e-2)
+"""
