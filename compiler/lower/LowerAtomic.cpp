@@ -2,8 +2,8 @@
 // Needs: pointers, values and mask in one layout.
 // Gives: atom and red instructions, done by one thread among replicas.
 // How:   predicated inline assembly. Sums that nobody reads are added in vectors, where neighbours
-//        in memory are neighbours in a thread. Where replicas need the old value, the thread that did the
-//        operation leaves it in scratch and all read it after a barrier. A scalar atomic that
+//        in memory are neighbours in a thread. Where replicas need the old value, the thread that
+//        did the operation leaves it in scratch and all read it after a barrier. A scalar atomic that
 //        releases comes after a barrier, so that it speaks for all threads, as a lock needs.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"

@@ -7,11 +7,12 @@
 //        3. An extent comes from the mask; a dimension without a bound gets one that clips
 //        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
 //        only lanes that a store masks off; so does `where(rows < M, rows, 0)`. Other remainders
-//        are taken of the tile's start, in launches where M is a multiple of the tile. 5. Nothing that the kernel did before can have written
-//        there: the caller checks that. A coordinate is never negative unless the mask takes such
-//        lanes away: memory before the tensor would be read by the plain load. One that comes from
-//        memory counts from far before the tensor. 6. So does one below an end that the host does
-//        not know (cutAt). A remainder's dividend is taken to be none (README).
+//        are taken of the tile's start, in launches where M is a multiple of the tile. 5. Nothing
+//        that the kernel did before can have written there: the caller checks that. A coordinate
+//        is never negative unless the mask takes such lanes away: memory before the tensor would
+//        be read by the plain load. One that comes from memory counts from far before the tensor.
+//        6. So does one below an end that the host does not know (cutAt). A remainder's dividend
+//        is taken not to be negative.
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
 #include "mlir/IR/BuiltinOps.h"
