@@ -154,6 +154,7 @@ def larger_configs():
         config(64, 64, 128, 4, 4),
         config(32, 64, 64, 5, 4),
         config(32, 32, 64, 5, 4),
+        config(32, 32, 128, 3, 4),
         config(64, 32, 128, 3, 4),
     ]
 
