@@ -135,13 +135,14 @@ def larger_configs():
 
     Among them half blocks, two at a time or one with a deep ring, where blocks of 128x128 leave
     much of the last wave empty (1536 to 1792, 2176, 2944), deep blocks that ask for all of a small
-    K, small ones, which at 256 give more multiprocessors something to load, and a short ring,
+    K, small ones, which at 256 give more multiprocessors something to load, and short rings,
     whose blocks stay closer together: at 16384 L2 is asked for a quarter less.
     """
     return [
         config(128, 256, 64, 2, 8),
         config(128, 256, 64, 3, 8),
         config(128, 256, 64, 4, 8),
+        config(256, 128, 64, 2, 8),
         config(256, 128, 64, 3, 8),
         config(128, 128, 64, 4, 8),
         config(128, 128, 64, 4, 4),
