@@ -224,7 +224,7 @@ def test_memory_is_given_back(device):
 def test_memory_of_graphs(gpu):
     """A graph's memory stays while it exists, and goes to the next graph then."""
     torch = gpu.torch
-    shape, block = (1536, 1408, 1024), (128, 128, 64, 4, 8)
+    shape, block = (1664, 1408, 1024), (128, 128, 64, 4, 8)  # 143 programs
     a, b = matrices(11, *shape)
     da, db, out = gpu.to(a), gpu.to(b), gpu.output(shape[:2], "fp32")
 
