@@ -6,7 +6,6 @@
 //        vectorises or unrolls: the assembler does what pays. Shared pointers have 32 bits.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
-#include "target/DisabledLoads.h"
 #include "target/Libdevice.h"
 #include "target/MaskedOff.h"
 #include "target/WidenBf16.h"
@@ -194,7 +193,6 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
     llvm::StripDebugInfo(module);
   setFunctionAttributes(module, options);
   optimise(module, *machine);
-  dropDisabledLoads(module);
   widenBf16InWords(module);
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
