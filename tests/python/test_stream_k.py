@@ -232,22 +232,24 @@ def test_memory_of_graphs(gpu):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             launch(gpu, da, db, out.array, block, **SPLIT)
+        return graph
+
+    def replay(graph):
         out.array.fill_(float("nan"))
         graph.replay()
         check_product(out.numpy(), a, b)
-        return graph
 
     launch(gpu, da, db, out.array, block, **SPLIT)
     graph = capture()
     assert triton.runtime.release_workspaces() > 0
     assert triton.runtime.release_workspaces() == 0
-    graph.replay()
-    check_product(out.numpy(), a, b)
+    replay(graph)
     del graph
     torch.cuda.synchronize()
     free_before = torch.cuda.mem_get_info()[0]
     for _ in range(100):
-        capture()
+        capture().replay()
         torch.cuda.synchronize()
+    replay(capture())
     assert free_before - torch.cuda.mem_get_info()[0] < 64 << 20
     assert triton.runtime.release_workspaces() > 0

@@ -209,6 +209,14 @@ Kernel::Data exampleKernel() {
   data.persistent = true;
   data.workspacePerBlock = 131072, data.blocksPerProgram = 4;
   data.hash = keyOf(1);
+  TensorMapRecipe map;
+  map.base = 1, map.element = "f16", map.swizzle = 128, map.isWritten = true;
+  map.offset = {{{-64, {2, 2}}}};
+  map.extents = {{{{1, {2}}, {8, {}}}}, {{{1, {3}}}}};
+  map.strides = {{{{2, {4}}}}};
+  map.box = {64, 32}, map.nonNegative = {2, 3};
+  map.multiples = {{{{{1, {3}}}}, 32}, {{{{2, {2}}, {1, {}}}}, 128}};
+  data.tensorMaps = {map, map};
   return data;
 }
 
@@ -226,6 +234,7 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_TRUE(back->persistent);
   EXPECT_EQ(back->workspacePerBlock, 131072);
   EXPECT_EQ(back->blocksPerProgram, 4);
+  EXPECT_EQ(back->tensorMaps, data.tensorMaps);
   EXPECT_EQ(back->options.target, "sm_90a");
   EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
   EXPECT_EQ(back->options.enabledPasses, data.options.enabledPasses);

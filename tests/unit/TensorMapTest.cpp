@@ -105,10 +105,11 @@ TEST(TensorMap, IsRefusedForStoresWhoseRowsEndWithin16Bytes) {
 TEST(TensorMap, IsRefusedWhereTilesDoNotFillARange) {
   TensorMapRecipe wrapping = matrix();
   wrapping.multiples = {{{{{1, {1}}}}, 64}};
-  const MapPlan plan({wrapping});
+  const std::vector<TensorMapRecipe> recipes = {wrapping};
+  const MapPlan plan(recipes);
   for (int64_t rows : {320, 300, 64, 32, 320})
     EXPECT_EQ(
-        encoded(Encoder::driver(), {wrapping}, arguments(0x1000, rows, 200, 208), plan).has_value(),
+        encoded(Encoder::driver(), recipes, arguments(0x1000, rows, 200, 208), plan).has_value(),
         rows % 64 == 0);
 }
 
