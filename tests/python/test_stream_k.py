@@ -248,8 +248,11 @@ def test_memory_of_graphs(gpu):
     torch.cuda.synchronize()
     free_before = torch.cuda.mem_get_info()[0]
     for _ in range(100):
-        capture().replay()
+        graph = capture()
+        graph.replay()
         torch.cuda.synchronize()
-    replay(capture())
+    replay(graph)
+    del graph
+    torch.cuda.synchronize()
     assert free_before - torch.cuda.mem_get_info()[0] < 64 << 20
     assert triton.runtime.release_workspaces() > 0
