@@ -3,7 +3,8 @@
 `pytest tests/kernels --compile-for sm_90a,sm_80` compiles each kernel that a test launches for
 these targets too, down to machine code, and ends with a table of registers and spills; a kernel
 that does not compile, that spills more than SPILLS bytes a thread, or of which ptxas says that it
-serialises products, fails its test.
+serialises products, fails its test. `@pytest.mark.too_large_for("sm_80")` leaves a target out whose
+threads do not have the registers for a block.
 """
 
 import importlib.util
@@ -45,6 +46,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU and torch")
+    config.addinivalue_line("markers", "too_large_for(target): not compiled for this target, too")
 
 
 def _compile_for(function, call, target):
@@ -68,7 +70,9 @@ def _compile_for(function, call, target):
 @pytest.fixture(autouse=True)
 def compiled_for_gpus(request, monkeypatch):
     """Has each kernel that is compiled for the CPU compiled for the targets of `--compile-for`."""
-    targets = [name for name in request.config.getoption("--compile-for", "").split(",") if name]
+    left_out = {name for mark in request.node.iter_markers("too_large_for") for name in mark.args}
+    named = request.config.getoption("--compile-for", "").split(",")
+    targets = [name for name in named if name and name not in left_out]
     if not targets:
         return
     from pantile.runtime.jit import JITFunction

@@ -62,7 +62,12 @@ def gradients_kernel(
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     "depth, m, n, warps, stages",
-    [(64, 64, 64, 4, 2), (64, 64, 128, 8, 3), (128, 64, 128, 8, 3), (64, 32, 128, 4, 3)],
+    [
+        (64, 64, 64, 4, 2),
+        (64, 64, 128, 8, 3),
+        pytest.param(128, 64, 128, 8, 3, marks=pytest.mark.too_large_for("sm_80")),
+        (64, 32, 128, 4, 3),
+    ],
 )
 def test_gradients(device, depth, m, n, warps, stages, causal):
     heads, length, scale = 2, 256, depth**-0.5
