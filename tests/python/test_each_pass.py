@@ -194,38 +194,23 @@ def walk(device, **options):
     return kernel
 
 
-def long_row(device, **options):
-    x = random((1, 65536), "fp32", 8)
+def softmax_of_row(device, columns, seed, **options):
+    x = random((1, columns), "fp32", seed)
     out = device.output(x.shape, "fp32")
     kernel = start(
-        test_parked_rows.softmax_kernel,
-        (1,),
-        out.array,
-        device.to(x),
-        65536,
-        BLOCK=65536,
-        num_warps=32,
+        test_parked_rows.softmax_kernel, (1,), out.array, device.to(x), columns, BLOCK=columns,
         **options,
-    )
+    )  # fmt: skip
     np.testing.assert_allclose(out.numpy(), softmax(x), rtol=1e-5, atol=1e-10)
     return kernel
+
+
+def long_row(device, **options):
+    return softmax_of_row(device, 65536, 8, num_warps=32, **options)
 
 
 def row_of_several_blocks(device, **options):
-    x = random((1, 131072), "fp32", 11)
-    out = device.output(x.shape, "fp32")
-    kernel = start(
-        test_parked_rows.softmax_kernel,
-        (1,),
-        out.array,
-        device.to(x),
-        131072,
-        BLOCK=131072,
-        num_warps=16,
-        **options,
-    )
-    np.testing.assert_allclose(out.numpy(), softmax(x), rtol=1e-5, atol=1e-10)
-    return kernel
+    return softmax_of_row(device, 131072, 11, num_warps=16, **options)
 
 
 def long_narrow_row(device, **options):
