@@ -172,6 +172,8 @@ private:
       return refuse(store, "what is behind it may read what it writes", reader);
     if (Operation *other = otherAccess(store))
       return refuse(store, "something else goes through its pointer", other);
+    if (Operation *earlier = orderedWrite(store))
+      return refuse(store, "a barrier may order it after a write to the same memory", earlier);
     return findForm(store, bits);
   }
 
@@ -253,6 +255,19 @@ private:
         found = op;
     });
     return found;
+  }
+
+  /// A write that stands before a barrier: the memory may be the same, and a barrier does not order
+  /// ordinary writes with those of TMA (PTX ISA, "Async proxy").
+  Operation *orderedWrite(Write store) {
+    Operation *write = nullptr;
+    bool isOrdered = false;
+    kernel.walk([&](Operation *op) {
+      if (op != store && (isa<StoreOp>(op) || isa<AtomicRmwOp, AtomicCasOp>(op)))
+        write = write ? write : op;
+      isOrdered |= write && isa<BarrierOp>(op);
+    });
+    return isOrdered ? write : nullptr;
   }
 
   //===- the store itself ------------------------------------------------------------------===//

@@ -38,7 +38,7 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
     if ((isa<StoreOp, AtomicRmwOp>(op) && !writesApart(loop, op, base)) ||
-        isa<AtomicCasOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
+        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });
