@@ -39,6 +39,46 @@ def sums_kernel(
     tl.store(level_ptr + kept, level)
 
 
+@triton.jit
+def add_two(one, two, x, y_ptrs, begin, end, FIRST: tl.constexpr):
+    for i in range(begin, end):
+        product = tl.dot(x, tl.load(y_ptrs + i * 64 * 64))
+        if FIRST:
+            one = one * 0.5 + tl.sum(product, 1)
+            two += tl.sum(product * product, 1)
+        else:
+            two += tl.sum(product * product, 1)
+            one = one * 0.5 + tl.sum(product, 1)
+    return one, two
+
+
+@triton.jit
+def two_sums_kernel(x_ptr, y_ptr, one_ptr, two_ptr, middle, end, FIRST: tl.constexpr):
+    """Two running sums at once, in two loops behind each other."""
+    rows = tl.arange(0, 64)
+    at = rows[:, None] * 64 + rows[None, :]
+    x = tl.load(x_ptr + at)
+    one, two = tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32)
+    one, two = add_two(one, two, x, y_ptr + at, 0, middle, True)
+    one, two = add_two(one, two, x, y_ptr + at, middle, end, FIRST)
+    tl.store(one_ptr + rows, one)
+    tl.store(two_ptr + rows, two)
+
+
+@pytest.mark.parametrize("middle,end", [(0, 2), (2, 4), (3, 3)])
+@pytest.mark.parametrize("first", [True, False])
+def test_two_sums(device, first, middle, end):
+    x, y = random((64, 64), "fp16"), random((5, 64, 64), "fp16")
+    one, two = device.output((64,), "fp32"), device.output((64,), "fp32")
+    two_sums_kernel[(1,)](
+        device.to(x), device.to(y), one.array, two.array, middle, end, FIRST=first
+    )
+    products = x.astype(np.float64) @ y[:end].astype(np.float64)
+    exact = sum(p.sum(axis=1) * 0.5 ** (end - 1 - i) for i, p in enumerate(products))
+    np.testing.assert_allclose(one.numpy(), exact, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(two.numpy(), (products**2).sum(axis=(0, 2)), rtol=1e-4)
+
+
 @pytest.mark.parametrize("middle,end", [(0, 0), (0, 3), (2, 2), (1, 5)])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("rows,warps", [(64, 4), (32, 2), (128, 8), (16, 4), (32, 1)])

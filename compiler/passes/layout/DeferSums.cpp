@@ -6,7 +6,8 @@
 // How:   the dimension is cut into runs of bits that registers hold and runs that lanes or warps
 //        do; a reshape moves nothing then, and the registers' runs are reduced. What the loop
 //        carries has as many registers as before, since a row's sum was held by all its threads.
-//        The sum begins with zeros, or with what such a loop in front of it carried.
+//        The sum begins with zeros, or with a sum of partial sums in this layout, as such a loop
+//        before this one leaves.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -158,18 +159,21 @@ public:
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
       if (auto sum = findRunningSum(loop, i))
         if (auto cut = cutOf(sum->reduce))
-          if (Value start = startOf(loop.getInitArgs()[i], *cut))
+          if (Value start = startOf(loop.getInitArgs()[i], sum->reduce.getAxis(), *cut))
             loop = defer(loop, *sum, *cut, start);
   }
 
 private:
-  /// What the parts of the sum begin with; null where it is not known.
-  Value startOf(Value init, const Cut &cut) {
+  /// The initial values of the partial sums; null where they are not known. They are looked up in
+  /// the IR, since a loop that carries several sums is replaced once for each.
+  Value startOf(Value init, int axis, const Cut &cut) {
     rewriter.setInsertionPointAfterValue(init);
     if (matchPattern(init, m_AnyZeroFloat()))
       return arith::ConstantOp::create(rewriter, init.getLoc(), rewriter.getZeroAttr(cut.partial));
-    Value parts = partsOf.lookup(init);
-    return parts && parts.getType() == cut.partial ? parts : Value();
+    auto total = init.getDefiningOp<ReduceOp>();
+    const bool isOfParts = total && isSum(total) && static_cast<int>(total.getAxis()) == axis &&
+                           total.getSrcs()[0].getType() == cut.partial;
+    return isOfParts ? total.getSrcs()[0] : Value();
   }
 
   scf::ForOp defer(scf::ForOp loop, RunningSum sum, const Cut &cut, Value start) {
@@ -192,7 +196,6 @@ private:
     Value total = reduceLike(rewriter, sum.reduce, wider.getResults().back(), axis,
                              cast<RankedTensorType>(result.getType()))
                       .getResult(0);
-    partsOf[total] = wider.getResults().back();
     result.replaceAllUsesWith(total);
     wider.getBody()->getTerminator()->setOperand(sum.position,
                                                  wider.getRegionIterArg(sum.position));
@@ -204,7 +207,6 @@ private:
   }
 
   IRRewriter &rewriter;
-  llvm::DenseMap<Value, Value> partsOf;
 };
 
 struct DeferSumsPass : impl::DeferSumsBase<DeferSumsPass> {
