@@ -5,6 +5,10 @@
 #rows = #tile.layout<[16, 64], reg = [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = []>
 !tile = tensor<16x8xf32, #layout>
 !buffer = !nv.buffer<1 x [16, 8] x f32, #s>
+#sum = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!matrix = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!operand = tensor<64x64xf16, #sum>
+!sum = tensor<64x64xf32, #sum>
 module attributes {tile.num_warps = 1 : i32} {
   // CHECK-LABEL: @read_after_write
   func.func @read_after_write(%x: !tile) -> !tile {
@@ -152,5 +156,28 @@ module attributes {tile.num_warps = 1 : i32} {
     }
     // CHECK: return
     return %r : tensor<16x64xf16, #rows>
+  }
+
+  // An MMA reads until it is waited for, whatever barriers stand in between; then all threads must know.
+  // CHECK-LABEL: @mma_in_flight
+  func.func @mma_in_flight(%x: !operand, %y: !operand, %acc: !sum) -> (!sum, !operand) {
+    %a = nv.alloc : !matrix
+    %b = nv.alloc : !matrix
+    nv.local_store %x, %a : !operand, !matrix
+    nv.local_store %y, %b : !operand, !matrix
+    nv.fence_async
+    // CHECK: %[[MMA:.*]] = nv.wgmma
+    %mma = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !matrix, !matrix, !sum
+    tile.barrier
+    // CHECK: tile.barrier
+    // CHECK-NEXT: nv.wgmma_wait 0
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_store
+    nv.local_store %y, %a : !operand, !matrix
+    %done = nv.wgmma_wait 0, %mma : (!sum) -> !sum
+    // CHECK: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    %again = nv.local_load %a : !matrix -> !operand
+    return %done, %again : !sum, !operand
   }
 }

@@ -2,14 +2,15 @@
 // Needs: AllocateShared ran: every buffer and scratch has its bytes.
 // Gives: between two accesses to the same bytes, one of them a write, all threads have met.
 // How:   a forward walk carries the accesses since the last barrier. An operation that clashes
-//        with one of them gets a barrier before it. A loop body is walked twice, the second time
-//        with what its own end leaves open; a `while` is left from the end of its condition; the
-//        branches of an `if` are joined. Threads meet in front of a loop where that leaves fewer
-//        barriers in it, as what is stored for the whole loop would be waited for in each
-//        iteration. Operations that work through scratch contain a barrier between their writing
+//        with one of them gets a barrier before it. What an MMA reads is open from its start until
+//        its wait, whatever barriers stand between: an operation that clashes with it gets a wait
+//        and a barrier. A loop body is walked twice, the second time with what its own end leaves
+//        open; a `while` is left from the end of its condition; the branches of an `if` are joined.
+//        Threads meet in front of a loop where that leaves fewer barriers in it, as what is stored
+//        for the whole loop would be waited for in each iteration. Operations that work through scratch contain a barrier between their writing
 //        and their reading, so only the reading stays open behind them; where each warp has its own
 //        part, they contain none, and need none among themselves. The accesses to a ring are
-//        ordered by its loop (ExpandPipeline); only its birth and its end count here.
+//        ordered by its loop (ExpandPipeline); only its birth, its end and MMAs in flight count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
@@ -31,19 +32,46 @@ namespace {
 struct Access {
   int64_t begin, end;
   bool write;
-  bool perWarp = false; ///< each warp in its part of these bytes, one after the other
+  bool perWarp = false;  ///< each warp in its part of these bytes, one after the other
+  bool inFlight = false; ///< by an MMA that has started and was not waited for
+  bool ofRing = false;   ///< once it is over, the ring's loop orders it
+  unsigned younger = 0;  ///< MMAs that have started since, at least
   bool clashes(const Access &other) const {
     const bool apart = perWarp && other.perWarp && begin == other.begin && end == other.end;
     return !apart && (write || other.write) && begin < other.end && other.begin < end;
   }
-  bool operator==(const Access &) const = default;
+  bool isSame(const Access &other) const {
+    return begin == other.begin && end == other.end && write == other.write &&
+           perWarp == other.perWarp && inFlight == other.inFlight && ofRing == other.ofRing;
+  }
 };
 using Open = SmallVector<Access>;
 
 void join(Open &into, const Open &from) {
-  for (const Access &access : from)
-    if (!llvm::is_contained(into, access))
+  for (const Access &access : from) {
+    auto *same = llvm::find_if(into, [&](const Access &other) { return other.isSame(access); });
+    if (same == into.end())
       into.push_back(access);
+    else
+      same->younger = std::min(same->younger, access.younger);
+  }
+}
+
+/// One more MMA starts.
+void startMma(Open &open) {
+  for (Access &access : open)
+    ++access.younger;
+}
+
+/// MMAs are waited for until at most `pending` are in flight; they end in the order of their start.
+void awaitMmas(Open &open, unsigned pending) {
+  Open waited;
+  for (Access access : open) {
+    access.inFlight &= access.younger < pending;
+    if (access.inFlight || !access.ofRing)
+      join(waited, {access});
+  }
+  open = waited;
 }
 
 nv::AllocOp allocOf(Value buffer) {
@@ -75,6 +103,17 @@ void addBuffer(Effects &effects, Value buffer, bool write) {
     effects.before.push_back(bytesOf(alloc, write));
 }
 
+/// What an MMA reads from its start until it is waited for.
+void addMmaOperand(Effects &effects, Value operand) {
+  if (!isa<nv::BufferType>(operand.getType()))
+    return;
+  nv::AllocOp alloc = allocOf(operand);
+  Access access = bytesOf(alloc, false);
+  access.inFlight = true;
+  access.ofRing = alloc->hasAttr(names::ring);
+  effects.before.push_back(access);
+}
+
 Effects effectsOf(Operation *op) {
   Effects effects;
   if (auto scratch = op->getAttrOfType<IntegerAttr>(names::scratch)) {
@@ -97,9 +136,8 @@ Effects effectsOf(Operation *op) {
   } else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op)) {
     addBuffer(effects, copy.getBuffer(), true);
   } else if (auto wgmma = dyn_cast<nv::WgmmaOp>(op)) {
-    addBuffer(effects, wgmma.getRhs(), false);
-    if (isa<nv::BufferType>(wgmma.getLhs().getType()))
-      addBuffer(effects, wgmma.getLhs(), false);
+    addMmaOperand(effects, wgmma.getRhs());
+    addMmaOperand(effects, wgmma.getLhs());
   } else if (auto fma = dyn_cast<nv::FmaOp>(op)) {
     addBuffer(effects, fma.getLhs(), false);
     addBuffer(effects, fma.getRhs(), false);
@@ -130,9 +168,13 @@ private:
       return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); });
     };
     if (llvm::any_of(effects.before, clashes))
-      meetBefore(op, open);
+      meetBefore(op, open, effects.before);
+    if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
+      awaitMmas(open, wait.getPending());
+    else if (isa<nv::WgmmaOp>(op))
+      startMma(open);
     if (effects.containsBarrier)
-      open.clear();
+      pastBarrier(open);
     else if (!isRingBirth(op))
       join(open, effects.before);
     join(open, effects.after);
@@ -141,15 +183,31 @@ private:
   /// Nothing is written by reserving a ring; its bytes only had to be free.
   static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
 
-  /// All threads; only counted while it is tried what a loop would need.
-  void meetBefore(Operation *op, Open &open) {
+  /// A barrier orders what is over; an MMA in flight goes on reading.
+  static void pastBarrier(Open &open) {
+    llvm::erase_if(open, [](const Access &access) { return !access.inFlight; });
+  }
+
+  /// A barrier of all threads before `op`, after a wait for the MMAs in flight that clash with `next`;
+  /// only counted while it is tried what a loop would need.
+  void meetBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
+    std::optional<unsigned> pending;
+    for (const Access &access : open)
+      if (access.inFlight &&
+          llvm::any_of(next, [&](const Access &other) { return other.clashes(access); }))
+        pending = std::min(pending.value_or(access.younger), access.younger);
     if (trial) {
       trial->insert(op);
     } else {
       OpBuilder builder(op);
+      if (pending)
+        nv::WgmmaWaitOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), ValueRange(),
+                                *pending);
       nv::BarrierOp::create(builder, op->getLoc());
     }
-    open.clear();
+    if (pending)
+      awaitMmas(open, *pending);
+    pastBarrier(open);
   }
 
   /// Barriers in the loop if `open` is so in front of it.
