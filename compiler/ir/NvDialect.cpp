@@ -77,6 +77,14 @@ LogicalResult FmaOp::verify() {
 
 LogicalResult WgmmaWaitOp::verify() {
   if (getValues().getTypes() != getResults().getTypes())
-    return emitOpError("result types differ from operand types");
+    return emitOpError("wgmma_wait_c1: result types differ from operand types");
+  for (Value value : getValues()) {
+    auto mma = value.getDefiningOp<WgmmaOp>();
+    if (mma && mma->getBlock() == (*this)->getBlock() &&
+        isa<RankedTensorType>(mma.getLhs().getType()) &&
+        !llvm::is_contained(getHeld(), mma.getLhs()))
+      return emitOpError(
+          "wgmma_wait_c2: registers that an MMA reads are not held until it is over");
+  }
   return success();
 }

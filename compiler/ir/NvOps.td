@@ -125,14 +125,25 @@ def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[Me
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
   let hasVerifier = 1;
 }
-def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "wgmma.wait_group: at most `pending` products are under way; gives the accumulators back (tied)";
-  let arguments = (ins Variadic<AnyRankedTensor>:$values, I32Attr:$pending);
+def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wgmma.wait_group: at most `pending` MMAs are in flight; gives the accumulators back (tied)";
+  let description = [{
+    `held` are the register tiles that these MMAs read. They stay in their registers until the wait.
+    - wgmma_wait_c1: the results have the types of `values`.
+    - wgmma_wait_c2: where a value is the result of an `nv.wgmma` in the same block whose `lhs` is a register tile, that tile is held.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$held, I32Attr:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = "$pending `,` $values attr-dict `:` functional-type($values, $results)";
+  let assemblyFormat = "$pending `,` $values (`holding` $held^ `:` type($held))? attr-dict `:` functional-type($values, $results)";
   let hasVerifier = 1;
 }
 
+def Nv_CopyRegistersOp : Nv_Op<"copy_registers", [Pure, SameOperandsAndResultType]> {
+  let summary = "a copy of a register tile, for an MMA to read while the tile itself is used otherwise";
+  let arguments = (ins AnyRankedTensor:$src);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src)";
+}
 def Nv_SettleOp : Nv_Op<"settle", [MemoryEffects<[MemWrite, MemRead]>]> {
   let summary = "numbers have been computed before any wait behind this begins";
   let description = "The assembler moves waits up, past arithmetic that was to run beside a product. This keeps it in front of them.";

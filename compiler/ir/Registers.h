@@ -18,4 +18,9 @@ inline int64_t registersOf(mlir::Value value) {
   auto tile = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
   return tile ? layoutOf(tile).numRegs() * storageBits(tile.getElementType()) / 32 : 0;
 }
+
+/// True if no ordinary instruction reads `tile`: only MMAs do, and the waits that hold it for them.
+inline bool isReadByMmasAlone(mlir::Value tile) {
+  return llvm::all_of(tile.getUsers(), llvm::IsaPred<nv::WgmmaOp, nv::WgmmaWaitOp>);
+}
 } // namespace pantile

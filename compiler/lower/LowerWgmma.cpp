@@ -224,8 +224,9 @@ std::string waitText(unsigned pending) {
   return "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
 }
 
-/// Waits until at most `pending` products are under way; the registers go through the wait.
-Values waitFor(Lowering &l, ValueList words, unsigned pending) {
+/// Waits until at most `pending` MMAs are in flight. The registers `words` go through the wait; those
+/// of `held` are read by it, so that LLVM writes nothing else into them before.
+Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = {}) {
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *word : words) {
@@ -234,12 +235,16 @@ Values waitFor(Lowering &l, ValueList words, unsigned pending) {
     types.push_back(word->getType());
   }
   std::string constraints = outputs + ties;
+  for (size_t i = 0; i < held.size(); ++i)
+    constraints += "r,";
   if (!constraints.empty())
     constraints.pop_back();
   llvm::Type *type = types.empty()       ? l.b.getVoidTy()
                      : types.size() == 1 ? types[0]
                                          : llvm::StructType::get(l.module.getContext(), types);
-  llvm::Value *call = l.assembly(type, waitText(pending), constraints, words);
+  Values operands(words);
+  operands.append(held.begin(), held.end());
+  llvm::Value *call = l.assembly(type, waitText(pending), constraints, operands);
   return words.empty() ? Values() : l.results(call, words.size());
 }
 
@@ -343,6 +348,11 @@ bool staysUnderWay(nv::WgmmaWaitOp wait, Value value) {
   return younger < wait.getPending();
 }
 
+/// The registers of 32 bits that an MMA reads `tile` from.
+Values wordsOf(Lowering &l, Value tile) {
+  return l.pack(l.get(tile), storageBits(elementTypeOf(tile.getType())));
+}
+
 /// The accumulators go through the wait as tied operands, so no use of them can move above it. What
 /// may still be under way has no use but the next product or wait, which keep their order.
 LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
@@ -357,7 +367,10 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   for (Value value : op.getValues())
     operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(l.get(value), 16)
                                                            : Values(l.get(value)));
-  Values waited = waitFor(l, operands, pending);
+  Values held;
+  for (Value tile : op.getHeld())
+    held.append(wordsOf(l, tile));
+  Values waited = waitFor(l, operands, pending, held);
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));
@@ -369,6 +382,17 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   }
   return success();
 }
+/// Copies that neither LLVM sees through nor moves past a wait.
+LogicalResult lowerCopyRegisters(Lowering &l, nv::CopyRegistersOp op) {
+  const Type element = elementTypeOf(op.getType());
+  Values copies;
+  for (llvm::Value *word : wordsOf(l, op.getSrc()))
+    copies.push_back(l.assembly(word->getType(), "mov.b32 $0, $1;", "=r,r", {word}));
+  l.set(op.getResult(),
+        l.unpack(copies, l.type(element), storageBits(element), l.get(op.getSrc()).size()));
+  return success();
+}
+
 /// A store in front of the wait, under a condition that only the numbers decide and that never
 /// holds: a sum is no NaN of these bits, since the hardware makes but one. Stores keep their order
 /// with waits for products, which read the same memory.
@@ -387,5 +411,6 @@ LogicalResult lowerSettle(Lowering &l, nv::SettleOp op) {
 void lower::addWgmma(Handlers &h) {
   h.add<nv::WgmmaOp>(lowerWgmma);
   h.add<nv::WgmmaWaitOp>(lowerWgmmaWait);
+  h.add<nv::CopyRegistersOp>(lowerCopyRegisters);
   h.add<nv::SettleOp>(lowerSettle);
 }

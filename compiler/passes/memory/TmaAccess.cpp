@@ -379,7 +379,8 @@ private:
       return true;
     }
     if (isa<nv::WgmmaWaitOp>(user)) {
-      follow(user->getResult(index));
+      if (index < user->getNumResults()) // else its registers are held
+        follow(user->getResult(index));
       return true;
     }
     if (auto loop = dyn_cast<scf::ForOp>(user); loop && index >= loop.getNumControlOperands()) {

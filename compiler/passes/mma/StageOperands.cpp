@@ -138,6 +138,17 @@ Value inRegisters(DotOp dot) {
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
+/// Whether ordinary instructions may read `tile` after `dot` has started: the registers of an MMA in
+/// flight are its own (PTX ISA, wgmma.wait_group).
+bool isReadAfter(DotOp dot, Value tile) {
+  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
+    if (isa<DotOp, nv::WgmmaOp, nv::WgmmaWaitOp>(user))
+      return false;
+    Operation *reader = dot->getBlock()->findAncestorOpInBlock(*user);
+    return !reader || !reader->isBeforeInBlock(dot);
+  });
+}
+
 void stageWgmma(DotOp dot) {
   Location loc = dot.getLoc();
   const bool alongK = storageBits(dot.getLhs().getType().getElementType()) != 16;
@@ -152,12 +163,15 @@ void stageWgmma(DotOp dot) {
   if (lhs)
     endBuffer(*lhs);
   OpBuilder builder(dot);
+  if (!lhs && isReadAfter(dot, left))
+    left = nv::CopyRegistersOp::create(builder, loc, left);
   nv::FenceAsyncOp::create(builder, loc);
   auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs.view, dot.getAcc(),
                                      *dot.getMma(), UnitAttr());
   if (int most = dot.getMaxImprecise())
     product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
-  auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(), 0);
+  auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(),
+                                      lhs ? ValueRange() : ValueRange(left), 0);
   dot.replaceAllUsesWith(wait.getResult(0));
   dot.erase();
 }

@@ -42,7 +42,8 @@ void carry(scf::ForOp loop, CarriedSum &carried) {
   BlockArgument sum = loop.getRegionIterArg(carried.position);
   OpBuilder b(carried.firstWait);
   auto both = nv::WgmmaWaitOp::create(b, loc, TypeRange{carried.first.getType(), sum.getType()},
-                                      ValueRange{carried.first.getResult(), sum}, 0);
+                                      ValueRange{carried.first.getResult(), sum},
+                                      carried.firstWait.getHeld(), 0);
   carried.firstWait.getResult(0).replaceAllUsesWith(both.getResult(0));
   carried.firstWait.erase();
   sum.replaceAllUsesExcept(both.getResult(1), both);
@@ -50,7 +51,7 @@ void carry(scf::ForOp loop, CarriedSum &carried) {
   carried.secondWait.erase();
   b.setInsertionPointAfter(loop);
   Value result = loop.getResult(carried.position);
-  auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), result, 0);
+  auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), result, ValueRange(), 0);
   result.replaceAllUsesExcept(last.getResult(0), last);
 }
 
@@ -74,6 +75,16 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
 };
 } // namespace
 
+/// Whether the registers that `product` reads are not written before the next iteration has waited for
+/// it, which is at `wait` or earlier: their tile is made after that, or before the loop.
+static bool keepsRegisters(scf::ForOp loop, nv::WgmmaOp product, nv::WgmmaWaitOp wait) {
+  Value left = product.getLhs();
+  if (!isa<RankedTensorType>(left.getType()) || loop.isDefinedOutsideOfLoop(left))
+    return true;
+  Operation *maker = left.getDefiningOp();
+  return maker && maker->getBlock() == wait->getBlock() && wait->isBeforeInBlock(maker);
+}
+
 std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
   SmallVector<nv::WgmmaOp> products;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
@@ -83,7 +94,8 @@ std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
   CarriedSum found{products[0], products[1], plainWaitOf(products[0]), plainWaitOf(products[1]), 0};
   Operation *yield = loop.getBody()->getTerminator();
   if (!found.firstWait || !found.secondWait || !found.firstWait->isBeforeInBlock(found.second) ||
-      !isa<RankedTensorType>(found.second.getLhs().getType()))
+      !isa<RankedTensorType>(found.second.getLhs().getType()) ||
+      !keepsRegisters(loop, found.second, found.firstWait))
     return std::nullopt;
   Value result = found.secondWait.getResult(0);
   if (!result.hasOneUse() || result.use_begin()->getOwner() != yield)
@@ -108,8 +120,10 @@ SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
     if (!sum)
       continue;
     Value result = wait.getResult(0);
+    nv::WgmmaWaitOp firstWait = loneWaitOf(products.front());
     if (!sum.hasOneUse() || !result.hasOneUse() ||
         !isa<RankedTensorType>(product.getLhs().getType()) ||
+        !keepsRegisters(loop, product, firstWait) ||
         loop.getTiedLoopYieldedValue(sum) != &*result.use_begin())
       return {};
     added.push_back(product);
@@ -132,7 +146,8 @@ void carryAddedSums(scf::ForOp loop) {
     return;
   OpBuilder b(loop->getContext());
   b.setInsertionPointAfter(loop);
-  auto last = nv::WgmmaWaitOp::create(b, loop.getLoc(), ValueRange(sums).getTypes(), sums, 0);
+  auto last =
+      nv::WgmmaWaitOp::create(b, loop.getLoc(), ValueRange(sums).getTypes(), sums, ValueRange(), 0);
   for (auto [sum, waited] : llvm::zip(sums, last.getResults()))
     sum.replaceAllUsesExcept(waited, last);
   remarkApplied(loop.getLoc(), Technique::Pipelining)

@@ -124,7 +124,7 @@ private:
       auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
       if (filled && !filled.getEmpty())
         moved.push_back(op);
-      else if (!mayPass(op))
+      else if (!mayPass(op) || readsRegistersOf(op, product))
         break;
       Operation *to = carriesSums ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
@@ -139,6 +139,13 @@ private:
       place = place->getNextNode();
     for (Operation *op : best)
       op->moveBefore(place);
+  }
+
+  /// Whether an ordinary instruction reads what would be registers of an MMA in flight.
+  static bool readsRegistersOf(Operation *op, nv::WgmmaOp product) {
+    Value left = product.getLhs();
+    return isa<RankedTensorType>(left.getType()) && !isa<nv::WgmmaOp, nv::WgmmaWaitOp>(op) &&
+           llvm::is_contained(op->getOperands(), left);
   }
 
   /// What a thread needs few registers for is read in front of the first product.

@@ -362,7 +362,8 @@ private:
       Value value = pipelined.getResult(i);
       auto wait = loop.getYieldedValues()[i].getDefiningOp<nv::WgmmaWaitOp>();
       if (inFlight && wait)
-        value = nv::WgmmaWaitOp::create(builder, loc, value.getType(), value, 0).getResult(0);
+        value = nv::WgmmaWaitOp::create(builder, loc, value.getType(), value, ValueRange(), 0)
+                    .getResult(0);
       result.replaceAllUsesWith(value);
     }
     for (Value ring : rings)

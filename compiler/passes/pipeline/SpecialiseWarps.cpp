@@ -327,7 +327,7 @@ private:
     b.setInsertionPointAfter(fed.loop);
     unsigned result = wait->use_begin()->getOperandNumber();
     Value sum = fed.loop.getResult(result);
-    auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), sum, 0);
+    auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), sum, ValueRange(), 0);
     sum.replaceAllUsesExcept(last.getResult(0), last);
     Value turns = fed.loop.getResults().back();
     Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));

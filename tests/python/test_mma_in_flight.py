@@ -1,0 +1,119 @@
+"""MMAs that run while other instructions do: what they read, in registers and in shared memory, stays until they
+are waited for."""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import DTYPES, random
+
+
+@triton.jit
+def attention(q_ptr, k_ptr, v_ptr, o_ptr, late_ptr, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, USE: tl.constexpr):  # fmt: skip
+    """Attention whose rounded weights are used once more: for the row sums, or after the second dot."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :])
+    acc = tl.zeros((BM, D), tl.float32)
+    late = tl.zeros((BM,), tl.float32)
+    m = tl.full((BM,), float("-inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    for start in range(0, n, BN):
+        cols = start + tl.arange(0, BN)
+        k = tl.load(k_ptr + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        v = tl.load(v_ptr + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        s = tl.dot(q, tl.trans(k)) * 0.125
+        s = tl.where(cols[None, :] < n, s, -1.0e30)
+        now = tl.maximum(m, tl.max(s, 1))
+        shrink = tl.exp(m - now)
+        p = tl.exp(s - now[:, None])
+        rounded = p.to(v.dtype)
+        if USE == "sum":
+            total = total * shrink + tl.sum(rounded.to(tl.float32), 1)
+        else:
+            total = total * shrink + tl.sum(p, 1)
+        acc = tl.dot(rounded, v, acc * shrink[:, None])
+        if USE == "after":
+            late = tl.maximum(late * shrink, tl.max(rounded.to(tl.float32), 1))
+        m = now
+    tl.store(o_ptr + rows[:, None] * D + d[None, :], acc / total[:, None])
+    tl.store(late_ptr + rows, late)
+
+
+@pytest.mark.parametrize("use", ["none", "sum", "after"])
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+@pytest.mark.parametrize(
+    "BM,BN,D,n,warps,stages",
+    [(64, 64, 64, 300, 4, 3), (128, 64, 64, 300, 4, 3), (128, 128, 64, 600, 8, 2), (64, 64, 128, 300, 4, 2)],
+)  # fmt: skip
+def test_weights_are_used_twice(device, BM, BN, D, n, warps, stages, dtype, use):
+    q, k, v = random((BM, D), dtype), random((n, D), dtype), random((n, D), dtype)
+    out, late = device.output((BM, D), "fp32"), device.output((BM,), "fp32")
+    attention[(1,)](
+        device.to(q), device.to(k), device.to(v), out.array, late.array, n,
+        BM=BM, BN=BN, D=D, USE=use, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    s = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    exact = p @ v.astype(np.float64) / p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=4e-3 if dtype == "fp16" else 2e-2)
+    np.testing.assert_allclose(late.numpy(), 1.0 if use == "after" else 0.0, rtol=0, atol=1e-6)
+
+
+@triton.jit
+def two_loops(q_ptr, k_ptr, v_ptr, table_ptr, o_ptr, sum_ptr, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):  # fmt: skip
+    """A loop of two dots, then one of four with a transposed operand, which goes through scratch."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :])
+    acc = tl.zeros((BM, D), tl.float32)
+    columns = tl.zeros((BN, D), tl.float32)
+    mid = (n // 2) // BN * BN
+    for start in range(0, mid, BN):
+        at = tl.load(table_ptr + start // BN) * BN + tl.arange(0, BN)
+        k = tl.load(k_ptr + at[:, None] * D + d[None, :])
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * 0.5 - 4.0)
+        v = tl.load(v_ptr + at[:, None] * D + d[None, :])
+        acc += tl.dot(p.to(v.dtype), v)
+    for start in range(mid, n, BN):
+        cols = start + tl.arange(0, BN)
+        at = tl.load(table_ptr + start // BN) * BN + tl.arange(0, BN)
+        k = tl.load(k_ptr + at[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        v = tl.load(v_ptr + at[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * 0.5 - 4.0)
+        columns = tl.dot(tl.trans(p.to(v.dtype)), q, columns)
+        dp = tl.dot(q, tl.trans(v))
+        acc = tl.dot((p * (dp * 0.125)).to(v.dtype), k, acc)
+    tl.store(o_ptr + rows[:, None] * D + d[None, :], acc)
+    tl.atomic_add(sum_ptr + tl.arange(0, BN)[:, None] * D + d[None, :], columns)
+
+
+@pytest.mark.parametrize("BN,D,warps,stages", [(32, 64, 4, 2), (32, 64, 8, 3), (32, 128, 4, 2), (64, 64, 8, 2)])  # fmt: skip
+def test_scratch_beside_mmas(device, BN, D, warps, stages):
+    BM, n, programs = 128, 256, 2
+    q = random((BM * programs, D), "fp16") / np.float16(D**0.25)
+    k, v = random((n, D), "fp16") / np.float16(D**0.25), random((n, D), "fp16")
+    table = np.random.default_rng().permutation(n // BN).astype(np.int32)
+    out = device.output(q.shape, "fp32")
+    sums = device.to(np.zeros((BN, D), np.float32))
+    two_loops[(programs,)](
+        device.to(q), device.to(k), device.to(v), device.to(table), out.array, sums, n,
+        BM=BM, BN=BN, D=D, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    exact, columns = np.zeros(q.shape), np.zeros((BN, D))
+    wide = q.astype(np.float64)
+    for block, page in enumerate(table):
+        keys, values = (x[page * BN : (page + 1) * BN].astype(np.float64) for x in (k, v))
+        p = np.exp2(wide @ keys.T * 0.5 - 4)
+        rounded = p.astype(DTYPES["fp16"]).astype(np.float64)
+        if block < len(table) // 2:
+            exact += rounded @ values
+        else:
+            columns += rounded.T @ wide
+            weights = p * (wide @ values.T * 0.125)
+            exact += weights.astype(DTYPES["fp16"]).astype(np.float64) @ keys
+    scale = np.abs(exact).max()
+    np.testing.assert_allclose(out.numpy(), exact, rtol=0, atol=4e-3 * scale)
+    np.testing.assert_allclose(
+        device.numpy(sums), columns, rtol=0, atol=1e-3 * np.abs(columns).max()
+    )
