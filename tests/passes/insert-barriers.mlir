@@ -180,4 +180,23 @@ module attributes {tile.num_warps = 1 : i32} {
     %again = nv.local_load %a : !matrix -> !operand
     return %done, %again : !sum, !operand
   }
+
+  // Both buffers were stored before a barrier that stands there for another reason, with no fence before it.
+  // CHECK-LABEL: @fence_before_a_barrier
+  func.func @fence_before_a_barrier(%x: !operand, %y: !operand, %acc: !sum) -> !sum {
+    %a = nv.alloc : !matrix
+    %b = nv.alloc : !matrix
+    // CHECK-COUNT-2: nv.local_store
+    nv.local_store %x, %a : !operand, !matrix
+    nv.local_store %y, %b : !operand, !matrix
+    // CHECK: nv.fence_async
+    // CHECK-NEXT: nv.barrier
+    // CHECK-NEXT: nv.local_load
+    %z = nv.local_load %a : !matrix -> !operand
+    // CHECK-NOT: nv.barrier
+    // CHECK: nv.wgmma
+    %mma = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !matrix, !matrix, !sum
+    %done = nv.wgmma_wait 0, %mma : (!sum) -> !sum
+    return %done : !sum
+  }
 }

@@ -117,3 +117,34 @@ def test_scratch_beside_mmas(device, BN, D, warps, stages):
     np.testing.assert_allclose(
         device.numpy(sums), columns, rtol=0, atol=1e-3 * np.abs(columns).max()
     )
+
+
+@triton.jit
+def both_ways(q_ptr, k_ptr, v_ptr, one_ptr, two_ptr, first, n, stride):
+    """Rows that one dot reads through registers, as it is too small for wgmma, and another through a proxy."""
+    rows, cols, d = tl.arange(0, 128), tl.arange(0, 32), tl.arange(0, 64)
+    q = (tl.load(q_ptr + rows[:, None] * 64 + d[None, :]) * 0.5).to(tl.float16)
+    one, two = tl.zeros((32, 128), tl.float32), tl.zeros((64, 64), tl.float32)
+    for i in range(first, n, 32):
+        k = tl.load(k_ptr + (i + cols)[:, None] * 64 + d[None, :])
+        v = tl.load(v_ptr + (i + cols)[:, None] * stride + d[None, :])
+        one = tl.dot(v, tl.trans(q), one)
+        two += tl.dot(tl.trans(v), k)
+    tl.store(one_ptr + cols[:, None] * 128 + rows[None, :], one)
+    tl.store(two_ptr + d[:, None] * 64 + d[None, :], two)
+
+
+@pytest.mark.parametrize("first,n", [(0, 160), (32, 160), (96, 96)])
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_registers_and_proxy(device, stages, first, n):
+    q, k, v = random((128, 64), "fp16"), random((160, 64), "fp16"), random((160, 72), "fp16")
+    one, two = device.output((32, 128), "fp32"), device.output((64, 64), "fp32")
+    both_ways[(1,)](
+        device.to(q), device.to(k), device.to(v), one.array, two.array, first, n, 72,
+        num_stages=stages,
+    )  # fmt: skip
+    halved = (q * np.float16(0.5)).astype(np.float64)
+    values, keys = v[first:n, :64].astype(np.float64), k[first:n].astype(np.float64)
+    exact = sum((block @ halved.T for block in values.reshape(-1, 32, 64)), np.zeros((32, 128)))
+    np.testing.assert_allclose(one.numpy(), exact, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(two.numpy(), values.T @ keys, rtol=1e-4, atol=1e-3)

@@ -1,16 +1,18 @@
 //===- InsertBarriers.cpp - order the threads' accesses to shared memory ----------------===//
 // Needs: AllocateShared ran: every buffer and scratch has its bytes.
 // Gives: between two accesses to the same bytes, one of them a write, all threads have met.
-// How:   a forward walk carries the accesses since the last barrier. An operation that clashes
-//        with one of them gets a barrier before it. What an MMA reads is open from its start until
-//        its wait, whatever barriers stand between: an operation that clashes with it gets a wait
-//        and a barrier. A loop body is walked twice, the second time with what its own end leaves
-//        open; a `while` is left from the end of its condition; the branches of an `if` are joined.
-//        Threads meet in front of a loop where that leaves fewer barriers in it, as what is stored
-//        for the whole loop would be waited for in each iteration. Operations that work through scratch contain a barrier between their writing
-//        and their reading, so only the reading stays open behind them; where each warp has its own
-//        part, they contain none, and need none among themselves. The accesses to a ring are
-//        ordered by its loop (ExpandPipeline); only its birth, its end and MMAs in flight count here.
+// How:   a forward walk carries the accesses since the last barrier. An operation that clashes with
+//        one of them gets a barrier before it. What an MMA reads is open from its start until its
+//        wait, whatever barriers stand between: an operation that clashes with it gets a wait and a
+//        barrier. What threads store for an MMA needs a fence before the barrier, which gets one
+//        where none stands there. A loop body is walked twice, the second time with what its own end
+//        leaves open; a `while` is left from the end of its condition; the branches of an `if` are
+//        joined. Threads meet in front of a loop where that leaves fewer barriers in it, as what is
+//        stored for the whole loop would be waited for in each iteration. Operations that work
+//        through scratch contain a barrier between their writing and their reading, so only the
+//        reading stays open behind them; where each warp has its own part, they contain none, and
+//        need none among themselves. The accesses to a ring are ordered by its loop
+//        (ExpandPipeline); only its birth, its end and MMAs in flight count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
@@ -35,14 +37,19 @@ struct Access {
   bool perWarp = false;  ///< each warp in its part of these bytes, one after the other
   bool inFlight = false; ///< by an MMA that has started and was not waited for
   bool ofRing = false;   ///< once it is over, the ring's loop orders it
+  bool byProxy = false;  ///< as MMAs see it: a write until a fence, and a barrier after that
+  bool isFenced = false; ///< such a write, after the fence
   unsigned younger = 0;  ///< MMAs that have started since, at least
   bool clashes(const Access &other) const {
+    if ((byProxy && !other.inFlight) || (other.byProxy && !inFlight))
+      return false;
     const bool apart = perWarp && other.perWarp && begin == other.begin && end == other.end;
     return !apart && (write || other.write) && begin < other.end && other.begin < end;
   }
   bool isSame(const Access &other) const {
     return begin == other.begin && end == other.end && write == other.write &&
-           perWarp == other.perWarp && inFlight == other.inFlight && ofRing == other.ofRing;
+           perWarp == other.perWarp && inFlight == other.inFlight && ofRing == other.ofRing &&
+           byProxy == other.byProxy && isFenced == other.isFenced;
   }
 };
 using Open = SmallVector<Access>;
@@ -103,6 +110,23 @@ void addBuffer(Effects &effects, Value buffer, bool write) {
     effects.before.push_back(bytesOf(alloc, write));
 }
 
+bool isReadByMma(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return isa<nv::WgmmaOp>(user) ||
+           (isa<nv::SlotOp, nv::BufferTransOp>(user) && isReadByMma(user->getResult(0)));
+  });
+}
+
+/// A store, which MMAs see by a proxy of their own.
+void addStore(Effects &effects, Value buffer) {
+  addBuffer(effects, buffer, true);
+  nv::AllocOp alloc = allocOf(buffer);
+  if (alloc->hasAttr(names::ring) || !isReadByMma(alloc))
+    return;
+  effects.before.push_back(bytesOf(alloc, true));
+  effects.before.back().byProxy = true;
+}
+
 /// What an MMA reads from its start until it is waited for.
 void addMmaOperand(Effects &effects, Value operand) {
   if (!isa<nv::BufferType>(operand.getType()))
@@ -130,7 +154,7 @@ Effects effectsOf(Operation *op) {
              dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::ring)) {
     effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
-    addBuffer(effects, store.getBuffer(), true);
+    addStore(effects, store.getBuffer());
   } else if (auto load = dyn_cast<nv::LocalLoadOp>(op)) {
     addBuffer(effects, load.getBuffer(), false);
   } else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op)) {
@@ -173,6 +197,10 @@ private:
       awaitMmas(open, wait.getPending());
     else if (isa<nv::WgmmaOp>(op))
       startMma(open);
+    else if (isa<nv::FenceAsyncOp>(op))
+      fence(open);
+    else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
+      forgetStores(open, bytesOf(allocOf(dealloc.getBuffer()), true));
     if (effects.containsBarrier)
       pastBarrier(open);
     else if (!isRingBirth(op))
@@ -183,13 +211,28 @@ private:
   /// Nothing is written by reserving a ring; its bytes only had to be free.
   static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
 
-  /// A barrier orders what is over; an MMA in flight goes on reading.
+  /// A barrier orders what is over. An MMA in flight goes on reading, and one that starts does not see
+  /// what was not fenced.
   static void pastBarrier(Open &open) {
-    llvm::erase_if(open, [](const Access &access) { return !access.inFlight; });
+    llvm::erase_if(open, [](const Access &access) {
+      return !access.inFlight && (!access.byProxy || access.isFenced);
+    });
   }
 
-  /// A barrier of all threads before `op`, after a wait for the MMAs in flight that clash with `next`;
-  /// only counted while it is tried what a loop would need.
+  static void fence(Open &open) {
+    for (Access &access : open)
+      access.isFenced = access.byProxy;
+  }
+
+  /// Nothing reads the buffer any more.
+  static void forgetStores(Open &open, const Access &bytes) {
+    llvm::erase_if(open, [&](const Access &access) {
+      return access.byProxy && access.begin == bytes.begin && access.end == bytes.end;
+    });
+  }
+
+  /// A barrier of all threads before `op`, after a wait for the MMAs in flight that clash with `next`
+  /// and a fence for those that start later; only counted while it is tried what a loop would need.
   void meetBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
     std::optional<unsigned> pending;
     for (const Access &access : open)
@@ -203,10 +246,13 @@ private:
       if (pending)
         nv::WgmmaWaitOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), ValueRange(),
                                 *pending);
+      if (llvm::any_of(open, [](const Access &a) { return a.byProxy && !a.isFenced; }))
+        nv::FenceAsyncOp::create(builder, op->getLoc());
       nv::BarrierOp::create(builder, op->getLoc());
     }
     if (pending)
       awaitMmas(open, *pending);
+    fence(open);
     pastBarrier(open);
   }
 

@@ -286,26 +286,36 @@ private:
     return op.walk([](nv::LocalStoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
-  /// Whether the body stores what its first product reads: the fence behind that is one for the
-  /// copies, too.
-  bool fencesFirstProduct() {
-    bool hasStored = false;
+  /// Whether the body stores what its first MMA reads: the fence and the barrier between those two are
+  /// for the copies, too.
+  bool fencesFirstMma() {
+    llvm::DenseSet<Value> stored, fenced;
     for (Operation &op : loop.getBody()->without_terminator()) {
       const bool isStaged =
           llvm::any_of(staged, [&](StagedLoad load) { return load.store == &op; });
-      hasStored |= !isStaged && isa<nv::LocalStoreOp>(op);
-      if (isa<nv::FenceAsyncOp>(op) && hasStored)
-        return true;
-      if (op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
+      if (auto store = dyn_cast<nv::LocalStoreOp>(op); store && !isStaged)
+        stored.insert(store.getBuffer());
+      else if (isa<nv::FenceAsyncOp>(op))
+        fenced = stored;
+      else if (auto mma = dyn_cast<nv::WgmmaOp>(op))
+        return fenced.contains(bufferOf(mma.getLhs())) || fenced.contains(bufferOf(mma.getRhs()));
+      else if (op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
         return false;
     }
     return false;
   }
 
+  /// What an operand is a view of.
+  static Value bufferOf(Value operand) {
+    while (auto view = operand.getDefiningOp<nv::BufferTransOp>())
+      operand = view.getBuffer();
+    return operand;
+  }
+
   /// This iteration's copies have landed, for every thread.
   void enterIteration(IRMapping &mapping, Value readSlot) {
     nv::WaitOp::create(builder, loc, distance - 1);
-    if (hasWgmma() && !fencesFirstProduct())
+    if (hasWgmma() && !fencesFirstMma())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
     for (auto [load, ring] : llvm::zip(staged, rings))
