@@ -313,6 +313,7 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     scf::YieldOp::create(b, loc(), carried.finals());
   }
   before.erase(target->id);
+  countLong(*this, loop);
   if (int64_t factor = unrollFactor(range); factor > 1 && !flow.mayLeave())
     unroll(*this, loop, factor);
   endLoop(loop, std::move(flow), carried, before, node.orelse, false);

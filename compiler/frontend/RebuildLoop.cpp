@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "frontend/RebuildLoop.h"
 #include <mlir/IR/IRMapping.h>
+#include <mlir/IR/Matchers.h>
 
 using namespace pantile;
 namespace scf = mlir::scf;
@@ -48,7 +49,60 @@ mlir::Value countIterations(Emitter &e, scf::ForOp loop) {
   return b.createOrFold<arith::SelectOp>(at, runs, count, none);
 }
 
+/// Whether `factor` steps are a positive number of a counter's bits, as MLIR takes all steps to be.
+mlir::Value fitsStride(Emitter &e, scf::ForOp loop, mlir::Value factor) {
+  mlir::Type type = factor.getType();
+  const auto largest = llvm::APInt::getSignedMaxValue(type.getIntOrFloatBitWidth());
+  mlir::Value last = arith::ConstantOp::create(e.b, e.loc(), e.b.getIntegerAttr(type, largest));
+  mlir::Value longest = e.b.createOrFold<arith::DivUIOp>(e.loc(), last, factor);
+  return e.b.createOrFold<arith::CmpIOp>(e.loc(), arith::CmpIPredicate::ule, loop.getStep(),
+                                         longest);
+}
+
+/// Where the loop by `stride`, which is `factor` steps, ends. Where its rounds cover all iterations,
+/// with `loop`: the counter behind them may lie beyond the last integer.
+mlir::Value middleOf(Emitter &e, scf::ForOp loop, mlir::Value stride, mlir::Value factor) {
+  mlir::OpBuilder &b = e.b;
+  mlir::Location at = e.loc();
+  mlir::Value count = countIterations(e, loop);
+  mlir::Value rounds = b.createOrFold<arith::DivUIOp>(at, count, factor);
+  mlir::Value inRounds = b.createOrFold<arith::MulIOp>(at, rounds, factor);
+  mlir::Value areAll = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::eq, inRounds, count);
+  mlir::Value covered = b.createOrFold<arith::MulIOp>(at, rounds, stride);
+  mlir::Value behind = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
+  return b.createOrFold<arith::SelectOp>(at, areAll, loop.getUpperBound(), behind);
+}
+/// Whether MLIR's folds take `loop` for one without iterations: what lies between its bounds, or its
+/// step, is no positive number of its bits.
+bool isTooLong(scf::ForOp loop) {
+  llvm::APInt low, high, step;
+  if (loop.getUnsignedCmp())
+    return mlir::matchPattern(loop.getStep(), mlir::m_ConstantInt(&step)) && step.isNegative();
+  bool overflows = false;
+  if (mlir::matchPattern(loop.getLowerBound(), mlir::m_ConstantInt(&low)) &&
+      mlir::matchPattern(loop.getUpperBound(), mlir::m_ConstantInt(&high)) && low.slt(high))
+    (void)high.ssub_ov(low, overflows);
+  return overflows;
+}
 } // namespace
+
+void pantile::countLong(Emitter &e, scf::ForOp loop) {
+  if (!isTooLong(loop))
+    return;
+  mlir::OpBuilder &b = e.b;
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  mlir::Value low = loop.getLowerBound(), step = loop.getStep(), count = countIterations(e, loop);
+  loop.setLowerBound(integer(e, low.getType(), 0));
+  loop.setUpperBound(count);
+  loop.setStep(integer(e, low.getType(), 1));
+  loop.setUnsignedCmp(true);
+  b.setInsertionPointToStart(loop.getBody());
+  mlir::Value number = loop.getInductionVar();
+  mlir::Value steps = arith::MulIOp::create(b, e.loc(), number, step);
+  mlir::Value counter = arith::AddIOp::create(b, e.loc(), low, steps);
+  number.replaceAllUsesExcept(counter, steps.getDefiningOp());
+}
 
 void pantile::unroll(Emitter &e, scf::ForOp loop, int64_t factor) {
   mlir::OpBuilder &b = e.b;
@@ -56,10 +110,11 @@ void pantile::unroll(Emitter &e, scf::ForOp loop, int64_t factor) {
   b.setInsertionPoint(loop);
   mlir::Location at = e.loc();
   mlir::Value factorOf = integer(e, loop.getStep().getType(), factor);
-  mlir::Value stride = b.createOrFold<arith::MulIOp>(at, loop.getStep(), factorOf);
-  mlir::Value rounds = b.createOrFold<arith::DivUIOp>(at, countIterations(e, loop), factorOf);
-  mlir::Value covered = b.createOrFold<arith::MulIOp>(at, rounds, stride);
-  mlir::Value middle = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
+  mlir::Value fits = fitsStride(e, loop, factorOf); // else there are no rounds
+  mlir::Value stride = b.createOrFold<arith::SelectOp>(
+      at, fits, b.createOrFold<arith::MulIOp>(at, loop.getStep(), factorOf), loop.getStep());
+  mlir::Value middle = b.createOrFold<arith::SelectOp>(
+      at, fits, middleOf(e, loop, stride, factorOf), loop.getLowerBound());
   auto emptyBody = [](mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::ValueRange) {};
   auto whole = scf::ForOp::create(b, at, loop.getLowerBound(), middle, stride, loop.getInitArgs(),
                                   emptyBody, loop.getUnsignedCmp());

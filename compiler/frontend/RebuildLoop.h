@@ -73,6 +73,10 @@ mlir::scf::WhileOp leaveEarly(mlir::scf::ForOp loop, EarlyExit &exit);
 /// The same of a loop with a test, which is left out once control has left.
 mlir::scf::WhileOp leaveEarly(mlir::scf::WhileOp loop, EarlyExit &exit);
 
+/// Lets `loop` count its iterations from 0 where its bounds lie further apart than MLIR's folds take
+/// bounds to be.
+void countLong(Emitter &e, mlir::scf::ForOp loop);
+
 /// `loop` with `factor` bodies an iteration, before a loop of what is left: `loop` itself.
 void unroll(Emitter &e, mlir::scf::ForOp loop, int64_t factor);
 

@@ -11,8 +11,7 @@ namespace pantile::interp {
 namespace {
 
 template <typename T> void runForTest(Frame &frame, const Instr &instr) {
-  T counter = *frame.at<T>(instr.a), bound = *frame.at<T>(instr.b);
-  auto step = static_cast<std::make_signed_t<T>>(*frame.at<T>(instr.c));
+  T counter = *frame.at<T>(instr.a), bound = *frame.at<T>(instr.b), step = *frame.at<T>(instr.c);
   if (step <= 0)
     return report(frame, instr, ErrorKind::Launch,
                   fmt::format("loop with step {}, which is not positive", step));
