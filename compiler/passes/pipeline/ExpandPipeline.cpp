@@ -20,6 +20,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/IterationsAhead.h"
 #include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
@@ -92,20 +93,6 @@ private:
       ring->setAttr(names::ring, builder.getUnitAttr());
       rings.push_back(ring);
     }
-  }
-
-  /// `iterations` x step.
-  Value steps(int iterations) {
-    return arith::MulIOp::create(builder, loc, loop.getStep(),
-                                 constant(loop.getStep().getType(), iterations));
-  }
-
-  /// Whether an iteration `ahead` (a distance in units of the induction variable) from `iv` exists.
-  /// Written so that nothing overflows near the end of the integer range.
-  Value exists(Value iv, Value ahead) {
-    Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
-    auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
-    return arith::CmpIOp::create(builder, loc, predicate, left, ahead);
   }
 
   Value slotOf(Value ring, Value at) {
@@ -213,9 +200,9 @@ private:
       indicesAhead.push_back(loop.getInitArgs()[carried]);
     SmallVector<SmallVector<Value>> loaded(distance + 1);
     auto at = [&](int iteration) {
-      Value offset = steps(iteration);
-      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), offset);
-      return std::pair(iv, exists(loop.getLowerBound(), offset));
+      Value ahead = distanceOf(builder, loop, iteration);
+      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), ahead);
+      return std::pair(iv, existsFromStart(builder, loop, ahead));
     };
     for (int iteration = 0; iteration <= distance && !slice.loads.empty(); ++iteration) {
       auto [iv, enable] = at(iteration);
@@ -229,7 +216,8 @@ private:
   }
 
   void buildLoop() {
-    Value stepsAhead = steps(distance), stepsOfLoads = steps(distance + 1);
+    Value stepsAhead = distanceOf(builder, loop, distance),
+          stepsOfLoads = distanceOf(builder, loop, distance + 1);
     SmallVector<Value> inits(loop.getInitArgs());
     for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
       inits.append(*values);
@@ -258,11 +246,11 @@ private:
     Value now = pipelined.getInductionVar();
     auto issue = [&] {
       Value iv = arith::AddIOp::create(builder, loc, now, stepsAhead);
-      issueIteration(iv, exists(now, stepsAhead), writeSlot, loadedAhead);
+      issueIteration(iv, existsBehind(builder, loop, now, stepsAhead), writeSlot, loadedAhead);
       if (slice.loads.empty())
         return;
       iv = arith::AddIOp::create(builder, loc, now, stepsOfLoads);
-      loadedAhead = issueLoads(iv, exists(now, stepsOfLoads));
+      loadedAhead = issueLoads(iv, existsBehind(builder, loop, now, stepsOfLoads));
     };
     cloneBody(mapping, issue);
 

@@ -321,7 +321,7 @@ private:
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.slot, index(0));
     Value before = arith::SubIOp::create(b, loc, now.slot, index(1));
     Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
-    Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+    Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                            fed.loop.getInductionVar(), fed.loop.getLowerBound());
     nv::ReleaseOp::create(b, loc, slotOf(barriers, slot), notFirst);
     b.setInsertionPointAfter(fed.loop);
@@ -332,8 +332,10 @@ private:
     Value turns = fed.loop.getResults().back();
     Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
     Value lastSlot = arith::RemUIOp::create(b, loc, lastTurn, index(slotCount));
-    Value ran = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, fed.loop.getLowerBound(),
-                                      fed.loop.getUpperBound());
+    const auto less =
+        fed.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value ran =
+        arith::CmpIOp::create(b, loc, less, fed.loop.getLowerBound(), fed.loop.getUpperBound());
     nv::ReleaseOp::create(b, loc, slotOf(barriers, lastSlot), ran);
   }
 
