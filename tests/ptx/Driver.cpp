@@ -231,7 +231,7 @@ EXPORT cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     return failForContext();
   std::lock_guard lock(on->mutex);
   *pointer = reinterpret_cast<CUdeviceptr>(on->memory.allocate(bytes));
-  return Success;
+  return *pointer ? int(Success) : fail(OutOfMemory, "no memory of that size");
 }
 EXPORT cuMemFree_v2(CUdeviceptr pointer) {
   Device *on = ownerOf(pointer);

@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
 #include <algorithm>
+#include <sys/mman.h>
 
 namespace pantile::ptx {
 namespace {
@@ -17,7 +18,22 @@ constexpr size_t mostRunning = 160;
 
 //===- memory -------------------------------------------------------------------------------===//
 
+/// From this size on an allocation takes memory where it is touched alone, and is zero, not garbage.
+static constexpr size_t sparseBytes = size_t(1) << 28;
+
+static void *allocateSparse(size_t bytes) {
+  void *memory = mmap(nullptr, bytes + guardBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
 void *Memory::allocate(size_t bytes) {
+  if (bytes >= sparseBytes) {
+    void *memory = allocateSparse(bytes);
+    if (memory)
+      ranges[reinterpret_cast<Word>(memory)] = bytes;
+    return memory;
+  }
   // Between allocations lies memory that is nobody's.
   auto *memory =
       static_cast<uint8_t *>(std::aligned_alloc(512, (bytes + guardBytes + 511) / 512 * 512));
@@ -27,10 +43,14 @@ void *Memory::allocate(size_t bytes) {
 }
 
 bool Memory::free(Word address) {
-  if (!ranges.erase(address))
+  auto found = ranges.find(address);
+  if (found == ranges.end())
     return false;
+  const size_t bytes = found->second;
+  ranges.erase(found);
   knownBegin = 1, knownEnd = 0;
-  std::free(reinterpret_cast<void *>(address));
+  auto *memory = reinterpret_cast<void *>(address);
+  bytes >= sparseBytes ? void(munmap(memory, bytes + guardBytes)) : std::free(memory);
   return true;
 }
 

@@ -99,6 +99,14 @@ class Device:
         )
         return self.torch.from_numpy(bits.copy()).cuda(self.index).view(dtype)
 
+    def empty(self, count, dtype):
+        """An array of one dimension that nothing was written to; what is not touched costs nothing but on a GPU."""
+        if not self.on_gpu:
+            return np.empty(count, dtype)
+        return self.torch.empty(
+            count, dtype=getattr(self.torch, np.dtype(dtype).name), device=f"cuda:{self.index or 0}"
+        )
+
     def numpy(self, array):
         if not self.on_gpu:
             return array

@@ -94,6 +94,11 @@ class DeviceArray:
         memory.bytes[:] = plain.reshape(-1).view(np.uint8)
         return cls(memory, memory.bytes.view(plain.dtype).reshape(np.shape(array)))
 
+    @classmethod
+    def empty(cls, count, dtype, index=0):
+        memory = _Memory(count * np.dtype(dtype).itemsize, index)
+        return cls(memory, memory.bytes.view(dtype))
+
     @property
     def device(self):
         return SimpleNamespace(type="cuda", index=self.memory.index)
@@ -191,6 +196,9 @@ class EmulatedDevice:
 
     def to(self, array):
         return DeviceArray.copy_of(array, self.index)
+
+    def empty(self, count, dtype):
+        return DeviceArray.empty(count, dtype, self.index)
 
     def numpy(self, array):
         return array.host.copy()
