@@ -95,7 +95,7 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   const unsigned bytes = op.getVectorBytes();
   const int width = bytes * 8 / shared.elementBits();
   ValueList ptrs = l.get(op.getPtr());
-  const auto distances = pointerDistances(op.getPtr(), layout, width, /*reach=*/2048);
+  const auto distances = pointerDistances(op.getPtr(), op.getMask(), layout, width, /*reach=*/2048);
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;
@@ -108,9 +108,9 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   for (size_t i = 0; i < ptrs.size(); i += width) {
     if (i & replicas)
       continue;
-    const auto [reg, distance] = distances[i / width];
+    const auto [reg, distance, shift] = distances[i / width];
     const Piece piece{l.sharedAddress(offsets[i]),
-                      ptrs[reg],
+                      l.b.CreateConstGEP1_64(l.b.getInt8Ty(), ptrs[reg], shift),
                       masks.empty() ? nullptr : masks[i],
                       enable,
                       bytes,

@@ -1,5 +1,6 @@
 //===- PointerDistances.cpp - pointers of a thread that constants keep apart ----------------===//
 #include "lower/PointerDistances.h"
+#include "llvm/Support/MathExtras.h"
 #include <map>
 
 using namespace mlir;
@@ -10,9 +11,35 @@ namespace {
 /// Sums of a few of these stay far from overflow.
 constexpr int64_t farthest = 1 << 30;
 
+/// Which neighbours of an accessed element along a dimension are accessed, too.
+enum class Accessed { All, Before, Unknown };
+
+/// Of each dimension, for what `mask` takes away.
+std::vector<Accessed> accessedAlong(AffineAnalysis &affine, Value mask, size_t rank) {
+  std::vector<Accessed> along(rank, Accessed::All);
+  if (!mask || mask.getDefiningOp<SplatOp>())
+    return along;
+  if (auto both = mask.getDefiningOp<arith::AndIOp>()) {
+    along = accessedAlong(affine, both.getLhs(), rank);
+    for (auto [d, other] : llvm::enumerate(accessedAlong(affine, both.getRhs(), rank)))
+      along[d] = std::max(along[d], other);
+    return along;
+  }
+  auto bounds = affine.bounds(mask);
+  if (!bounds)
+    return std::vector(rank, Accessed::Unknown);
+  for (const AffineBound &bound : *bounds)
+    for (auto [d, coefficient] : llvm::enumerate(bound.coefficients))
+      if (!coefficient.isZero())
+        along[d] = std::max(along[d], !bound.isLower && coefficient.constant().value_or(0) > 0
+                                          ? Accessed::Before
+                                          : Accessed::Unknown);
+  return along;
+}
+
 /// Of each dimension: the bytes from one index to the next, where they are constant.
-std::vector<std::optional<int64_t>> constantStrides(Value pointers) {
-  auto form = AffineAnalysis().tile(pointers);
+std::vector<std::optional<int64_t>> constantStrides(AffineAnalysis &affine, Value pointers) {
+  auto form = affine.tile(pointers);
   if (!form || form->wrappedDim >= 0)
     return {};
   const Type pointee = cast<PtrType>(elementTypeOf(pointers.getType())).getPointee();
@@ -38,8 +65,8 @@ LinearLayout::Coord threadBits(const LinearLayout &layout) {
 }
 
 /// Each register's distance from the one without the bits that move it by constants.
-std::vector<PointerDistance> distancesFromFirst(Value pointers, const LinearLayout &layout) {
-  const auto strides = constantStrides(pointers);
+std::vector<PointerDistance> distancesFromFirst(const std::vector<std::optional<int64_t>> &strides,
+                                                const LinearLayout &layout) {
   LinearLayout::Coord taken = threadBits(layout);
   int constant = 0;
   std::vector<int64_t> ofBit(layout.reg().size(), 0);
@@ -64,28 +91,69 @@ std::vector<PointerDistance> distancesFromFirst(Value pointers, const LinearLayo
   }
   return result;
 }
-} // namespace
-
-std::vector<PointerDistance> lower::pointerDistances(Value pointers, const LinearLayout &layout,
-                                                     int width, int64_t reach) {
-  const std::vector<PointerDistance> fromFirst = distancesFromFirst(pointers, layout);
+/// The register nearest to the middle of each window serves the whole of it.
+std::vector<PointerDistance> fromMiddle(ArrayRef<PointerDistance> fromFirst, int width,
+                                        int64_t reach) {
   auto windowOf = [&](int reg) {
     return std::pair(fromFirst[reg].reg, fromFirst[reg].bytes & ~(2 * reach - 1));
   };
-  auto fromMiddle = [&](int reg) {
+  auto offMiddle = [&](int reg) {
     return std::abs(fromFirst[reg].bytes - windowOf(reg).second - reach);
   };
-  // The register nearest to the middle of each window serves the whole of it.
+  const int count = static_cast<int>(fromFirst.size());
   std::map<std::pair<int, int64_t>, int> leaders;
-  for (int reg = 0; reg < layout.numRegs(); reg += width) {
+  for (int reg = 0; reg < count; reg += width) {
     auto [leader, isNew] = leaders.try_emplace(windowOf(reg), reg);
-    if (fromMiddle(reg) < fromMiddle(leader->second))
+    if (offMiddle(reg) < offMiddle(leader->second))
       leader->second = reg;
   }
   std::vector<PointerDistance> distances;
-  for (int reg = 0; reg < layout.numRegs(); reg += width) {
+  for (int reg = 0; reg < count; reg += width) {
     const int leader = leaders.at(windowOf(reg));
     distances.push_back({leader, fromFirst[reg].bytes - fromFirst[leader].bytes});
   }
   return distances;
+}
+
+/// The first register of a window serves those that lie behind it along every dimension; the pointer
+/// is shifted to the middle where the window is longer than `reach`.
+std::vector<PointerDistance> fromStart(ArrayRef<PointerDistance> fromFirst, int width,
+                                       int64_t reach) {
+  std::vector<PointerDistance> distances;
+  std::map<int, int64_t> lengths; // of windows, by their first register
+  for (int reg = 0; reg < static_cast<int>(fromFirst.size()); reg += width) {
+    auto behind = [&](int leader) { return fromFirst[reg].bytes - fromFirst[leader].bytes; };
+    auto found = llvm::find_if(lengths, [&](auto &window) {
+      const int leader = window.first;
+      return fromFirst[leader].reg == fromFirst[reg].reg && (leader & ~reg) == 0 &&
+             behind(leader) >= 0 && behind(leader) < 2 * reach;
+    });
+    const int leader = found == lengths.end() ? reg : found->first;
+    lengths[leader] = std::max(lengths[leader], behind(leader));
+    distances.push_back({leader, behind(leader)});
+  }
+  for (PointerDistance &distance : distances)
+    if (lengths[distance.reg] >= reach)
+      distance.shift = reach, distance.bytes -= reach;
+  return distances;
+}
+} // namespace
+
+std::vector<PointerDistance> lower::pointerDistances(Value pointers, Value mask,
+                                                     const LinearLayout &layout, int width,
+                                                     int64_t reach) {
+  AffineAnalysis affine;
+  auto strides = constantStrides(affine, pointers);
+  const std::vector<Accessed> accessed = accessedAlong(affine, mask, layout.rank());
+  for (auto [stride, along] : llvm::zip(strides, accessed))
+    if (along == Accessed::Unknown)
+      stride.reset();
+  const std::vector<PointerDistance> fromFirst = distancesFromFirst(strides, layout);
+  auto ofAccesses = llvm::drop_begin(layout.reg(), llvm::Log2_32(width));
+  const bool isCut = llvm::any_of(ofAccesses, [&](const LinearLayout::Coord &basis) {
+    return llvm::any_of(llvm::zip(basis, accessed), [](auto step) {
+      return std::get<0>(step) != 0 && std::get<1>(step) == Accessed::Before;
+    });
+  });
+  return isCut ? fromStart(fromFirst, width, reach) : fromMiddle(fromFirst, width, reach);
 }
