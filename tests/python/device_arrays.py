@@ -5,6 +5,8 @@ Inputs have exactly the size that is asked for. Outputs start as NaN (integers: 
 canaries that are checked when the result is fetched.
 """
 
+import mmap
+
 import ml_dtypes
 import numpy as np
 
@@ -102,7 +104,10 @@ class Device:
     def empty(self, count, dtype):
         """An array of one dimension that nothing was written to; what is not touched costs nothing but on a GPU."""
         if not self.on_gpu:
-            return np.empty(count, dtype)
+            no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; named since Python 3.12
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
+            size = count * np.dtype(dtype).itemsize
+            return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
         return self.torch.empty(
             count, dtype=getattr(self.torch, np.dtype(dtype).name), device=f"cuda:{self.index or 0}"
         )
