@@ -8,6 +8,6 @@
 namespace pantile {
 
 /// Failed where it has no such attribute.
-Value descriptorAttribute(const Value &descriptor, llvm::StringRef name);
+Value descriptorAttribute(Emitter &e, const Value &descriptor, llvm::StringRef name);
 
 } // namespace pantile

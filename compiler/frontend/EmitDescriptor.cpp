@@ -33,6 +33,13 @@ DType elementOf(const Value &descriptor) {
   return descriptor.elements()[Base].as<Runtime>().type.element.pointee();
 }
 
+/// The smallest signed type, of 32 bits or 64, that has all numbers of `dtype`, or all that may be an
+/// index.
+DType signedTypeOf(DType dtype) {
+  const bool fits = dtype.bits() < 32 || (dtype.bits() == 32 && dtype.isSigned());
+  return fits ? Scalar::I32 : Scalar::I64;
+}
+
 /// The array without a position.
 Window arrayOf(const Value &descriptor) {
   const auto &parts = descriptor.elements();
@@ -80,7 +87,7 @@ std::optional<Window> windowOfRows(Emitter &e, const Value &descriptor, const Va
   if (!offset)
     return std::nullopt;
   Window window = arrayOf(descriptor);
-  window.indices.push_back(*e.cast(*tile, Scalar::I32, call.span));
+  window.indices.push_back(*e.cast(*tile, signedTypeOf(tile->type.element), call.span));
   window.isNeverNegative.push_back(false);
   addWindowDimension(e, window, offset->front().as<Runtime>(), block[1]);
   return window;
@@ -129,17 +136,29 @@ Value storeWindow(Emitter &e, const Value &descriptor, const Window &window,
   return e.callBuiltin(*findBuiltin("tl", "store"), args, call.span);
 }
 
-/// Sizes of 64 bits in 32, which is what a descriptor holds.
-Value narrowed(Emitter &e, const Value &value, SourceSpan span) {
-  auto *runtime = value.dynAs<Runtime>();
-  if (runtime && !runtime->type.isTile() && runtime->type.element.isInt())
-    return *e.cast(*runtime, Scalar::I32, span);
-  if (!value.isTuple())
-    return value;
+/// Sizes as signed numbers: beyond 32 bits in 64, so that nothing is masked off by what is left of
+/// them.
+std::optional<std::vector<Value>> sizesOf(Emitter &e, const Value &shape, SourceSpan span) {
+  std::vector<Value> items = shape.isTuple() ? shape.elements() : std::vector<Value>{shape};
+  std::vector<Value> sizes;
+  for (const Value &item : items) {
+    auto *runtime = item.dynAs<Runtime>();
+    const bool isScalar = runtime && !runtime->type.isTile() && runtime->type.element.isInt();
+    DType dtype = isScalar ? signedTypeOf(runtime->type.element) : DType(Scalar::I32);
+    auto size = needScalars(e, item, dtype, span, "`shape`");
+    if (!size)
+      return std::nullopt;
+    sizes.push_back(size->front());
+  }
+  return sizes;
+}
+
+/// Sizes as `shape` gives them, of 32 bits.
+Value narrowed(Emitter &e, const Value &sizes) {
   std::vector<Value> elements;
-  for (const Value &element : value.elements())
-    elements.push_back(narrowed(e, element, span));
-  return value.withElements(std::move(elements));
+  for (const Value &size : sizes.elements())
+    elements.push_back(*e.cast(size.as<Runtime>(), Scalar::I32, e.here()));
+  return sizes.withElements(std::move(elements));
 }
 
 /// Whether the arguments of `make_tensor_descriptor` fit together.
@@ -177,8 +196,7 @@ Value pantile::emitMakeDescriptor(Emitter &e, const BoundCall &call) {
                ? call["base"]
                : e.error(call.at("base"), "`make_tensor_descriptor` needs a scalar pointer, got " +
                                               kindText(call["base"]));
-  auto sizes = needScalars(e, narrowed(e, call["shape"], call.at("shape")), Scalar::I32,
-                           call.at("shape"), "`shape`");
+  auto sizes = sizesOf(e, call["shape"], call.at("shape"));
   auto strides = needScalars(e, call["strides"], Scalar::I64, call.at("strides"), "`strides`");
   auto block = e.needShape(call["block_shape"], call.at("block_shape"), "`block_shape`");
   auto padding =
@@ -262,12 +280,12 @@ Value pantile::emitDescriptorAtomic(Emitter &e, const BoundCall &call) {
   return old.failed() ? old : Value(None());
 }
 
-Value pantile::descriptorAttribute(const Value &descriptor, StringRef name) {
+Value pantile::descriptorAttribute(Emitter &e, const Value &descriptor, StringRef name) {
   const auto &parts = descriptor.elements();
   if (name == "base")
     return parts[Base];
   if (name == "shape")
-    return parts[Sizes];
+    return narrowed(e, parts[Sizes]);
   if (name == "strides")
     return parts[Strides];
   if (name == "block_shape")

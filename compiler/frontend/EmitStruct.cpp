@@ -76,7 +76,7 @@ Value Emitter::structAttribute(const Value &value, StringRef name, SourceSpan sp
   if (parts.kind == StructKind::BlockPointer) {
     result = blockPointerAttribute(value, name);
   } else if (parts.kind == StructKind::Descriptor) {
-    result = descriptorAttribute(value, name);
+    result = descriptorAttribute(*this, value, name);
   } else if (auto index = fieldIndex(parts.fields, name)) {
     if (auto *defect = parts.elements[*index].dynAs<Defect>())
       return quiet ? Value(Failed()) : error(span, (*defect)->message);

@@ -30,8 +30,11 @@ Runtime alongDimension(Emitter &e, Runtime tile, size_t dim, size_t rank) {
 
 Runtime inside(Emitter &e, const Window &window, size_t dim) {
   SourceSpan span = e.here();
-  const Runtime &size = window.sizes[dim];
-  Runtime index = *e.cast(window.indices[dim], size.type.element, span);
+  DType wider = window.sizes[dim].type.element;
+  if (window.indices[dim].type.element.bits() > wider.bits())
+    wider = window.indices[dim].type.element;
+  Runtime size = *e.cast(window.sizes[dim], wider, span);
+  Runtime index = *e.cast(window.indices[dim], wider, span);
   auto compare = [&](arith::CmpIPredicate predicate, const Runtime &bound) -> mlir::Value {
     mlir::Value splat = e.splat(bound, index.type.shape).ir;
     return e.b.createOrFold<arith::CmpIOp>(e.loc(), predicate, index.ir, splat);
@@ -88,12 +91,16 @@ std::optional<std::vector<Value>> pantile::needScalars(Emitter &e, const Value &
         e.error(span, what.str() + " must be integers, got " + kindText(item));
       return std::nullopt;
     }
-    if (runtime && runtime->type.element.bits() > dtype.bits() && !e.knownInt(item)) {
+    std::optional<BigInt> known = runtime ? e.knownInt(item) : std::nullopt;
+    const bool isWider = runtime && runtime->type.element.bits() > dtype.bits();
+    if (isWider && !known) {
       e.error(span, what.str() + " must be `" + dtype.name() + "`, got " + kindText(item) +
                         "; convert with `.to(tl." + dtype.name() + ")`");
       return std::nullopt;
     }
-    auto scalar = runtime ? e.cast(*runtime, dtype, span) : e.number(item, dtype, span);
+    auto scalar = isWider   ? e.number(*known, dtype, span)
+                  : runtime ? e.cast(*runtime, dtype, span)
+                            : e.number(item, dtype, span);
     if (!scalar)
       return std::nullopt;
     scalars.push_back(*scalar);

@@ -7,7 +7,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import random
+from conftest import DTYPES, random
 
 FAR = 2**31
 
@@ -229,3 +229,51 @@ def test_last_rows(device, cols, walks):
     )
     e = np.exp(values.astype(np.float64) - values.max(1, keepdims=True))
     np.testing.assert_allclose(out.numpy(), e / e.sum(1, keepdims=True), rtol=1e-4, atol=1e-8)
+
+
+@triton.jit
+def tall_kernel(out, x, rows, DTYPE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [rows.to(DTYPE), BN], [BN, 1], [BM, BN])
+    i = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    tl.store(out + i, source.load([0, 0]))
+
+
+@pytest.mark.parametrize(
+    "dtype, rows",
+    [
+        (tl.int64, 5),
+        (tl.int64, FAR + 8),
+        (tl.int64, 3 * FAR // 2),
+        (tl.int64, 2 * FAR + 4),
+        (tl.uint32, FAR + 8),
+        (tl.int64, -3),
+    ],
+)
+def test_descriptors_of_many_rows(device, dtype, rows):
+    """A size counts with all its bits."""
+    x, out = random((8, 16), "fp32", 6), device.output((8, 16), "fp32")
+    tall_kernel[(1,)](out.array, device.to(x), rows, DTYPE=dtype, BM=8, BN=16)
+    expected = np.where(np.arange(8)[:, None] < rows, x, 0)
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@triton.jit
+def chosen_rows_kernel(out, x, rows, table, BM: tl.constexpr, BN: tl.constexpr):
+    i = tl.arange(0, BM)
+    source = tl.make_tensor_descriptor(x, [rows, BN], [BN, 1], [1, BN])
+    tile = source.gather(tl.load(table + i), 0)
+    tl.store(out + i[:, None] * BN + tl.arange(0, BN)[None, :], tile)
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i64", "u32", "u64"])
+def test_rows_that_there_are_not(device, dtype):
+    """A row's number counts with all its bits."""
+    bits, low = int(dtype[1:]), -1 if dtype[0] == "i" else 0
+    table = [0, 3, low, 7, 2**31 - 1, 2 ** (bits - 1) - 1, 2 ** (32 * bits // 64), 4]
+    if bits == 64:
+        table[1], table[4] = 2**32 + 5, 2**63 - 2**32 + 1
+    numbers = np.array(table, DTYPES[dtype])
+    x, out = random((8, 16), "fp32", 7), device.output((8, 16), "fp32")
+    chosen_rows_kernel[(1,)](out.array, device.to(x), 8, device.to(numbers), BM=8, BN=16)
+    expected = np.array([x[n] if 0 <= n < 8 else np.zeros(16) for n in table])
+    np.testing.assert_array_equal(out.numpy(), expected)
