@@ -1,10 +1,12 @@
 //===- TensorMaps.cpp - the recipes of a module's tensor maps -----------------------------===//
 // Needs: `nv.tensor_map`s whose expressions are sums of products of symbols and constants.
 // Gives: tensorMapRecipes.
-// How:   an expression is multiplied out; symbol i is launch argument i.
+// How:   an expression is multiplied out; symbol i is launch argument i, and the last three are the
+//        extents of the grid.
 //===------------------------------------------------------------------------------------===//
 #include "TensorMaps.h"
 #include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -12,13 +14,18 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-HostPolynomial multipliedOut(AffineExpr expr) {
+int argOf(int symbol, int numArgs) {
+  return symbol < numArgs ? symbol : HostPolynomial::gridArg + symbol - numArgs;
+}
+
+HostPolynomial multipliedOut(AffineExpr expr, int numArgs) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() ? HostPolynomial{{{constant.getValue(), {}}}} : HostPolynomial();
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return {{{1, {static_cast<int>(symbol.getPosition())}}}};
+    return {{{1, {argOf(static_cast<int>(symbol.getPosition()), numArgs)}}}};
   auto both = cast<AffineBinaryOpExpr>(expr);
-  HostPolynomial lhs = multipliedOut(both.getLHS()), rhs = multipliedOut(both.getRHS()), result;
+  HostPolynomial lhs = multipliedOut(both.getLHS(), numArgs),
+                 rhs = multipliedOut(both.getRHS(), numArgs), result;
   if (both.getKind() == AffineExprKind::Add) {
     result = lhs;
     result.terms.insert(result.terms.end(), rhs.terms.begin(), rhs.terms.end());
@@ -33,10 +40,11 @@ HostPolynomial multipliedOut(AffineExpr expr) {
   return result;
 }
 
-std::vector<HostPolynomial> polynomials(AffineMap map) {
+std::vector<HostPolynomial> polynomials(nv::TensorMapOp op, AffineMap map) {
+  const int numArgs = static_cast<int>(op->getParentOfType<func::FuncOp>().getNumArguments());
   std::vector<HostPolynomial> result;
   for (AffineExpr expr : map.getResults())
-    result.push_back(multipliedOut(expr));
+    result.push_back(multipliedOut(expr, numArgs));
   return result;
 }
 
@@ -53,16 +61,18 @@ std::vector<TensorMapRecipe> tensorMapRecipes(ModuleOp module) {
   module.walk([&](nv::TensorMapOp op) {
     TensorMapRecipe recipe;
     recipe.base = static_cast<int>(op.getBase());
-    recipe.offset = polynomials(op.getOffset())[0];
+    recipe.offset = polynomials(op, op.getOffset())[0];
     recipe.element = textOf(op.getElement());
-    recipe.extents = polynomials(op.getExtents());
-    recipe.strides = polynomials(op.getStrides());
+    recipe.extents = polynomials(op, op.getExtents());
+    recipe.strides = polynomials(op, op.getStrides());
     recipe.box.assign(op.getBox().begin(), op.getBox().end());
     recipe.swizzle = static_cast<int>(op.getSpan());
     recipe.nonNegative.assign(op.getNonNegative().begin(), op.getNonNegative().end());
     if (op.getMultiples())
-      for (auto [value, of] : llvm::zip(polynomials(*op.getMultiples()), *op.getDivisors()))
+      for (auto [value, of] : llvm::zip(polynomials(op, *op.getMultiples()), *op.getDivisors()))
         recipe.multiples.push_back({value, of});
+    if (op.getConditions())
+      recipe.conditions = polynomials(op, *op.getConditions());
     recipe.isWritten =
         llvm::any_of(op->getUsers(), [](Operation *user) { return isa<nv::TmaStoreOp>(user); });
     recipes.push_back(std::move(recipe));

@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 8;
+constexpr uint64_t format = 9;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());
@@ -58,6 +58,7 @@ void write(ByteWriter &out, const TensorMapRecipe &recipe) {
     write(out, {multiple.value});
     out.u64(static_cast<uint64_t>(multiple.of));
   }
+  write(out, recipe.conditions);
   out.u64(recipe.isWritten);
 }
 
@@ -81,6 +82,7 @@ TensorMapRecipe readRecipe(ByteReader &in) {
     HostPolynomial value = readPolynomial(in);
     recipe.multiples.push_back({std::move(value), static_cast<int64_t>(in.u64())});
   }
+  read(in, recipe.conditions);
   recipe.isWritten = in.u64() != 0;
   return recipe;
 }

@@ -68,7 +68,7 @@ Result<void> launch(const Kernel &kernel, Grid grid, std::span<const LaunchArg> 
   if (!driver)
     return driver.error();
   EncodedTensorMaps maps;
-  const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, maps);
+  const bool fits = encodeTensorMaps(**driver, kernel->tensorMaps, state.maps, slots, grid, maps);
   if (fits && suits(kernel, grid, options))
     return launchOnGpu(**driver, kernel, grid, slots, maps, options);
   Result<Kernel> plain = plainVariant(kernel);

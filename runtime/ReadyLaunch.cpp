@@ -51,7 +51,7 @@ bool ReadyLaunch::operator()(const Grid &grid, uint64_t *slots, uint64_t stream)
     return true;
   EncodedTensorMaps maps;
   if (hasMaps && !encodeTensorMaps(*driver, kernel->tensorMaps, state->maps, {slots, slotCount},
-                                   maps)) [[unlikely]]
+                                   grid, maps)) [[unlikely]]
     return false;
   for (size_t i = 0; i < scratchPointers; ++i)
     slots[slotCount + i] = 0;

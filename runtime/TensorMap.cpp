@@ -19,13 +19,23 @@ namespace {
 
 constexpr int64_t maxExtent = int64_t(1) << 32, maxStride = int64_t(1) << 40;
 
-std::optional<int64_t> valueOf(const HostPolynomial &polynomial, llvm::ArrayRef<uint64_t> slots) {
+/// What recipes are evaluated with.
+struct Launched {
+  llvm::ArrayRef<uint64_t> slots;
+  const Grid &grid;
+  int64_t operator[](int arg) const {
+    return arg < HostPolynomial::gridArg ? int64_t(slots[arg])
+                                         : grid[arg - HostPolynomial::gridArg];
+  }
+};
+
+std::optional<int64_t> valueOf(const HostPolynomial &polynomial, const Launched &launched) {
   int64_t sum = 0;
   for (const HostPolynomial::Term &term : polynomial.terms) {
     int64_t product = term.coefficient;
     bool overflow = false;
     for (int arg : term.args)
-      overflow |= llvm::MulOverflow(product, int64_t(slots[arg]), product);
+      overflow |= llvm::MulOverflow(product, launched[arg], product);
     if (overflow || llvm::AddOverflow(sum, product, sum))
       return std::nullopt;
   }
@@ -60,10 +70,10 @@ struct Geometry {
   llvm::SmallVector<uint32_t, 5> box, steps;
 };
 
-std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef<uint64_t> slots) {
+std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, const Launched &launched) {
   Geometry geometry;
   for (const HostPolynomial &extent : recipe.extents) {
-    auto value = valueOf(extent, slots);
+    auto value = valueOf(extent, launched);
     if (!value || *value < 1 || *value > maxExtent)
       return std::nullopt;
     geometry.extents.push_back(*value);
@@ -72,7 +82,7 @@ std::optional<Geometry> geometryOf(const TensorMapRecipe &recipe, llvm::ArrayRef
   if (recipe.isWritten && geometry.extents[0] * bytesOf(recipe.element) % 16 != 0)
     return std::nullopt;
   for (const HostPolynomial &stride : recipe.strides) {
-    auto value = valueOf(stride, slots);
+    auto value = valueOf(stride, launched);
     if (!value || *value < 16 || *value >= maxStride || *value % 16 != 0)
       return std::nullopt;
     geometry.strides.push_back(*value);
@@ -103,14 +113,14 @@ struct MapShelf {
 };
 
 MapKey keyOf(const Driver &driver, const MapPlan &plan, size_t number, uint64_t base,
-             llvm::ArrayRef<uint64_t> slots) {
+             const Launched &launched) {
   MapKey key;
   key.encoder = reinterpret_cast<const void *>(driver.tensorMapEncodeTiled);
   key.recipe = plan.serial << 16 | number;
   key.base = base;
   const MapPlan::Inputs &inputs = plan.inputs[number];
   for (unsigned i = 0; i < inputs.count; ++i)
-    key.values[i] = slots[inputs.args[i]];
+    key.values[i] = launched[inputs.args[i]];
   return key;
 }
 
@@ -146,19 +156,22 @@ void addInputs(MapPlan::Inputs &inputs, const HostPolynomial &polynomial) {
       inputs.add(arg);
 }
 
-bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<uint64_t> slots,
+bool encode(const Driver &driver, const TensorMapRecipe &recipe, const Launched &launched,
             EncodedTensorMap &map) {
   for (int arg : recipe.nonNegative)
-    if (int64_t(slots[arg]) < 0)
+    if (launched[arg] < 0)
+      return false;
+  for (const HostPolynomial &condition : recipe.conditions)
+    if (auto value = valueOf(condition, launched); !value || *value < 0)
       return false;
   for (const HostMultiple &multiple : recipe.multiples)
-    if (auto value = valueOf(multiple.value, slots); !value || *value % multiple.of != 0)
+    if (auto value = valueOf(multiple.value, launched); !value || *value % multiple.of != 0)
       return false;
-  auto offset = valueOf(recipe.offset, slots);
-  auto geometry = geometryOf(recipe, slots);
+  auto offset = valueOf(recipe.offset, launched);
+  auto geometry = geometryOf(recipe, launched);
   if (!offset || !geometry)
     return false;
-  const uint64_t base = slots[recipe.base] + *offset;
+  const uint64_t base = launched.slots[recipe.base] + *offset;
   if (base % 16 != 0 || int64_t(base) < 0)
     return false;
   constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroFill = 0;
@@ -169,10 +182,10 @@ bool encode(const Driver &driver, const TensorMapRecipe &recipe, llvm::ArrayRef<
 }
 
 bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const MapPlan &plan,
-                    size_t number, llvm::ArrayRef<uint64_t> slots, EncodedTensorMap &map) {
+                    size_t number, const Launched &launched, EncodedTensorMap &map) {
   if (!plan.inputs[number].isComplete)
-    return encode(driver, recipe, slots, map);
-  const MapKey key = keyOf(driver, plan, number, slots[recipe.base], slots);
+    return encode(driver, recipe, launched, map);
+  const MapKey key = keyOf(driver, plan, number, launched.slots[recipe.base], launched);
   const uint64_t hash = hashOf(key);
   const uint32_t tag = static_cast<uint32_t>(hash >> 20);
   MapShelf &shelf = shelfOf(hash);
@@ -180,7 +193,7 @@ bool encodeOrRecall(const Driver &driver, const TensorMapRecipe &recipe, const M
     map = *known;
     return true;
   }
-  if (!encode(driver, recipe, slots, map))
+  if (!encode(driver, recipe, launched, map))
     return false;
   keep(shelf, key, tag, map);
   return true;
@@ -210,11 +223,13 @@ MapPlan::MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes) {
       made.add(arg);
     for (const HostMultiple &multiple : recipe.multiples)
       addInputs(made, multiple.value);
+    for (const HostPolynomial &condition : recipe.conditions)
+      addInputs(made, condition);
   }
 }
 
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
-                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots,
+                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots, const Grid &grid,
                       EncodedTensorMaps &maps) {
   if (recipes.empty())
     return true;
@@ -222,7 +237,7 @@ bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> reci
     return false;
   maps.resize_for_overwrite(recipes.size());
   for (size_t i = 0; i < recipes.size(); ++i)
-    if (!encodeOrRecall(driver, recipes[i], plan, i, slots, maps[i]))
+    if (!encodeOrRecall(driver, recipes[i], plan, i, {slots, grid}, maps[i]))
       return false;
   return true;
 }

@@ -33,9 +33,10 @@ struct MapPlan {
   explicit MapPlan(llvm::ArrayRef<TensorMapRecipe> recipes);
 };
 
-/// Writes one map a recipe; `slots` are those of packArguments. False: the arguments do not fit what a map can say, and then the
+/// Writes one map a recipe; `slots` are those of packArguments, `grid` is the user's. False: the arguments do not fit what a map can say, and then the
 /// kernel's variant without maps must run.
 bool encodeTensorMaps(const Driver &driver, llvm::ArrayRef<TensorMapRecipe> recipes,
-                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots, EncodedTensorMaps &maps);
+                      const MapPlan &plan, llvm::ArrayRef<uint64_t> slots, const Grid &grid,
+                      EncodedTensorMaps &maps);
 
 } // namespace pantile

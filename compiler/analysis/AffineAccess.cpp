@@ -413,4 +413,78 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
       .Default(false);
 }
 
+/// A quotient is bounded with its coefficient, since `c * (x / d)` is at most `ceil(c / d) * x`.
+std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomial,
+                                                     llvm::SetVector<Value> &assumed) {
+  Polynomial sum;
+  for (const auto &[product, coefficient] : polynomial.products()) {
+    if (!llvm::all_of(product, [&](unsigned leaf) { return isNonNegative(leaves[leaf], assumed); }))
+      return std::nullopt;
+    if (coefficient <= 0)
+      continue;
+    int64_t factor = coefficient;
+    Polynomial term(1);
+    for (unsigned leaf : product) {
+      Value value = leaves[leaf];
+      auto quotient = value.getDefiningOp<arith::DivSIOp>();
+      auto by = quotient ? constantOf(quotient.getRhs()) : std::nullopt;
+      if (by && *by > 0) {
+        factor = llvm::divideCeil(factor, *by);
+        value = quotient.getLhs();
+      }
+      auto bound = by ? upperBound(scalar(value), assumed) : upperBound(value, assumed);
+      if (!bound)
+        return std::nullopt;
+      term = term * *bound;
+    }
+    sum = sum + term * Polynomial(factor);
+  }
+  return sum.isValid() ? std::optional(sum) : std::nullopt;
+}
+
+/// Of a leaf that is not negative.
+std::optional<Polynomial> AffineAnalysis::upperBound(Value value, llvm::SetVector<Value> &assumed) {
+  if (isKernelArgument(value))
+    return Polynomial::of(leafOf(value));
+  if (auto arg = dyn_cast<BlockArgument>(value)) // the induction variable of a loop that counts up
+    return upperBound(scalar(cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound()),
+                      assumed);
+  auto either = [&](Value a, Value b) {
+    auto bound = upperBound(scalar(a), assumed);
+    return bound ? bound : upperBound(scalar(b), assumed);
+  };
+  Operation *op = value.getDefiningOp();
+  if (isa<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>(op))
+    return Polynomial::of(leafOf(value));
+  if (auto least = dyn_cast<arith::MinSIOp>(op))
+    return either(least.getLhs(), least.getRhs());
+  if (auto rest = dyn_cast<arith::RemSIOp>(op))
+    return either(rest.getRhs(), rest.getLhs());
+  if (auto quotient = dyn_cast<arith::DivSIOp>(op))
+    return upperBound(scalar(quotient.getLhs()), assumed);
+  const unsigned bits = value.getType().isInteger() ? value.getType().getIntOrFloatBitWidth() : 64;
+  return bits <= 32 ? std::optional(Polynomial(llvm::maxIntN(bits))) : std::nullopt;
+}
+
+bool AffineAnalysis::isComputedIn32Bits(Value root, const Polynomial &polynomial) {
+  SmallVector<Value> work{root};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    const Type element = elementTypeOf(value.getType());
+    if (element.isInteger() && element.getIntOrFloatBitWidth() <= 32)
+      if (auto form = tile(value); form && form->offset == polynomial)
+        return true;
+    if (auto loop = loopThatCarries(value)) {
+      const unsigned index = cast<BlockArgument>(value).getArgNumber() - loop.getNumInductionVars();
+      work.append({loop.getInitArgs()[index], loop.getYieldedValues()[index]});
+    } else if (Operation *op = value.getDefiningOp(); op && !isa<LoadOp>(op)) {
+      work.append(op->operand_begin(), op->operand_end());
+    }
+  }
+  return false;
+}
+
 } // namespace pantile

@@ -50,6 +50,14 @@ public:
   /// True if it cannot be negative as long as the arguments that are put into `assumed` are not.
   /// Nobody divides a position by a negative number.
   bool isNonNegative(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
+  /// A polynomial that a non-negative one is at most, of arguments and of `program_id`s, each of which
+  /// stands for the grid's extent; as long as the arguments that are put into `assumed` are not
+  /// negative. None where it has no such bound.
+  std::optional<Polynomial> upperBound(const Polynomial &polynomial,
+                                       llvm::SetVector<mlir::Value> &assumed);
+  /// True if an integer of at most 32 bits that `root` is computed from has this value, so that it
+  /// fits 32 bits where the kernel's own arithmetic does not wrap around.
+  bool isComputedIn32Bits(mlir::Value root, const Polynomial &polynomial);
 
 private:
   std::optional<AffineTile> compute(mlir::Value value);
@@ -62,6 +70,7 @@ private:
   std::optional<Polynomial> times(mlir::scf::ForOp loop, const Polynomial &step);
   bool isNonNegative(mlir::Value value, llvm::SetVector<mlir::Value> &assumed);
   bool hasOnlyPositiveTerms(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
+  std::optional<Polynomial> upperBound(mlir::Value value, llvm::SetVector<mlir::Value> &assumed);
   Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
 
   std::vector<mlir::Value> leaves;

@@ -254,14 +254,15 @@ def Nv_TensorMapType : TypeDef<Nv_Dialect, "TensorMap"> {
 def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let summary = "how the host makes one tensor map of the kernel's arguments";
   let description = [{
-    The symbols of the maps are the kernel's arguments in order. `offset` is added to argument `base`, in bytes; `extents`
+    The symbols of the maps are the kernel's arguments in order, those of `conditions` also the three extents of the grid. `offset` is added to argument `base`, in bytes; `extents`
     has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
     instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are, and the
-    results of `multiples` are divisible by `divisors`.
+    results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates fit 32 bits.
   }];
   let arguments = (ins I32Attr:$base, AffineMapAttr:$offset, AffineMapAttr:$extents, AffineMapAttr:$strides,
                        DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative,
-                       OptionalAttr<AffineMapAttr>:$multiples, OptionalAttr<DenseI64ArrayAttr>:$divisors);
+                       OptionalAttr<AffineMapAttr>:$multiples, OptionalAttr<DenseI64ArrayAttr>:$divisors,
+                       OptionalAttr<AffineMapAttr>:$conditions);
   let results = (outs Nv_TensorMapType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

@@ -150,7 +150,8 @@ std::string polynomial(const HostPolynomial &value) {
   for (const HostPolynomial::Term &term : value.terms) {
     text += ", " + std::to_string(term.coefficient) + ", " + std::to_string(term.args.size());
     for (int arg : term.args)
-      text += ", " + std::to_string(arg);
+      text += ", " + std::to_string(
+                         arg < HostPolynomial::gridArg ? arg : HostPolynomial::gridArg - arg - 1);
   }
   return text + "}";
 }
@@ -183,7 +184,8 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
   auto divisorOf = [](const HostMultiple &multiple) { return std::to_string(multiple.of); };
   out << "static const struct recipe recipes_" << number << "[] = {\n";
   for (const TensorMapRecipe &recipe : kernel->tensorMaps) {
-    if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 4)
+    if (recipe.nonNegative.size() > 16 || recipe.multiples.size() > 4 ||
+        recipe.conditions.size() > 8)
       return refused("a tensor map of `" + kernel->name +
                      "` has more conditions than C code keeps");
     const int swizzle = recipe.swizzle == 128 ? 3 : recipe.swizzle == 64 ? 2 : recipe.swizzle == 32;
@@ -193,6 +195,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
         << ",\n   " << braced(recipe.box, decimal) << ", " << recipe.nonNegative.size() << ", "
         << braced(recipe.nonNegative, decimal) << ", " << recipe.multiples.size() << ", "
         << braced(recipe.multiples, valueOf) << ", " << braced(recipe.multiples, divisorOf) << ", "
+        << recipe.conditions.size() << ", " << braced(recipe.conditions, polynomial) << ", "
         << writtenBytes(recipe) << "},\n";
   }
   out << "};\n";
@@ -265,7 +268,7 @@ void writeStart(std::ostringstream &out, const Kernel &kernel, int number,
         << "];\n    int described = " << (kernel->persistent ? "may_persist(grid)" : "1")
         << ";\n    for (int i = 0; i < " << maps
         << "; ++i)\n      described = described && encode(&recipes_" << number
-        << "[i], args, &maps[i]);\n    if (described) {\n";
+        << "[i], args, grid, &maps[i]);\n    if (described) {\n";
   }
   out << indent << "void *params[] = {";
   for (const std::string &name : names)

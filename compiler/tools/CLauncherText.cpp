@@ -201,7 +201,8 @@ static __attribute__((unused)) int may_persist(const int64_t *grid) {
 }
 
 /* How a tensor is described to the copy engine. A sum of products is written as the number of terms,
-   then for each its coefficient, the number of its factors and which arguments they are. */
+   then for each its coefficient, the number of its factors and which arguments they are; -1 to -3 are
+   the extents of the grid. */
 struct recipe {
   int base, type, rank, swizzle;
   const int64_t *offset, *extents[5], *strides[4];
@@ -210,6 +211,8 @@ struct recipe {
   int nonNegative[16];
   int multiples;
   const int64_t *values[4], divisors[4];
+  int limits;
+  const int64_t *conditions[8];
   int writtenBytes;
 };
 struct __attribute__((aligned(64))) map {
@@ -217,19 +220,20 @@ struct __attribute__((aligned(64))) map {
 };
 
 /* Whether the sum is within 64 bits. */
-static int sum_of(const int64_t *p, const int64_t *args, int64_t *sum) {
+static int sum_of(const int64_t *p, const int64_t *args, const int64_t *grid, int64_t *sum) {
   int64_t terms = *p++;
   int bad = 0;
   for (*sum = 0; terms > 0; --terms) {
     int64_t product = *p++, factors = *p++;
-    for (; factors > 0; --factors)
-      bad |= __builtin_mul_overflow(product, args[*p++], &product);
+    for (; factors > 0; --factors, ++p)
+      bad |= __builtin_mul_overflow(product, *p < 0 ? grid[-1 - *p] : args[*p], &product);
     bad |= __builtin_add_overflow(*sum, product, sum);
   }
   return !bad;
 }
 
-static __attribute__((unused)) int encode(const struct recipe *recipe, const int64_t *args, struct map *map) {
+static __attribute__((unused)) int encode(const struct recipe *recipe, const int64_t *args,
+                                          const int64_t *grid, struct map *map) {
   uint64_t extents[5], strides[4];
   uint32_t steps[5] = {1, 1, 1, 1, 1};
   int64_t value;
@@ -237,22 +241,25 @@ static __attribute__((unused)) int encode(const struct recipe *recipe, const int
     if (args[recipe->nonNegative[i]] < 0)
       return 0;
   for (int i = 0; i < recipe->multiples; ++i)
-    if (!sum_of(recipe->values[i], args, &value) || value % recipe->divisors[i] != 0)
+    if (!sum_of(recipe->values[i], args, grid, &value) || value % recipe->divisors[i] != 0)
+      return 0;
+  for (int i = 0; i < recipe->limits; ++i)
+    if (!sum_of(recipe->conditions[i], args, grid, &value) || value < 0)
       return 0;
   for (int i = 0; i < recipe->rank; ++i) {
-    if (!sum_of(recipe->extents[i], args, &value) || value < 1 || value > (int64_t)1 << 32)
+    if (!sum_of(recipe->extents[i], args, grid, &value) || value < 1 || value > (int64_t)1 << 32)
       return 0;
     extents[i] = (uint64_t)value;
   }
   if (extents[0] * (uint64_t)recipe->writtenBytes % 16 != 0)
     return 0;
   for (int i = 0; i + 1 < recipe->rank; ++i) {
-    if (!sum_of(recipe->strides[i], args, &value) || value < 16 || value >= (int64_t)1 << 40 ||
+    if (!sum_of(recipe->strides[i], args, grid, &value) || value < 16 || value >= (int64_t)1 << 40 ||
         value % 16 != 0)
       return 0;
     strides[i] = (uint64_t)value;
   }
-  if (!sum_of(recipe->offset, args, &value))
+  if (!sum_of(recipe->offset, args, grid, &value))
     return 0;
   value += args[recipe->base];
   return value % 16 == 0 && value >= 0 && cuda.encodeTiled &&

@@ -122,7 +122,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     nv.barrier
     %v12 = arith.constant dense<0.0> : tensor<128x64xf32, #l1>
     %v13 = nv.wgmma %v5, %v6, %v12 mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : tensor<128x64xf16, #l1>, !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>, tensor<128x64xf32, #l1>
-    %v14 = nv.wgmma_wait 0, %v13 : (tensor<128x64xf32, #l1>) -> tensor<128x64xf32, #l1>
+    %v14 = nv.wgmma_wait 0, %v13 holding %v5 : tensor<128x64xf16, #l1> : (tensor<128x64xf32, #l1>) -> tensor<128x64xf32, #l1>
     %v15 = tile.arange 0, 8192 : tensor<8192xi32, #l0>
     %v16 = tile.splat %c : tensor<8192x!tile.ptr<f32>, #l0>
     %v17 = tile.addptr %v16, %v15 : tensor<8192x!tile.ptr<f32>, #l0>, tensor<8192xi32, #l0>

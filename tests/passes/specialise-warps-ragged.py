@@ -34,7 +34,10 @@ def write(c, acc, stride):
 # ANYWHERE: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1>
 # ANYWHERE: %[[FIRST:.*]] = tile.load
 # ANYWHERE: nv.producer {
-# ANYWHERE: arith.addi %[[FIRST]], %c1073741824
+# ANYWHERE: %[[WIDE:.*]] = arith.extsi %[[FIRST]] : i32 to i64
+# ANYWHERE: arith.addi %[[WIDE]], %c1073741824
+# ANYWHERE: arith.minsi
+# ANYWHERE: arith.maxsi
 # ANYWHERE: nv.tma_load %{{.*}}[%{{.*}}, %{{.*}}, %c1073741824
 @triton.jit
 def starts_anywhere(a, b, c, m, depth, stride, table):

@@ -216,6 +216,7 @@ Kernel::Data exampleKernel() {
   map.strides = {{{{2, {4}}}}};
   map.box = {64, 32}, map.nonNegative = {2, 3};
   map.multiples = {{{{{1, {3}}}}, 32}, {{{{2, {2}}, {1, {}}}}, 128}};
+  map.conditions = {{{{100, {}}, {-2, {HostPolynomial::gridArg}}}}};
   data.tensorMaps = {map, map};
   return data;
 }

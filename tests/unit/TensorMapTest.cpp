@@ -54,9 +54,9 @@ using Maps = std::optional<EncodedTensorMaps>;
 
 /// The maps of one launch under a plan, by default one that no launch had before.
 Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
-             const std::vector<uint64_t> &args, const MapPlan &plan) {
+             const std::vector<uint64_t> &args, const MapPlan &plan, const Grid &grid = {1, 1, 1}) {
   EncodedTensorMaps maps;
-  return encodeTensorMaps(driver, recipes, plan, args, maps) ? Maps(maps) : std::nullopt;
+  return encodeTensorMaps(driver, recipes, plan, args, grid, maps) ? Maps(maps) : std::nullopt;
 }
 Maps encoded(const Driver &driver, const std::vector<TensorMapRecipe> &recipes,
              const std::vector<uint64_t> &args) {
@@ -111,6 +111,21 @@ TEST(TensorMap, IsRefusedWhereTilesDoNotFillARange) {
     EXPECT_EQ(
         encoded(Encoder::driver(), recipes, arguments(0x1000, rows, 200, 208), plan).has_value(),
         rows % 64 == 0);
+}
+
+TEST(TensorMap, IsRefusedWhereACoordinateMightNotFit) {
+  TensorMapRecipe batched = matrix();
+  const int programs = HostPolynomial::gridArg + 1;
+  batched.conditions = {{{{(int64_t(1) << 31) - 1, {}}, {-64, {programs}}}},
+                        {{{2, {3}}, {-128, {}}}}};
+  const std::vector<TensorMapRecipe> recipes = {batched};
+  const MapPlan plan(recipes);
+  const auto args = arguments(0x1000, 300, 200, 208);
+  for (int64_t extent :
+       {int64_t(1), int64_t(1) << 24, int64_t(1) << 25, int64_t(1) << 60, (int64_t(1) << 25) - 1})
+    EXPECT_EQ(encoded(Encoder::driver(), recipes, args, plan, {7, extent, 9}).has_value(),
+              extent < int64_t(1) << 25);
+  EXPECT_FALSE(encoded(Encoder::driver(), recipes, arguments(0x1000, 300, 56, 56), plan));
 }
 
 TEST(TensorMap, IsRefusedWhereItsBaseWouldBeBelowZero) {

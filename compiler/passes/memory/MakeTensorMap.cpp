@@ -3,64 +3,112 @@
 // Gives: makeTensorMap, makeCoordinates.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
+#include <limits>
 
 using namespace mlir;
 
 namespace pantile {
 namespace {
 
-AffineExpr hostExpr(Builder &b, AffineAnalysis &affine, const Polynomial &polynomial,
-                    int64_t scale) {
+/// Of the arguments; a program's number stands for the grid's extent, whose symbols come after theirs.
+unsigned symbolOf(func::FuncOp kernel, Value leaf) {
+  if (auto arg = dyn_cast<BlockArgument>(leaf))
+    return arg.getArgNumber();
+  Operation *op = leaf.getDefiningOp();
+  const unsigned axis = isa<ProgramIdOp>(op)     ? cast<ProgramIdOp>(op).getAxis()
+                        : isa<NumProgramsOp>(op) ? cast<NumProgramsOp>(op).getAxis()
+                                                 : cast<nv::ProgramAtOp>(op).getAxis();
+  return kernel.getNumArguments() + axis;
+}
+
+AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
+                    const Polynomial &polynomial, int64_t scale) {
   AffineExpr sum = b.getAffineConstantExpr(0);
   for (const auto &[product, coefficient] : polynomial.products()) {
     AffineExpr term = b.getAffineConstantExpr(coefficient * scale);
     for (unsigned leaf : product)
-      term = b.getAffineSymbolExpr(cast<BlockArgument>(affine.leaf(leaf)).getArgNumber()) * term;
+      term = b.getAffineSymbolExpr(symbolOf(kernel, affine.leaf(leaf))) * term;
     sum = sum + term;
   }
   return sum;
 }
 
+/// Coordinates from leaves. They are computed modulo 2^32 where they fit, else in 64 bits.
 class DeviceArithmetic {
 public:
   DeviceArithmetic(OpBuilder &b, Location loc, AffineAnalysis &affine)
       : b(b), loc(loc), affine(affine) {}
 
-  Value value(const Polynomial &polynomial, const Polynomial &modulus) {
-    Value all = value(polynomial);
-    return modulus.isZero() ? all : arith::RemUIOp::create(b, loc, all, value(modulus)).getResult();
+  Value coordinate(const TmaAccess::Dim &dim) {
+    switch (dim.kind) {
+    case TmaAccess::Dim::Plain: {
+      Value all = value(dim.start, 32);
+      return dim.modulus.isZero()
+                 ? all
+                 : arith::RemUIOp::create(b, loc, all, value(dim.modulus, 32)).getResult();
+    }
+    case TmaAccess::Dim::Saturated:
+      return within(value(dim.start, 64), std::numeric_limits<int32_t>::min(), mostStart);
+    case TmaAccess::Dim::ToEnd: {
+      Value far = number(TmaAccess::far, 32);
+      return arith::AddIOp::create(b, loc, narrow(pastEnd(dim)), far);
+    }
+    case TmaAccess::Dim::End: {
+      Value end = arith::SubIOp::create(b, loc, value(dim.start, 64), pastEnd(dim));
+      return narrow(end);
+    }
+    }
+    llvm_unreachable("all kinds are handled");
   }
 
 private:
-  Value value(const Polynomial &polynomial) {
+  /// A box from here on ends within 32 bits.
+  static constexpr int64_t mostStart = std::numeric_limits<int32_t>::max() - 256;
+
+  /// How far the tile starts past the end, as far as the tile's rows can tell.
+  Value pastEnd(const TmaAccess::Dim &dim) {
+    constexpr int64_t mostRows = 256;
+    Value past = value(dim.start - dim.end, 64);
+    Value most = arith::MinSIOp::create(b, loc, past, number(TmaAccess::far - mostRows, 64));
+    return arith::MaxSIOp::create(b, loc, most, number(-mostRows, 64));
+  }
+
+  Value within(Value wide, int64_t least, int64_t most) {
+    Value low = arith::MinSIOp::create(b, loc, wide, number(most, 64));
+    return narrow(arith::MaxSIOp::create(b, loc, low, number(least, 64)));
+  }
+
+  Value narrow(Value wide) { return arith::TruncIOp::create(b, loc, b.getI32Type(), wide); }
+
+  Value value(const Polynomial &polynomial, unsigned bits) {
     Value sum;
     for (const auto &[product, coefficient] : polynomial.products()) {
       Value term;
       for (unsigned leaf : product) {
-        Value factor = asI32(affine.leaf(leaf));
+        Value factor = resized(affine.leaf(leaf), bits);
         term = term ? arith::MulIOp::create(b, loc, term, factor).getResult() : factor;
       }
       if (!term)
-        term = number(coefficient);
+        term = number(coefficient, bits);
       else if (coefficient != 1)
-        term = arith::MulIOp::create(b, loc, term, number(coefficient));
+        term = arith::MulIOp::create(b, loc, term, number(coefficient, bits));
       sum = sum ? arith::AddIOp::create(b, loc, sum, term).getResult() : term;
     }
-    return sum ? sum : number(0);
+    return sum ? sum : number(0, bits);
   }
 
-  Value number(int64_t value) {
-    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+  Value number(int64_t value, unsigned bits) {
+    return arith::ConstantIntOp::create(b, loc, b.getIntegerType(bits), value);
   }
 
-  Value asI32(Value value) {
-    Type i32 = b.getI32Type();
+  Value resized(Value value, unsigned bits) {
+    Type type = b.getIntegerType(bits);
     if (isa<IndexType>(value.getType()))
-      return arith::IndexCastOp::create(b, loc, i32, value);
-    unsigned width = value.getType().getIntOrFloatBitWidth();
-    if (width > 32)
-      return arith::TruncIOp::create(b, loc, i32, value);
-    return width < 32 ? arith::ExtSIOp::create(b, loc, i32, value).getResult() : value;
+      return arith::IndexCastOp::create(b, loc, type, value);
+    const unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (width > bits)
+      return arith::TruncIOp::create(b, loc, type, value);
+    return width < bits ? arith::ExtSIOp::create(b, loc, type, value).getResult() : value;
   }
 
   OpBuilder &b;
@@ -77,28 +125,33 @@ Value makeTensorMap(OpBuilder &b, Location loc, func::FuncOp kernel, AffineAnaly
   SmallVector<int64_t> divisors;
   SmallVector<int32_t> nonNegative;
   for (auto [i, dim] : llvm::enumerate(access.dims)) {
-    extents.push_back(hostExpr(b, affine, dim.extent, 1));
+    extents.push_back(hostExpr(b, kernel, affine, dim.extent, 1));
     if (i > 0)
-      strides.push_back(hostExpr(b, affine, dim.stride, bytes));
+      strides.push_back(hostExpr(b, kernel, affine, dim.stride, bytes));
   }
   for (Value value : access.nonNegative)
     nonNegative.push_back(cast<BlockArgument>(value).getArgNumber());
   for (const TmaAccess::Multiple &multiple : access.multiples) {
-    multiples.push_back(hostExpr(b, affine, multiple.value, 1));
+    multiples.push_back(hostExpr(b, kernel, affine, multiple.value, 1));
     divisors.push_back(multiple.of);
   }
-  auto map = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(0, kernel.getNumArguments(), results, b.getContext());
+  auto map = [&](ArrayRef<AffineExpr> results, unsigned extents = 0) {
+    return AffineMap::get(0, kernel.getNumArguments() + extents, results, b.getContext());
   };
-  auto made = nv::TensorMapOp::create(b, loc, nv::TensorMapType::get(b.getContext()),
-                                      cast<BlockArgument>(access.base).getArgNumber(),
-                                      map(hostExpr(b, affine, access.offset, bytes)), map(extents),
-                                      map(strides), box.sizes, box.span, box.element, nonNegative,
-                                      AffineMapAttr(), DenseI64ArrayAttr());
+  auto made = nv::TensorMapOp::create(
+      b, loc, nv::TensorMapType::get(b.getContext()),
+      cast<BlockArgument>(access.base).getArgNumber(),
+      map(hostExpr(b, kernel, affine, access.offset, bytes)), map(extents), map(strides), box.sizes,
+      box.span, box.element, nonNegative, AffineMapAttr(), DenseI64ArrayAttr(), AffineMapAttr());
   if (!multiples.empty()) {
     made.setMultiples(map(multiples));
     made.setDivisors(divisors);
   }
+  SmallVector<AffineExpr> conditions;
+  for (const Polynomial &condition : access.conditions)
+    conditions.push_back(hostExpr(b, kernel, affine, condition, 1));
+  if (!conditions.empty())
+    made.setConditions(map(conditions, 3));
   return made;
 }
 
@@ -107,7 +160,7 @@ SmallVector<Value> makeCoordinates(OpBuilder &b, Location loc, AffineAnalysis &a
   DeviceArithmetic device(b, loc, affine);
   SmallVector<Value> coordinates;
   for (const TmaAccess::Dim &dim : access.dims)
-    coordinates.push_back(device.value(dim.start, dim.modulus));
+    coordinates.push_back(device.coordinate(dim));
   return coordinates;
 }
 

@@ -12,7 +12,9 @@
 //        is never negative unless the mask takes such lanes away: memory before the tensor would
 //        be read by the plain load. One that comes from memory counts from far before the tensor.
 //        6. So does one below an end that the host does not know (cutAt). A remainder's dividend
-//        is taken not to be negative.
+//        is taken not to be negative. 7. Coordinates have 32 bits, addresses 64: each coordinate
+//        is a number that the kernel computed in 32 bits, or is at most what the launch finds to
+//        fit (conditions), or saturates outside of an extent.
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,8 +31,9 @@ namespace {
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = 5;
 constexpr int64_t smallStep = 1 << 16;
-/// Elements before a tensor.
-constexpr int64_t far = 1 << 30;
+/// From here on a constant step is a dimension of its own where its coordinate might not fit.
+constexpr int64_t wideStep = 1 << 10;
+constexpr int64_t mostCoordinate = std::numeric_limits<int32_t>::max();
 
 /// A number that divides `polynomial` whatever its leaves; arguments have their own divisibility.
 int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
@@ -137,6 +140,8 @@ private:
     for (const auto &[product, coefficient] : left.products())
       if (!placeProduct(product, coefficient))
         return refused("an offset might not fit a coordinate of 32 bits");
+    if (!affine.isComputedIn32Bits(ptr, access.dims[0].start))
+      moveWideSteps();
     if (access.dims.size() > maxRank)
       return refused("its address has more than five dimensions");
     if (divisor(affine, access.offset) * elementBytes % 16 != 0)
@@ -163,6 +168,21 @@ private:
       return false;
     }
     return true;
+  }
+
+  /// Such as those from one matrix of a batch to the next.
+  void moveWideSteps() {
+    const Polynomial start = std::exchange(access.dims[0].start, Polynomial());
+    for (const auto &[product, coefficient] : start.products()) {
+      Polynomial device(1);
+      for (unsigned leaf : product)
+        device = device * Polynomial::of(leaf);
+      if (coefficient >= wideStep && !product.empty() && access.dims.size() < maxRank &&
+          isStride(coefficient))
+        addFurther(coefficient, device);
+      else
+        access.dims[0].start = access.dims[0].start + Polynomial(coefficient) * device;
+    }
   }
 
   void addFurther(const Polynomial &stride, const Polynomial &start) {
@@ -262,23 +282,58 @@ private:
       TmaAccess::Dim &dim = access.dims[i];
       const bool isWrapped =
           form.wrappedDim >= 0 && !form.isChoice && &dim == &dimOf(form.wrappedDim);
+      llvm::SetVector<Value> assumed = access.nonNegative;
+      const bool isPositive = affine.isNonNegative(dim.start, assumed);
       if (auto end = ends.find(i); end != ends.end()) {
         if (isWrapped || dim.fromZero || dim.extent.constant() != unbounded)
           return refused("its mask bounds a dimension twice");
+        if (!affine.isComputedIn32Bits(ptr, dim.start) && !hasFewRows(dim.stride))
+          return refused(doesNotFit);
         cutAt(i, end->second);
-        continue;
-      }
-      llvm::SetVector<Value> assumed = access.nonNegative;
-      if (isWrapped || dim.fromZero)
-        continue;
-      if (affine.isNonNegative(dim.start, assumed))
-        access.nonNegative = assumed;
-      else if (i > 0 && comesFromMemory(dim.start))
-        countFromFar(i);
-      else
+      } else if (isWrapped || dim.fromZero || isPositive) {
+        if (!isWrapped && !dim.fromZero)
+          access.nonNegative = assumed;
+        if (!fitCoordinate(dim, isWrapped))
+          return refused(doesNotFit);
+      } else if (i == 0 || !comesFromMemory(dim.start)) {
         return refused("a coordinate may be negative");
+      } else if (!countFromFar(i)) {
+        return refused(doesNotFit);
+      }
     }
     return access.dims.size() <= maxRank || refused("its address has more than five dimensions");
+  }
+
+  static constexpr llvm::StringLiteral doesNotFit = "a coordinate might not fit 32 bits";
+
+  /// The launch must find `value` not to be negative; false if it surely is.
+  bool require(const Polynomial &value) {
+    if (auto known = value.constant())
+      return *known >= 0;
+    if (value.isValid() && !llvm::is_contained(access.conditions, value))
+      access.conditions.push_back(value);
+    return value.isValid();
+  }
+
+  bool fitCoordinate(TmaAccess::Dim &dim, bool isWrapped) {
+    if (affine.isComputedIn32Bits(ptr, dim.start))
+      return true;
+    llvm::SetVector<Value> assumed = access.nonNegative;
+    auto most = affine.upperBound(dim.start, assumed);
+    if (most && require(Polynomial(mostCoordinate) - *most)) {
+      access.nonNegative = assumed;
+      return true;
+    }
+    if (isWrapped || dim.extent.constant() == unbounded)
+      return false;
+    dim.kind = TmaAccess::Dim::Saturated;
+    return require(Polynomial(mostCoordinate - TmaAccess::far) - dim.extent);
+  }
+
+  /// Whether more than `far` rows, as the launch finds, are more memory than a GPU with TMA loads has.
+  bool hasFewRows(const Polynomial &stride) {
+    constexpr int64_t leastRow = 128; // bytes; `far` of them are 128 GiB
+    return require(stride * Polynomial(elementBytes) - Polynomial(leastRow));
   }
 
   bool comesFromMemory(const Polynomial &polynomial) {
@@ -295,19 +350,25 @@ private:
   /// bits, so 2^64 bytes less those elements are as good.
   void stepBack(Polynomial stride) {
     constexpr int64_t wholeSteps = int64_t(1) << 34; // bytes; `far` of them are 2^64
-    static_assert(far == 1 << 30);
+    static_assert(TmaAccess::far == 1 << 30);
     const Polynomial complement = Polynomial(wholeSteps / elementBytes) - stride;
-    access.dims.push_back({unbounded, complement, far, 1});
+    access.dims.push_back({unbounded, complement, TmaAccess::far, 1});
   }
 
   /// Coordinates that might be negative count from so far before the tensor that they are not; what
-  /// is read there is what the plain load reads.
-  void countFromFar(size_t place) {
+  /// is read there is what the plain load reads. Those beyond as many elements the other way saturate:
+  /// they are outside of an extent, or in more memory than a GPU has.
+  bool countFromFar(size_t place) {
     TmaAccess::Dim &dim = access.dims[place];
-    dim.start = dim.start + Polynomial(far);
-    if (dim.extent.constant() != unbounded)
-      dim.extent = dim.extent + Polynomial(far);
-    stepBack(dim.stride);
+    const Polynomial extent = dim.extent, stride = dim.stride;
+    const bool isBounded = extent.constant() != unbounded;
+    if (isBounded)
+      dim.extent = extent + Polynomial(TmaAccess::far);
+    dim.start = dim.start + Polynomial(TmaAccess::far);
+    dim.kind = TmaAccess::Dim::Saturated;
+    stepBack(stride);
+    return isBounded ? require(Polynomial(mostCoordinate - TmaAccess::far) - extent)
+                     : hasFewRows(stride);
   }
 
   /// The index is below an end that differs between programs, the extent is the same for all: so
@@ -315,9 +376,10 @@ private:
   /// extent by as much as they are before the end. The sum of both is the index and that extent.
   void cutAt(size_t place, const Polynomial &end) {
     TmaAccess::Dim &dim = access.dims[place];
-    const TmaAccess::Dim atEnd{unbounded, dim.stride, end, 1};
-    dim.start = dim.start - end + Polynomial(far);
-    dim.extent = far;
+    TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
+    dim.kind = TmaAccess::Dim::ToEnd, atEnd.kind = TmaAccess::Dim::End;
+    dim.end = atEnd.end = end;
+    dim.extent = TmaAccess::far;
     access.dims.push_back(atEnd);
     stepBack(atEnd.stride);
   }

@@ -12,6 +12,9 @@
 namespace pantile {
 
 struct TmaAccess {
+  /// Elements from which coordinates count that may be negative, or that count down to an end.
+  static constexpr int64_t far = 1 << 30;
+
   struct Dim {
     Polynomial extent;     ///< of the arguments
     Polynomial stride;     ///< of the arguments, in elements; 1 for the first
@@ -19,6 +22,11 @@ struct TmaAccess {
     int64_t size = 1;      ///< of the tile
     bool fromZero = false; ///< the mask leaves out negative coordinates, as the copy engine does
     Polynomial modulus;    ///< of the arguments; 0, or the tile starts at the remainder by this
+    /// What the device makes of `start`, in 64 bits. A coordinate that saturates is still outside of
+    /// the extents then. One that is cut is split at `end`, which only the program knows: `ToEnd`
+    /// counts from there to a fixed extent, `End` is what is left of it.
+    enum Kind { Plain, Saturated, ToEnd, End } kind = Plain;
+    Polynomial end;
   };
   /// What launches must keep to.
   struct Multiple {
@@ -30,6 +38,9 @@ struct TmaAccess {
   std::vector<Dim> dims; ///< fastest first
   llvm::SetVector<mlir::Value> nonNegative;
   llvm::SmallVector<Multiple, 1> multiples;
+  /// Polynomials of the arguments, and of program numbers that stand for the grid's extents, that are
+  /// not negative where all coordinates fit 32 bits.
+  llvm::SmallVector<Polynomial, 2> conditions;
 };
 
 /// The access of `staged`, whose tile is operand `operand` (0: A, 1: B) of `product`. On failure

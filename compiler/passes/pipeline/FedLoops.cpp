@@ -155,7 +155,7 @@ private:
         return std::nullopt;
       auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
         return a.extent == b.extent && a.stride == b.stride && a.start == b.start &&
-               a.modulus == b.modulus;
+               a.modulus == b.modulus && a.kind == b.kind && a.end == b.end;
       };
       if (access && !llvm::equal(access->dims, own->dims, isSame)) {
         reason = "its products allow different extents";
@@ -215,8 +215,9 @@ private:
 
   /// Coordinates are made of leaves that one thread can compute again.
   bool isScalarSlice(const TmaAccess &access, scf::ForOp loop) {
+    auto isScalar = [&](unsigned leaf) { return isScalarChain(affine.leaf(leaf)); };
     for (const TmaAccess::Dim &dim : access.dims)
-      if (!dim.start.onlyUses([&](unsigned leaf) { return isScalarChain(affine.leaf(leaf)); }))
+      if (!dim.start.onlyUses(isScalar) || !dim.end.onlyUses(isScalar))
         return false;
     return isScalarChain(loop.getLowerBound()) && isScalarChain(loop.getUpperBound()) &&
            isScalarChain(loop.getStep());
