@@ -4,11 +4,12 @@
 // Gives: the symbols of libcuda that the runtime calls.
 // How:   launches run at once, on the thread that asks. Device memory is the host's, each
 //        allocation of exactly the size that was asked for. What goes wrong is the text of the
-//        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED;
-//        PANTILE_EMULATION_WITHOUT=bar.sync leaves instructions out, to see that it is noticed.
+//        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED; Mutant.cpp has those for
+//        code with deliberate mistakes.
 //===------------------------------------------------------------------------------------------===//
 #include "runtime/Driver.h"
 #include "Devices.h"
+#include "Mutant.h"
 #include "TensorMap.h"
 #include <algorithm>
 #include <cstdio>
@@ -28,13 +29,18 @@ int multiprocessors() {
 }
 
 struct Function {
-  Function(const Kernel *kernel) : kernel(kernel) { sharedLimits.fill(defaultSharedLimit); }
+  Function(const Kernel *kernel, std::string nameOfText)
+      : kernel(kernel), nameOfText(std::move(nameOfText)) {
+    sharedLimits.fill(defaultSharedLimit);
+  }
   const Kernel *kernel;
+  std::string nameOfText;                    ///< in the record of launches
   std::array<int, mostDevices> sharedLimits; ///< by device
 };
 
 struct Library {
   std::unique_ptr<Module> module;
+  std::string nameOfText;
   std::vector<std::unique_ptr<Function>> functions;
 };
 
@@ -42,22 +48,6 @@ int computeCapability() {
   const char *target = std::getenv("PANTILE_EMULATED_TARGET");
   const int number = target ? std::atoi(target + std::min<size_t>(3, strlen(target))) : 90;
   return number ? number : 90;
-}
-
-/// Tests of the emulator leave out what makes a kernel right.
-void leaveOut(Module &module) {
-  const char *variable = std::getenv("PANTILE_EMULATION_WITHOUT");
-  if (!variable || !*variable)
-    return;
-  const std::string_view without = variable, name = without.substr(0, without.find('#'));
-  const bool isOne = name.size() < without.size();
-  const int which = isOne ? std::atoi(variable + name.size() + 1) : 0;
-  for (const auto &kernel : module.kernels) {
-    int count = 0;
-    for (Instruction &instruction : kernel->code)
-      if (instruction.op.text.starts_with(name) && (count++ == which || !isOne))
-        instruction.run = [](Warp &, const Instruction &) {};
-  }
 }
 
 int load(Library *&library, const void *image) {
@@ -69,8 +59,9 @@ int load(Library *&library, const void *image) {
     return fail(InvalidImage, "machine code cannot be emulated: set PANTILE_ASSEMBLER=driver");
   auto result = std::make_unique<Library>();
   try {
-    result->module = parseModule(text);
-    leaveOut(*result->module);
+    const std::string mutant = mutantOf(text);
+    result->module = parseModule(mutant);
+    result->nameOfText = recordText(mutant);
   } catch (const Fault &fault) {
     return fail(InvalidImage, fault.what());
   }
@@ -87,7 +78,7 @@ int find(Function *&function, Library &library, const char *name) {
   const Kernel *kernel = library.module->find(name);
   if (!kernel)
     return fail(NotFound, std::string("no kernel `") + name + "`");
-  library.functions.push_back(std::make_unique<Function>(kernel));
+  library.functions.push_back(std::make_unique<Function>(kernel, library.nameOfText));
   function = library.functions.back().get();
   return Success;
 }
@@ -155,6 +146,7 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
   if (const int result = check(function, launch, on.number))
     return result;
   launch.params = parameters(*function.kernel, arguments);
+  recordLaunch(function.nameOfText);
   try {
     runGrid(launch);
   } catch (const Fault &fault) {
