@@ -44,12 +44,12 @@ public:
   void add(std::unique_ptr<Pass> pass) {
     list(*pass, {.isOptional = true, .isDefault = true});
     if (!options.disabledPasses.contains(pass->getArgument().str()))
-      manager.addPass(std::move(pass));
+      append(std::move(pass));
   }
 
   void need(std::unique_ptr<Pass> pass) {
     list(*pass, {.isOptional = false, .isDefault = true});
-    manager.addPass(std::move(pass));
+    append(std::move(pass));
   }
 
   /// Lists what a pass may do besides, and may be kept from by the name; false: it shall not.
@@ -67,13 +67,28 @@ public:
   /// Lets passes find `name` on the module.
   void tell(StringRef name) { module->setAttr(name, UnitAttr::get(module.getContext())); }
 
-  LogicalResult run() { return manager.run(module); }
+  LogicalResult run() {
+    return isValid ? manager.run(module) : module.emitError("a planted error has other options");
+  }
   const std::vector<PassListing> &listings() const { return listed; }
 
 private:
   struct Kind {
     bool isOptional, isDefault;
   };
+
+  /// A mistake that tests plant comes after the pass that would make it.
+  void append(std::unique_ptr<Pass> pass) {
+    const StringRef name = pass->getArgument();
+    manager.addPass(std::move(pass));
+    for (StringRef entry : options.enabledPasses)
+      if (entry.consume_front(name) && entry.consume_front(plantedError)) {
+        std::unique_ptr<Pass> mistake = createTestPlantError();
+        auto refuse = [](const Twine &) { return failure(); };
+        isValid &= succeeded(mistake->initializeOptions(entry, refuse));
+        manager.addPass(std::move(mistake));
+      }
+  }
 
   void list(const Pass &pass, Kind kind) {
     auto isSame = [&](const PassListing &other) { return other.name == pass.getArgument(); };
@@ -91,6 +106,7 @@ private:
   const Options &options;
   PassManager manager;
   std::vector<PassListing> listed;
+  bool isValid = true;
 };
 
 void addSimplification(Passes &passes) {

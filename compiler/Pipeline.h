@@ -10,6 +10,10 @@ namespace pantile {
 /// Called after each pass with its name ("tile-assign-layouts") and the module.
 using PassObserver = std::function<void(llvm::StringRef pass, mlir::ModuleOp module)>;
 
+/// In Options::enabledPasses, and in builds with tests alone:
+/// "nv-insert-barriers+test-plant-error:kind=drop-barrier at=2" has the compiler make a mistake.
+constexpr llvm::StringLiteral plantedError = "+test-plant-error:";
+
 /// Simplifies layout-free tile IR: what both the CPU and the GPU start from.
 mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options,
                                   const PassObserver &observe = {});

@@ -210,4 +210,11 @@ def TestAxisInfo : Pass<"test-axis-info", "::mlir::ModuleOp"> {
   let summary = "remark on the facts that AxisInfo knows of each result";
   let description = "For tests and for questions such as `why is this load not vectorised`. Changes nothing.";
 }
+def TestPlantError : Pass<"test-plant-error", "::mlir::ModuleOp"> {
+  let summary = "make one deliberate mistake, to see that a test notices";
+  let description = "The mistake of `kind` at opportunity `at`, counted from 0 in the order of the text. Nothing where there are fewer.";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [Option<"kind", "kind", "std::string", "\"\"", "the mistake, e.g. `drop-barrier`">,
+                 Option<"at", "at", "unsigned", "0", "which of the opportunities">];
+}
 #endif

@@ -1,0 +1,251 @@
+//===- TestPlantError.cpp - one deliberate mistake of a pass ------------------------------===//
+// Needs: the IR as a pass leaves it, see Pipeline.cpp; a kind of mistake, and at which opportunity.
+// Gives: the IR as that pass would leave it if it made the mistake there. Nothing else changes, and
+//        nothing at all if there are fewer opportunities.
+// How:   a kind is a function that makes the mistake in an operation where it can be made. Where a
+//        trial is asked for, it only says whether it can. So no pass has code for its mistakes.
+//===------------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/StagedLoad.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_TESTPLANTERROR
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Whether the mistake can be made in `op`; it is, unless `trial`.
+using Mistake = bool (*)(Operation *op, bool trial);
+
+template <typename Op> bool drop(Operation *op, bool trial) {
+  if (!isa<Op>(op))
+    return false;
+  if (!trial)
+    op->erase();
+  return true;
+}
+
+template <typename Op> bool waitLess(Operation *op, bool trial) {
+  auto wait = dyn_cast<Op>(op);
+  if (wait && !trial)
+    wait.setPending(wait.getPending() + 1);
+  return bool(wait);
+}
+
+template <typename Op> bool dropMask(Operation *op, bool trial) {
+  auto access = dyn_cast<Op>(op);
+  if (!access || !access.getMask())
+    return false;
+  if (!trial)
+    access.getMaskMutable().clear();
+  return true;
+}
+
+bool dropLoadMask(Operation *op, bool trial) {
+  return dropMask<LoadOp>(op, trial) || dropMask<nv::CopyAsyncOp>(op, trial);
+}
+
+/// `i < n` of a tile becomes `i <= n`.
+bool widenBound(Operation *op, bool trial) {
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  if (!compare || !isa<RankedTensorType>(compare.getType()))
+    return false;
+  const bool isSigned = compare.getPredicate() == arith::CmpIPredicate::slt;
+  if (!isSigned && compare.getPredicate() != arith::CmpIPredicate::ult)
+    return false;
+  if (!trial)
+    compare.setPredicate(isSigned ? arith::CmpIPredicate::sle : arith::CmpIPredicate::ule);
+  return true;
+}
+
+/// The registers of `value`, as those of a tile with the layout of `type`: the operations between
+/// integers and addresses, unlike others, do not ask for one layout.
+Value takeRegistersAs(OpBuilder &b, Value value, RankedTensorType type) {
+  const Location loc = value.getLoc();
+  auto from = cast<RankedTensorType>(value.getType());
+  const Type integer = b.getIntegerType(elementTypeOf(type).getIntOrFloatBitWidth());
+  auto address = PtrType::get(b.getContext(), b.getI8Type());
+  if (!isa<IntegerType>(elementTypeOf(type)))
+    value = arith::BitcastOp::create(b, loc, from.clone(integer), value);
+  value = IntToPtrOp::create(b, loc, type.clone(address), value);
+  value = PtrToIntOp::create(b, loc, type.clone(integer), value);
+  return isa<IntegerType>(elementTypeOf(type))
+             ? value
+             : arith::BitcastOp::create(b, loc, type, value).getResult();
+}
+
+bool takeConversionAsFree(Operation *op, bool trial) {
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  if (!convert || !elementTypeOf(convert.getType()).isIntOrFloat() ||
+      layoutOf(convert.getType()).numRegs() != layoutOf(convert.getSrc().getType()).numRegs())
+    return false;
+  if (!trial) {
+    OpBuilder b(op);
+    auto type = cast<RankedTensorType>(convert.getType());
+    convert.replaceAllUsesWith(takeRegistersAs(b, convert.getSrc(), type));
+    op->erase();
+  }
+  return true;
+}
+
+bool changeAttribute(Operation *op, StringRef name, int by, bool trial) {
+  auto attribute = op->getAttrOfType<IntegerAttr>(name);
+  if (!attribute || attribute.getInt() + by < 1)
+    return false;
+  if (!trial)
+    op->setAttr(name, IntegerAttr::get(attribute.getType(), attribute.getInt() + by));
+  return true;
+}
+
+bool shortenRing(Operation *op, bool trial) {
+  return isa<scf::ForOp>(op) && changeAttribute(op, names::slots, -1, trial);
+}
+
+bool copyFurtherAhead(Operation *op, bool trial) {
+  return isa<scf::ForOp>(op) && changeAttribute(op, names::distance, 1, trial);
+}
+
+/// The last slot lies on what comes behind the buffer.
+bool reserveOneSlotLess(Operation *op, bool trial) {
+  auto alloc = dyn_cast<nv::AllocOp>(op);
+  if (!alloc || alloc.getType().getSlots() < 2)
+    return false;
+  const nv::BufferType type = alloc.getType();
+  if (!trial)
+    alloc.getResult().setType(nv::BufferType::get(type.getContext(), type.getSlots() - 1,
+                                                  type.getShape(), type.getElementType(),
+                                                  type.getSwizzle()));
+  return true;
+}
+
+/// A buffer begins where the one before it in the text begins.
+bool overlapBuffers(Operation *op, bool trial) {
+  auto alloc = dyn_cast<nv::AllocOp>(op);
+  Operation *other = op->getPrevNode();
+  while (alloc && other && !isa<nv::AllocOp>(other))
+    other = other->getPrevNode();
+  if (!alloc || !other || !alloc.getOffset() || !cast<nv::AllocOp>(other).getOffset())
+    return false;
+  if (!trial)
+    alloc.setOffsetAttr(cast<nv::AllocOp>(other).getOffsetAttr());
+  return true;
+}
+
+/// The scratch of an operation begins where shared memory does.
+bool overlapScratch(Operation *op, bool trial) {
+  auto offset = op->getAttrOfType<IntegerAttr>(names::scratch);
+  if (!offset || offset.getInt() == 0)
+    return false;
+  if (!trial)
+    op->setAttr(names::scratch, IntegerAttr::get(offset.getType(), 0));
+  return true;
+}
+
+/// A slot is given back before the wait in front of it: copies may overwrite what is still read.
+bool releaseBeforeWait(Operation *op, bool trial) {
+  Operation *wait = op->getPrevNode();
+  while (wait && !isa<nv::WgmmaWaitOp, nv::MbarrierWaitOp>(wait))
+    wait = wait->getPrevNode();
+  auto release = dyn_cast<nv::ReleaseOp>(op);
+  if (!release || !wait)
+    return false;
+  for (Value operand : release->getOperands())
+    if (Operation *made = operand.getDefiningOp();
+        made && made->getBlock() == wait->getBlock() && !made->isBeforeInBlock(wait))
+      return false;
+  if (!trial)
+    op->moveBefore(wait);
+  return true;
+}
+
+/// `value + 1` instead of operand `index`.
+void addOne(Operation *op, unsigned index) {
+  OpBuilder b(op);
+  Value one = arith::ConstantIntOp::create(b, op->getLoc(), 1, 32);
+  op->setOperand(index, arith::AddIOp::create(b, op->getLoc(), op->getOperand(index), one));
+}
+
+template <typename Op> bool moveBox(Operation *op, bool trial) {
+  auto copy = dyn_cast<Op>(op);
+  if (copy && !trial)
+    addOne(op, copy.getCoords().getBeginOperandIndex() + copy.getCoords().size() - 1);
+  return bool(copy);
+}
+
+bool widenTensor(Operation *op, bool trial) {
+  auto map = dyn_cast<nv::TensorMapOp>(op);
+  if (!map)
+    return false;
+  if (!trial) {
+    const AffineMap extents = map.getExtents();
+    SmallVector<AffineExpr> results(extents.getResults());
+    results.back() = results.back() + 1;
+    map.setExtents(AffineMap::get(extents.getNumDims(), extents.getNumSymbols(), results,
+                                  extents.getContext()));
+  }
+  return true;
+}
+
+bool flipParity(Operation *op, bool trial) {
+  auto wait = dyn_cast<nv::MbarrierWaitOp>(op);
+  if (wait && !trial) {
+    OpBuilder b(op);
+    Value one = arith::ConstantIntOp::create(b, op->getLoc(), 1, 32);
+    wait.getParityMutable().assign(arith::XOrIOp::create(b, op->getLoc(), wait.getParity(), one));
+  }
+  return bool(wait);
+}
+
+struct Kind {
+  StringLiteral name;
+  Mistake mistake;
+};
+
+constexpr Kind kinds[] = {
+    {"drop-barrier", drop<nv::BarrierOp>},
+    {"drop-fence", drop<nv::FenceAsyncOp>},
+    {"drop-release", drop<nv::ReleaseOp>},
+    {"late-wait", waitLess<nv::WaitOp>},
+    {"late-mma-wait", waitLess<nv::WgmmaWaitOp>},
+    {"drop-load-mask", dropLoadMask},
+    {"drop-store-mask", dropMask<StoreOp>},
+    {"wide-bound", widenBound},
+    {"free-conversion", takeConversionAsFree},
+    {"short-ring", shortenRing},
+    {"far-prefetch", copyFurtherAhead},
+    {"short-buffer", reserveOneSlotLess},
+    {"overlap-buffers", overlapBuffers},
+    {"overlap-scratch", overlapScratch},
+    {"early-release", releaseBeforeWait},
+    {"moved-load", moveBox<nv::TmaLoadOp>},
+    {"moved-store", moveBox<nv::TmaStoreOp>},
+    {"wide-tensor", widenTensor},
+    {"flipped-parity", flipParity},
+};
+
+struct TestPlantErrorPass : impl::TestPlantErrorBase<TestPlantErrorPass> {
+  using TestPlantErrorBase::TestPlantErrorBase;
+
+  void runOnOperation() override {
+    const auto *found = llvm::find_if(kinds, [&](const Kind &known) { return known.name == kind; });
+    if (found == std::end(kinds)) {
+      getOperation().emitError("there is no mistake `") << kind.getValue() << "`";
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> opportunities;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (op->getBlock() && found->mistake(op, /*trial=*/true))
+        opportunities.push_back(op);
+    });
+    if (at < opportunities.size())
+      found->mistake(opportunities[at], /*trial=*/false);
+  }
+};
+} // namespace
+} // namespace pantile
