@@ -39,10 +39,11 @@ def pytest_command(folder, *options):
 
 
 def take(build, target, jobs, tests=SUITE, each=0):
-    """Run `tests` and keep which texts they launch."""
+    """Run `tests` and keep which texts they launch; the whole suite begins a new record, others add to it."""
     folder = build / "mutate" / target
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "ptx").mkdir(parents=True)
+    if tests == SUITE:
+        shutil.rmtree(folder, ignore_errors=True)
+    (folder / "ptx").mkdir(parents=True, exist_ok=True)
     command = pytest_command(folder / "results", "-n", str(jobs), "--each", str(each), *tests)
     variables = environment(build, target, PANTILE_EMULATION_RECORD=str(folder / "ptx"))
     subprocess.run(command, cwd=ROOT, env=variables)
@@ -76,8 +77,8 @@ class Record:
 
 
 def read_results(folder):
-    """The lines that the plugin wrote, of all processes."""
-    for path in sorted(folder.glob("tests.*.jsonl")):
+    """The lines that the plugin wrote, of all processes, the oldest first."""
+    for path in sorted(folder.glob("tests.*.jsonl"), key=lambda path: path.stat().st_mtime):
         for line in path.read_text().splitlines():
             yield json.loads(line)
 

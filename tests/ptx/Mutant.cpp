@@ -3,7 +3,7 @@
 // Gives: the text in which instructions were left out or rewritten; lines stay where they are.
 // How:   PANTILE_EMULATION_MUTANT=/PATTERN/REPLACEMENT/N, any character in place of the slash.
 //        PATTERN is an ECMAScript regular expression that is looked for in each instruction, its
-//        guard included; the first match becomes REPLACEMENT, with $1 for a group. Then <4+16>,
+//        guard included, with single spaces; the first match becomes REPLACEMENT, with $1 for a group. Then <4+16>,
 //        <4-1> and <4^16> become numbers. What is left empty, or a guard alone, is left out. N
 //        counts the matches of a kernel from 0; without it all are replaced.
 //        PANTILE_EMULATION_WITHOUT=bar.sync#2 leaves out the third instruction that begins so.
@@ -120,12 +120,24 @@ private:
     return std::min(text.find(';', at), text.size());
   }
 
-  std::string mutate(const std::string &instruction) {
+  /// In one line, with single spaces: so a pattern need not care.
+  static std::string spaced(std::string_view text) {
+    std::string result;
+    for (char c : text)
+      if (!std::isspace(static_cast<unsigned char>(c)))
+        result += c;
+      else if (!result.ends_with(' '))
+        result += ' ';
+    return result;
+  }
+
+  std::string mutate(const std::string &original) {
     static const std::regex guardAlone("\\s*(@\\S+\\s*)?");
+    const std::string instruction = spaced(original);
     if (!std::regex_search(instruction, mutation.pattern))
-      return instruction;
+      return original;
     if (count++ != mutation.which && mutation.which >= 0)
-      return instruction;
+      return original;
     const std::string result =
         computed(std::regex_replace(instruction, mutation.pattern, mutation.replacement,
                                     std::regex_constants::format_first_only));

@@ -48,3 +48,13 @@ def test_tf32_rounds_its_operands(device):
     a, b = random((64, 64), "fp32", 8), random((64, 64), "fp32", 9)
     assert errors(run(device, a, b, "fp32"), a, b) > 2.0**-16
     assert errors(run(device, a, b, "fp32", precision="ieee"), a, b) < 2.0**-20
+
+
+def test_tf32_rounds_to_nearest(device):
+    """Cut off, positive operands would make every product too small, by 2^-11 of it for each operand."""
+    a, b = (
+        1 + np.abs(random(shape, "fp32", seed)) % 1
+        for shape, seed in [((16, 256), 10), ((256, 16), 11)]
+    )
+    result, exact = run(device, a, b, "fp32"), a.astype(np.float64) @ b
+    assert abs((result / exact - 1).mean()) < 2.0**-13
