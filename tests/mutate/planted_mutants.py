@@ -20,7 +20,7 @@ ROWS = [
     ("short-ring", "nv-schedule-loops", (0,), "sm_80", RING, "a ring has one stage too few"),
     ("far-prefetch", "nv-schedule-loops", (0,), "sm_80", RING, "copies run an iteration too far ahead"),
     ("short-buffer", RINGS, (0, 1), "sm_90a", RING, "the last stage lies on what comes after the ring"),
-    ("early-release", BARRIERS, (0,), "sm_90a", RING, "a stage is released before the wait"),
+    ("early-release", BARRIERS, (0,), "sm_90a", r"wgmma", "a stage is released while MMAs read it"),
     ("drop-release", BARRIERS, (0,), "sm_90a", RING, "a stage is never released"),
     ("flipped-parity", BARRIERS, (1,), "sm_90a", RING, "a wait is for the other phase"),
     ("drop-load-mask", BARRIERS, (0, 1), "sm_90a", r"^@.*(ld\.global|cp\.async)", "a load loses its mask"),

@@ -56,12 +56,13 @@ module attributes {tile.num_warps = 1 : i32} {
   }
 
   // RELEASE: nv.release
-  // RELEASE-NEXT: nv.mbarrier_wait
+  // RELEASE-NEXT: nv.wgmma_wait
   // PARITY: %[[FLIPPED:.+]] = arith.xori
   // PARITY: nv.mbarrier_wait {{.*}}, %[[FLIPPED]]
-  func.func @ring(%barriers: !barriers, %parity: i32) {
+  func.func @ring(%barriers: !barriers, %parity: i32, %sum: !tile) -> !tile {
     nv.mbarrier_wait %barriers, false, %parity : !barriers
+    %done = nv.wgmma_wait 1, %sum : (!tile) -> !tile
     nv.release %barriers : !barriers
-    return
+    return %done : !tile
   }
 }

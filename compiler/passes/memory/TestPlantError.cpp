@@ -147,20 +147,21 @@ bool overlapScratch(Operation *op, bool trial) {
   return true;
 }
 
-/// A slot is given back before the wait in front of it: copies may overwrite what is still read.
+/// A slot is given back before the wait for the products that read it: copies may overwrite it.
 bool releaseBeforeWait(Operation *op, bool trial) {
-  Operation *wait = op->getPrevNode();
-  while (wait && !isa<nv::WgmmaWaitOp, nv::MbarrierWaitOp>(wait))
-    wait = wait->getPrevNode();
-  auto release = dyn_cast<nv::ReleaseOp>(op);
-  if (!release || !wait)
+  if (!isa<nv::ReleaseOp>(op))
     return false;
-  for (Value operand : release->getOperands())
-    if (Operation *made = operand.getDefiningOp();
-        made && made->getBlock() == wait->getBlock() && !made->isBeforeInBlock(wait))
-      return false;
+  Operation *wait = op->getPrevNode();
+  while (wait && !isa<nv::WgmmaWaitOp>(wait))
+    wait = wait->getPrevNode();
+  auto isBehind = [&](Operation *user) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    return ancestor && op->isBeforeInBlock(ancestor);
+  };
+  if (!wait || !llvm::all_of(wait->getUsers(), isBehind))
+    return false;
   if (!trial)
-    op->moveBefore(wait);
+    wait->moveAfter(op);
   return true;
 }
 
