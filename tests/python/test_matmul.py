@@ -90,6 +90,16 @@ def test_bare_form(device, shape):
     check_product(run_bare(device, a, b, (64, 64, 32, 3, 4)), a, b)
 
 
+@pytest.mark.parametrize(
+    "config", [(64, 64, 32, 3, 4), (128, 64, 32, 4, 4), (128, 128, 32, 3, 8)], ids=str
+)
+def test_rings_that_go_around_often(device, config):
+    """A stage that is released too early is overwritten while it is read, but only now and then."""
+    (M, N), K = config[:2], 32768
+    a, b = random((M, K), "fp16", 11), random((K, N), "fp16", 12)
+    check_product(run_bare(device, a, b, config), a, b)
+
+
 def test_fused_activation(device):
     a, b = random((128, 64), "fp16", 5), random((64, 128), "fp16", 6)
     leaky = lambda x: np.where(x >= 0, x, 0.01 * x)
