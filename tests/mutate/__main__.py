@@ -40,6 +40,7 @@ def parse_arguments():
     parser.add_argument(
         "--seconds", type=float, default=120, help="of recorded time that a mutant may take"
     )
+    parser.add_argument("--seeds", type=int, default=1, help="orders of warps and copies to try")
     parser.add_argument("--json", type=Path, help="write the result there too")
     return parser.parse_args()
 
@@ -64,7 +65,9 @@ def run(mutants, options):
     verdicts = {}
     with ThreadPoolExecutor(options.jobs) as pool:
         futures = [
-            pool.submit(judge, mutant, records[mutant.target], options.build, options.seconds)
+            pool.submit(
+                judge, mutant, records[mutant.target], options.build, options.seconds, options.seeds
+            )
             for mutant in mutants
         ]
         for future in as_completed(futures):
@@ -86,7 +89,7 @@ def report(verdicts):
         named = [verdict for verdict in verdicts if verdict.verdict == kind]
         print(f"\n{len(named)} {kind}")
         for verdict in named:
-            print(f"  {verdict.name}: {verdict.sentence}; {verdict.reached} tests reached it")
+            print(f"  {verdict.name}: {verdict.sentence}; {verdict.reached} runs reached it")
     caught = sum(verdict.verdict == "caught" for verdict in verdicts)
     print(f"\n{caught} of {len(verdicts)} mutants are caught")
 

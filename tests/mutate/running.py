@@ -28,7 +28,7 @@ class Verdict:
     verdict: str = "not reached"  # or "survived", "caught", "refused"
     kernels: int = 0  # texts that have its pattern
     tests: int = 0  # tests that launch them
-    reached: int = 0  # tests that ran with other code than in the record
+    reached: int = 0  # runs of tests with other code than in the record
     by: str = ""
     message: str = ""
     seconds: float = 0.0
@@ -38,17 +38,17 @@ class Verdict:
         return {key: value for key, value in asdict(self).items() if value not in ("", [])}
 
 
-def judge(mutant, record, build, most_seconds):
-    """Run rounds of tests until one fails, or those of `most_seconds` (as recorded) are through."""
+def judge(mutant, record, build, most_seconds, seeds=1):
+    """Run rounds of tests until one fails, or those of `most_seconds` (as recorded) are through for each seed."""
     texts = record.texts_with(mutant.pattern)
     tests = within(record.tests_with(texts), most_seconds)
     verdict = Verdict(
         mutant.name, mutant.sentence, mutant.target, "not reached", len(texts), len(tests)
     )
     start = time.time()
-    for chosen in rounds(tests):
-        run_round(mutant, record, build, chosen, verdict)
-        if verdict.verdict in ("caught", "refused"):
+    for seed, chosen in ((seed, chosen) for seed in range(seeds) for chosen in rounds(tests)):
+        run_round(mutant, record, build, chosen, verdict, seed)
+        if verdict.verdict in ("caught", "refused") or (seed and not verdict.reached):
             break
     verdict.seconds = round(time.time() - start, 1)
     return verdict
@@ -77,12 +77,16 @@ def rounds(tests):
         yield rest[at : at + MANY]
 
 
-def run_round(mutant, record, build, tests, verdict):
+def run_round(mutant, record, build, tests, verdict, seed):
     """Run `tests` with the mutant; changes `verdict`."""
     folder = Path(tempfile.mkdtemp(prefix="mutant-", dir=build / "mutate"))
-    variables = {"PANTILE_EMULATION_RECORD": str(folder), **mutant.variables}
+    variables = {
+        "PANTILE_EMULATION_RECORD": str(folder),
+        "PANTILE_EMULATION_SEED": str(seed),
+        **mutant.variables,
+    }
     command = pytest_command(folder, "-x", *mutant.options, *(test["test"] for test in tests))
-    limit = 120 + 20 * sum(test["seconds"] for test in tests)
+    limit = 60 + 20 * sum(test["seconds"] for test in tests)
     try:
         finished = subprocess.run(
             command,
@@ -113,6 +117,7 @@ def read_round(lines, status, record, tests, verdict, in_text=True):
             verdict.verdict = "survived"
             verdict.survivors_of = [*verdict.survivors_of, line["test"]][:5]
     if status not in (0, 1):
+        verdict.reached += 1
         died = tests[len(lines)]["test"] if len(lines) < len(tests) else tests[-1]["test"]
         verdict.verdict, verdict.by, verdict.message = "caught", died, f"ends with status {status}"
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pantile
 import pantile.language as tl
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.mutate.__main__ import MUTANTS  # noqa: E402
 from tests.mutate.record import instructions  # noqa: E402
+from tests.mutate.running import Verdict, read_round, rounds  # noqa: E402
 
 needs_emulator = pytest.mark.skipif(
     library_path() is None, reason="the emulated driver is not built"
@@ -134,6 +136,36 @@ $L__BB0_1:
     found = instructions(text).splitlines()
     wait = "mbarrier.try_wait.parity.shared::cta.b64 p, [%r1], %r2"
     assert {"@%p1 bra $L__BB0_1", wait, "@p bra over", "ret"} <= set(found)
+
+
+def line(test, outcome, *texts):
+    return {"test": test, "outcome": outcome, "texts": list(texts), "message": "", "seconds": 1}
+
+
+@pytest.mark.parametrize(
+    "lines, status, verdict, by",
+    [
+        ([line("a", "passed", "1"), line("b", "passed", "2")], 0, "not reached", ""),
+        ([line("a", "passed", "1"), line("b", "passed", "3")], 0, "survived", ""),
+        ([line("a", "passed", "3"), line("b", "failed", "3")], 1, "caught", "b"),
+        ([line("a", "failed")], 1, "refused", "a"),
+        ([line("a", "passed", "3")], -11, "caught", "b"),
+        ([], "timeout", "caught", "a"),
+    ],
+)
+def test_what_becomes_of_a_mutant(lines, status, verdict, by):
+    tests = [line("a", "passed", "1"), line("b", "passed", "2")]
+    record = SimpleNamespace(tests={test["test"]: test for test in tests})
+    made = Verdict("name", "sentence", "sm_90a")
+    read_round(lines, status, record, tests, made)
+    assert (made.verdict, made.by) == (verdict, by)
+
+
+def test_each_test_function_comes_first_once():
+    names = ["f[1]", "f[2]", "g[1]", "g[2]", "h"]
+    tests = [line(name, "passed", "1") for name in names]
+    made = [[test["test"] for test in chosen] for chosen in rounds(tests)]
+    assert made == [["f[1]", "g[1]", "h"], ["f[2]", "g[2]"]]
 
 
 @pantile.jit
