@@ -3,9 +3,9 @@
 // Gives: the text in which instructions were left out or rewritten; lines stay where they are.
 // How:   PANTILE_EMULATION_MUTANT=/PATTERN/REPLACEMENT/N, any character in place of the slash.
 //        PATTERN is an ECMAScript regular expression that is looked for in each instruction, its
-//        guard included, with single spaces; the first match becomes REPLACEMENT, with $1 for a group. Then <4+16>,
-//        <4-1> and <4^16> become numbers. What is left empty, or a guard alone, is left out. N
-//        counts the matches of a kernel from 0; without it all are replaced.
+//        guard included, with single spaces; the first match becomes REPLACEMENT, with $1 for a
+//        group. Then <4+16>, <4-1> and <4^16> become numbers. What is left empty, or a guard
+//        alone, is left out. N counts the matches of a kernel from 0; without it all are replaced.
 //        PANTILE_EMULATION_WITHOUT=bar.sync#2 leaves out the third instruction that begins so.
 //        PANTILE_EMULATION_RECORD=FOLDER keeps each text as FOLDER/HASH.ptx, after the mistake, and
 //        adds a line with the hash to FOLDER/launches.PID for every launch.

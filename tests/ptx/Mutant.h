@@ -1,6 +1,6 @@
 //===- Mutant.h - PTX with one deliberate mistake, and a record of what was launched ----------===//
 // Needs: the text of a module, before it is parsed.
-// Gives: mutantOf; recordText and recordLaunch, for those who look for the tests that reach a mutant.
+// Gives: mutantOf; recordText and recordLaunch, by which the tests that reach a mutant are found.
 // How:   see Mutant.cpp for the environment variables.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
