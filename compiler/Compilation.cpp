@@ -25,6 +25,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string_view>
 
 namespace pantile {
@@ -83,6 +84,19 @@ std::string notableLines(llvm::StringRef log) {
   return out;
 }
 
+/// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
+const std::vector<std::string> overlappingPasses[] = {
+    {"nv-overlap-products", "nv-overlap-iterations", "nv-carry-sums", "carried-sums"},
+    {"nv-defer-waits"}};
+
+/// The first of these that `options` do not all leave out.
+const std::vector<std::string> *nextOverlap(const Options &options) {
+  auto isLeftOut = [&](const std::string &pass) { return options.disabledPasses.contains(pass); };
+  return llvm::find_if(overlappingPasses, [&](const std::vector<std::string> &passes) {
+    return !llvm::all_of(passes, isLeftOut);
+  });
+}
+
 /// Names the time between two calls after the pass that ran in between.
 class PassClock {
 public:
@@ -131,9 +145,41 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
   if (dumpFailure)
     return *dumpFailure;
   data->warnings += irDiagnostics.warnings();
+  if (!serialised.empty() && !retryWithLessOverlap())
+    remarkOn("the assembler serialises wgmma due to " + serialised, Remark::Kind::Missed,
+             Technique::TensorCores);
   data->remarks = irDiagnostics.takeRemarks();
   data->timings = timing.stages();
   return data;
+}
+
+/// Serialised MMAs are slower than MMAs that never overlap other work, so the kernel is compiled
+/// again without passes that make them overlap. Where that does not help, the first code stays.
+bool Compilation::retryWithLessOverlap() {
+  const std::vector<std::string> *passes = nextOverlap(options);
+  if (passes == std::end(overlappingPasses))
+    return false;
+  Options plain = options;
+  plain.disabledPasses.insert(passes->begin(), passes->end());
+  Observe apart = observe;
+  if (dump.enabled())
+    apart.dumpDir += "/less-overlap";
+  Compilation retry(context.getDialectRegistry(), program, specialization, plain, apart);
+  Result<std::shared_ptr<Kernel::Data>> retried = retry.run();
+  for (const auto &[stage, milliseconds] : retry.timing.stages())
+    timing.add(stage, milliseconds);
+  if (!retried || !retry.serialised.empty())
+    return false;
+  data = *retried;
+  data->options = options;
+  irDiagnostics.takeRemarks();
+  for (Remark &remark : data->remarks)
+    irDiagnostics.addRemark(std::move(remark));
+  remarkOn(fmt::format("the assembler serialised wgmma due to {}: compiled again without `{}`",
+                       serialised, fmt::join(*passes, "`, `")),
+           Remark::Kind::Missed, Technique::TensorCores);
+  serialised.clear();
+  return true;
 }
 
 Result<void> Compilation::runStages() {
@@ -351,6 +397,7 @@ Result<void> Compilation::assemble(AssemblerRun *assembly) {
   data->cubin = std::move(cubin->bytes);
   data->registers = cubin->registers;
   data->spills = cubin->spills;
+  serialised = cubin->serialised;
   data->warnings += notableLines(cubin->log);
   remarkOnResources();
   if (dump.enabled())

@@ -33,6 +33,7 @@ public:
   Result<std::shared_ptr<Kernel::Data>> run();
 
 private:
+  bool retryWithLessOverlap();
   Result<void> runStages();
   Result<void> printTree();
   Result<void> emitTile();
@@ -74,6 +75,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> pristine;             ///< as emitted, for reproducers
   std::vector<std::pair<std::string, Technique>> givenUp; ///< what did not fit, and of what
   int64_t requiredBytes = 0; ///< of shared memory, without what we add; 0: it fits
+  std::string serialised;    ///< why the assembler lets no wgmma overlap; empty: it does
   std::shared_ptr<Kernel::Data> data = std::make_shared<Kernel::Data>();
 };
 

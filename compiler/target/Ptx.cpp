@@ -26,6 +26,17 @@ int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
   return 0;
 }
 
+/// Why wgmma is serialised, of the lines C7510 to C7519; empty: nothing is said of it.
+std::string serialisedBecause(llvm::StringRef text) {
+  llvm::StringRef reason = text.split("wgmma.mma_async instructions are serialized due to ").second;
+  reason = reason.take_until([](char c) { return c == '\n'; });
+  reason = reason.split(" in the function '").first.rtrim();
+  std::string out = reason.str(); // the assembler's own text has two spaces in a place
+  for (size_t at; (at = out.find("  ")) != out.npos;)
+    out.erase(at, 1);
+  return out;
+}
+
 /// Of an assembler that has nothing to get ready.
 struct LateRun : AssemblerRun {
   LateRun(const Assembler &assembler, const Options &options)
@@ -90,6 +101,7 @@ void readResourceUsage(std::string_view log, Cubin &cubin) {
   llvm::StringRef text(log.data(), log.size());
   cubin.registers = numberBefore(text, " registers");
   cubin.spills = numberBefore(text, " bytes spill stores");
+  cubin.serialised = serialisedBecause(text);
 }
 
 Error assemblerError(std::string_view assembler, const std::string &kernelName,

@@ -19,9 +19,10 @@ namespace pantile {
 
 struct Cubin {
   std::string bytes;
-  int registers = 0; ///< a thread
-  int spills = 0;    ///< bytes stored to local memory a thread
-  std::string log;   ///< all that the assembler said
+  int registers = 0;      ///< a thread
+  int spills = 0;         ///< bytes stored to local memory a thread
+  std::string serialised; ///< why no wgmma overlaps another, in its words; empty: they may
+  std::string log;        ///< all that the assembler said
 };
 
 /// One kernel on its way; dropped, it leaves nothing behind.
@@ -66,7 +67,8 @@ Result<std::unique_ptr<Assembler>> findDriverLinker();
 /// The words of Options::assemblerOptions.
 std::vector<std::string> splitOptions(const Options &options);
 
-/// Fills registers and spills from the text of `ptxas -v`, which the other kinds print as well.
+/// Fills registers, spills and `serialised` from the text of `ptxas -v`, which the other kinds print
+/// as well.
 void readResourceUsage(std::string_view log, Cubin &cubin);
 
 /// What went wrong with `kernelName`, from the assembler's text.

@@ -14,6 +14,44 @@ constexpr std::string_view emptyKernel = R"(.version 8.0
 .visible .entry k(.param .u64 p) { ret; }
 )";
 
+/// Loads the next left operand while the MMA that reads this one's registers is in flight.
+constexpr std::string_view overwritingKernel = R"(.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 d, .param .u32 n) {
+  .reg .pred %q;
+  .reg .f32 %f<5>;
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u64 %rd2, [d];
+  ld.param.u32 %r5, [n];
+  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];
+  ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+16];
+$L:
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16
+      {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, %rd2, 1, 1, 1, 0;
+  wgmma.commit_group.sync.aligned;
+  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32];
+  wgmma.wait_group.sync.aligned 0;
+  add.u64 %rd1, %rd1, 16;
+  sub.u32 %r5, %r5, 1;
+  setp.ne.u32 %q, %r5, 0;
+  @%q bra $L;
+  st.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};
+  ret;
+}
+)";
+
+/// The same text, with the load after the wait.
+std::string waitingKernel() {
+  std::string ptx(overwritingKernel);
+  const std::string load = "  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+32];\n";
+  ptx.erase(ptx.find(load), load.size());
+  return ptx.insert(ptx.find("  add.u64"), load);
+}
+
 Options hopper() {
   Options options;
   options.target = "sm_90a";
@@ -55,6 +93,17 @@ TEST_P(EachAssembler, NamesTheKernelAndTheLineOfBadPtx) {
   EXPECT_THAT(cubin.error().rendered, HasSubstr("line 5"));
 }
 
+TEST_P(EachAssembler, SaysWhyWgmmaIsSerialised) {
+  Result<Cubin> cubin = assembler->assemble(overwritingKernel, "k", hopper());
+  ASSERT_TRUE(cubin) << cubin.error().rendered;
+  EXPECT_EQ(cubin->serialised,
+            "non wgmma instructions defining input registers of a wgmma between start and end of "
+            "the pipeline stage");
+  cubin = assembler->assemble(waitingKernel(), "k", hopper());
+  ASSERT_TRUE(cubin) << cubin.error().rendered;
+  EXPECT_EQ(cubin->serialised, "");
+}
+
 TEST_P(EachAssembler, SaysWhoItIs) {
   EXPECT_THAT(assembler->description(), HasSubstr("."));
   EXPECT_FALSE(assembler->identity().empty());
@@ -79,6 +128,26 @@ TEST(Ptx, ReadsRegistersAndSpills) {
                     cubin);
   EXPECT_EQ(cubin.registers, 168);
   EXPECT_EQ(cubin.spills, 24);
+}
+
+TEST(Ptx, ReadsWhyWgmmaIsSerialised) {
+  constexpr std::string_view reasons[] = {
+      "the presence of Extern calls", "insufficient register resources for the wgmma pipeline",
+      "ill formed pipeline stage", "wgmma pipeline crossing function boundary at a function call"};
+  for (std::string_view reason : reasons) {
+    Cubin cubin;
+    readResourceUsage(std::string("ptxas info    : (C7510) Potential Performance Loss: "
+                                  "wgmma.mma_async instructions are serialized due to ")
+                          .append(reason)
+                          .append(" in the function 'k'\nptxas info    : 0 bytes gmem\n"),
+                      cubin);
+    EXPECT_EQ(cubin.serialised, reason);
+  }
+  Cubin cubin;
+  readResourceUsage("ptxas info    : (C7509) Potential Performance Loss: 'setmaxnreg' ignored to "
+                    "allow debugging.\n",
+                    cubin);
+  EXPECT_EQ(cubin.serialised, "");
 }
 
 TEST(Ptx, TooMuchSharedMemoryIsTheMachinesError) {
