@@ -103,7 +103,9 @@ public:
   PassClock(Timing &timing, StageDump &dump) : timing(timing), dump(dump) {}
 
   PassObserver observer() {
-    return [this](llvm::StringRef pass, mlir::ModuleOp module) {
+    return [this](llvm::StringRef pass, mlir::ModuleOp module, bool succeeded) {
+      if (!succeeded)
+        failedPass = pass.str();
       std::chrono::duration<double, std::milli> spent = Clock::now() - last;
       timing.add(pass.str(), spent.count());
       if (dump.enabled())
@@ -113,7 +115,8 @@ public:
     };
   }
 
-  Result<void> failure; ///< of the last dump that failed
+  Result<void> failure;   ///< of the last dump that failed
+  std::string failedPass; ///< empty: none did
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -226,7 +229,7 @@ Result<void> Compilation::emitTile() {
 Result<void> Compilation::simplifyTiles() {
   PassClock clock(timing, dump);
   if (mlir::failed(runTilePasses(*module, options, clock.observer())))
-    return irDiagnostics.takeError("tile");
+    return irDiagnostics.takePassError(clock.failedPass);
   return clock.failure;
 }
 
@@ -260,7 +263,7 @@ Result<void> Compilation::runGpuStages(const Target &target) {
 Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
   PassClock clock(timing, dump);
   if (mlir::failed(runGpuPasses(*module, allowed, observe, clock.observer())))
-    return irDiagnostics.takeError("mma");
+    return irDiagnostics.takePassError(clock.failedPass);
   if (!clock.failure)
     return clock.failure;
   data->numWarps = moduleInt(*module, names::numWarps, options.numWarps) +

@@ -10,6 +10,7 @@
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <fmt/format.h>
 #include <tuple>
 
 namespace pantile {
@@ -129,6 +130,16 @@ Error IrDiagnostics::takeError(std::string_view stage) {
     return *std::exchange(first, std::nullopt);
   return makeError(ErrorKind::Internal,
                    "stage `" + std::string(stage) + "` failed without a message");
+}
+
+Error IrDiagnostics::takePassError(std::string_view pass) {
+  if (!first)
+    return makeError(ErrorKind::Internal, fmt::format("pass `{}` failed without a message", pass));
+  Error error = takeError(pass);
+  error.kind = ErrorKind::Internal;
+  error.message = fmt::format("pass `{}` failed: {}", pass, error.message);
+  error.rendered += fmt::format("note: said of the IR after pass `{}`\n", pass);
+  return error;
 }
 
 } // namespace pantile

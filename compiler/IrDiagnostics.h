@@ -3,7 +3,8 @@
 // Gives: while it lives, collects the context's diagnostics: the first error as an Error with the
 //        source rendered, warnings as text, remarks if they are wanted.
 // How:   a message that opens with the name of an operation ("'tile.dot' op ...") is about our IR:
-//        ErrorKind::Internal. Any other error of a pass speaks to the author of the kernel.
+//        ErrorKind::Internal. Any other error speaks to the author of the kernel, unless it comes
+//        from a pass over the tile IR or the verifier after it: no kernel makes these fail.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Diagnostics.h"
@@ -26,6 +27,9 @@ public:
   /// The first error with everything rendered that followed it. Of a failure without a message,
   /// an internal error that names `stage`.
   Error takeError(std::string_view stage);
+
+  /// The same of `pass`, which failed or left IR that the verifier refuses: an internal error.
+  Error takePassError(std::string_view pass);
 
   /// Warnings so far, rendered.
   const std::string &warnings() const { return warned; }

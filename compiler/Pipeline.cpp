@@ -26,9 +26,13 @@ namespace {
 /// Shows the module to the observer after each pass.
 struct ObserverInstrumentation : PassInstrumentation {
   explicit ObserverInstrumentation(PassObserver observe) : observe(std::move(observe)) {}
-  void runAfterPass(Pass *pass, Operation *op) override {
+  void runAfterPass(Pass *pass, Operation *op) override { show(*pass, op, /*succeeded=*/true); }
+  void runAfterPassFailed(Pass *pass, Operation *op) override {
+    show(*pass, op, /*succeeded=*/false);
+  }
+  void show(const Pass &pass, Operation *op, bool succeeded) {
     if (auto module = dyn_cast<ModuleOp>(op))
-      observe(pass->getArgument(), module);
+      observe(pass.getArgument(), module, succeeded);
   }
   PassObserver observe;
 };

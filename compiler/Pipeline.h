@@ -7,8 +7,10 @@
 
 namespace pantile {
 
-/// Called after each pass with its name ("tile-assign-layouts") and the module.
-using PassObserver = std::function<void(llvm::StringRef pass, mlir::ModuleOp module)>;
+/// Called after each pass with its name ("tile-assign-layouts") and the module, and whether the pass
+/// and the verifier after it succeeded.
+using PassObserver =
+    std::function<void(llvm::StringRef pass, mlir::ModuleOp module, bool succeeded)>;
 
 /// In Options::enabledPasses, and in builds with tests alone:
 /// "nv-insert-barriers+test-plant-error:kind=drop-barrier at=2" has the compiler make a mistake.
