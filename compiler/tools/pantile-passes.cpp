@@ -1,0 +1,116 @@
+//===- pantile-passes.cpp - runs all passes over the tile IR of many kernels ---------------===//
+// Needs: files with layout-free tile IR. The first line of one may be a comment with options:
+//        `// --max-registers=32 --disable-pass=NAME --enable-pass=NAME`.
+// Gives: a line before each run of the passes: the file, and the variant of the compilation. Ends
+//        with status 1 after the first run that fails, and says why.
+// How:   the lists of passes that a compilation runs, and nothing after them: in a build with
+//        sanitizers only the passes, the analyses and the dialects have to be compiled.
+//===-----------------------------------------------------------------------------------===//
+#include "Pipeline.h"
+#include "ir/Tile.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/layout/LayoutChoice.h"
+#include "passes/pipeline/ScheduleLoops.h"
+#include "support/Target.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace pantile;
+
+namespace {
+
+/// The options in the comment that `text` begins with.
+Options optionsOf(llvm::StringRef text) {
+  Options options;
+  auto [line, rest] = text.split('\n');
+  if (!line.consume_front("// "))
+    return options;
+  for (llvm::StringRef word : llvm::split(line, ' ')) {
+    auto [name, value] = word.split('=');
+    if (name == "--max-registers")
+      value.getAsInteger(10, options.maxRegisters);
+    else if (name == "--disable-pass")
+      options.disabledPasses.insert(value.str());
+    else if (name == "--enable-pass")
+      options.enabledPasses.insert(value.str());
+  }
+  return options;
+}
+
+/// How a compilation may run the passes over one kernel again.
+struct Variant {
+  const char *name;
+  std::vector<std::string> disabledPasses;
+  std::vector<llvm::StringRef> attributes; ///< set on the module
+};
+
+/// As asked for; for launches that tensor maps cannot describe; with what is left out where ptxas
+/// serialises MMAs; with what is left out where shared memory does not suffice.
+const std::vector<Variant> &variantsOn(const Target &target) {
+  static const std::vector<Variant> all = {
+      {"as asked for", {}, {}},
+      {"plain", {"nv-specialise-warps", "nv-raise-stores", "nv-spread-rows"}, {}},
+      {"less overlap",
+       {"nv-overlap-products", "nv-overlap-iterations", "nv-carry-sums", "carried-sums",
+        "nv-defer-waits"},
+       {}},
+      {"little shared memory",
+       {"nv-make-persistent"},
+       {names::operandsInPlace, names::fewerBuffers, names::storesInPlace}}};
+  static const std::vector<Variant> first = {all.front()};
+  return target.hasTma() ? all : first;
+}
+
+bool runPasses(mlir::ModuleOp module, Options options, const Variant &variant) {
+  options.disabledPasses.insert(variant.disabledPasses.begin(), variant.disabledPasses.end());
+  for (llvm::StringRef name : variant.attributes)
+    module->setAttr(name, mlir::UnitAttr::get(module.getContext()));
+  Observe observe;
+  observe.remarks = true;
+  return mlir::succeeded(runTilePasses(module, options)) &&
+         mlir::succeeded(runGpuPasses(module, options, observe));
+}
+
+bool runVariants(const mlir::DialectRegistry &dialects, const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file) {
+    llvm::errs() << path << ": " << file.getError().message() << "\n";
+    return false;
+  }
+  const Options options = optionsOf((*file)->getBuffer());
+  mlir::MLIRContext context(dialects, mlir::MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+  mlir::SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  mlir::ScopedDiagnosticHandler noRemarks(&context, [](mlir::Diagnostic &diagnostic) {
+    return mlir::success(diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark);
+  });
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  auto target = module ? Target::parse(moduleTarget(*module)) : std::nullopt;
+  if (!target)
+    return false;
+  return llvm::all_of(variantsOn(*target), [&](const Variant &variant) {
+    llvm::outs() << path << ": " << variant.name << "\n";
+    llvm::outs().flush();
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+    return runPasses(*copy, options, variant);
+  });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  mlir::DialectRegistry dialects;
+  registerTileDialects(dialects);
+  for (const char *path : llvm::ArrayRef(argv, argc).drop_front()) {
+    if (!runVariants(dialects, path))
+      return 1;
+  }
+  return 0;
+}
