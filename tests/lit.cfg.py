@@ -20,6 +20,7 @@ config.excludes = [
     "embed",
     "gpu",
     "replay",
+    "tile_ir",
     "fuzz",
     "kernels",
     "coverage",

@@ -33,6 +33,7 @@ _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
 device, gpu = _fixtures.device, _fixtures.gpu
 same_order_whatever_ran_before = _fixtures.same_order_whatever_ran_before
+look_at_compiled_kernels = _fixtures.look_at_compiled_kernels
 
 SPILLS = 1024
 # What is said where tensor cores wait for one another (C7510 to C7514).
@@ -48,6 +49,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU and torch")
+    config.addinivalue_line("markers", "may_lack_registers: its tiles leave none for overlap")
     config.addinivalue_line("markers", "too_large_for(target): not compiled for this target, too")
 
 

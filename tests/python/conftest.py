@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import compiled_kernels  # noqa: E402
 from device_arrays import (  # noqa: E402, F401
     DTYPES,
     Device,
@@ -22,6 +23,8 @@ if EMULATES:
     import emulated_device
 
     emulated_device.start()
+if EMULATES or compiled_kernels.FOLDER:
+    compiled_kernels.start()
 
 
 @pytest.fixture(
@@ -53,6 +56,13 @@ def same_order_whatever_ran_before():
         emulated_device.restart()
 
 
+@pytest.fixture(autouse=True)
+def look_at_compiled_kernels(request):
+    """What `compiled_kernels.py` says of a test's kernels counts as the test's failure."""
+    yield
+    compiled_kernels.look(request.node.get_closest_marker("may_lack_registers") is not None)
+
+
 @pytest.fixture
 def gpu():
     if torch_with_gpu() is None:
@@ -76,6 +86,7 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU and torch")
+    config.addinivalue_line("markers", "may_lack_registers: its tiles leave none for overlap")
 
 
 def pytest_collection_modifyitems(config, items):

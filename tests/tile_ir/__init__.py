@@ -1,0 +1,1 @@
+"""All passes over the tile IR of every kernel that the tests compile."""
