@@ -32,11 +32,11 @@ CASES = [
 VARIANTS = {"ours": {}, "alone": {"disabled_passes": "nv-specialise-warps"}}
 
 
-def launchers(module, places, case, options):
+def launchers(module, places, case, options, activation=""):
     """For each place a function without arguments that computes the product there, checked."""
     size, block, stages, warps = case
     names = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K")
-    constants = dict(zip(names, block, strict=True), GROUP_SIZE_M=8, ACTIVATION="")
+    constants = dict(zip(names, block, strict=True), GROUP_SIZE_M=8, ACTIVATION=activation)
     grid = module.grid(size, size)(constants)
 
     def launch_at(place):
@@ -49,7 +49,7 @@ def launchers(module, places, case, options):
     for place, launch in zip(places, launches):
         place.c.fill_(float("nan"))
         launch()
-        checking.check_product(*place.operands, place.c, "")
+        checking.check_product(*place.operands, place.c, activation)
         checking.check_guards(place.buffer)
     return launches
 
