@@ -3,7 +3,8 @@
 Both builds are in one process and run interleaved, in an order drawn for each round, on the same
 arrays. Each build takes its own fastest configuration: all are sampled once, then those that won in
 either build are timed in both, and a build's time is its least median. A row in which the new build
-arrays. Each build takes its own fastest configuration: all are sampled once, those that won in
+has less than 0.98 of the old one's speed is timed again, in three times as many rounds, which
+then count.
 
 Usage: record.py [--old DIR] [--new DIR] [--only TABLE ...] [--rows TEXT ...] [--quick] [--rounds 5]
                  [--budget-ms 6] [--minutes 9] [--json FILE]

@@ -15,6 +15,7 @@ from unittest import mock
 
 import attention
 import attention_kernels
+import field
 import kernels
 import launch
 import launch_kernels
@@ -253,6 +254,21 @@ def compile_once(a, settings):
         return 1e3 * (time.perf_counter() - start)
 
 
+def field_rows(options):
+    """The kernels of the field."""
+    for path in picked(options, field.FAMILIES):
+        for case in kernels.load("pantile", path).CASES:
+            torch.cuda.empty_cache()
+            problem = field.Problem(case, case.full)
+
+            def make(build, path=path, name=case.name, problem=problem):
+                cases = kernels_of(build, f"field/{path.stem}").CASES
+                mine = next(case for case in cases if case.name == name)
+                return medians({"": problem.launch_of(mine)})
+
+            yield Row(case.name, make)
+
+
 TABLES = {
     "matmul fp16": matmul_fp16,
     "matmul bf16": matmul_bf16,
@@ -264,4 +280,5 @@ TABLES = {
     "ragged": ragged_rows,
     "launch": launches_of_the_host,
     "cold compile": cold_compile,
+    "field": field_rows,
 }
