@@ -1,8 +1,9 @@
 """Generated programs through the interpreter, the GPU and the compilers.
 
 `python -m tests.fuzz --programs 2000 --jobs 16 --seed S --device cuda`: status 1 if any program fails.
-Program N of seed S is always the same: `--seed S --only N` runs it again. Failures are shortened and
-saved under --out. A worker that dies or hangs counts as a failure of the program it was at.
+`--kind gemm,rows` draws programs of some kinds alone. Program N of seed S and kinds K is always the
+same: `--seed S --kind K --only N` runs it again. Failures are shortened and saved under --out, and
+`--file` runs such a file. A worker that dies or hangs counts as a failure of the program it was at.
 """
 
 import argparse
@@ -11,11 +12,12 @@ import os
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from .campaign import run_all, set_up, shorten
-from .generator import draw_program
-from .running import check_program
+from . import kinds
+from .campaign import program_of, restart_emulation, run_all, set_up, shorten, target_of
+from .case import Case
 
 
 def parse_arguments():
@@ -33,6 +35,17 @@ def parse_arguments():
     )
     parser.add_argument("--tries", type=int, default=200, help="programs to try in a reduction")
     parser.add_argument("--no-reduce", action="store_true")
+    parser.add_argument("--report", help="file for the counts, as JUnit")
+    parser.add_argument("--kind", default="", help=f"some of {', '.join(kinds.WEIGHTS)}")
+    parser.add_argument(
+        "--target",
+        default=os.environ.get("PANTILE_EMULATED_TARGET", "sm_90a,sm_90a,sm_80"),
+        help="what is emulated, one after the other",
+    )
+    parser.add_argument("--file", help="check the program that a failure was reduced to")
+    parser.add_argument(
+        "--figures-every", type=int, default=8, help="of how many programs one tells its remarks"
+    )
     parser.add_argument("--skip", default="", help="operations not to draw, separated by commas")
     return parser.parse_args()
 
@@ -40,25 +53,49 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     options.out = options.out or tempfile.mkdtemp(prefix="pantile-fuzz-")
+    options.kinds = kinds.kinds_named(options.kind)
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    if options.only is not None:
-        devices = set_up(options)
-        program = draw_program(f"{options.seed}.{options.only}")
-        print(program.text())
-        failure = check_program(program, options.out, "only", devices, 1, options.only)
-        print(failure or "passes")
-        return 1 if failure else 0
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers share the cores
+    if options.only is not None or options.file:
+        return run_one(options)
     print(f"seed {options.seed}: {options.programs} programs, device {options.device}", flush=True)
     start = time.time()
-    failures = run_all(options, range(options.first, options.first + options.programs))
+    summary = run_all(options, range(options.first, options.first + options.programs))
+    seconds = time.time() - start
+    print(summary.text(), flush=True)
+    failures = summary.failures
+    if options.report:
+        write_report(options, failures)
     if not options.no_reduce:
         shorten(options, failures)
-    kinds = collections.Counter(failure.kind for failure in failures.values())
+    found = collections.Counter(failure.kind for failure in failures.values())
     print(
         f"seed {options.seed}: {options.programs - len(failures)} of {options.programs} programs agree"
-        f" in {time.time() - start:.0f} s; {dict(kinds)}; modules in {options.out}"
+        f" in {seconds:.0f} s; {dict(found)}; modules in {options.out}"
     )
     return 1 if failures else 0
+
+
+def write_report(options, failures):
+    """A test case for each program."""
+    suite = ElementTree.Element("testsuite", name="tests.fuzz")
+    for number in range(options.first, options.first + options.programs):
+        case = ElementTree.SubElement(suite, "testcase", name=f"{options.seed}.{number}")
+        if number in failures:
+            ElementTree.SubElement(case, "failure", message=failures[number].message[:500])
+    ElementTree.ElementTree(suite).write(options.report)
+
+
+def run_one(options):
+    """Check one program here, and print it."""
+    number = options.only or 0
+    devices = set_up(options, target_of(options, number))
+    program = Case.of_file(options.file) if options.file else program_of(options, number)
+    print(program.text())
+    restart_emulation(options)
+    report = kinds.check(program, options, "only", devices, number)
+    print(report.failure or "passes")
+    return 1 if report.failure else 0
 
 
 if __name__ == "__main__":

@@ -102,13 +102,13 @@ class Device:
         return self.torch.from_numpy(bits.copy()).cuda(self.index).view(dtype)
 
     def empty(self, count, dtype):
-        """An array of one dimension that nothing was written to; what is not touched costs nothing but on a GPU."""
+        """An array of zeros of one dimension; what is not touched costs nothing but on a GPU."""
         if not self.on_gpu:
             no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; named since Python 3.12
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
             size = count * np.dtype(dtype).itemsize
             return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
-        return self.torch.empty(
+        return self.torch.zeros(
             count, dtype=getattr(self.torch, np.dtype(dtype).name), device=f"cuda:{self.index or 0}"
         )
 

@@ -1,0 +1,314 @@
+"""The language over NumPy: a kernel's text runs as Python, one program after the other.
+
+Needs: NumPy, numpy_memory (pointers).
+Gives: Language, the `tl` of one launch; Tile; NumpyTriton, what `import pantile` is to the text.
+How:   dots and sums are computed in float64. Each operation in a float type is compared with its
+       result in float64: while none is rounded, every order of evaluation gives the same bits, and
+       `memory.exact` stays true. Only conversions may round.
+"""
+
+import ml_dtypes
+import numpy as np
+
+from .numpy_memory import Pointer
+from .values import Undefined, sums_exactly
+
+MANTISSA = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
+EXACT_BITS = 23  # of the sums in a dot, whose hardware cuts the last bit off
+
+
+class Tile(np.ndarray):
+    """A tile or scalar; in-place operators give another one."""
+
+    memory = None  # of the launch that runs: told where something is rounded
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return np.asarray(array).view(Tile)
+
+    def to(self, dtype, **_):
+        with np.errstate(all="ignore"):
+            return self.astype(dtype)
+
+    def trans(self):
+        return np.swapaxes(self, -1, -2)
+
+    @property
+    def T(self):  # noqa: N802
+        return self.trans()
+
+
+def tile(array, dtype=None):
+    return np.asarray(array, dtype).view(Tile)
+
+
+def _watched(name):
+    """An operator that notes whether a result in a float type was rounded."""
+    plain = getattr(np.ndarray, name)
+
+    def operator(self, other):
+        result = plain(self, other)
+        if result is NotImplemented or isinstance(other, Pointer):
+            return NotImplemented
+        if result.dtype.kind in "fV":
+            wide = getattr(np.asarray(self, np.float64), name)(np.asarray(other, np.float64))
+            if not np.array_equal(wide, result.astype(np.float64)):
+                Tile.memory.exact = False
+        return result
+
+    return operator
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    for _prefix in ("", "r"):
+        setattr(Tile, f"__{_prefix}{_name}__", _watched(f"__{_prefix}{_name}__"))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor"):
+    setattr(Tile, f"__i{_name}__", lambda self, other, n=_name: getattr(self, f"__{n}__")(other))
+
+
+def _meet(x, y):
+    """Two operands, of which a plain number takes the type of the other."""
+    if isinstance(x, (bool, int, float)):
+        return tile(x, np.asarray(y).dtype), y
+    if isinstance(y, (bool, int, float)):
+        return x, tile(y, np.asarray(x).dtype)
+    return x, y
+
+
+class Language:
+    """The names of `tl` that the drawn kernels use."""
+
+    constexpr = staticmethod(lambda value: value)
+    int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+    float16, float32, float64 = np.float16, np.float32, np.float64
+    bfloat16, int1 = ml_dtypes.bfloat16, np.bool_
+    uint8, uint32, uint64 = np.uint8, np.uint32, np.uint64
+
+    def __init__(self, memory, grid):
+        self.memory, self.grid, self.pid = memory, (*grid, 1, 1)[:3], (0, 0, 0)
+        Tile.memory = memory
+
+    def program_id(self, axis):
+        return tile(self.pid[axis], np.int32)
+
+    def num_programs(self, axis):
+        return tile(self.grid[axis], np.int32)
+
+    @staticmethod
+    def arange(start, end):
+        return tile(np.arange(start, end, dtype=np.int32))
+
+    @staticmethod
+    def zeros(shape, dtype):
+        return tile(np.zeros(shape, dtype))
+
+    @staticmethod
+    def full(shape, value, dtype):
+        return tile(np.full(shape, value, dtype))
+
+    @staticmethod
+    def range(*bounds, **_):
+        for i in range(*(int(bound) for bound in bounds)):
+            yield tile(i, np.int32)
+
+    static_range = range
+
+    @staticmethod
+    def cdiv(x, y):
+        return (x + y - 1) // y
+
+    @staticmethod
+    def multiple_of(x, _):
+        return x
+
+    @staticmethod
+    def assume(condition):
+        if not condition:
+            raise Undefined("an assumption that does not hold")
+
+    # Memory.
+    def load(self, pointer, mask=None, other=None, **_):
+        return tile(self.memory.load(pointer, mask, other))
+
+    def store(self, pointer, value, mask=None, **_):
+        self.memory.store(pointer, value, mask)
+
+    def debug_barrier(self):
+        self.memory.epoch += 1
+
+    def _atomic(name):  # noqa: N805
+        def operation(self, pointer, value, mask=None, **_):
+            return tile(self.memory.atomic(name, pointer, value, mask))
+
+        return operation
+
+    atomic_add, atomic_max, atomic_min = _atomic("add"), _atomic("max"), _atomic("min")
+    atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
+    atomic_xchg = _atomic("xchg")
+
+    def atomic_cas(self, pointer, compare, value, **_):
+        return tile(self.memory.compare_and_swap(pointer, compare, value))
+
+    def make_tensor_descriptor(self, base, shape, strides, block_shape, **_):
+        return Descriptor(self, base, shape, strides, block_shape)
+
+    # Dots and reductions.
+    def dot(self, a, b, acc=None, input_precision=None, out_dtype=np.float32, **_):
+        if a.dtype == np.int8:
+            product = np.matmul(a.astype(np.int32), b.astype(np.int32))
+            return tile(product if acc is None else product + acc)
+        wide = [np.asarray(x, np.float64) for x in (a, b)]
+        total = np.matmul(*map(np.abs, wide))
+        terms = np.concatenate([(wide[0][..., :1] * 0).ravel(), *[x.ravel() for x in wide]])
+        result = np.matmul(*wide)
+        if acc is not None:
+            total, result = total + np.abs(acc), result + np.asarray(acc, np.float64)
+            terms = np.append(terms, np.asarray(acc, np.float64).ravel())
+        lowest = _lowest_of_products(*wide)
+        if acc is not None:
+            lowest = min(lowest, _lowest(np.asarray(acc, np.float64)))
+        if not np.isfinite(total).all() or total.max() / lowest > 2.0**EXACT_BITS:
+            self.memory.exact = False
+        return tile(result.astype(out_dtype))
+
+    def sum(self, x, axis=None, keep_dims=False):
+        if x.dtype.kind in "iub":
+            dtype = np.int32 if x.dtype.itemsize < 4 else x.dtype
+            return tile(np.sum(np.asarray(x), axis=axis, keepdims=keep_dims, dtype=dtype))
+        wide = np.asarray(x, np.float64)
+        total = np.abs(wide).sum(axis=axis, keepdims=keep_dims)
+        if not sums_exactly(wide, total, MANTISSA.get(x.dtype, 8)):
+            self.memory.exact = False
+        return tile(wide.sum(axis=axis, keepdims=keep_dims).astype(x.dtype))
+
+    @staticmethod
+    def max(x, axis=None, keep_dims=False):
+        return tile(np.max(np.asarray(x), axis=axis, keepdims=keep_dims))
+
+    @staticmethod
+    def min(x, axis=None, keep_dims=False):
+        return tile(np.min(np.asarray(x), axis=axis, keepdims=keep_dims))
+
+    @staticmethod
+    def argmax(x, axis):
+        return tile(np.argmax(np.asarray(x), axis=axis).astype(np.int32))
+
+    def cumsum(self, x, axis=0):
+        self.sum(x, axis)
+        wide = np.asarray(x, np.float64 if x.dtype.kind == "f" else x.dtype)
+        return tile(np.cumsum(wide, axis=axis).astype(x.dtype))
+
+    # Elements and shapes.
+    @staticmethod
+    def where(condition, x, y):
+        x, y = _meet(x, y)
+        return tile(np.where(np.asarray(condition), np.asarray(x), np.asarray(y)))
+
+    @staticmethod
+    def maximum(x, y):
+        return tile(np.maximum(*_meet(x, y)))
+
+    @staticmethod
+    def minimum(x, y):
+        return tile(np.minimum(*_meet(x, y)))
+
+    @staticmethod
+    def abs(x):
+        return tile(np.abs(np.asarray(x)))
+
+    @staticmethod
+    def floor(x):
+        return tile(np.floor(np.asarray(x)))
+
+    def exp2(self, x):
+        if not np.array_equal(np.floor(x), x):
+            self.memory.exact = False
+        with np.errstate(all="ignore"):
+            return tile(np.exp2(np.asarray(x)))
+
+    def exp(self, x):
+        self.memory.exact = False
+        return tile(np.exp(np.asarray(x)))
+
+    @staticmethod
+    def trans(x, *_):
+        return tile(np.swapaxes(np.asarray(x), -1, -2))
+
+    @staticmethod
+    def reshape(x, *shape):
+        shape = shape[0] if isinstance(shape[0], (tuple, list)) else shape
+        return tile(np.asarray(x).reshape(shape))
+
+    @staticmethod
+    def permute(x, dims):
+        return tile(np.transpose(np.asarray(x), dims))
+
+    @staticmethod
+    def broadcast_to(x, shape):
+        return tile(np.broadcast_to(np.asarray(x), shape).copy())
+
+    @staticmethod
+    def expand_dims(x, axis):
+        return tile(np.expand_dims(np.asarray(x), axis))
+
+    @staticmethod
+    def join(x, y):
+        return tile(np.stack([x, y], -1))
+
+    @staticmethod
+    def split(x):
+        return tile(x[..., 0]), tile(x[..., 1])
+
+
+def _lowest(x):
+    """The lowest bit that is set in any of the numbers; 1 if all are 0."""
+    x = x[x != 0]
+    if not x.size:
+        return 1.0
+    mantissa, exponent = np.frexp(x)
+    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
+    return float(((whole & -whole) * 2.0 ** (exponent - 53.0)).min())
+
+
+def _lowest_of_products(a, b):
+    return _lowest(a) * _lowest(b)
+
+
+class Descriptor:
+    """A tensor descriptor: blocks that end at the edges of a matrix."""
+
+    def __init__(self, language, base, shape, strides, block):
+        self.language, self.base, self.block = language, base, [int(n) for n in block]
+        self.shape, self.strides = [int(n) for n in shape], [int(n) for n in strides]
+
+    def _block(self, start):
+        offsets, inside = np.zeros(self.block, np.int64), np.ones(self.block, bool)
+        for axis, first in enumerate(start):
+            at = int(first) + np.arange(self.block[axis])
+            at = at.reshape([-1 if i == axis else 1 for i in range(len(self.block))])
+            offsets, inside = offsets + at * self.strides[axis], inside & (at >= 0)
+            inside = inside & (at < self.shape[axis])
+        return self.base + offsets, inside
+
+    def load(self, start):
+        pointer, inside = self._block(start)
+        return self.language.load(pointer, inside, 0)
+
+    def store(self, start, value):
+        pointer, inside = self._block(start)
+        self.language.store(pointer, value, inside)
+
+
+class NumpyTriton:
+    """What the text calls `triton`: a kernel is its Python function."""
+
+    @staticmethod
+    def jit(function):
+        return function
+
+    @staticmethod
+    def cdiv(x, y):
+        return -(-x // y)
+
+    @staticmethod
+    def constexpr_function(function):
+        return function
