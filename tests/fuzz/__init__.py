@@ -1,1 +1,1 @@
-"""Random well-typed kernels, run on the interpreter and the GPU against a model with error bounds."""
+"""Random kernels, run on the interpreter and the GPU against models: statements with error bounds, whole kernels exactly."""

@@ -34,6 +34,7 @@ def parse_arguments():
         "--timeout", type=float, default=120, help="seconds that a program may take"
     )
     parser.add_argument("--tries", type=int, default=200, help="programs to try in a reduction")
+    parser.add_argument("--seconds", type=float, help="begin no program after that time")
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--report", help="file for the counts, as JUnit")
     parser.add_argument("--kind", default="", help=f"some of {', '.join(kinds.WEIGHTS)}")
@@ -65,19 +66,21 @@ def main():
     print(summary.text(), flush=True)
     failures = summary.failures
     if options.report:
-        write_report(options, failures)
+        write_report(options, summary)
     if not options.no_reduce:
         shorten(options, failures)
+    checked = summary.programs()
     found = collections.Counter(failure.kind for failure in failures.values())
     print(
-        f"seed {options.seed}: {options.programs - len(failures)} of {options.programs} programs agree"
+        f"seed {options.seed}: {checked - len(failures)} of {checked} programs agree"
         f" in {seconds:.0f} s; {dict(found)}; modules in {options.out}"
     )
     return 1 if failures else 0
 
 
-def write_report(options, failures):
+def write_report(options, summary):
     """A test case for each program."""
+    failures = summary.failures
     suite = ElementTree.Element("testsuite", name="tests.fuzz")
     for number in range(options.first, options.first + options.programs):
         case = ElementTree.SubElement(suite, "testcase", name=f"{options.seed}.{number}")

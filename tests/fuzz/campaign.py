@@ -23,6 +23,7 @@ from .reducing_text import reduce_case
 from .running import Failure, devices_named, signature
 
 LIFE = 400  # programs of a worker, whose modules and kernels stay in its memory
+PROGRESS = 500
 
 
 def set_up(options, target):
@@ -146,6 +147,8 @@ class Summary:
     def add(self, options, worker, report):
         kind = kinds.kind_of(options.kinds, f"{options.seed}.{worker.task}")
         self.counts[kind]["programs"] += 1
+        if self.programs() % PROGRESS == 0:
+            print(f"{self.programs()} programs", flush=True)
         self.counts[kind].update(report.figures)
         self.seconds[kind] += time.time() - worker.started
         if report.failure:
@@ -155,6 +158,9 @@ class Summary:
                 f"{kind} {worker.target}: {report.failure.kind}: {report.failure.message[:300]}"
             )
             print(f"program {worker.task}: {message}", flush=True)
+
+    def programs(self):
+        return sum(counter["programs"] for counter in self.counts.values())
 
     def text(self):
         """A line for each kind."""
@@ -172,6 +178,10 @@ class Queue:
         self.left = collections.defaultdict(collections.deque)
         for number in numbers:
             self.left[target_of(options, number)].append(number)
+
+    def stop(self):
+        """No further program is begun."""
+        self.left.clear()
 
     def next_target(self, workers):
         """Where most is left for each worker; None where nothing is."""
@@ -194,8 +204,9 @@ class Queue:
 
 
 def run_all(options, numbers):
-    """The Summary of these programs."""
+    """The Summary of these programs, or of those that are begun within `options.seconds`."""
     summary, queue, workers = Summary(), Queue(options, numbers), []
+    end = time.time() + options.seconds if options.seconds else float("inf")
     for _ in range(options.jobs):
         if worker := queue.next_worker(options, workers):
             workers.append(worker)
@@ -206,6 +217,8 @@ def run_all(options, numbers):
                 continue
             summary.add(options, worker, report)
             workers.remove(worker)
+            if time.time() > end:
+                queue.stop()
             if worker := queue.next_worker(options, workers, worker if alive else None):
                 workers.append(worker)
     return summary

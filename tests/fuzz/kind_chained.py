@@ -15,7 +15,14 @@ from .pieces_elements import change, clamp
 from .pieces_epilogue import Plane, epilogue
 from .pieces_loops import Sweep, draw_sweep, sweep_loop
 
-MOST_WORK = 14_000_000
+MOST_WORK = 8_000_000
+# What is multiplied, by role and contracted axis, as the kernels of attention do it; else any tiles.
+ATTENTION = [("outer", "load", "d"), ("fresh", "load", "n")]
+QUERIES = [("outer0", "load0", "d"), ("outer1", "load1", "d"), ("fresh", "load0", "n")]
+KEYS = [("outer0", "load0", "d"), ("fresh", "load1", "n"), ("outer1", "load1", "d")]
+KEYS += [("fresh", "load0", "n")]
+ALL_GRADIENTS = [*KEYS, ("fresh", "outer0", "m")]
+PLANS = {"chained": [ATTENTION], "gradients": [QUERIES, KEYS, KEYS, ALL_GRADIENTS]}
 
 
 @dataclass
@@ -26,6 +33,7 @@ class Tile:
     axes: str
     half: bool = True
     fresh: bool = False  # computed in this iteration
+    role: str = "fresh"
 
 
 def draw_chained(seed):
@@ -41,8 +49,10 @@ class _Chain:
 
     def __init__(self, kind, seed, counts):
         self.draft = draft = Draft(kind, seed)
-        self.count = draft.pick(*counts)
+        self.plan = draft.pick(*PLANS[kind]) if draft.chance(0.55) else []
+        self.count = len(self.plan) or draft.pick(*counts)
         self.dtype = draft.pick(*HALVES)
+        draft.tidy = draft.tidy or bool(self.plan)
         self.sizes = {axis: draft.pick(16, 32, 64, 64, 64, 128) for axis in "mnd"}
         if draft.tidy:
             self.sizes = {"m": draft.pick(64, 64, 128), "n": draft.pick(64, 64, 128, 32)}
@@ -50,7 +60,7 @@ class _Chain:
         while self._work() > MOST_WORK:
             axis = max(self.sizes, key=self.sizes.get)
             self.sizes[axis] //= 2
-        self.blocks, self.heads = draft.pick((1, 1), (2, 1), (3, 2), (2, 3), (5, 1), (4, 2))
+        self.blocks, self.heads = draft.pick((1, 1), (1, 1), (2, 1), (1, 2), (2, 2), (5, 1))
         self.accumulators, self.vectors, self.iteration_masks = [], [], []
         self.outer, self.carried, self.wide, self.vectors_out = [], [], [], []
 
@@ -81,7 +91,15 @@ class _Chain:
     def _programs(self):
         """Rows and head of a program."""
         draft, m, d = self.draft, self.sizes["m"], self.sizes["d"]
-        if draft.chance(0.5):
+        if draft.odd(0.4):  # the text itself is persistent
+            draft.case.grid = (draft.rng.randint(1, 3), self.heads)
+            draft.line("head = tl.program_id(1)")
+            stop, options = draft.number(self.blocks), draft.pick("", "", ", flatten=True")
+            draft.line(
+                f"for pid in tl.range(tl.program_id(0), {stop}, tl.num_programs(0){options}):"
+            )
+            draft.depth += 1
+        elif draft.chance(0.5):
             draft.case.grid = (self.blocks, self.heads)
             draft.line("pid, head = tl.program_id(0), tl.program_id(1)")
         else:
@@ -98,25 +116,25 @@ class _Chain:
 
     def _outer_tiles(self):
         draft, d = self.draft, self.sizes["d"]
-        for _ in range(draft.pick(1, 1, 2)):
+        for i in range(2 if self.plan else draft.pick(1, 1, 2)):
             array = draft.array("q", self.dtype, self.heads * (self.rows + 16) * d)
             base = f" + head * {draft.number((self.rows + 16) * d)}"
             mask = f", mask=rm[:, None] < {self.row_count}, other=0.0" if self.row_count else ""
             at = f"{array}{base} + rm[:, None] * {d} + rd[None, :]"
             name = draft.let("q", f"tl.load({at}{mask})")
-            self.outer.append(Tile(name, "md"))
+            self.outer.append(Tile(name, "md", role=f"outer{i}"))
         if draft.odd(0.3):  # a tile of its own, computed before the loop
             name = draft.let(
                 "q", f"({self.outer[0].name} * {draft.pick('0.5', '2.0')}).to({NAMES[self.dtype]})"
             )
-            self.outer.append(Tile(name, "md"))
+            self.outer.append(Tile(name, "md", role="outer2"))
         if draft.chance(0.4):
             vector = draft.array("vec", "fp32", self.blocks * self.sizes["m"], -3, 3)
             self.vectors.append((draft.let("r", f"tl.load({vector} + rm)"), "m"))
 
     def _sweeps(self):
         draft, n = self.draft, self.sizes["n"]
-        first = draw_sweep(draft, n, 5)
+        first = draw_sweep(draft, n, 4)
         if not draft.chance(0.35):
             return [first]
         whole = Sweep(first.lo, first.lo + first.trips * n, n)
@@ -128,10 +146,14 @@ class _Chain:
         keywords = ", warp_specialize=True" if draft.chance(0.1) else ""
         with sweep_loop(draft, sweep, keywords) as first:
             self.sweep, self.first, self.wide = sweep, first, []
+            if draft.odd(0.08):
+                with draft.block(f"if {first} == {self._middle()}:"):
+                    draft.line("break")
             self._positions(first)
             tiles = [*self.outer, *self.carried]
-            for _ in range(draft.pick(1, 2, 2, 3)):
+            for i in range(2 if self.plan else draft.pick(1, 2, 2, 3)):
                 tiles.append(self._load())
+                tiles[-1].role = f"load{i}"
             self._iteration_vectors()
             for i in range(self.count):
                 tiles += self._dot(tiles, i)
@@ -221,6 +243,14 @@ class _Chain:
                     weight *= 0.3 if {outer_a, outer_b} == {"d"} else 1
                     choices.append(((a, b, contracted), weight))
         picked = draft.rng.choices([c for c, _ in choices], [w for _, w in choices])[0]
+        if number < len(self.plan):
+            left, right, axis = self.plan[number]
+            planned = [
+                (a, b, c)
+                for (a, b, c), _ in choices
+                if c == axis and a.role.startswith(left) and b.role.startswith(right)
+            ]
+            picked = planned[-1] if planned else picked
         a, b, contracted = picked
         left = a.name if a.axes[1] == contracted else f"tl.trans({a.name})"
         right = b.name if b.axes[0] == contracted else f"tl.trans({b.name})"
@@ -243,7 +273,7 @@ class _Chain:
         if draft.chance(0.15):
             draft.line(f"{acc.name} = {acc.name} * {draft.pick('0.5', '2.0')}")
         if draft.odd(0.15):
-            with draft.block(f"if {self.first} {draft.pick('>=', '<', '!=')} {self._middle()}:"):
+            with draft.block(f"if {self._condition()}:"):
                 draft.line(f"{acc.name} += {text}")
         elif draft.chance(0.55):
             draft.line(f"{acc.name} = tl.dot({left}, {right}, {acc.name})")
@@ -252,6 +282,14 @@ class _Chain:
         if draft.odd(0.12):  # the state so far is an operand, too
             return [self._rounded(clamp(-64, 64, acc.name), axes)]
         return []
+
+    def _condition(self):
+        """Whether an iteration counts: by its position, or by a flag in memory."""
+        draft, step = self.draft, self.sweep.step
+        if draft.chance(0.4):
+            flags = draft.array("flags", "i32", self.length // step + 4, 0, 1)
+            return f"tl.load({flags} + ({self.first}) // {step}) != 0"
+        return f"{self.first} {draft.pick('>=', '<', '!=')} {self._middle()}"
 
     def _middle(self):
         return self.sweep.lo + self.sweep.step * self.draft.rng.randint(0, max(1, self.sweep.trips))

@@ -202,6 +202,8 @@ class _Operand:
     along: int
     turned: bool
     length: int
+    offset: str = ""  # of the matrix or the first row, from memory or not
+    sign: str = "+"
 
 
 class _Operands:
@@ -225,8 +227,50 @@ class _Operands:
         length = (extent + 16) * depth
         high = 1 if self.problem.dtype != "i8" else 3
         name = draft.array(prefix, self.problem.dtype, length * self.problem.batches, -high, high)
-        turned = draft.odd(0.25)
-        return _Operand(name, is_left, index, mask, across, along, turned, length)
+        operand = _Operand(name, is_left, index, mask, across, along, draft.odd(0.25), length)
+        if draft.chance(0.3):
+            with draft.at(self.before or draft.place()):
+                draft.pick(self._table, self._expert, self._start, self._backwards)(operand)
+        return operand
+
+    def _table(self, operand):
+        """Rows are numbered by a table in memory."""
+        draft, axis = self.draft, 0 if operand.is_left else 1
+        index, extent = ("rm", "rn")[axis], self.problem.extents[axis]
+        table = draft.array("table", "i32", extent, 0, extent - 1, "permutation")
+        count = self.counts[axis]
+        mask = f", mask={index} < {count}, other=0" if count else ""
+        operand.index = draft.let("rows", f"tl.load({table} + {index}{mask})")
+        if not count or draft.chance(0.5):
+            operand.mask = f"{index} < {count}" if count else None
+
+    def _expert(self, operand):
+        """Which of three matrices it is stands in memory."""
+        draft, tiles = self.draft, self.problem.tiles
+        table = draft.array("experts", "i32", max(tiles), 0, 2)
+        made = draft.case.arrays[operand.name]
+        draft.case.arrays[operand.name] = (made[0], made[1] * 3, *made[2:])
+        which = draft.let("expert", f"tl.load({table} + {draft.pick('pid_m', 'pid_n')})")
+        if draft.chance(0.4):
+            which = f"{which}.to(tl.int64)"
+        batches = self.problem.batches
+        operand.offset = f" + {which} * {draft.number(operand.length * batches)}"
+
+    def _start(self, operand):
+        """The first row of the tile stands in memory."""
+        draft, axis = self.draft, 0 if operand.is_left else 1
+        block, extent = self.problem.block[axis], self.problem.extents[axis]
+        if extent < block or self.counts[axis]:
+            return
+        starts = draft.array("starts", "i32", max(self.problem.tiles), 0, extent - block)
+        first = draft.let("start", f"tl.load({starts} + {('pid_m', 'pid_n')[axis]})")
+        operand.index = draft.let("rows", f"{first} + tl.arange(0, {block})")
+
+    def _backwards(self, operand):
+        """Rows follow each other by a negative stride."""
+        extent = self.problem.extents[0 if operand.is_left else 1]
+        operand.offset = f" + {self.draft.number((extent - 1) * operand.across)}"
+        operand.sign = "-"
 
     def _edge(self, axis, extent, place):
         draft, index, count = self.draft, ("rm", "rn")[axis], self.counts[axis]
@@ -251,7 +295,8 @@ class _Operands:
             end = draft.number(self.sweep.hi)
             inside = draft.pick(f"{self.first} + rk < {end}", f"rk < {end} - {self.first}")
             masks.append(f"({inside}){inner}")
-        address = f"{base} + {operand.index}{outer}{term[0]} + "
+        base += operand.offset
+        address = f"{base} {operand.sign} {operand.index}{outer}{term[0]} + "
         if draft.counts_up and draft.chance(0.45):
             with draft.at(self.before):
                 name = draft.let("p", f"{address}(rk + {self.sweep.lo}){inner}{term[1]}")

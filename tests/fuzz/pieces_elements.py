@@ -13,7 +13,9 @@ def clamp(low, high, x):
 def change(draft, x, vectors=(), others=(), masks=()):
     """An expression of fp32 tile `x`; `vectors` broadcast to it, `others` have its shape."""
     ways = ["scale", "relu", "abs", "clamp", "less", "square"]
-    ways += ["mask"] * 2 * bool(masks) + ["vector"] * 2 * bool(vectors) + ["other"] * bool(others)
+    ways += (
+        ["mask"] * 2 * bool(masks) + ["vector"] * 2 * bool(vectors) + ["other"] * 3 * bool(others)
+    )
     ways += ["exp2"] * 2
     way = draft.pick(*ways)
     if way == "scale":
@@ -37,5 +39,7 @@ def change(draft, x, vectors=(), others=(), masks=()):
         return f"{x} {draft.pick('+', '-')} {draft.pick(*vectors)}"
     if way == "other":
         other = draft.pick(*others)
-        return draft.pick(f"{x} + {other}", f"{x} - {other}", f"tl.maximum({x}, {other})")
+        small = clamp(-8, 8, other)
+        ways = [f"{x} + {other}", f"{x} - {other}", f"tl.maximum({x}, {other})"]
+        return draft.pick(*ways, f"{small} * {x}", f"{small} * {x}")
     return f"tl.exp2(tl.floor({clamp(-5, 3, x)}))"
