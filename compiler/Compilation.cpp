@@ -5,6 +5,7 @@
 //        with it: the tile IR as emitted, before any pass touched it.
 //===------------------------------------------------------------------------------------===//
 #include "Compilation.h"
+#include "Dependencies.h"
 #include "Pipeline.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
@@ -378,11 +379,12 @@ Result<void> Compilation::generateCode(const Target &target) {
   std::string optimized;
   {
     auto scope = timing.scope("llvm");
-    Result<std::string> ptx =
-        emitPtx(*code, target, options, dump.enabled() ? &optimized : nullptr);
+    Result<PtxCode> ptx = emitPtx(*code, target, options, dump.enabled() ? &optimized : nullptr);
     if (!ptx)
       return ptx.error();
-    data->text["ptx"] = std::move(*ptx);
+    data->text["ptx"] = std::move(ptx->text);
+    for (const LinkedFile &file : ptx->linked)
+      data->dependencies.push_back(fileDependency(file));
   }
   if (dump.enabled())
     record(dump.write("llvm-optimized", "ll", optimized));

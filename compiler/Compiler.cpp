@@ -1,7 +1,8 @@
 //===- Compiler.cpp - source text to a kernel, the cache first ------------------------------===//
 // Needs: see pantile/Compiler.h.
 // Gives: Compiler, versionText.
-// How:   a GPU kernel's key is made, then looked for on disk, then the stages run (Compilation).
+// How:   a GPU kernel's key is made, then looked for on disk, where an entry whose dependencies
+//        differ now leads to another one (Dependencies), then the stages run (Compilation).
 //        Kernels for the CPU are made anew: that costs less than a look at the disk.
 //        PANTILE_ALWAYS_COMPILE=1 never reads the cache; PANTILE_CACHE_CHECK=1 compiles on every
 //        hit and compares.
@@ -9,6 +10,7 @@
 #include "pantile/Compiler.h"
 #include "Compilation.h"
 #include "Pipeline.h"
+#include "Dependencies.h"
 #include "ir/Tile.h"
 #include "runtime/Artifact.h"
 #include "runtime/Cache.h"
@@ -120,6 +122,28 @@ std::optional<Kernel::Data> loadKernel(Cache &cache, const std::string &key) {
   return std::nullopt;
 }
 
+/// The kernel whose dependencies are those of now, looked for from `place` on; `place` becomes the
+/// key of its entry, or of the one to make.
+std::optional<Kernel::Data> findKernel(Cache &cache, const Dependencies &dependencies,
+                                       std::string &place) {
+  while (std::optional<Kernel::Data> data = loadKernel(cache, place)) {
+    std::optional<std::string> next = dependencies.elsewhere(place, data->dependencies);
+    if (!next)
+      return data;
+    place = std::move(*next);
+  }
+  return std::nullopt;
+}
+
+/// Keeps a kernel, if other processes can compare what it depends on.
+void storeKernel(Cache &cache, const Dependencies &dependencies, Kernel::Data &data) {
+  std::optional<std::vector<Dependency>> calls = dependencies.calls();
+  if (!calls)
+    return;
+  data.dependencies.insert(data.dependencies.begin(), calls->begin(), calls->end());
+  cache.store(data.hash, serializeArtifact(data));
+}
+
 void warnOf(Cache &cache, Kernel::Data &data) {
   if (std::string problem = cache.takeProblem(); !problem.empty())
     data.warnings += "warning: " + problem + "\n";
@@ -167,17 +191,19 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   const auto &assembler = processAssembler();
   if (!assembler)
     return assembler.error();
+  ReachedParts reached;
   std::string key =
-      cacheKey({program, specialization, options, (*assembler)->identity(), buildId()});
+      cacheKey({program, specialization, options, (*assembler)->identity(), buildId()}, &reached);
+  const Dependencies dependencies(program, std::move(reached));
   Cache cache = Cache::ofProcess();
   const bool reads = !isSet("PANTILE_ALWAYS_COMPILE") && !observe.remarks;
-  std::optional<Kernel::Data> stored = reads ? loadKernel(cache, key) : std::nullopt;
+  std::optional<Kernel::Data> stored = reads ? findKernel(cache, dependencies, key) : std::nullopt;
   // Whoever comes second waits here and then finds the kernel; so does who came between another's
   // store and its unlocking, and waited for nobody.
   std::optional<CacheLock> lock;
   if (!stored && reads) {
     lock.emplace(cache.entryPath(key), CacheLock::defaultPatience());
-    stored = loadKernel(cache, key);
+    stored = findKernel(cache, dependencies, key);
   }
   lookup.reset();
   if (stored && !isSet("PANTILE_CACHE_CHECK")) {
@@ -186,7 +212,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
     warnOf(cache, *stored);
     return std::make_shared<Kernel::Data>(std::move(*stored));
   }
-  auto fresh = compileFresh(program, specialization, options, observe);
+  auto fresh = compileFresh(dependencies.recorded(), specialization, options, observe);
   if (!fresh)
     return fresh.error();
   Kernel::Data &data = **fresh;
@@ -194,7 +220,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   data.timings.insert(data.timings.begin(), timing.stages().begin(), timing.stages().end());
   if (stored && (stored->cubin != data.cubin || stored->text != data.text))
     return cacheMismatch(data);
-  cache.store(key, serializeArtifact(data));
+  storeKernel(cache, dependencies, data);
   warnOf(cache, data);
   return *fresh;
 }

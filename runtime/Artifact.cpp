@@ -106,6 +106,11 @@ std::string serializeArtifact(const Kernel::Data &data) {
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
     write(out, recipe);
+  out.u64(data.dependencies.size());
+  for (const Dependency &dependency : data.dependencies) {
+    out.text(dependency.question);
+    out.text(dependency.answer);
+  }
   out.text(data.cubin);
   out.text(data.warnings);
   out.u64(data.text.size());
@@ -133,6 +138,10 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   data.workspacePerBlock = static_cast<int64_t>(in.u64());
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));
+  for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {
+    std::string question = in.text();
+    data.dependencies.push_back({std::move(question), in.text()});
+  }
   data.cubin = in.text();
   data.warnings = in.text();
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {

@@ -9,7 +9,6 @@
 #include "runtime/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
 #include <elf.h>
 #include <fmt/format.h>
@@ -34,28 +33,6 @@ bool mentions(std::string_view text, std::string_view name) {
   return false;
 }
 
-/// The contents of the file at `path` as a hash; "" where there is none.
-std::string fileDigest(const std::string &path) {
-  if (path.empty())
-    return {};
-  auto file = llvm::MemoryBuffer::getFile(path);
-  return file ? hexDigest((*file)->getBuffer()) : std::string();
-}
-
-/// The next string literal of `text` that names a bitcode file, or "" at the end; moves `text` on.
-std::string nextBitcodePath(std::string_view &text) {
-  for (size_t end = text.find(".bc"); end != text.npos; end = text.find(".bc", end + 3)) {
-    const size_t stop = end + 3, start = text.find_last_of("\"'", end);
-    if (start == text.npos || stop >= text.size() || text[stop] != text[start])
-      continue;
-    std::string path(text.substr(start + 1, stop - start - 1));
-    text.remove_prefix(stop);
-    return path;
-  }
-  text = {};
-  return {};
-}
-
 /// Writes a specialisation and the part of its program that it reaches, functions renumbered in the
 /// order of discovery. An argument may be a function too.
 class ProgramWriter {
@@ -75,6 +52,8 @@ public:
       f < order.size() ? function(program.functions[order[f++]])
                        : oneClass(program.classes[classOrder[c++]]);
   }
+
+  ReachedParts takeReached() { return {std::move(order), std::move(classOrder)}; }
 
 private:
   size_t number(size_t index) {
@@ -129,14 +108,13 @@ private:
   void function(const FunctionSource &source) {
     out.text(source.name);
     out.text(source.text);
-    for (std::string_view rest = source.text; !rest.empty();)
-      out.text(fileDigest(nextBitcodePath(rest)));
     out.u8(source.noinline_);
     out.text(withPlaces ? source.file : "");
     out.u64(withPlaces ? static_cast<uint64_t>(source.firstLine) : 0);
     out.u64(withPlaces ? static_cast<uint64_t>(source.indent) : 0);
     for (const auto &[name, value] : source.globals)
-      if (mentions(source.text, name)) {
+      // The text of a host function is a digest, which names nothing.
+      if (source.host || mentions(source.text, name)) {
         out.u8(1);
         out.text(name);
         global(value);
@@ -156,8 +134,6 @@ private:
       optionalClass((*tuple)->classIndex);
       return;
     }
-    if (auto *path = std::get_if<std::string>(&value); path && path->ends_with(".bc"))
-      out.text(fileDigest(*path));
     auto *cls = std::get_if<ClassRef>(&value);
     if (cls && cls->index < program.classes.size())
       return out.constant(ClassRef{numberOfClass(cls->index)});
@@ -217,16 +193,16 @@ std::string hexDigest(std::string_view bytes) {
   return llvm::toHex(hasher.final(), /*LowerCase=*/true);
 }
 
-std::string cacheKey(const CacheInputs &inputs) {
+std::string cacheKey(const CacheInputs &inputs, ReachedParts *reached) {
   ByteWriter out;
   out.text("pantile kernel 1");
   out.text(inputs.build);
   out.text(inputs.assembler);
   out.options(inputs.options);
-  for (const auto &[name, path] : inputs.options.externLibs)
-    out.text(fileDigest(path));
-  ProgramWriter(inputs.program, inputs.options.lineInfo || inputs.options.debug, out)
-      .write(inputs.specialization);
+  ProgramWriter writer(inputs.program, inputs.options.lineInfo || inputs.options.debug, out);
+  writer.write(inputs.specialization);
+  if (reached)
+    *reached = writer.takeReached();
   return hexDigest(out.bytes());
 }
 

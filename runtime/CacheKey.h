@@ -1,6 +1,7 @@
 //===- CacheKey.h - everything that changes what is compiled, as one hash -----------------===//
 // Needs: the inputs of one compilation.
-// Gives: 64 hexadecimal digits; equal exactly when the compiled kernel is.
+// Gives: 64 hexadecimal digits; equal exactly when the compiled kernel is, but for what only the
+//        compilation itself finds out: its dependencies (compiler/Dependencies.h).
 // How:   one struct lists all inputs and one function hashes it. Of the program only what the
 //        kernel can reach counts: functions through the names in their texts, globals that a text
 //        names.
@@ -10,6 +11,7 @@
 #include "pantile/Program.h"
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pantile {
 
@@ -21,7 +23,13 @@ struct CacheInputs {
   std::string_view build;     ///< buildId() of the compiler
 };
 
-std::string cacheKey(const CacheInputs &inputs);
+/// The functions and classes that a kernel can reach, as indices of its program. Their positions
+/// here are the same in every process that has the same key.
+struct ReachedParts {
+  std::vector<size_t> functions, classes;
+};
+
+std::string cacheKey(const CacheInputs &inputs, ReachedParts *reached = nullptr);
 
 /// BLAKE3 of `bytes`, in hexadecimal.
 std::string hexDigest(std::string_view bytes);

@@ -5,12 +5,14 @@
 //        functions written in C take generic ones, so calls are adapted.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
+#include "runtime/CacheKey.h"
 #include "target/AssemblerSearch.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cstdlib>
 #include <set>
@@ -59,12 +61,20 @@ std::set<std::string> namedLibraries(const llvm::Module &module, const Options &
   return paths;
 }
 
-Result<void> linkFile(llvm::Module &module, const std::string &path) {
+/// Links the file at `path` and appends it to `linked`.
+Result<void> linkFile(llvm::Module &module, const std::string &path,
+                      std::vector<LinkedFile> &linked) {
+  const auto unreadable = [&](const std::string &why) {
+    return makeError(ErrorKind::Assembler, "cannot read `" + path + "`: " + why);
+  };
+  auto content = llvm::MemoryBuffer::getFile(path);
+  if (!content)
+    return unreadable("Could not open input file: " + content.getError().message());
+  linked.push_back({path, hexDigest((*content)->getBuffer())});
   llvm::SMDiagnostic diagnostic;
-  auto library = llvm::getLazyIRFileModule(path, diagnostic, module.getContext());
+  auto library = llvm::getLazyIRModule(std::move(*content), diagnostic, module.getContext());
   if (!library)
-    return makeError(ErrorKind::Assembler,
-                     "cannot read `" + path + "`: " + diagnostic.getMessage().str());
+    return unreadable(diagnostic.getMessage().str());
   library->setTargetTriple(module.getTargetTriple());
   library->setDataLayout(module.getDataLayout());
   if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded))
@@ -130,7 +140,7 @@ Result<void> adaptCalls(llvm::Module &module) {
 }
 
 Result<void> linkLibdevice(llvm::Module &module, const Options &options,
-                           const llvm::Function &needed) {
+                           const llvm::Function &needed, std::vector<LinkedFile> &linked) {
   const auto given = options.externLibs.find("libdevice");
   const std::string path = given != options.externLibs.end() ? given->second : findLibdevice();
   if (path.empty()) {
@@ -141,8 +151,10 @@ Result<void> linkLibdevice(llvm::Module &module, const Options &options,
                      "`" + needed.getName().str() + "` needs NVIDIA's libdevice.10.bc" + places +
                          "; set `PANTILE_LIBDEVICE_PATH`, or install the wheel `nvidia-nvvm`");
   }
-  if (auto linked = linkFile(module, path); !linked)
-    return linked;
+  if (auto done = linkFile(module, path, linked); !done)
+    return done;
+  if (given == options.externLibs.end())
+    linked.back().path.clear();
   if (const llvm::Function *missing = firstWanted(module))
     return makeError(ErrorKind::Unsupported,
                      "`" + missing->getName().str() + "` is not in `" + path + "`");
@@ -157,22 +169,24 @@ std::string pantile::findLibdevice() {
   return {};
 }
 
-Result<void> pantile::linkLibraries(llvm::Module &module, const Options &options) {
+Result<std::vector<LinkedFile>> pantile::linkLibraries(llvm::Module &module,
+                                                       const Options &options) {
+  std::vector<LinkedFile> linked;
   if (!firstWanted(module))
-    return {};
+    return linked;
   for (const std::string &path : namedLibraries(module, options))
-    if (auto linked = linkFile(module, path); !linked)
-      return linked;
+    if (auto done = linkFile(module, path, linked); !done)
+      return done.error();
   if (const llvm::Function *needed = firstWanted(module))
-    if (auto linked = linkLibdevice(module, options, *needed); !linked)
-      return linked;
+    if (auto done = linkLibdevice(module, options, *needed, linked); !done)
+      return done.error();
   if (auto adapted = adaptCalls(module); !adapted)
-    return adapted;
+    return adapted.error();
   for (llvm::Function &fn : module)
     if (!fn.isDeclaration() && fn.getCallingConv() != llvm::CallingConv::PTX_Kernel)
       fn.setLinkage(llvm::GlobalValue::InternalLinkage);
   // libdevice's fp32 functions flush denormals to zero, as the hardware's own approximations do.
   if (!module.getModuleFlag("nvvm-reflect-ftz"))
     module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 1);
-  return {};
+  return linked;
 }

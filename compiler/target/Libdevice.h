@@ -7,6 +7,7 @@
 #include "pantile/Error.h"
 #include "pantile/Options.h"
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -22,8 +23,13 @@ inline constexpr char externLibraryAttribute[] = "pantile-library";
 /// and in Triton's wheel; empty when it is nowhere.
 std::string findLibdevice();
 
-/// Does nothing for a module that calls none. Else an error names the function that has no
-/// definition, or is called with other types than it takes.
-Result<void> linkLibraries(llvm::Module &module, const Options &options);
+/// A bitcode file that was linked: its path, empty for the libdevice that was found; its digest.
+struct LinkedFile {
+  std::string path, digest;
+};
+
+/// Does nothing for a module that calls none, and else returns the files. An error names the
+/// function that has no definition, or is called with other types than it takes.
+Result<std::vector<LinkedFile>> linkLibraries(llvm::Module &module, const Options &options);
 
 } // namespace pantile

@@ -173,8 +173,8 @@ std::string textOf(const llvm::Module &module) {
 }
 } // namespace
 
-Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
-                                     const Options &options, std::string *optimisedLlvm) {
+Result<PtxCode> pantile::emitPtx(llvm::Module &module, const Target &target, const Options &options,
+                                 std::string *optimisedLlvm) {
   std::string errors;
   llvm::LLVMContext &context = module.getContext();
   context.setDiagnosticHandler(std::make_unique<CollectErrors>(errors));
@@ -187,7 +187,8 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   llvm::raw_string_ostream errorStream(errors);
   if (llvm::verifyModule(module, &errorStream))
     return makeError(ErrorKind::Internal, "generated LLVM IR is wrong: " + errors);
-  if (auto linked = linkLibraries(module, options); !linked)
+  Result<std::vector<LinkedFile>> linked = linkLibraries(module, options);
+  if (!linked)
     return linked.error();
   if (!options.lineInfo)
     llvm::StripDebugInfo(module);
@@ -207,5 +208,5 @@ Result<std::string> pantile::emitPtx(llvm::Module &module, const Target &target,
   passes.run(module);
   if (!errors.empty())
     return makeError(ErrorKind::Unsupported, "LLVM refused the kernel: " + errors);
-  return ptx.str().str();
+  return PtxCode{ptx.str().str(), std::move(*linked)};
 }

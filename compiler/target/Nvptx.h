@@ -1,12 +1,14 @@
 //===- Nvptx.h - LLVM IR to PTX --------------------------------------------------------------===//
 // Needs: a module of PTX kernels.
-// Gives: optimised PTX text.
+// Gives: optimised PTX text, and the libraries that were linked in.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
 #include "pantile/Options.h"
 #include "support/Target.h"
+#include "target/Libdevice.h"
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -14,8 +16,13 @@ class Module;
 
 namespace pantile {
 
+struct PtxCode {
+  std::string text;
+  std::vector<LinkedFile> linked; ///< files whose functions are in it
+};
+
 /// Changes `module`. `optimisedLlvm` receives its text before instruction selection.
-Result<std::string> emitPtx(llvm::Module &module, const Target &target, const Options &options,
-                            std::string *optimisedLlvm = nullptr);
+Result<PtxCode> emitPtx(llvm::Module &module, const Target &target, const Options &options,
+                        std::string *optimisedLlvm = nullptr);
 
 } // namespace pantile

@@ -78,6 +78,6 @@ int main(int argc, char **argv) {
     llvm::errs() << ptx.error().message << "\n";
     return 1;
   }
-  llvm::outs() << (flags.ptx ? *ptx : optimised);
+  llvm::outs() << (flags.ptx ? ptx->text : optimised);
   return 0;
 }

@@ -164,6 +164,35 @@ TEST_F(CompilerTest, TheCheckedCacheAgreesWithAFreshCompilation) {
   EXPECT_FALSE((*fresh)->fromCache);
 }
 
+/// Stores what the host function `scale` returns; counts its calls.
+Result<Kernel> compileScaled(int64_t scale, int &calls) {
+  Program program;
+  program.functions = {{"kernel", "def kernel(p):\n    tl.store(p, scale(1.0))\n", "k.py"},
+                       {"scale", "host", "k.py"}};
+  program.functions[0].globals = {{"tl", BuiltinRef{"tl."}}, {"scale", FunctionRef{1}}};
+  program.functions[1].host = [scale, &calls](const std::vector<ConstValue> &,
+                                              const std::vector<std::string> &) {
+    ++calls;
+    return Result<ConstValue>(scale);
+  };
+  return Compiler().compile(program, {{arg("*i32")}}, forTarget("sm_90a"));
+}
+
+TEST_F(CompilerTest, AHitHasTheResultsOfNow) {
+  int calls = 0;
+  std::map<int64_t, std::string> codes;
+  for (int64_t scale : {2, 5, 7, 5, 2, 7}) {
+    calls = 0;
+    Result<Kernel> kernel = compileScaled(scale, calls);
+    ASSERT_TRUE(kernel) << kernel.error().rendered;
+    EXPECT_EQ((*kernel)->fromCache, codes.contains(scale)) << scale;
+    EXPECT_GE(calls, 1);
+    EXPECT_EQ(codes.try_emplace(scale, (*kernel)->cubin).first->second, (*kernel)->cubin);
+  }
+  EXPECT_NE(codes[2], codes[5]);
+  EXPECT_NE(codes[5], codes[7]);
+}
+
 TEST_F(CompilerTest, DumpsAreNumberedInTheOrderOfTheStages) {
   Observe observe;
   observe.dumpDir = directory + "/dump";

@@ -62,6 +62,13 @@ PANTILE_API Result<ArgSpec> parseArgSpec(std::string_view text);
 struct LaunchState;
 PANTILE_API std::shared_ptr<LaunchState> newLaunchState();
 
+/// What a compilation took from outside of its inputs, and what it got: a call of a host function
+/// and its result, a file and its digest. In bytes of the cache's own.
+struct Dependency {
+  std::string question, answer;
+  bool operator==(const Dependency &) const = default;
+};
+
 /// A compiled kernel: immutable, cheap to copy.
 class PANTILE_API Kernel {
 public:
@@ -81,7 +88,8 @@ public:
     int blocksPerProgram = 1; ///< a cluster, along the grid's first axis; as the code says
     int64_t workspacePerBlock = 0; ///< bytes for a part of a sum; none: no program is split
     std::function<Result<Kernel>()> compilePlain; ///< the variant without them; may be null
-    std::string hash;                             ///< content key, in hexadecimal
+    std::string hash;                             ///< key of the cache, in hexadecimal
+    std::vector<Dependency> dependencies;         ///< in order; the cache compares them on a hit
     bool fromCache = false;
     std::vector<std::pair<std::string, double>> timings; ///< stage name, milliseconds
     std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
