@@ -111,28 +111,14 @@ int Dispatcher::find(PyObject *keyword) const {
   return -1;
 }
 
-bool Dispatcher::usesChanged() const {
-  for (const Use &use : uses) {
-    PyObject *now = PyDict_Check(use.space.ptr())
-                        ? PyDict_GetItemWithError(use.space.ptr(), use.name.ptr())
-                        : nullptr;
-    if (now != use.value.ptr()) {
-      PyErr_Clear();
-      return true;
-    }
-  }
-  return false;
-}
-
 int Dispatcher::traverse(visitproc visit, void *arg) const {
   for (const auto &[key, entry] : kernels)
     Py_VISIT(entry.compiled.ptr());
   for (const Parameter &parameter : parameters)
     Py_VISIT(parameter.defaultValue.ptr());
-  for (const Use &use : uses) {
-    Py_VISIT(use.space.ptr());
-    Py_VISIT(use.value.ptr());
-  }
+  for (const Watch &watch : watches)
+    if (int result = watch.traverse(visit, arg))
+      return result;
   Py_VISIT(preRunHooks.ptr());
   return warm.traverse(visit, arg);
 }
@@ -440,8 +426,11 @@ void bindDispatcher(py::module_ &module) {
       .def("entries", &Dispatcher::entries)
       .def_readwrite("always_cpu", &Dispatcher::alwaysCpu)
       .def("watch",
-           [](Dispatcher &self, py::object space, py::object name, py::object value) {
-             self.uses.push_back({std::move(space), std::move(name), std::move(value)});
+           [](Dispatcher &self, const py::list &places) {
+             std::vector<Watch> watches; // what was watched goes last: that may run Python
+             for (py::handle place : places)
+               watches.push_back(toWatch(place));
+             self.watches.swap(watches);
            })
       .def("set_pre_run_hooks",
            [](Dispatcher &self, py::list hooks) { self.preRunHooks = std::move(hooks); })

@@ -7,6 +7,7 @@
 #pragma once
 #include "Arguments.h"
 #include "LaunchTable.h"
+#include "Watch.h"
 #include <atomic>
 #include <memory>
 #include <pybind11/pybind11.h>
@@ -67,8 +68,13 @@ public:
   PyObject *nameOf(int parameter) const { return names[parameter].ptr(); }
   /// Whether functions are to be called before launches.
   bool hasHooks() const { return preRunHooks && PyList_GET_SIZE(preRunHooks.ptr()) > 0; }
-  /// Whether a constant that a kernel read is another object now; its value may be the same.
-  bool usesChanged() const;
+  /// Whether something that a kernel read is another object now; its value may be the same.
+  bool watchesChanged() const {
+    for (const Watch &watch : watches)
+      if (watch.changed())
+        return true;
+    return false;
+  }
   int traverse(visitproc visit, void *arg) const;
 
   const std::string name;
@@ -77,11 +83,7 @@ public:
   bool alwaysCpu = false;            ///< also for calls without arrays, where there is a GPU
   LaunchTable warm;
 
-  /// A constant that a kernel read: `space[name]` was `value`.
-  struct Use {
-    pybind11::object space, name, value;
-  };
-  std::vector<Use> uses;
+  std::vector<Watch> watches; ///< of what kernels read from Python
   pybind11::object preRunHooks;
 
 private:

@@ -280,7 +280,7 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
 /// Whether nothing stands in the way of a launch without Python.
 bool isPlain(const Launcher &launcher) {
   return (launcher.hasExtents || PyCallable_Check(launcher.grid)) && !launcher.target->hasHooks() &&
-         !mayHaveLaunchHooks() && !launcher.target->usesChanged();
+         !mayHaveLaunchHooks() && !launcher.target->watchesChanged();
 }
 
 PyObject *launchCall(Attempt &attempt) {

@@ -11,6 +11,7 @@
 #include "Launcher.h"
 #include "Store.h"
 #include "Values.h"
+#include "Watch.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
 #include <pybind11/stl.h>
@@ -207,6 +208,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindLaunchers(module);
   bindDevices(module);
   bindStore(module);
+  bindWatch(module);
   module.def("launch_stats", &describeLaunches);
   module.def("language_functions", &describeLanguage);
 }

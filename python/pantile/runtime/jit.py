@@ -15,6 +15,7 @@ from .callables import ConstexprFunction, JITCallable, constexpr_function
 from .kernel_cache import DeviceCaches, KernelCache
 from .parameters import KernelParam, parameters_of
 from .tensors import MockTensor, TensorWrapper, reinterpret
+from .uses import GlobalUse, HostUse
 
 __all__ = [
     "ConstexprFunction",
@@ -100,7 +101,7 @@ class JITFunction(JITCallable, KernelInterface):
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self._pre_run_hooks = []
         self.kernel, self.hash = None, None
-        self._uses = []
+        self._uses = {}  # what kernels took from Python, by the key of the use
         self.held_snapshots = []  # of kernels that call constexpr functions
         self._launchers = FirstLaunchers(self)
 
@@ -139,7 +140,11 @@ class JITFunction(JITCallable, KernelInterface):
     @property
     def used_global_vals(self):
         """The constants that kernels read: {(name, id of namespace): (value, namespace)}."""
-        return {(use.name, id(use.namespace)): (use.value, use.namespace) for use in self._uses}
+        return {
+            use.key: (use.value, use.namespace)
+            for use in self._uses.values()
+            if isinstance(use, GlobalUse) and not isinstance(use.value, KernelInterface)
+        }
 
     def add_pre_run_hook(self, hook):
         """Have `hook` called with the arguments of every launch, before it."""
@@ -178,8 +183,7 @@ class JITFunction(JITCallable, KernelInterface):
             hook(*args, **kwargs)
         call = self.dispatcher.prepare(*args, **kwargs)
         kernel = call.kernel
-        for use in self._uses:
-            use.check()
+        self._check_uses()
         if kernel is None:
             kernel = self._compile(call, warmup)
             if kernel is None or warmup:
@@ -260,12 +264,20 @@ class JITFunction(JITCallable, KernelInterface):
         return f"_{name}" if name[:1].isdigit() else name
 
     def _remember(self, snapshot):
-        known = {(use.name, id(use.namespace)) for use in self._uses}
         for use in snapshot.uses:
-            if (use.name, id(use.namespace)) not in known:
-                known.add((use.name, id(use.namespace)))
-                self._uses.append(use)
-                self.dispatcher.watch(use.namespace, use.name, use.value)
+            if isinstance(known := self._uses.get(use.key), HostUse):
+                known.add(use)
+            else:
+                self._uses.setdefault(use.key, use)
+        self._watch()
+
+    def _check_uses(self):
+        """Raise RuntimeError if something that a kernel took from Python is another value now."""
+        if any([use.check() for use in self._uses.values()]):
+            self._watch()
+
+    def _watch(self):
+        self.dispatcher.watch([place for use in self._uses.values() for place in use.places])
 
     def _call_hook(self, hook, source, call, warmup):
         from .preload import serialize
@@ -331,7 +343,7 @@ class JITFunction(JITCallable, KernelInterface):
         copy.__dict__.update(self.__dict__)
         copy.__dict__.pop("dispatcher", None)
         copy._launchers = FirstLaunchers(copy)
-        copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), []
+        copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), {}
         copy.held_snapshots = []
         return copy
 

@@ -39,18 +39,19 @@ class Scope:
 
     def __init__(self, fn):
         self.globals = fn.__globals__
-        self.captured = {}
+        self.captured, self.cells = {}, {}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
             try:
                 self.captured[name] = cell.cell_contents
+                self.cells[name] = cell
             except ValueError:  # assigned later in the enclosing function, or never
                 pass
         self.local = set(fn.__code__.co_varnames)
 
     def find(self, name):
-        """The value of `name` and its namespace; MISSING and None if there is none."""
+        """The value of `name` and its namespace, a dict or a cell; MISSING and None if there is none."""
         if name in self.captured:
-            return self.captured[name], self.captured
+            return self.captured[name], self.cells[name]
         if name in self.local:
             return MISSING, None
         if name in self.globals:
@@ -62,29 +63,3 @@ class Scope:
         return annotation is constexpr or (
             isinstance(annotation, str) and annotation.split(".")[-1] == "constexpr"
         )
-
-
-class GlobalUse:
-    """A constant that a kernel read, where it was found, and its value then."""
-
-    __slots__ = ("function", "name", "namespace", "value")
-
-    def __init__(self, function, name, namespace, value):
-        self.function, self.name, self.namespace, self.value = function, name, namespace, value
-
-    def check(self):
-        """Raise RuntimeError if the constant has another value now."""
-        now = self.namespace.get(self.name, MISSING)
-        if now is self.value or (
-            type(now) is type(self.value) and _plain(now) == _plain(self.value)
-        ):
-            return
-        shown = "no value" if now is MISSING else f"value {now!r}"
-        raise RuntimeError(
-            f"Global variable {self.name} has {shown}, but when kernel {self.function} was first compiled it "
-            f"had value {self.value!r}"
-        )
-
-
-def _plain(value):
-    return value.value if isinstance(value, constexpr) else value

@@ -3,7 +3,7 @@
 A Snapshot walks from one jit function to all that it can reach and gives the compiler their texts
 and, for each, a map from global or captured names to values. After that the compiler needs no
 Python. A foreign module or class (`shapes.BLOCK`) becomes a named tuple of those members that the
-function reads. The constants found are remembered, so that a launch can tell that one changed.
+function reads. What was found is remembered, so that a launch can tell that it changed (`uses`).
 """
 
 import enum
@@ -18,7 +18,8 @@ from ..language.names import Builtin, LanguageClass, language_object, module_nam
 from .callables import ConstexprFunction
 from .classes import describe_class, is_kernel_class, make_object
 from .jit import JITFunction, KernelInterface
-from .scope import MISSING, PLAIN, GlobalUse, Names, Scope
+from .scope import MISSING, PLAIN, Names, Scope
+from .uses import GlobalUse, HostUse, look_up
 
 _HOST_FUNCTIONS = {arith.cdiv: "triton.cdiv", arith.next_power_of_2: "triton.next_power_of_2"}
 
@@ -56,6 +57,7 @@ class Snapshot:
 
     def __init__(self, kernel):
         self.functions, self.uses = [], []
+        self._calls = {}  # of constexpr functions: arguments as Python has them, and the result
         self._index, self._described = {}, []
         self.classes, self._class_index, self._described_classes = [], {}, []
         self._reference(kernel)
@@ -91,8 +93,7 @@ class Snapshot:
                 self._described.append(self._describe(self.functions[len(self._described)]))
             elif len(self._described_classes) < len(self.classes):
                 cls = self.classes[len(self._described_classes)]
-                convert = functools.partial(self._convert, allow_plain=True)
-                self._described_classes.append(describe_class(cls, convert))
+                self._described_classes.append(self._describe_class(cls))
             else:
                 return
 
@@ -119,14 +120,17 @@ class Snapshot:
 
     def _describe_host(self, function):
         """A function that stays Python: what the compiler calls, and what its result hangs on."""
-        for used in function.used_values().values():
-            if isinstance(used, JITFunction):
-                self._reference(used)  # it may be returned
         scope = Scope(function.fn)
         for name in sorted(Names(function.src).read):
             value, namespace = scope.find(name)
             if isinstance(value, (*PLAIN, constexpr, tuple)):
                 self.uses.append(GlobalUse(function.fn.__name__, name, namespace, value))
+        self.uses.append(HostUse(function, self))
+        returnable = {
+            name: self._reference(used)
+            for name, used in function.used_values().items()
+            if isinstance(used, JITFunction)
+        }
         return {
             "name": function.fn.__name__,
             "text": function.cache_key,
@@ -134,18 +138,46 @@ class Snapshot:
             "first_line": function.first_line,
             "indent": 0,
             "noinline": False,
-            "globals": {},
+            "globals": returnable,
             "host": _HostCall(self, function),
         }
 
     def _call_host(self, function, args, kwargs):
+        """Call a constexpr function, once for the same arguments.
+
+        So all variants and stages of a kernel are made of the same values, whenever they are.
+        """
+        key = (
+            id(function),
+            _identity(tuple(args)),
+            tuple(kwargs),
+            _identity(tuple(kwargs.values())),
+        )
+        if key in self._calls:
+            return self._calls[key][3]
         args = [self._restore(argument) for argument in args]
         kwargs = {name: self._restore(argument) for name, argument in kwargs.items()}
+        result = self._result_of(function, args, kwargs)
+        return self._calls.setdefault(key, (function, args, kwargs, result))[3]
+
+    def _result_of(self, function, args, kwargs):
         count = len(self.functions)
         result = self.constant(function(*args, **kwargs))
         if len(self.functions) != count:
             raise TypeError("the result has a jit function that the kernel did not know before")
         return result
+
+    def repeat_calls(self, function):
+        """Make the calls of a constexpr function again; RuntimeError if a result is another one."""
+        for called, args, kwargs, then in list(self._calls.values()):
+            if called is not function:
+                continue
+            now = self._result_of(function, args, kwargs)
+            if _identity(now) != _identity(then):
+                raise RuntimeError(
+                    f"constexpr function {function.fn.__name__} returns {now!r}, but when kernel "
+                    f"{self.functions[0].fn.__name__} was first compiled it returned {then!r}"
+                )
 
     def _restore(self, value):
         """The Python object that a value of the compiler stands for."""
@@ -181,24 +213,32 @@ class Snapshot:
             )
             if converted is None and value is not None:
                 converted = _opaque(name, value)
-            elif isinstance(value, (*PLAIN, constexpr, tuple)):
+            else:
                 if value is None and not allowed:
                     converted = _opaque(name, value)
-                self.uses.append(GlobalUse(function.fn.__name__, name, namespace, value))
+                self._use(function.fn.__name__, name, namespace, value)
             result[name] = converted
         for root, value in self._namespaces(function, names, scope).items():
             result[root] = _Namespace.of(value)
         return result
 
+    def _use(self, function, name, namespace, value):
+        """Note that `function` read `value`, unless that is the language's own."""
+        if not isinstance(value, (types.ModuleType, types.FunctionType, Builtin, LanguageClass)):
+            self.uses.append(GlobalUse(function, name, namespace, value))
+
     def _namespaces(self, function, names, scope):
         """What the kernel reads of foreign modules and classes, by nested names."""
         found = {}
         for root, path in sorted(names.paths):
-            value, _ = scope.find(root)
+            value, namespace = scope.find(root)
+            places = [(root, namespace, value)]
             for depth, attribute in enumerate(path):
                 if not isinstance(value, (types.ModuleType, type)) or self._convert(value, False):
                     break
-                members, value = vars(value), getattr(value, attribute, MISSING)
+                space = value if isinstance(value, type) else vars(value)
+                value = getattr(value, attribute, MISSING)
+                places.append((attribute, space, value))
                 converted = None if value is MISSING else self._convert(value, True)
                 if converted is None and value is not None:
                     continue
@@ -206,10 +246,23 @@ class Snapshot:
                 for name in (root, *path[:depth]):
                     level = level.setdefault(name, {})
                 level[attribute] = converted
-                if isinstance(value, (*PLAIN, constexpr)) and attribute in members:
-                    self.uses.append(GlobalUse(function.fn.__name__, attribute, members, value))
+                self._use_path(function, places)
                 break
         return found
+
+    def _use_path(self, function, places):
+        """Note all places on the way to an attribute; not what its owner makes at each access."""
+        for name, space, value in places:
+            if look_up(space, name) is value:
+                self.uses.append(GlobalUse(function.fn.__name__, name, space, value))
+
+    def _describe_class(self, cls):
+        described = describe_class(cls, functools.partial(self._convert, allow_plain=True))
+        for name in described["members"]:
+            value = look_up(cls, name)
+            if isinstance(value, (*PLAIN, constexpr, tuple, list)):
+                self._use(cls.__name__, name, cls, value)
+        return described
 
     def _convert(self, value, allow_plain):
         """The compiler's form of `value`; None for None and for what means nothing in a kernel."""
@@ -259,6 +312,19 @@ class Snapshot:
         result = _Namespace((member.name, held, f"{kind.__module__}.{kind.__qualname__}"))
         result._fields = ("name", "value", "enumeration")
         return result
+
+
+def _identity(value):
+    """What is equal for two values in the compiler's form only if they compile to the same code."""
+    if isinstance(value, tuple):
+        kind = (getattr(value, "_fields", None), getattr(value, "_pantile_class", None))
+        return (*kind, *map(_identity, value))
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, PLAIN):
+        return (type(value).__name__, value)
+    parts = [getattr(value, part, None) for part in ("name", "index", "description")]
+    return (type(value).__name__, *parts)
 
 
 def _language_function(function):

@@ -1,0 +1,98 @@
+//===- Watch.cpp - whether what a kernel read from Python is still there -------------------===//
+// Needs: see Watch.h.
+// Gives: Watch, `_pantile.has_changed`.
+//===------------------------------------------------------------------------------------===//
+#include "Watch.h"
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+/// What is under `name` in a dict or a class, borrowed; null if nothing is, or if `space` is
+/// something else.
+PyObject *find(PyObject *space, PyObject *name) {
+  if (PyDict_Check(space)) {
+    PyObject *found = PyDict_GetItemWithError(space, name);
+    if (!found)
+      PyErr_Clear();
+    return found;
+  }
+  return PyType_Check(space) ? _PyType_Lookup(reinterpret_cast<PyTypeObject *>(space), name)
+                             : nullptr;
+}
+
+/// The objects of a tuple, one after the other.
+struct Expected {
+  PyObject *tuple;
+  Py_ssize_t at = 0;
+  bool next(PyObject *object) {
+    return at < PyTuple_GET_SIZE(tuple) && PyTuple_GET_ITEM(tuple, at++) == object;
+  }
+  bool atEnd() const { return at == PyTuple_GET_SIZE(tuple); }
+};
+
+bool listHolds(PyObject *list, Expected expected) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    if (!expected.next(PyList_GET_ITEM(list, i)))
+      return false;
+  return expected.atEnd();
+}
+
+bool dictHolds(PyObject *dict, Expected expected) {
+  Py_ssize_t position = 0;
+  PyObject *key, *value;
+  while (PyDict_Next(dict, &position, &key, &value))
+    if (!expected.next(key) || !expected.next(value))
+      return false;
+  return expected.atEnd();
+}
+
+bool setHolds(PyObject *set, Expected expected) {
+  const auto iterator = py::reinterpret_steal<py::object>(PySet_Type.tp_iter(set));
+  while (PyObject *element = iterator ? PyIter_Next(iterator.ptr()) : nullptr) {
+    const bool isSame = expected.next(element);
+    Py_DECREF(element);
+    if (!isSame)
+      return false;
+  }
+  PyErr_Clear();
+  return iterator && expected.atEnd();
+}
+
+bool holds(PyObject *container, PyObject *held) {
+  if (PyCell_Check(container))
+    return PyCell_GET(container) == held;
+  if (!PyTuple_CheckExact(held))
+    return false;
+  if (PyList_Check(container))
+    return listHolds(container, {held});
+  if (PyDict_Check(container))
+    return dictHolds(container, {held});
+  return PySet_Check(container) && setHolds(container, {held});
+}
+
+} // namespace
+
+bool Watch::changed() const {
+  return name.is_none() ? !holds(space.ptr(), held.ptr())
+                        : find(space.ptr(), name.ptr()) != held.ptr();
+}
+
+int Watch::traverse(visitproc visit, void *arg) const {
+  Py_VISIT(space.ptr());
+  Py_VISIT(name.ptr());
+  Py_VISIT(held.ptr());
+  return 0;
+}
+
+Watch toWatch(py::handle place) {
+  const auto parts = py::reinterpret_borrow<py::tuple>(place);
+  return {parts[0], parts[1], parts[2]};
+}
+
+void bindWatch(py::module_ &module) {
+  module.def("has_changed", [](const py::tuple &place) { return toWatch(place).changed(); });
+}
+
+} // namespace pantile::python
