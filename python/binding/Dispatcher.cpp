@@ -2,10 +2,12 @@
 // How: 1. bind positional, keyword and default arguments; keywords left over are options
 //      2. classify each argument that is not constexpr
 //      3. target: the GPU of the device pointers, the CPU for host arrays, never both
-//      4. key: a letter and a type for each parameter, constants by value, then the options
+//      4. key: a letter and a type for each parameter, constants by value, then settings of the
+//         process and the options
 // Invariant: two calls with one key compile to the same kernel.
 //===-----------------------------------------------------------------------------------===//
 #include "Dispatcher.h"
+#include "CompileSettings.h"
 #include "CurrentStream.h"
 #include "Errors.h"
 #include "LaunchGrid.h"
@@ -217,6 +219,8 @@ void Dispatcher::formKey(Call &call) const {
     key += '|';
     appendKey(key, call.arguments[i], parameters[i], call.values[i]);
   }
+  if (const std::string &settings = CompileSettings::text(); !settings.empty())
+    key += '|' + settings;
   if (call.options.empty())
     return;
   std::map<std::string, py::object> sorted;
@@ -412,6 +416,7 @@ void bindDispatcher(py::module_ &module) {
       .def("use", &Call::use)
       .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
   module.def("device_of", &deviceOf);
+  module.def("use_settings", &CompileSettings::use);
   py::class_<TunedTable>(module, "TunedTable", collected<TunedTable>())
       .def(py::init([](std::vector<int> parameters) {
         auto table = std::make_unique<TunedTable>();

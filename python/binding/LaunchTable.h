@@ -34,6 +34,7 @@ struct LaunchEntry {
   pybind11::object compiled; ///< the Python object of the kernel
   LaunchOptions options;     ///< but for the stream
   bool onCpu = false;
+  uint64_t settings = 0; ///< of CompileSettings; among the words, too
   TunedChoice tuned;
   /// Owned. Set behind the first launch that found the entry, if such calls have one.
   mutable std::atomic<const Shortcut *> shortcut = nullptr;

@@ -9,6 +9,7 @@
 //        a callable grid.
 //===-----------------------------------------------------------------------------------===//
 #include "Launcher.h"
+#include "CompileSettings.h"
 #include "CurrentStream.h"
 #include "DictWatch.h"
 #include "Dispatcher.h"
@@ -52,6 +53,7 @@ struct Attempt {
   std::array<PyObject *, LaunchReader::maxArgs> bound; ///< by parameter, once `bind` succeeded
   std::array<Py_ssize_t, 16> options; ///< keywords that are no parameters, by position
   size_t optionCount = 0;
+  uint64_t settings = CompileSettings::number();
   LaunchReader reader;
 
   bool bind();
@@ -91,6 +93,8 @@ bool Attempt::bind() {
 bool Attempt::read() {
   const std::vector<ParameterRules> &rules = launcher.target->rules;
   constexpr uint64_t absent = 0;
+  if (!reader.word(settings))
+    return false;
   for (size_t i = 0; i < rules.size(); ++i)
     if (!(bound[i] ? reader.argument(bound[i], rules[i]) : reader.word(absent)))
       return false;
@@ -213,7 +217,8 @@ PyObject *launchAgain(Attempt &attempt) {
   const LaunchTable::Entry entry = launcher.table->recent();
   const Shortcut *shortcut = entry ? entry->shortcut.load(std::memory_order_acquire) : nullptr;
   std::array<uint64_t, ReadyLaunch::mostSlots> slots;
-  if (!shortcut || !shortcut->read(attempt.form(), slots.data()))
+  if (!shortcut || entry->settings != attempt.settings ||
+      !shortcut->read(attempt.form(), slots.data()))
     return nullptr;
   if (launcher.tuner) {
     if (!stillChosen(*entry))
@@ -241,13 +246,15 @@ LaunchTable::Entry learn(Attempt &attempt, TunedChoice choice) {
       keywords[name] = value;
   const Call call =
       attempt.launcher.target->prepare(py::args(attempt.positional()), py::kwargs(keywords));
-  if (!call.kernel || call.launchArguments().size() != attempt.reader.args().size())
+  if (!call.kernel || call.launchArguments().size() != attempt.reader.args().size() ||
+      attempt.settings != CompileSettings::number())
     return nullptr;
   auto entry = std::make_shared<LaunchEntry>();
   entry->words.assign(attempt.reader.words().begin(), attempt.reader.words().end());
   for (PyObject *object : attempt.reader.kept())
     entry->kept.push_back(py::reinterpret_borrow<py::object>(object));
   entry->kernel = call.kernel, entry->compiled = call.compiled;
+  entry->settings = attempt.settings;
   entry->onCpu = call.target == "cpu";
   entry->options = call.launchOptions();
   entry->tuned = std::move(choice);

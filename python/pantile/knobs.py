@@ -10,7 +10,7 @@ import os
 from collections import namedtuple
 
 from .hooks import HookChain
-from .settings import Flag, Group, Setting, export_all, flag, getenv
+from .settings import Flag, Group, Setting, export_all, flag, getenv, tell_compiled
 
 __all__ = [
     "CompileTimes",
@@ -28,6 +28,7 @@ __all__ = [
     "proton",
     "redis",
     "runtime",
+    "tell_compiled",
 ]
 
 
@@ -42,16 +43,19 @@ class Runtime(Group):
     debug = Flag(
         "PANTILE_DEVICE_ASSERTS",
         "TRITON_DEBUG",
+        compiled=True,
         doc="compile `device_assert` and the checks for overflow in, as `debug=True` of a launch",
     )
     sanitize_overflow = Flag(
         "PANTILE_SANITIZE_OVERFLOW",
         "TRITON_SANITIZE_OVERFLOW",
         default=True,
+        compiled=True,
         doc="with `debug`: assert that additions, subtractions and products of integers do not wrap",
     )
     override_arch = Setting(
         "TRITON_OVERRIDE_ARCH",
+        compiled=True,
         doc='compile for this processor ("sm_80") instead of the GPU at hand',
     )
     num_threads = Setting(
@@ -127,11 +131,13 @@ class Compilation(Group):
     disable_line_info = Flag(
         "PANTILE_DISABLE_LINE_INFO",
         "TRITON_DISABLE_LINE_INFO",
+        compiled=True,
         doc="leave source lines out of PTX and machine code",
     )
     allow_non_constexpr_globals = Flag(
         "PANTILE_ALLOW_NON_CONSTEXPR_GLOBALS",
         "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS",
+        compiled=True,
         doc="kernels may read plain numbers among the globals of their module",
     )
     dump_dir = Setting(
@@ -181,12 +187,14 @@ class Language(Group):
         "PANTILE_F32_DEFAULT",
         "TRITON_F32_DEFAULT",
         shown="tf32",
+        compiled=True,
         doc="precision of `tl.dot` of fp32 operands: `tf32`, `tf32x3`, `ieee`, `bf16x3` or `bf16x6`",
     )
     default_fp_fusion = Flag(
         "PANTILE_DEFAULT_FP_FUSION",
         "TRITON_DEFAULT_FP_FUSION",
         default=True,
+        compiled=True,
         doc="contract `a * b + c` to one rounding",
     )
 
@@ -348,10 +356,14 @@ class Nvidia(Group):
     ptxas_options = Setting(
         "PANTILE_PTXAS_OPTIONS",
         "PTXAS_OPTIONS",
+        compiled=True,
         doc="more options of the assembler, before `ptx_options` of a launch",
     )
     disable_ptxas_opt = Flag(
-        "PANTILE_DISABLE_PTXAS_OPT", "DISABLE_PTXAS_OPT", doc="assemble without optimisation"
+        "PANTILE_DISABLE_PTXAS_OPT",
+        "DISABLE_PTXAS_OPT",
+        compiled=True,
+        doc="assemble without optimisation",
     )
     dump_nvptx = Flag("NVPTX_ENABLE_DUMP", doc="print the PTX of each kernel that is compiled")
     cuobjdump = _tool("cuobjdump", "TRITON_CUOBJDUMP_PATH", doc='for `kernel.asm["sass"]`')
@@ -360,6 +372,7 @@ class Nvidia(Group):
         "PANTILE_LIBDEVICE_PATH",
         "TRITON_LIBDEVICE_PATH",
         exported=True,
+        compiled=True,
         shown="beside the assembler, in NVIDIA's wheels",
         doc="bitcode of NVIDIA's mathematical functions, for kernels that call some of them",
     )

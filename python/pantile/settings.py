@@ -5,6 +5,7 @@ a value under Triton's name, is put there under our name, and taken away when it
 """
 
 import os
+import sys
 from contextlib import contextmanager
 
 
@@ -80,13 +81,24 @@ class Setting:
         here; the text says why.
     exported : bool
         The compiled library reads the first variable itself.
+    compiled : bool
+        Kernels are compiled according to it: with another value they are other kernels.
     """
 
     def __init__(
-        self, *names, default=None, parse=str, doc="", exported=False, unused=False, shown=None
+        self,
+        *names,
+        default=None,
+        parse=str,
+        doc="",
+        exported=False,
+        unused=False,
+        shown=None,
+        compiled=False,
     ):
         self.names, self.default, self.parse = names, default, parse
         self.doc, self.exported, self.unused = doc, exported, unused
+        self.compiled = compiled
         self.shown = shown  # the default, as the page has it
 
     def __set_name__(self, owner, name):
@@ -105,12 +117,18 @@ class Setting:
     def __set__(self, group, value):
         group.__dict__[self.name] = value
         self.export(group)
+        self._tell(group)
 
     def __delete__(self, group):
         if self.name not in group.__dict__:
             raise AttributeError(f"`{self.name}` has no override")
         del group.__dict__[self.name]
         self.export(group)
+        self._tell(group)
+
+    def _tell(self, group):
+        if self.compiled and group.is_live:
+            tell_compiled()
 
     def told(self):
         """Return the text of the first variable that the user has set, or None."""
@@ -176,8 +194,11 @@ class Group:
 
     def export(self):
         """Show the library the values of this group."""
-        for setting in self.knob_descriptors.values():
+        settings = self.knob_descriptors.values()
+        for setting in settings:
             setting.export(self)
+        if self.is_live and any(setting.compiled for setting in settings):
+            tell_compiled()
 
     @contextmanager
     def scope(self):
@@ -194,6 +215,23 @@ class Group:
                 set_variable(name, value)
             self.__dict__.update(saved)
             self.export()
+
+
+def tell_compiled():
+    """Show launches the settings that kernels are compiled under; return whether they changed.
+
+    Before the extension module is loaded there is nothing to tell. Variables of the environment
+    that change later count from the next compilation on.
+    """
+    module = sys.modules.get("pantile._pantile")
+    if module is None:
+        return False
+    told = []
+    for group in Group._live.values():
+        for name, setting in group.knob_descriptors.items():
+            if setting.compiled and (value := getattr(group, name)) != setting.default:
+                told.append(f"{name}={value!r}")
+    return module.use_settings("|".join(told))
 
 
 def export_all():
