@@ -9,6 +9,7 @@
 #include "Pipeline.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
+#include "analysis/WrittenArguments.h"
 #include "frontend/AstPrinter.h"
 #include "frontend/Emit.h"
 #include "frontend/Parser.h"
@@ -224,6 +225,7 @@ Result<void> Compilation::emitTile() {
     return irDiagnostics.takeError("parse and emit");
   data->warnings += diagnostics.render();
   pristine = module->clone();
+  data->written = writtenArguments(*module);
   return simplifyTiles();
 }
 

@@ -103,6 +103,7 @@ std::string serializeArtifact(const Kernel::Data &data) {
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
   out.u64(static_cast<uint64_t>(data.workspacePerBlock));
+  write(out, data.written);
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
     write(out, recipe);
@@ -136,6 +137,7 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
   data.workspacePerBlock = static_cast<int64_t>(in.u64());
+  read(in, data.written);
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i) {

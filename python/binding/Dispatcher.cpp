@@ -300,6 +300,44 @@ std::vector<LaunchArg> Call::launchArguments() const {
   return result;
 }
 
+/// Lists the arrays of an argument and counts the launch arguments that it makes.
+struct ArrayList {
+  const std::vector<int> &written;
+  py::list rows;
+  int position = 0;
+
+  void add(const ArgSpec &spec, const Argument &argument, const std::string &name,
+           py::handle object) {
+    if (spec.kind == ArgSpec::Kind::Constant)
+      return;
+    if (argument.structure)
+      return addParts(spec, *argument.structure, name);
+    if (spec.kind == ArgSpec::Kind::Pointer || spec.kind == ArgSpec::Kind::Descriptor)
+      rows.append(py::make_tuple(name, object, std::ranges::count(written, position) > 0));
+    ++position;
+  }
+
+  void addParts(const ArgSpec &spec, const Structure &parts, const std::string &name) {
+    const bool isDescriptor = spec.kind == ArgSpec::Kind::Descriptor;
+    for (size_t i = 0; i < parts.elements.size(); ++i) {
+      const std::string part = isDescriptor              ? ".base"
+                               : i < parts.fields.size() ? "." + parts.fields[i]
+                                                         : "[" + std::to_string(i) + "]";
+      if (isDescriptor || i < spec.elements.size())
+        add(isDescriptor ? spec : spec.elements[i], parts.elements[i], name + part,
+            parts.values[i]);
+    }
+    position += static_cast<int>(parts.extents.size());
+  }
+};
+
+py::list Call::arrays() const {
+  ArrayList list{kernel->written, py::list()};
+  for (size_t i = 0; i < arguments.size(); ++i)
+    list.add(kernel->args[i], arguments[i], dispatcher->parameters[i].name, values[i]);
+  return list.rows;
+}
+
 void Dispatcher::install(const std::string &key, py::object compiled, Kernel kernel) {
   // Swapped, so that what was there is destroyed behind the lock: it runs Python.
   Entry entry = {std::move(kernel), std::move(compiled)};
@@ -411,12 +449,14 @@ void bindDispatcher(py::module_ &module) {
       .def_readonly("device", &Call::device)
       .def_readonly("key", &Call::key)
       .def("named", &Call::named)
+      .def("arrays", &Call::arrays)
       .def("specialization", &Call::specialization)
       .def("adopt", &Call::adopt)
       .def("use", &Call::use)
       .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
   module.def("device_of", &deviceOf);
   module.def("use_settings", &CompileSettings::use);
+  module.def("check_overlaps", [](bool isOn) { LaunchTable::isLeftOut = isOn; });
   py::class_<TunedTable>(module, "TunedTable", collected<TunedTable>())
       .def(py::init([](std::vector<int> parameters) {
         auto table = std::make_unique<TunedTable>();

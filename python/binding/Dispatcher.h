@@ -49,6 +49,9 @@ struct Call {
   /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
   void launch(pybind11::handle grid, pybind11::handle stream) const;
   std::vector<LaunchArg> launchArguments() const;
+  /// Tuples (name, object, whether the kernel writes through it) of the arrays among the arguments,
+  /// parts of arguments included.
+  pybind11::list arrays() const;
   /// All but the stream.
   LaunchOptions launchOptions() const;
 };

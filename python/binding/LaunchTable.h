@@ -53,6 +53,9 @@ public:
   void clear();
   int traverse(visitproc visit, void *arg) const;
 
+  /// Every launch goes the long way: its arguments are to be checked.
+  inline static std::atomic<bool> isLeftOut = false;
+
 private:
   static constexpr size_t maxEntries = 4096;
   TableLock::Mutex mutex;

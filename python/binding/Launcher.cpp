@@ -287,7 +287,8 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
 /// Whether nothing stands in the way of a launch without Python.
 bool isPlain(const Launcher &launcher) {
   return (launcher.hasExtents || PyCallable_Check(launcher.grid)) && !launcher.target->hasHooks() &&
-         !mayHaveLaunchHooks() && !launcher.target->watchesChanged();
+         !LaunchTable::isLeftOut.load(std::memory_order_relaxed) && !mayHaveLaunchHooks() &&
+         !launcher.target->watchesChanged();
 }
 
 PyObject *launchCall(Attempt &attempt) {

@@ -7,6 +7,7 @@ until the end of `with knobs.autotuning.scope():`.
 
 import functools
 import os
+import sys
 from collections import namedtuple
 
 from .hooks import HookChain
@@ -30,6 +31,17 @@ __all__ = [
     "runtime",
     "tell_compiled",
 ]
+
+
+class Check(Setting):
+    """Which checks launches make; the extension module sends them where the checks are."""
+
+    def export(self, group):
+        super().export(group)
+        if group.is_live and "pantile._pantile" in sys.modules:
+            from . import _pantile
+
+            _pantile.check_overlaps(group.checks("overlap"))
 
 
 class Runtime(Group):
@@ -65,11 +77,16 @@ class Runtime(Group):
         shown="the cores that the process may use",
         doc="threads that a launch on the CPU runs on; 1 makes the order of programs fixed",
     )
-    check = Setting(
+    check = Check(
         "PANTILE_CHECK",
         exported=True,
-        doc="`bounds`: on the CPU a read outside of an array is an error too, not a warning and 0",
+        doc="with commas: `bounds`: on the CPU a read outside of an array is an error too, not a warning and 0; "
+        "`overlap`: warn of arguments that share memory which the kernel writes",
     )
+
+    def checks(self, name):
+        """Return whether `check` names a check."""
+        return name in (self.check or "").split(",")
 
     def _start(self):
         self.launch_enter_hook = HookChain()

@@ -209,6 +209,8 @@ Kernel::Data exampleKernel() {
   data.persistent = true;
   data.workspacePerBlock = 131072, data.blocksPerProgram = 4;
   data.hash = keyOf(1);
+  data.dependencies = {{std::string("c\0x", 3), "answer"}, {"f", ""}};
+  data.written = {1, 4};
   TensorMapRecipe map;
   map.base = 1, map.element = "f16", map.swizzle = 128, map.isWritten = true;
   map.offset = {{{-64, {2, 2}}}};
@@ -236,6 +238,8 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_EQ(back->workspacePerBlock, 131072);
   EXPECT_EQ(back->blocksPerProgram, 4);
   EXPECT_EQ(back->tensorMaps, data.tensorMaps);
+  EXPECT_EQ(back->dependencies, data.dependencies);
+  EXPECT_EQ(back->written, data.written);
   EXPECT_EQ(back->options.target, "sm_90a");
   EXPECT_EQ(back->options.disabledPasses, data.options.disabledPasses);
   EXPECT_EQ(back->options.enabledPasses, data.options.enabledPasses);

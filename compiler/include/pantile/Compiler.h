@@ -78,10 +78,11 @@ public:
     std::vector<ArgSpec> args; ///< one a parameter; constants take no launch argument
     std::map<std::string, std::string>
         text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
-    std::string cubin;                       ///< machine code; empty on the CPU
-    int sharedBytes = 0;                     ///< dynamic shared memory
-    int numWarps = 0;                        ///< warps launched
-    int registers = 0, spills = 0;           ///< a thread; spills in bytes; as the assembler told
+    std::string cubin;             ///< machine code; empty on the CPU
+    int sharedBytes = 0;           ///< dynamic shared memory
+    int numWarps = 0;              ///< warps launched
+    int registers = 0, spills = 0; ///< a thread; spills in bytes; as the assembler told
+    std::vector<int> written;      ///< launch arguments through which it may write, by position
     std::vector<TensorMapRecipe> tensorMaps; ///< parameters behind all others
     bool persistent = false;  ///< a block runs several programs; the grid follows as parameters
     int programsPerBlock = 1; ///< a launch may put up to so many into one, a warp each

@@ -238,6 +238,7 @@ class CompiledKernel:
                 kwargs = {**kwargs, name: True}
         call = self.src.fn.dispatcher.prepare(*args, **kwargs)
         call.use(self, self._kernel)
+        self.src.fn._check_arguments(call)
         return call
 
     def __getitem__(self, grid):

@@ -199,12 +199,19 @@ class JITFunction(JITCallable, KernelInterface):
             raise TypeError(f"kernel `{self.__name__}` has no grid")
         if callable(grid):
             grid = grid({**call.options, **call.named()})
+        self._check_arguments(call)
         hooks = knobs.runtime
         if hooks.launch_enter_hook or hooks.launch_exit_hook:
             self._launch_with_hooks(call, grid, kernel)
         else:
             call.launch(grid)
         return kernel
+
+    def _check_arguments(self, call):
+        if knobs.runtime.checks("overlap"):
+            from .overlap import warn_of_overlaps
+
+            warn_of_overlaps(call, self.__name__)
 
     def _launch_with_hooks(self, call, grid, kernel):
         from .driver import driver
