@@ -406,8 +406,10 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
       .Case([&](arith::MaxSIOp op) {
         return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
       })
-      .Case<arith::DivSIOp, arith::RemSIOp>(
-          [&](auto op) { return isNonNegative(op.getLhs(), assumed); })
+      .Case([&](arith::DivSIOp op) {
+        return constantOf(op.getRhs()).value_or(1) > 0 && isNonNegative(op.getLhs(), assumed);
+      })
+      .Case([&](arith::RemSIOp op) { return isNonNegative(op.getLhs(), assumed); })
       .Case<arith::ExtSIOp, arith::IndexCastOp>(
           [&](auto op) { return isNonNegative(op.getIn(), assumed); })
       .Default(false);
@@ -428,11 +430,11 @@ std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomia
       Value value = leaves[leaf];
       auto quotient = value.getDefiningOp<arith::DivSIOp>();
       auto by = quotient ? constantOf(quotient.getRhs()) : std::nullopt;
-      if (by && *by > 0) {
+      const bool isScaled = by && *by > 0;
+      if (isScaled)
         factor = llvm::divideCeil(factor, *by);
-        value = quotient.getLhs();
-      }
-      auto bound = by ? upperBound(scalar(value), assumed) : upperBound(value, assumed);
+      auto bound =
+          isScaled ? upperBound(scalar(quotient.getLhs()), assumed) : upperBound(value, assumed);
       if (!bound)
         return std::nullopt;
       term = term * *bound;

@@ -95,27 +95,48 @@ def ragged(a_ptr, b_ptr, c_ptr, starts, ends, depth, stride, B: tl.constexpr):
     tl.store(c_ptr + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
 
 
+@pytest.mark.parametrize("before", [0, 133, 1000])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_ends_far_away(device, dtype):
-    rows, depth = 200, 128
+def test_ends_far_away(device, dtype, before):
+    """`before` rows lie before the argument, where the numbers are negative."""
+    rows, depth = 1200, 128
     a, b = random((rows, depth), "fp16"), random((depth, 64), "fp16")
-    starts = np.array([0, 100, 136, 7, 150, 3], dtype)
-    ends = np.array([FAR - 1, 130, FAR - 1, 7, -5, 2**30 + 70], dtype)
+    starts = np.array([0, 100, 136, 7, 50, 3], dtype) - before
+    ends = np.array([FAR - 1, 130 - before, FAR - 1, 7 - before, -5 - before, 2**30], dtype)
     out = device.output((len(starts), 64, 64), "fp32")
     ragged[(len(starts),)](
-        device.to(a),
-        device.to(b),
-        out.array,
-        device.to(starts),
-        device.to(ends),
-        depth,
-        depth,
-        B=64,
-    )
-    for i, (start, end) in enumerate(zip(starts, ends)):
-        x = a[start : min(start + 64, max(end, start))].astype(np.float64)
+        device.to(a.reshape(-1))[before * depth :], device.to(b), out.array,
+        device.to(starts), device.to(ends), depth, depth, B=64,
+    )  # fmt: skip
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist())):
+        first = before + start
+        x = a[first : before + min(start + 64, max(end, start))].astype(np.float64)
         exact = np.zeros((64, 64))
         exact[: len(x)] = x @ b.astype(np.float64)
+        np.testing.assert_allclose(out.numpy()[i], exact, rtol=1e-3, atol=1e-2)
+
+
+@triton.jit
+def negative_quotients(a_ptr, b_ptr, c_ptr, stride, by: tl.constexpr, B: tl.constexpr):
+    """Rows before the argument, where programs count down."""
+    r = tl.arange(0, B)
+    rows = (tl.program_id(0).to(tl.int64) // by) * B + r
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, stride, B):
+        x = tl.load(a_ptr + rows[:, None] * stride + (k + r)[None, :])
+        acc = tl.dot(x, tl.load(b_ptr + (k + r)[:, None] * B + r[None, :]), acc)
+    tl.store(c_ptr + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
+
+
+@pytest.mark.parametrize("by", [-1, -2, 2])
+def test_negative_quotients(device, by):
+    a, b = random((4 * 64, 128), "fp16"), random((128, 64), "fp16")
+    out = device.output((3, 64, 64), "fp32")
+    middle = device.to(a.reshape(-1))[2 * 64 * 128 :]
+    negative_quotients[(3,)](middle, device.to(b), out.array, 128, by, B=64)
+    for i in range(3):
+        first = 2 + int(i / by)
+        exact = a[first * 64 : first * 64 + 64].astype(np.float64) @ b.astype(np.float64)
         np.testing.assert_allclose(out.numpy()[i], exact, rtol=1e-3, atol=1e-2)
 
 

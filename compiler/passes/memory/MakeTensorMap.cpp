@@ -54,8 +54,9 @@ public:
       return arith::AddIOp::create(b, loc, narrow(pastEnd(dim)), far);
     }
     case TmaAccess::Dim::End: {
-      Value end = arith::SubIOp::create(b, loc, value(dim.start, 64), pastEnd(dim));
-      return narrow(end);
+      Value end = arith::SubIOp::create(b, loc, value(dim.start + Polynomial(TmaAccess::far), 64),
+                                        pastEnd(dim));
+      return within(end, std::numeric_limits<int32_t>::min(), mostStart);
     }
     }
     llvm_unreachable("all kinds are handled");

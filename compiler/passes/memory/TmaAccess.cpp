@@ -287,7 +287,7 @@ private:
       if (auto end = ends.find(i); end != ends.end()) {
         if (isWrapped || dim.fromZero || dim.extent.constant() != unbounded)
           return refused("its mask bounds a dimension twice");
-        if (!affine.isComputedIn32Bits(ptr, dim.start) && !hasFewRows(dim.stride))
+        if (!hasFewRows(dim.stride))
           return refused(doesNotFit);
         cutAt(i, end->second);
       } else if (isWrapped || dim.fromZero || isPositive) {
@@ -345,13 +345,14 @@ private:
                   llvm::any_of(op->getOperands(), [](Value v) { return comesFromMemory(v); }));
   }
 
-  /// Takes `far` elements along a dimension of this stride off again. The base stays in the tensor,
+  /// Takes `times` times `far` elements along a dimension of this stride off again. The base stays in the tensor,
   /// since boxes outside of all extents touch it (seen on an H200): addresses are added up in 64
   /// bits, so 2^64 bytes less those elements are as good.
-  void stepBack(Polynomial stride) {
+  void stepBack(const Polynomial &stride, int64_t times) {
     constexpr int64_t wholeSteps = int64_t(1) << 34; // bytes; `far` of them are 2^64
     static_assert(TmaAccess::far == 1 << 30);
-    const Polynomial complement = Polynomial(wholeSteps / elementBytes) - stride;
+    const Polynomial complement =
+        Polynomial(wholeSteps / elementBytes) - stride * Polynomial(times);
     access.dims.push_back({unbounded, complement, TmaAccess::far, 1});
   }
 
@@ -366,14 +367,15 @@ private:
       dim.extent = extent + Polynomial(TmaAccess::far);
     dim.start = dim.start + Polynomial(TmaAccess::far);
     dim.kind = TmaAccess::Dim::Saturated;
-    stepBack(stride);
+    stepBack(stride, 1);
     return isBounded ? require(Polynomial(mostCoordinate - TmaAccess::far) - extent)
                      : hasFewRows(stride);
   }
 
   /// The index is below an end that differs between programs, the extent is the same for all: so
   /// the end goes to a dimension of its own with the same stride, and indices count down to a fixed
-  /// extent by as much as they are before the end. The sum of both is the index and that extent.
+  /// extent by as much as they are before the end. Either counts from far, as it may be negative. The
+  /// sum of both is the index and twice that far.
   void cutAt(size_t place, const Polynomial &end) {
     TmaAccess::Dim &dim = access.dims[place];
     TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
@@ -381,7 +383,7 @@ private:
     dim.end = atEnd.end = end;
     dim.extent = TmaAccess::far;
     access.dims.push_back(atEnd);
-    stepBack(atEnd.stride);
+    stepBack(atEnd.stride, 2);
   }
 
   //===- remainders ----------------------------------------------------------------------===//
