@@ -318,3 +318,15 @@ def test_without_it_or_with_it(device, usual, name):
             changed.add(workload.__name__)
     if device.arch == 90 and not device.on_gpu and name not in UNSEEN:
         assert changed, f"`{name}` is not put to the test by any workload"
+
+
+ACROSS_ITERATIONS = "nv-overlap-products,nv-overlap-iterations,nv-carry-sums,carried-sums"
+
+
+@pytest.mark.parametrize("left_out", [ACROSS_ITERATIONS, ACROSS_ITERATIONS + ",nv-defer-waits"])
+def test_less_overlap(device, left_out):
+    """Kernels are compiled so where ptxas serialises MMAs that overlap."""
+    if device.arch != 90:
+        pytest.skip("leaves out what only Hopper has")
+    for workload in (causal_attention, whole_attention, deep_attention, gradients, deep_gradients):
+        workload(device, disabled_passes=left_out)
