@@ -114,3 +114,25 @@ def test_a_flag_orders_data(device):
     data, out = device.output(1024, "i32"), device.output(1024, "i32")
     flag_kernel[(2,)](flag, data.array, out.array, 1024)
     np.testing.assert_array_equal(out.numpy(), np.arange(1024) * 5 + 1)
+
+
+@triton.jit
+def flags_kernel(flags_ptr, data_ptr, out_ptr, N: tl.constexpr):
+    """Program 1 reads what program 0 wrote, after a tile of flags of which each thread sets several."""
+    offsets = tl.arange(0, N)
+    if tl.program_id(0) == 0:
+        tl.store(data_ptr + offsets, offsets * 7)
+        tl.debug_barrier()
+        tl.atomic_xchg(flags_ptr + offsets, 1, sem="release")
+    else:
+        ready = 0
+        while ready < N:
+            ready = tl.sum(tl.atomic_add(flags_ptr + offsets, 0, sem="acquire"))
+        tl.store(out_ptr + offsets, tl.load(data_ptr + N - 1 - offsets) + 1)
+
+
+def test_a_tile_of_flags_orders_data(device):
+    flags = device.to(np.zeros(512, np.int32))
+    data, out = device.output(512, "i32"), device.output(512, "i32")
+    flags_kernel[(2,)](flags, data.array, out.array, 512)
+    np.testing.assert_array_equal(out.numpy(), np.arange(512)[::-1] * 7 + 1)
