@@ -15,6 +15,7 @@ from .kind_chained import draw_chained, draw_gradients
 from .kind_far import draw_far
 from .kind_gemm import draw_gemm
 from .kind_host import draw_host
+from .kind_phases import draw_phases
 from .kind_rows import draw_rows
 from .kind_scratch import draw_scratch
 from .running import check_program
@@ -25,6 +26,7 @@ DRAWS = {
     "chained": draw_chained,
     "gradients": draw_gradients,
     "scratch": draw_scratch,
+    "phases": draw_phases,
     "rows": draw_rows,
     "atomics": draw_atomics,
     "host": draw_host,
@@ -36,6 +38,7 @@ WEIGHTS = {
     "chained": 4,
     "gradients": 2,
     "scratch": 2,
+    "phases": 2,
     "rows": 2,
     "atomics": 1,
     "host": 1,
