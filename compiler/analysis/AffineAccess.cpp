@@ -415,7 +415,6 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
       .Default(false);
 }
 
-/// A quotient is bounded with its coefficient, since `c * (x / d)` is at most `ceil(c / d) * x`.
 std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomial,
                                                      llvm::SetVector<Value> &assumed) {
   Polynomial sum;
@@ -424,48 +423,51 @@ std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomia
       return std::nullopt;
     if (coefficient <= 0)
       continue;
-    int64_t factor = coefficient;
-    Polynomial term(1);
-    for (unsigned leaf : product) {
-      Value value = leaves[leaf];
-      auto quotient = value.getDefiningOp<arith::DivSIOp>();
-      auto by = quotient ? constantOf(quotient.getRhs()) : std::nullopt;
-      const bool isScaled = by && *by > 0;
-      if (isScaled)
-        factor = llvm::divideCeil(factor, *by);
-      auto bound =
-          isScaled ? upperBound(scalar(quotient.getLhs()), assumed) : upperBound(value, assumed);
+    Polynomial term(product.empty() ? coefficient : 1);
+    for (auto [i, leaf] : llvm::enumerate(product)) {
+      auto bound = upperBound(leaves[leaf], i == 0 ? coefficient : 1, assumed);
       if (!bound)
         return std::nullopt;
       term = term * *bound;
     }
-    sum = sum + term * Polynomial(factor);
+    sum = sum + term;
   }
   return sum.isValid() ? std::optional(sum) : std::nullopt;
 }
 
-/// Of a leaf that is not negative.
-std::optional<Polynomial> AffineAnalysis::upperBound(Value value, llvm::SetVector<Value> &assumed) {
-  if (isKernelArgument(value))
-    return Polynomial::of(leafOf(value));
-  if (auto arg = dyn_cast<BlockArgument>(value)) // the induction variable of a loop that counts up
-    return upperBound(scalar(cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound()),
-                      assumed);
-  auto either = [&](Value a, Value b) {
-    auto bound = upperBound(scalar(a), assumed);
-    return bound ? bound : upperBound(scalar(b), assumed);
+/// Of `factor` times a leaf that is not negative. A quotient is bounded with its factor, since
+/// `c * (x / d)` is at most `ceil(c / d) * x`.
+std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor,
+                                                     llvm::SetVector<Value> &assumed) {
+  auto times = [&](Value other, int64_t by) {
+    return upperBound(Polynomial(by) * scalar(other), assumed);
   };
+  auto either = [&](Value a, Value b) {
+    auto bound = times(a, factor);
+    return bound ? bound : times(b, factor);
+  };
+  if (isKernelArgument(value))
+    return Polynomial(factor) * Polynomial::of(leafOf(value));
+  if (auto arg = dyn_cast<BlockArgument>(value)) // the induction variable of a loop that counts up
+    return times(cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound(), factor);
   Operation *op = value.getDefiningOp();
   if (isa<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>(op))
-    return Polynomial::of(leafOf(value));
+    return Polynomial(factor) * Polynomial::of(leafOf(value));
   if (auto least = dyn_cast<arith::MinSIOp>(op))
     return either(least.getLhs(), least.getRhs());
+  if (auto most = dyn_cast<arith::MaxSIOp>(op)) {
+    auto one = times(most.getLhs(), factor), other = times(most.getRhs(), factor);
+    return one && other ? std::optional(*one + *other) : std::nullopt;
+  }
   if (auto rest = dyn_cast<arith::RemSIOp>(op))
     return either(rest.getRhs(), rest.getLhs());
-  if (auto quotient = dyn_cast<arith::DivSIOp>(op))
-    return upperBound(scalar(quotient.getLhs()), assumed);
+  if (auto quotient = dyn_cast<arith::DivSIOp>(op)) {
+    const int64_t by = constantOf(quotient.getRhs()).value_or(1);
+    return times(quotient.getLhs(), by > 0 ? llvm::divideCeil(factor, by) : factor);
+  }
   const unsigned bits = value.getType().isInteger() ? value.getType().getIntOrFloatBitWidth() : 64;
-  return bits <= 32 ? std::optional(Polynomial(llvm::maxIntN(bits))) : std::nullopt;
+  return bits <= 32 ? std::optional(Polynomial(factor) * Polynomial(llvm::maxIntN(bits)))
+                    : std::nullopt;
 }
 
 bool AffineAnalysis::isComputedIn32Bits(Value root, const Polynomial &polynomial) {

@@ -70,7 +70,8 @@ private:
   std::optional<Polynomial> times(mlir::scf::ForOp loop, const Polynomial &step);
   bool isNonNegative(mlir::Value value, llvm::SetVector<mlir::Value> &assumed);
   bool hasOnlyPositiveTerms(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
-  std::optional<Polynomial> upperBound(mlir::Value value, llvm::SetVector<mlir::Value> &assumed);
+  std::optional<Polynomial> upperBound(mlir::Value value, int64_t factor,
+                                       llvm::SetVector<mlir::Value> &assumed);
   Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
 
   std::vector<mlir::Value> leaves;

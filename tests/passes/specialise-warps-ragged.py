@@ -6,6 +6,9 @@
 # RUN: %{run} --kernel ends --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=ENDS
 # RUN: %{run} --kernel wraps --signature "%{sig}" | FileCheck %s --check-prefix=WRAPS
 # RUN: %{run} --kernel wraps --signature "*fp16:16, *fp16:16, *fp16:16, i32:64, i32, i32:16" | FileCheck %s --check-prefix=FITS
+# RUN: %{run} --kernel splits --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=SPLITS
+# RUN: %{run} --kernel batches --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=BATCHES
+# RUN: %{run} --kernel before --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=BEFORE
 import pantile as triton
 import pantile.language as tl
 
@@ -81,3 +84,48 @@ def wraps(a, b, c, m, depth, stride):
     rows = (tl.program_id(0) * B + tl.arange(0, B)) % m
     acc = product(a + rows[:, None] * stride, None, b, tl.program_id(1) * B, depth, stride)
     write(c, acc, stride)
+
+
+# A part of K that begins at a wide number: the launch finds whether it fits, from the grid's second extent.
+# SPLITS: affine_map<(){{.*}} -> (s6 * -2048 + 214748{{[0-9]+}})>
+# SPLITS: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, conditions =
+# SPLITS: nv.producer {
+@triton.jit
+def splits(a, b, c, depth, stride):
+    r = tl.arange(0, B)
+    begin = tl.program_id(1).to(tl.int64) * 2048
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, 2048, B):
+        deep = begin + k + r
+        x = tl.load(a + r[:, None] * stride + deep[None, :], mask=deep[None, :] < depth, other=0.0)
+        y = tl.load(b + deep[:, None] * B + r[None, :], mask=deep[:, None] < depth, other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(c + tl.program_id(1) * B * B + r[:, None] * B + r[None, :], acc)
+
+
+# A wide step between matrices is a dimension of its own; how often the pointer advances is known to the launch.
+# BATCHES: affine_map<(){{.*}} -> (-s3 + 2147483584)>
+# BATCHES: affine_map<(){{.*}} -> (s4 * 2, 80128)>
+# BATCHES: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64, 1>, conditions =
+# BATCHES: nv.producer {
+@triton.jit
+def batches(a, b, c, depth, stride):
+    r = tl.arange(0, B)
+    x = a + tl.program_id(0).to(tl.int64) * 40064 + r[:, None] * stride + r[None, :]
+    y = b + r[:, None] * B + r[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for _ in range(0, tl.cdiv(depth, B)):
+        acc = tl.dot(tl.load(x), tl.load(y), acc)
+        x += B
+        y += B * B
+    tl.store(c + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
+
+
+# BEFORE: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, conditions =
+# BEFORE: nv.producer {
+@triton.jit
+def before(a, b, c, depth, stride):
+    r = tl.arange(0, B)
+    rows = tl.maximum(tl.program_id(0) - 1, 0).to(tl.int64) * B + r
+    acc = product(a + rows[:, None] * stride, None, b, 0, depth, stride)
+    tl.store(c + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)

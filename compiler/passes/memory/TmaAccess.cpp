@@ -84,7 +84,12 @@ public:
     if (!form)
       return refuse("its addresses are no sum of index times stride");
     if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) ||
-        !placeBounds(*form) || !placeStarts(*form))
+        !placeBounds(*form))
+      return std::nullopt;
+    if (access.dims[0].extent.constant() == unbounded &&
+        !affine.isComputedIn32Bits(ptr, access.dims[0].start))
+      moveWideSteps();
+    if (!placeStarts(*form))
       return std::nullopt;
     return access;
   }
@@ -140,8 +145,6 @@ private:
     for (const auto &[product, coefficient] : left.products())
       if (!placeProduct(product, coefficient))
         return refused("an offset might not fit a coordinate of 32 bits");
-    if (!affine.isComputedIn32Bits(ptr, access.dims[0].start))
-      moveWideSteps();
     if (access.dims.size() > maxRank)
       return refused("its address has more than five dimensions");
     if (divisor(affine, access.offset) * elementBytes % 16 != 0)
