@@ -139,7 +139,7 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffect
 }
 
 def Nv_CopyRegistersOp : Nv_Op<"copy_registers", [Pure, SameOperandsAndResultType]> {
-  let summary = "a copy of a register tile, for an MMA to read while the tile itself is used otherwise";
+  let summary = "a copy of a register tile, for what reads it while an MMA has the registers of the tile itself";
   let arguments = (ins AnyRankedTensor:$src);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$src attr-dict `:` type($src)";

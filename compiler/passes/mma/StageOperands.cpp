@@ -138,15 +138,21 @@ Value inRegisters(DotOp dot) {
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
-/// Whether ordinary instructions may read `tile` after `dot` has started: the registers of an MMA in
-/// flight are its own (PTX ISA, wgmma.wait_group).
-bool isReadAfter(DotOp dot, Value tile) {
-  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
-    if (isa<DotOp, nv::WgmmaOp, nv::WgmmaWaitOp>(user))
+/// Ordinary instructions that may read `tile` after `dot` has started read a copy: the registers of an
+/// MMA in flight are its own (PTX ISA, wgmma.wait_group). It is they that read the copy and not the
+/// MMA, since ptxas moves copies for MMAs up, past waits, and serialises these then.
+void copyForLaterReaders(DotOp dot, Value tile) {
+  auto isLater = [&](OpOperand &use) {
+    if (isa<DotOp, nv::WgmmaOp, nv::WgmmaWaitOp>(use.getOwner()))
       return false;
-    Operation *reader = dot->getBlock()->findAncestorOpInBlock(*user);
+    Operation *reader = dot->getBlock()->findAncestorOpInBlock(*use.getOwner());
     return !reader || !reader->isBeforeInBlock(dot);
-  });
+  };
+  if (llvm::none_of(tile.getUses(), isLater))
+    return;
+  OpBuilder builder(dot);
+  Value copy = nv::CopyRegistersOp::create(builder, dot.getLoc(), tile);
+  tile.replaceUsesWithIf(copy, isLater);
 }
 
 void stageWgmma(DotOp dot) {
@@ -162,9 +168,9 @@ void stageWgmma(DotOp dot) {
   endBuffer(rhs);
   if (lhs)
     endBuffer(*lhs);
+  if (!lhs)
+    copyForLaterReaders(dot, left);
   OpBuilder builder(dot);
-  if (!lhs && isReadAfter(dot, left))
-    left = nv::CopyRegistersOp::create(builder, loc, left);
   nv::FenceAsyncOp::create(builder, loc);
   auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs.view, dot.getAcc(),
                                      *dot.getMma(), UnitAttr());

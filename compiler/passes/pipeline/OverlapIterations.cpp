@@ -162,11 +162,10 @@ public:
 private:
   unsigned count() { return loop.getNumRegionIterArgs(); }
 
-  /// A conversion or copy that only makes a left operand: it waits until the registers of the one
+  /// A conversion that only makes a left operand: it waits until the registers of the one
   /// before are free.
   bool isLast(Operation *op) {
-    return (op->hasTrait<OpTrait::Elementwise>() || isa<nv::CopyRegistersOp>(op)) &&
-           isReadByMmasAlone(op->getResult(0)) &&
+    return op->hasTrait<OpTrait::Elementwise>() && isReadByMmasAlone(op->getResult(0)) &&
            llvm::any_of(parts.products,
                         [&](nv::WgmmaOp tail) { return op == tail.getLhs().getDefiningOp(); });
   }
@@ -267,8 +266,6 @@ private:
     if (!isLast(source) || source->getNumOperands() != 1)
       return;
     Value value = source->getOperand(0);
-    if (isa<nv::CopyRegistersOp>(source) && value.getDefiningOp<arith::TruncFOp>())
-      value = value.getDefiningOp()->getOperand(0);
     if (cast<RankedTensorType>(value.getType()).getElementType().isF32())
       nv::SettleOp::create(b, loc, mapping.lookupOrDefault(value));
   }

@@ -171,11 +171,11 @@ public:
 private:
   unsigned count() { return loop.getNumRegionIterArgs(); }
 
-  /// The conversion or copy that only makes the left operand: it may wait until the registers of
+  /// The conversion that only makes the left operand: it may wait until the registers of
   /// the one before are free.
   bool isLast(Operation *op) {
     return op == left.getDefiningOp() && isReadByMmasAlone(left) &&
-           (op->hasTrait<OpTrait::Elementwise>() || isa<nv::CopyRegistersOp>(op));
+           op->hasTrait<OpTrait::Elementwise>();
   }
 
   enum class Part { BeforeFirst, AfterFirst };
