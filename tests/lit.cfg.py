@@ -24,6 +24,7 @@ config.excludes = [
     "fuzz",
     "kernels",
     "coverage",
+    "mutate",
     "lit.cfg.py",
 ]
 config.test_source_root = os.path.join(config.pantile_source, "tests")
