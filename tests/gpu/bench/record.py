@@ -164,18 +164,27 @@ def record_all(builds, options):
             continue
         print(f"=== {name}, {time.monotonic() - end + 60 * options.minutes:.0f} s", flush=True)
         table = record["tables"][name] = {"rows": [], "mean": None}
-        for row in rows_of(options):
-            if time.monotonic() > end:
-                record["left_out"].append(f"{name} from {row.name}")
-                break
-            if options.rows and not any(text in row.name for text in options.rows):
-                continue
-            table["rows"].append(measure(row, builds, options))
-            print_row(table["rows"][-1])
-            table["mean"] = mean(table["rows"])
-            if options.json:
-                options.json.write_text(json.dumps(record, indent=1), encoding="utf-8")
+        try:
+            for row in rows_of(options):
+                if time.monotonic() > end:
+                    record["left_out"].append(f"{name} from {row.name}")
+                    break
+                if not options.rows or any(text in row.name for text in options.rows):
+                    add_row(record, table, measure(row, builds, options), options)
+        except Exception as error:
+            traceback.print_exc()
+            failures = {"new": f"{type(error).__name__}: {error}"[:300]}
+            add_row(record, table, {"name": "the rest", "failures": failures}, options)
     return record
+
+
+def add_row(record, table, row, options):
+    """Enter a row, print it, and write the file as far as it is known."""
+    table["rows"].append(row)
+    table["mean"] = mean(table["rows"])
+    print_row(row)
+    if options.json:
+        options.json.write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def main():

@@ -6,6 +6,7 @@ Gives: `TABLES`, by name a function (options) that yields rows. `row.make(build)
 How:   the problems and kernels are those of the other benchmarks of this folder.
 """
 
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -259,12 +260,12 @@ def field_rows(options):
     for path in picked(options, field.FAMILIES):
         for case in kernels.load("pantile", path).CASES:
             torch.cuda.empty_cache()
-            problem = field.Problem(case, case.full)
+            problem_of = functools.cache(lambda case=case: field.Problem(case, case.full))
 
-            def make(build, path=path, name=case.name, problem=problem):
+            def make(build, path=path, name=case.name, problem_of=problem_of):
                 cases = kernels_of(build, f"field/{path.stem}").CASES
                 mine = next(case for case in cases if case.name == name)
-                return medians({"": problem.launch_of(mine)})
+                return medians({"": problem_of().launch_of(mine)})
 
             yield Row(case.name, make)
 
