@@ -102,8 +102,10 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
   const auto plan = from.shufflePlan(to);
   // A trip through shared memory costs a store, a load and two barriers; up to 32 shuffles are
   // cheaper.
+  constexpr int fewShuffles = 8, mostShuffles = 32;
   if (plan && bits <= 32 &&
-      (plan->numShuffles() <= 8 || (plan->regChoices.size() == 1 && plan->numShuffles() <= 32)))
+      (plan->numShuffles() <= fewShuffles ||
+       (plan->regChoices.size() == 1 && plan->numShuffles() <= mostShuffles)))
     return ConversionKind::Shuffles;
   return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
 }

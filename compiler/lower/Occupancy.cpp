@@ -191,14 +191,17 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
   constexpr int vector = 4;
   const bool waitsTwice = most > vector && isElementwise(kernel, liveness);
-  const bool isSmall = most + besidesTiles <= (loads ? 32 : 64); // warps serve it better
+  constexpr int smallInLoops = 32, small = 64;
+  const bool isSmall = // warps serve it better
+      most + besidesTiles <= (loads ? smallInLoops : small);
   constexpr int roomForFour = 48;
   if (isSmall && !waitsTwice)
     return gathers(kernel)
                ? std::optional(std::clamp(target.registersPerBlock() / (roomForFour * threads), 1,
                                           mostBlocks))
                : std::nullopt;
-  for (int budget : {64, 128})
+  constexpr int budgets[] = {64, 128};
+  for (int budget : budgets)
     if (most + besidesTiles <= budget)
       return std::clamp(target.registersPerBlock() / (budget * threads), 1, mostBlocks);
   return 1;

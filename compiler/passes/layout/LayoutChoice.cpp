@@ -71,6 +71,7 @@ Extents warpsOf(MmaAttr mma, size_t rank) {
 /// Threads hold 4 neighbours of a row, 8 lanes share a row of the tile, and further rows are a
 /// warp's height apart, so that the lanes of a warp read neighbouring rows of the left operand.
 LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
+  constexpr int64_t neighbours = 4, lanesOfRow = 8;
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
   Extents size(rank, 1), lanes(rank, 1);
   SmallVector<int> order(rank);
@@ -78,8 +79,8 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
   auto share = [&](size_t d, int64_t most) {
     return std::clamp<int64_t>(shape[d] / warps[d], 1, most);
   };
-  size[n] = share(n, 4);
-  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, 8);
+  size[n] = share(n, neighbours);
+  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, lanesOfRow);
   lanes[m] = 32 / lanes[n];
   return LinearLayout::blocked(shape, size, lanes, warps, order);
 }

@@ -146,7 +146,8 @@ private:
     kernel.walk([&](nv::WgmmaOp) { ++products; });
     if (kernel.getOps<nv::ProducerOp>().empty() || products != 1)
       return none;
-    return 64 * 128;
+    constexpr int64_t least = 64 * 128;
+    return least;
   }
 
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {

@@ -37,6 +37,8 @@ SmallVector<unsigned> groupsOf(FedLoop &fed) {
 }
 
 namespace {
+/// Bytes of a slot's barriers and what they are aligned with.
+constexpr int64_t barriersOfSlot = 32;
 
 /// Loops behind each other, such as those left of the diagonal and on it, can have one ring: the
 /// turns are counted on.
@@ -265,14 +267,14 @@ private:
     };
     findSharedRings();
     for (FedLoop &fed : loops)
-      demand.sharedBytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + 32);
+      demand.sharedBytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + barriersOfSlot);
     for (FedLoop &fed : loops)
       if (fed.before)
         fed.slots = fed.before->slots;
-      else if (fed.inFlight ? hasRoom(slotBytes(fed) + 32)
-                            : mayOverlap(fed, demand, slotBytes(fed) + 32, warps)) {
+      else if (fed.inFlight ? hasRoom(slotBytes(fed) + barriersOfSlot)
+                            : mayOverlap(fed, demand, slotBytes(fed) + barriersOfSlot, warps)) {
         ++fed.slots;
-        demand.sharedBytes += slotBytes(fed) + 32;
+        demand.sharedBytes += slotBytes(fed) + barriersOfSlot;
       }
   }
 

@@ -310,11 +310,11 @@ private:
 /// Both sums and the left operand are alive at once, beside what any loop needs. With eight warps
 /// the producer's registers can be theirs (ShareRegisters).
 bool fitsRegisters(Chain &chain, const Target &target, int warps) {
-  constexpr int64_t others = 48, unit = 8;
+  constexpr int64_t others = 48, unit = 8, withProducersShare = 232;
   const int64_t threads = 32 * (warps + 4);
   int64_t registers = target.registersPerBlock() / threads / unit * unit;
   if (warps <= 8 && target.hasSetMaxRegisters())
-    registers = 232;
+    registers = withProducersShare;
   return registersOf(chain.first.product.getResult()) +
              registersOf(chain.second.product.getResult()) +
              registersOf(chain.second.product.getLhs()) + others <=

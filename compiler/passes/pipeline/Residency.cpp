@@ -69,7 +69,10 @@ BlockDemand demandOf(func::FuncOp kernel) {
   return demand;
 }
 
-int64_t blocksToKeep(ModuleOp module) { return module->hasAttr(names::thirdBlock) ? 3 : 2; }
+int64_t blocksToKeep(ModuleOp module) {
+  constexpr int64_t usual = 2, withThirdBlock = 3;
+  return module->hasAttr(names::thirdBlock) ? withThirdBlock : usual;
+}
 
 int64_t blocksWithShared(int64_t bytes, const Target &target) {
   constexpr int64_t reserved = 1024; // of each block, beside what one block may have

@@ -50,6 +50,6 @@ int64_t blocksToKeep(mlir::ModuleOp module);
 int64_t blocksWithShared(int64_t bytes, const Target &target);
 
 /// At most three: no more are worth anything else, but to products that are waited for.
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough = 3);
+int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough);
 
 } // namespace pantile
