@@ -158,7 +158,8 @@ class CausalConv(Case):
 class LinearAttentionInChunks(Case):
     full = dict(batch=4, length=2048, heads=8, dim=128)
     small = dict(batch=1, length=37, heads=2, dim=16)
-    bounds = {"o": (2e-2, 4e-2)}
+    # Scores of up to 60 and the state are rounded to bf16 before they are multiplied.
+    bounds = {"o": (2e-2, 0.1)}
 
     def inputs(self, draw, batch, length, heads, dim):
         shape = (batch, length, heads, dim)
