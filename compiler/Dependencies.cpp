@@ -118,9 +118,9 @@ Dependency fileDependency(const LinkedFile &file) {
   return {out.take(), file.digest};
 }
 
-/// What was asked; shared with the recorded program, whose copies may outlive the compilation.
+/// What was recorded; shared with the recorded program, whose copies may outlive the compilation.
 struct Dependencies::Recorder {
-  Program program; ///< as given
+  std::vector<HostCall> hosts; ///< by function; null of those that are the kernel language's
   ReachedParts reached;
   mutable std::mutex guard; ///< of what follows
   std::vector<Dependency> made;
@@ -128,8 +128,8 @@ struct Dependencies::Recorder {
   bool isComplete = true;
 
   std::optional<Call> portable(Call call) const;
-  std::string ask(const std::string &question) const;
-  std::string askCall(const Call &call) const;
+  std::string answerNow(const std::string &question) const;
+  std::string resultNow(const Call &call) const;
   void record(const Call &call, const ConstValue &result);
 };
 
@@ -162,10 +162,10 @@ void Dependencies::Recorder::record(const Call &call, const ConstValue &result) 
     made.push_back(std::move(dependency));
 }
 
-std::string Dependencies::Recorder::askCall(const Call &call) const {
+std::string Dependencies::Recorder::resultNow(const Call &call) const {
   const Renumbering toIndices{reached, indexAt};
   std::optional<size_t> index = indexAt(reached.functions, call.function);
-  if (!index || !program.functions[*index].host)
+  if (!index || !hosts[*index])
     return std::string(noAnswer);
   std::vector<ConstValue> args;
   for (const ConstValue &value : call.args) {
@@ -174,28 +174,35 @@ std::string Dependencies::Recorder::askCall(const Call &call) const {
       return std::string(noAnswer);
     args.push_back(std::move(*changed));
   }
-  Result<ConstValue> result = program.functions[*index].host(args, call.names);
+  Result<ConstValue> result = hosts[*index](args, call.names);
   std::optional<ConstValue> answer;
   if (result)
     answer = Renumbering{reached, positionOf}(*result);
   return answer ? answerOf(*answer) : std::string(noAnswer);
 }
 
-std::string Dependencies::Recorder::ask(const std::string &question) const {
+std::string Dependencies::Recorder::answerNow(const std::string &question) const {
   ByteReader in(question);
   if (in.u8() == fileQuestion)
     return fileAnswer(in.text());
   std::optional<Call> call = readCall(in);
-  return call ? askCall(*call) : std::string(noAnswer);
+  return call ? resultNow(*call) : std::string(noAnswer);
 }
 
 Dependencies::Dependencies(const Program &given, ReachedParts reached)
-    : recorder(std::make_shared<Recorder>()) {
-  recorder->program = given;
+    : recorder(std::make_shared<Recorder>()), program(&given) {
   recorder->reached = std::move(reached);
-  auto made = std::make_shared<Program>(given);
-  for (size_t i = 0; i < made->functions.size(); ++i)
-    if (HostCall &host = made->functions[i].host)
+  for (const FunctionSource &function : given.functions)
+    recorder->hosts.push_back(function.host);
+  if (llvm::any_of(recorder->hosts, [](const HostCall &host) { return host != nullptr; }))
+    recordCalls();
+}
+
+void Dependencies::recordCalls() {
+  copy = std::make_unique<Program>(*program);
+  program = copy.get();
+  for (size_t i = 0; i < copy->functions.size(); ++i)
+    if (HostCall &host = copy->functions[i].host)
       host = [i, call = host, recorder = recorder](const std::vector<ConstValue> &args,
                                                    const std::vector<std::string> &names) {
         Result<ConstValue> result = call(args, names);
@@ -203,13 +210,12 @@ Dependencies::Dependencies(const Program &given, ReachedParts reached)
           recorder->record({i, args, names}, *result);
         return result;
       };
-  program = std::move(made);
 }
 
 std::optional<std::string> Dependencies::elsewhere(const std::string &key,
                                                    const std::vector<Dependency> &known) const {
   for (const auto &[i, dependency] : llvm::enumerate(known)) {
-    std::string now = recorder->ask(dependency.question);
+    std::string now = recorder->answerNow(dependency.question);
     if (now == dependency.answer && now != noAnswer)
       continue;
     ByteWriter out;

@@ -6,9 +6,8 @@
 //        and classes go by their positions in the key, which every process gives them. An entry is
 //        right if all its answers are those of now. Where one differs, the entry for the new
 //        answer lies under a key made of the first entry's and that answer, and so on.
-// Invariant: a compilation asks the second question only after the first answer, so that asking an
-//            entry's questions in order, up to the first that differs, asks nothing that compiling
-//            would not ask.
+// Invariant: an entry's questions are answered in order, up to the first answer that differs. So no
+//            host function is called that compiling would not call.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Compiler.h"
@@ -26,6 +25,7 @@ Dependency fileDependency(const LinkedFile &file);
 
 class Dependencies {
 public:
+  /// `program` outlives this.
   Dependencies(const Program &program, ReachedParts reached);
 
   /// The program, whose calls of host functions are recorded.
@@ -37,13 +37,16 @@ public:
                                        const std::vector<Dependency> &known) const;
 
   /// The calls so far, each once, in the order in which the compilation made them; nothing if one
-  /// of them cannot be asked again by another process.
+  /// of them cannot be made again by another process.
   std::optional<std::vector<Dependency>> calls() const;
 
 private:
   struct Recorder;
+  void recordCalls();
+
   std::shared_ptr<Recorder> recorder;
-  std::shared_ptr<const Program> program;
+  std::unique_ptr<Program> copy; ///< of a program that has host functions
+  const Program *program;
 };
 
 } // namespace pantile

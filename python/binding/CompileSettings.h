@@ -1,7 +1,7 @@
 //===- CompileSettings.h - settings of the process that kernels are compiled under --------===//
 // Needs: the GIL.
 // Gives: the settings that are not the defaults, as a text for keys, and a number that stands for
-//        the text: the same text has the same number. 0: none were told, or all are the defaults.
+//        the text: the same text has the same number. 0: all are the defaults.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "TableLock.h"

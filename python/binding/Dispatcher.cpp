@@ -472,10 +472,10 @@ void bindDispatcher(py::module_ &module) {
       .def_readwrite("always_cpu", &Dispatcher::alwaysCpu)
       .def("watch",
            [](Dispatcher &self, const py::list &places) {
-             std::vector<Watch> watches; // what was watched goes last: that may run Python
+             std::vector<Watch> watches;
              for (py::handle place : places)
                watches.push_back(toWatch(place));
-             self.watches.swap(watches);
+             self.setWatches(watches);
            })
       .def("set_pre_run_hooks",
            [](Dispatcher &self, py::list hooks) { self.preRunHooks = std::move(hooks); })

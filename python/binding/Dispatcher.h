@@ -73,10 +73,16 @@ public:
   bool hasHooks() const { return preRunHooks && PyList_GET_SIZE(preRunHooks.ptr()) > 0; }
   /// Whether something that a kernel read is another object now; its value may be the same.
   bool watchesChanged() const {
+    const TableLock lock(watchMutex);
     for (const Watch &watch : watches)
       if (watch.changed())
         return true;
     return false;
+  }
+  /// `now` gets those of before, which the caller lets go: that may run Python.
+  void setWatches(std::vector<Watch> &now) {
+    const TableLock lock(watchMutex);
+    watches.swap(now);
   }
   int traverse(visitproc visit, void *arg) const;
 
@@ -86,7 +92,6 @@ public:
   bool alwaysCpu = false;            ///< also for calls without arrays, where there is a GPU
   LaunchTable warm;
 
-  std::vector<Watch> watches; ///< of what kernels read from Python
   pybind11::object preRunHooks;
 
 private:
@@ -101,6 +106,8 @@ private:
   void formKey(Call &call) const;
   std::vector<pybind11::object> names;
   mutable TableLock::Mutex mutex; ///< of `kernels`
+  mutable TableLock::Mutex watchMutex;
+  std::vector<Watch> watches; ///< of what kernels read from Python
   std::unordered_map<std::string, size_t> indexOf;
   std::unordered_map<std::string, Entry> kernels;
 };

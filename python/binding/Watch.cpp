@@ -1,6 +1,7 @@
 //===- Watch.cpp - whether what a kernel read from Python is still there -------------------===//
 // Needs: see Watch.h.
 // Gives: Watch, `_pantile.has_changed`.
+// How:   without the GIL, a container is locked while its elements are compared.
 //===------------------------------------------------------------------------------------===//
 #include "Watch.h"
 
@@ -75,8 +76,16 @@ bool holds(PyObject *container, PyObject *held) {
 } // namespace
 
 bool Watch::changed() const {
-  return name.is_none() ? !holds(space.ptr(), held.ptr())
-                        : find(space.ptr(), name.ptr()) != held.ptr();
+  bool isThere = false;
+#ifdef Py_GIL_DISABLED
+  Py_BEGIN_CRITICAL_SECTION(space.ptr());
+#endif
+  isThere =
+      name.is_none() ? holds(space.ptr(), held.ptr()) : find(space.ptr(), name.ptr()) == held.ptr();
+#ifdef Py_GIL_DISABLED
+  Py_END_CRITICAL_SECTION();
+#endif
+  return !isThere;
 }
 
 int Watch::traverse(visitproc visit, void *arg) const {

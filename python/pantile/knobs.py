@@ -11,7 +11,7 @@ import sys
 from collections import namedtuple
 
 from .hooks import HookChain
-from .settings import Flag, Group, Setting, export_all, flag, getenv, tell_compiled
+from .settings import Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
 
 __all__ = [
     "CompileTimes",
@@ -29,7 +29,7 @@ __all__ = [
     "proton",
     "redis",
     "runtime",
-    "tell_compiled",
+    "update_compile_settings",
 ]
 
 

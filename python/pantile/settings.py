@@ -117,18 +117,18 @@ class Setting:
     def __set__(self, group, value):
         group.__dict__[self.name] = value
         self.export(group)
-        self._tell(group)
+        self._update(group)
 
     def __delete__(self, group):
         if self.name not in group.__dict__:
             raise AttributeError(f"`{self.name}` has no override")
         del group.__dict__[self.name]
         self.export(group)
-        self._tell(group)
+        self._update(group)
 
-    def _tell(self, group):
+    def _update(self, group):
         if self.compiled and group.is_live:
-            tell_compiled()
+            update_compile_settings()
 
     def told(self):
         """Return the text of the first variable that the user has set, or None."""
@@ -198,7 +198,7 @@ class Group:
         for setting in settings:
             setting.export(self)
         if self.is_live and any(setting.compiled for setting in settings):
-            tell_compiled()
+            update_compile_settings()
 
     @contextmanager
     def scope(self):
@@ -217,21 +217,21 @@ class Group:
             self.export()
 
 
-def tell_compiled():
-    """Show launches the settings that kernels are compiled under; return whether they changed.
+def update_compile_settings():
+    """Pass the settings that kernels are compiled under to launches; return whether they changed.
 
-    Before the extension module is loaded there is nothing to tell. Variables of the environment
+    Nothing is done before the extension module is loaded. Variables of the environment
     that change later count from the next compilation on.
     """
     module = sys.modules.get("pantile._pantile")
     if module is None:
         return False
-    told = []
+    changed = []
     for group in Group._live.values():
         for name, setting in group.knob_descriptors.items():
             if setting.compiled and (value := getattr(group, name)) != setting.default:
-                told.append(f"{name}={value!r}")
-    return module.use_settings("|".join(told))
+                changed.append(f"{name}={value!r}")
+    return module.use_settings("|".join(changed))
 
 
 def export_all():

@@ -29,7 +29,7 @@ def settings(monkeypatch):
     with triton.knobs.runtime.scope():
         yield
     monkeypatch.undo()
-    triton.knobs.tell_compiled()
+    triton.knobs.update_compile_settings()
 
 
 def fails(kernel):
@@ -80,7 +80,7 @@ def test_a_variable_counts_for_a_first_launch(monkeypatch):
     monkeypatch.setenv("TRITON_DEBUG", "1")
     assert fails(second) and fails(second)
     monkeypatch.delenv("TRITON_DEBUG")
-    triton.knobs.tell_compiled()
+    triton.knobs.update_compile_settings()
     assert not fails(second)
 
 

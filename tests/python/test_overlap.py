@@ -66,7 +66,7 @@ def of_a_pair(pair, x_ptr, N: tl.constexpr):
 
 @pytest.fixture(autouse=True)
 def checking(monkeypatch):
-    monkeypatch.setattr(overlap, "_told", set())
+    monkeypatch.setattr(overlap, "_reported", set())
     with triton.knobs.runtime.scope():
         triton.knobs.runtime.check = "overlap"
         yield

@@ -182,7 +182,7 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         call = self.dispatcher.prepare(*args, **kwargs)
-        if call.kernel is None and knobs.tell_compiled():
+        if call.kernel is None and knobs.update_compile_settings():
             call = self.dispatcher.prepare(*args, **kwargs)  # there may be one of these settings
         kernel = call.kernel
         self._check_uses()

@@ -1,4 +1,4 @@
-"""Arguments of a launch that share memory, as far as shapes and strides tell.
+"""Arguments of a launch that share memory, by their shapes and strides.
 
 Programs and warps of a kernel run at once. Where two arguments are the same memory and the kernel
 writes through one of them, what the other one reads depends on their order. `PANTILE_CHECK=overlap`
@@ -8,7 +8,7 @@ warns of each such pair, once a kernel and pair of names.
 import math
 import warnings
 
-_told = set()
+_reported = set()
 
 
 def warn_of_overlaps(call, name):
@@ -26,15 +26,15 @@ def _warn(name, first, second):
         f"`{argument}`" for argument, is_written in (first, second) if is_written
     )
     key = (name, first[0], second[0])
-    if key in _told:
+    if key in _reported:
         return
-    _told.add(key)
+    _reported.add(key)
     warnings.warn(
         f"arguments `{first[0]}` and `{second[0]}` of kernel `{name}` overlap in memory, and the "
         f"kernel writes through {written}; without a `tl.debug_barrier()` between them, and beyond one "
         "program, their order is not fixed",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -57,7 +57,7 @@ class _Extent:
 
     @staticmethod
     def of(array):
-        """The extent of an array; None of what does not tell its shape and strides."""
+        """The extent of an array; None of an object without shape and strides."""
         interface = getattr(array, "__array_interface__", None)
         if interface is None and not hasattr(array, "data_ptr"):
             interface = getattr(array, "__cuda_array_interface__", None)

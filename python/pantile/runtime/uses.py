@@ -151,7 +151,7 @@ def _is_same(now, then):
 
 
 class Reads:
-    """The data that a Python function and those that it calls may read: places, as far as names tell.
+    """The data that a Python function and those that it calls may read: places, as far as names lead.
 
     Followed are names, closures, defaults, attributes of modules and classes, objects' attributes,
     and the elements of containers; `os.environ` where it is named. Functions and modules of installed
@@ -198,6 +198,8 @@ class Reads:
             return self._value(value.__func__, names)
         if isinstance(value, ConstexprFunction):
             value = value.fn
+        if isinstance(value, JITCallable):
+            return None  # kernels watch theirs
         if isinstance(value, types.FunctionType):
             return self._function(value) if self._follows(value.__module__) else None
         if isinstance(value, (list, tuple, dict, set, frozenset)):
@@ -229,7 +231,10 @@ class Reads:
             self._value(element, names)
 
     def _object(self, value, names):
-        attributes = getattr(value, "__dict__", None)
+        try:
+            attributes = object.__getattribute__(value, "__dict__")  # runs no `__getattr__`
+        except AttributeError:
+            return
         if type(attributes) is not dict:
             return
         if self._follows(type(value).__module__):
@@ -244,7 +249,7 @@ class Reads:
 
 
 def _package(module):
-    return (module or "").partition(".")[0]
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 @functools.cache
