@@ -224,7 +224,7 @@ class _Operands:
         depth = draft.padded(self.deepest)
         rows_first = is_left != draft.odd(0.6) if draft.chance(0.7) else draft.chance(0.5)
         across, along = (depth, 1) if rows_first else (1, draft.padded(extent))
-        length = (extent + 16) * depth
+        length = (extent + 32) * depth
         high = 1 if self.problem.dtype != "i8" else 3
         name = draft.array(prefix, self.problem.dtype, length * self.problem.batches, -high, high)
         operand = _Operand(name, is_left, index, mask, across, along, draft.odd(0.25), length)
