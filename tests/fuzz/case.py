@@ -19,6 +19,8 @@ from .numpy_language import Language, NumpyTriton, tile
 from .numpy_memory import Memory
 from .values import Undefined
 
+# What Python says to a text that a reduction broke.
+MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 FAR_ELEMENTS = 1 << 27  # arrays beyond are filled only where `places` says
 
 
@@ -128,7 +130,7 @@ def run_model(case):
             try:
                 with np.errstate(all="ignore"):
                     names["kernel"](**views, **scalars, **case.constants)
-            except (OverflowError, RecursionError, TypeError, NameError, ValueError) as problem:
+            except MISTAKES as problem:
                 raise Undefined(f"{type(problem).__name__}: {problem}") from problem
     return Model({name: array.data for name, array in memory.arrays.items()}, memory.exact)
 

@@ -108,6 +108,6 @@ def test_a_reduced_case_keeps_what_fails():
             return False
         return "tl.dot" in candidate.source
 
-    small = reduce_case(case, fails, budget=400)
+    small = reduce_case(case, fails, budget=150)
     assert fails(small)
-    assert len(small.source.splitlines()) < len(case.source.splitlines()) / 2
+    assert len(small.source.splitlines()) < len(case.source.splitlines()) * 0.7
