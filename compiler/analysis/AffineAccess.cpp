@@ -393,7 +393,7 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
     return assumed.insert(value), true;
   if (auto arg = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    return loop && arg == loop.getInductionVar() &&
+    return loop && arg == loop.getInductionVar() && !loop.getUnsignedCmp() &&
            isNonNegative(scalar(loop.getLowerBound()), assumed) &&
            constantOf(loop.getStep()).value_or(0) > 0;
   }

@@ -104,7 +104,7 @@ private:
     index.divisibility[0] = std::min(lower.divisibility[0], step.divisibility[0]);
     if (auto promised = loop->getAttrOfType<IntegerAttr>(indexDivisibility))
       index.divisibility[0] = std::max(index.divisibility[0], powerOfTwoIn(promised.getInt()));
-    index.nonNegative = lower.nonNegative && step.nonNegative;
+    index.nonNegative = lower.nonNegative && step.nonNegative && !loop.getUnsignedCmp();
     assign(loop.getRegionIterArgs(), loop.getInitArgs());
     do
       visitBlock(*loop.getBody());

@@ -46,7 +46,10 @@ template <typename Fn>
 bool foldConstant(AxisInfo &info, Value result, const AxisInfo &a, const AxisInfo &b, Fn fn) {
   if (!a.constant || !b.constant)
     return false;
-  const std::optional<int64_t> value = fn(*a.constant, *b.constant);
+  std::optional<int64_t> value = fn(*a.constant, *b.constant);
+  const auto type = dyn_cast<IntegerType>(elementTypeOf(result.getType()));
+  if (value && type && !llvm::isIntN(type.getWidth(), *value))
+    value.reset(); // it wraps around
   if (value)
     info = AxisInfo::ofConstant(*value, axisShape(result.getType()));
   return value.has_value();

@@ -119,3 +119,23 @@ def test_masks(device, dtype, start, stop, step):
     below = np.where([i < stop for i in counted], x, -1)
     upto = np.where([i <= stop for i in counted], x, -1)
     np.testing.assert_array_equal(out.numpy(), [below, below, upto, below])
+
+
+@triton.jit
+def counter_kernel(out, x, stop, BLOCK: tl.constexpr):
+    k = tl.arange(0, BLOCK)
+    number = 0
+    for i in tl.range(tl.full([], 0, tl.uint32), stop.to(tl.uint32), 2**30):
+        first = i.to(tl.int32)
+        tl.store(out + number * BLOCK + k, tl.load(x + (first + k) // 128 - first // 128))
+        number += 1
+
+
+def test_counters_as_signed_numbers(device):
+    """A counter of 32 unsigned bits is negative as a signed number, and its quotients are cut towards zero."""
+    block, x = 512, np.random.default_rng(1).integers(0, 100, 33).astype(np.int32)
+    out = device.output((4, block), "i32")
+    counter_kernel[(1,)](out.array, device.to(x), 2**32 - 1, BLOCK=block, num_warps=1)
+    firsts = [wrap(i * 2**30, "i32") for i in range(4)]
+    places = [[cut(first + k, 128) - cut(first, 128) for k in range(block)] for first in firsts]
+    np.testing.assert_array_equal(out.numpy(), x[np.array(places)])

@@ -80,8 +80,7 @@ def product_kernel(
     tl.store(mixed_ptr, mixed.to(tl.int64))
 
 
-@pytest.mark.parametrize("is_paged", [False, True], ids=["", "paged"])
-@pytest.mark.parametrize("is_constant", [True, False], ids=["constant", "dynamic"])
+@pytest.mark.parametrize("is_constant, is_paged", [(True, False), (False, True)])
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
 def test_products(device, dtype, bounds, is_constant, is_paged):
     """Copies for later iterations are issued where there are such, and what their addresses come from is read."""
@@ -148,8 +147,9 @@ def row_kernel(
     tl.store(mixed_ptr, mixed.to(tl.int64))
 
 
-@pytest.mark.parametrize("stages, factor", [(3, 1), (1, 2), (3, 4)])
-@pytest.mark.parametrize("is_constant", [True, False], ids=["constant", "dynamic"])
+@pytest.mark.parametrize(
+    "is_constant, stages, factor", [(False, 3, 1), (True, 1, 2), (False, 3, 4)]
+)
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
 def test_rows(device, dtype, bounds, is_constant, stages, factor):
     """Loads ahead, and loops that are unrolled as their text asks."""
