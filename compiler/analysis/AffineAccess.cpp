@@ -435,10 +435,20 @@ std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomia
   return sum.isValid() ? std::optional(sum) : std::nullopt;
 }
 
-/// Of `factor` times a leaf that is not negative. A quotient is bounded with its factor, since
-/// `c * (x / d)` is at most `ceil(c / d) * x`.
+/// Of `factor` times a leaf that is not negative; at least as a number of its type.
 std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor,
                                                      llvm::SetVector<Value> &assumed) {
+  if (auto bound = upperBoundOfSource(value, factor, assumed))
+    return bound;
+  const unsigned bits = value.getType().isInteger() ? value.getType().getIntOrFloatBitWidth() : 64;
+  return bits <= 32 ? std::optional(Polynomial(factor) * Polynomial(llvm::maxIntN(bits)))
+                    : std::nullopt;
+}
+
+/// What it is computed from may have a bound that the launch knows. A quotient is bounded with its
+/// factor, since `c * (x / d)` is at most `ceil(c / d) * x`.
+std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_t factor,
+                                                             llvm::SetVector<Value> &assumed) {
   auto times = [&](Value other, int64_t by) {
     return upperBound(Polynomial(by) * scalar(other), assumed);
   };
@@ -448,8 +458,11 @@ std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor
   };
   if (isKernelArgument(value))
     return Polynomial(factor) * Polynomial::of(leafOf(value));
-  if (auto arg = dyn_cast<BlockArgument>(value)) // the induction variable of a loop that counts up
-    return times(cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound(), factor);
+  if (auto arg = dyn_cast<BlockArgument>(value)) { // counts up to an end that is positive then
+    Value end = cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound();
+    auto bound = times(end, factor);
+    return bound ? bound : upperBound(end, factor, assumed);
+  }
   Operation *op = value.getDefiningOp();
   if (isa<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>(op))
     return Polynomial(factor) * Polynomial::of(leafOf(value));
@@ -463,11 +476,11 @@ std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor
     return either(rest.getRhs(), rest.getLhs());
   if (auto quotient = dyn_cast<arith::DivSIOp>(op)) {
     const int64_t by = constantOf(quotient.getRhs()).value_or(1);
-    return times(quotient.getLhs(), by > 0 ? llvm::divideCeil(factor, by) : factor);
+    const int64_t scaled = by > 0 ? llvm::divideCeil(factor, by) : factor;
+    auto bound = times(quotient.getLhs(), scaled);
+    return bound ? bound : upperBound(quotient.getLhs(), scaled, assumed);
   }
-  const unsigned bits = value.getType().isInteger() ? value.getType().getIntOrFloatBitWidth() : 64;
-  return bits <= 32 ? std::optional(Polynomial(factor) * Polynomial(llvm::maxIntN(bits)))
-                    : std::nullopt;
+  return std::nullopt;
 }
 
 bool AffineAnalysis::isComputedIn32Bits(Value root, const Polynomial &polynomial) {

@@ -72,6 +72,8 @@ private:
   bool hasOnlyPositiveTerms(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
   std::optional<Polynomial> upperBound(mlir::Value value, int64_t factor,
                                        llvm::SetVector<mlir::Value> &assumed);
+  std::optional<Polynomial> upperBoundOfSource(mlir::Value value, int64_t factor,
+                                               llvm::SetVector<mlir::Value> &assumed);
   Polynomial withoutWaysToLast(Polynomial polynomial, llvm::SetVector<mlir::Value> &assumed);
 
   std::vector<mlir::Value> leaves;

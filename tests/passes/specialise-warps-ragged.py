@@ -9,6 +9,7 @@
 # RUN: %{run} --kernel splits --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=SPLITS
 # RUN: %{run} --kernel batches --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=BATCHES
 # RUN: %{run} --kernel before --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16" | FileCheck %s --check-prefix=BEFORE
+# RUN: %{run} --kernel lengths --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, *i32:16" | FileCheck %s --check-prefix=LENGTHS
 import pantile as triton
 import pantile.language as tl
 
@@ -128,4 +129,20 @@ def before(a, b, c, depth, stride):
     r = tl.arange(0, B)
     rows = tl.maximum(tl.program_id(0) - 1, 0).to(tl.int64) * B + r
     acc = product(a + rows[:, None] * stride, None, b, 0, depth, stride)
+    tl.store(c + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
+
+
+# A loop whose end memory has: its counter has 32 bits.
+# LENGTHS: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element
+# LENGTHS: nv.producer {
+@triton.jit
+def lengths(a, b, c, depth, stride, table):
+    r = tl.arange(0, B)
+    x = a + (tl.program_id(0) * B + r)[:, None] * stride + r[None, :]
+    y = b + r[:, None] * B + r[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for _ in range(0, tl.load(table + tl.program_id(0)), B):
+        acc = tl.dot(tl.load(x), tl.load(y), acc)
+        x += B
+        y += B * B
     tl.store(c + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)

@@ -101,8 +101,10 @@ def test_ends_far_away(device, dtype, before):
     """`before` rows lie before the argument, where the numbers are negative."""
     rows, depth = 1200, 128
     a, b = random((rows, depth), "fp16"), random((depth, 64), "fp16")
-    starts = np.array([0, 100, 136, 7, 50, 3], dtype) - before
-    ends = np.array([FAR - 1, 130 - before, FAR - 1, 7 - before, -5 - before, 2**30], dtype)
+    starts = np.array([0, 100, 136, 7, 50, 3, 5], dtype) - before
+    least = np.iinfo(dtype).min
+    ends = [FAR - 1, 130 - before, FAR - 1, 7 - before, -5 - before, 2**30, least]
+    ends = np.array(ends, dtype)
     out = device.output((len(starts), 64, 64), "fp32")
     ragged[(len(starts),)](
         device.to(a.reshape(-1))[before * depth :], device.to(b), out.array,
@@ -154,9 +156,11 @@ def placed(a_ptr, b_ptr, c_ptr, table, m, depth, stride, B: tl.constexpr, MASKED
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("stride,first", [(16, 2**30 + 5), (64, 2**28 + 3), (64, 77)])
+@pytest.mark.parametrize(
+    "stride,first", [(16, 2**30 + 5), (64, 2**30 + 5), (128, 2**28 + 3), (64, 77)]
+)
 def test_tables_of_far_rows(device, stride, first, masked):
-    depth = stride if stride == 64 else 64
+    depth = 64
     a = device.empty((first + 300) * stride + 64, np.float16)
     table = [first, first + 100, first + 64]
     x = random((300, stride), "fp16")

@@ -68,8 +68,9 @@ private:
 
   /// How far the tile starts past the end, as far as the tile's rows can tell.
   Value pastEnd(const TmaAccess::Dim &dim) {
-    constexpr int64_t mostRows = 256;
-    Value past = value(dim.start - dim.end, 64);
+    constexpr int64_t mostRows = 256, least = std::numeric_limits<int64_t>::min() / 2;
+    Value end = arith::MaxSIOp::create(b, loc, value(dim.end, 64), number(least, 64));
+    Value past = arith::SubIOp::create(b, loc, value(dim.start, 64), end);
     Value most = arith::MinSIOp::create(b, loc, past, number(TmaAccess::far - mostRows, 64));
     return arith::MaxSIOp::create(b, loc, most, number(-mostRows, 64));
   }

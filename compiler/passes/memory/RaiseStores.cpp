@@ -258,15 +258,16 @@ private:
     return found;
   }
 
-  /// A write that stands before a barrier: the memory may be the same, and a barrier does not order
-  /// ordinary writes with those of TMA (PTX ISA, "Async proxy").
+  /// Another write that a barrier orders before this one: the memory may be the same, and a barrier does
+  /// not order ordinary writes with those of TMA (PTX ISA, "Async proxy"). In a loop with a barrier
+  /// each write is before it.
   Operation *orderedWrite(Write store) {
     Operation *write = nullptr;
     bool isOrdered = false;
     kernel.walk([&](Operation *op) {
-      if (op != store && (isa<StoreOp>(op) || isa<AtomicRmwOp, AtomicCasOp>(op)))
+      if (op != store && isa<StoreOp, AtomicRmwOp, AtomicCasOp>(op))
         write = write ? write : op;
-      isOrdered |= write && isa<BarrierOp>(op);
+      isOrdered |= isa<BarrierOp>(op) && (write || loopAround(op));
     });
     return isOrdered ? write : nullptr;
   }

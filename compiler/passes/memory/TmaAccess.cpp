@@ -83,8 +83,7 @@ public:
     auto form = affine.tile(ptr);
     if (!form)
       return refuse("its addresses are no sum of index times stride");
-    if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) ||
-        !placeBounds(*form))
+    if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) || !placeBounds(*form))
       return std::nullopt;
     if (access.dims[0].extent.constant() == unbounded &&
         !affine.isComputedIn32Bits(ptr, access.dims[0].start))
@@ -335,7 +334,7 @@ private:
 
   /// Whether more than `far` rows, as the launch finds, are more memory than a GPU with TMA loads has.
   bool hasFewRows(const Polynomial &stride) {
-    constexpr int64_t leastRow = 128; // bytes; `far` of them are 128 GiB
+    constexpr int64_t leastRow = 144; // bytes; `far` of them are 144 GiB
     return require(stride * Polynomial(elementBytes) - Polynomial(leastRow));
   }
 
