@@ -46,7 +46,7 @@ void ByteWriter::constant(const ConstValue &value) {
                             text(field);
                           optional(v->classIndex);
                         },
-                        [&](const ClassRef &v) { u64(v.index); }},
+                        [&](const ClassRef &v) { u64(v.index); }, [&](uint64_t v) { u64(v); }},
              value);
 }
 
@@ -160,6 +160,8 @@ ConstValue ByteReader::constant(int depth) {
     return std::monostate{};
   case 10:
     return ClassRef{u64()};
+  case 11:
+    return u64();
   default:
     good = false;
     return std::monostate{};

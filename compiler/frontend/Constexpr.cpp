@@ -373,6 +373,7 @@ Value pantile::fromSnapshot(const ConstValue &value, llvm::ArrayRef<ClassSource>
     Value operator()(std::monostate) const { return None(); }
     Value operator()(bool flag) const { return flag; }
     Value operator()(int64_t integer) const { return BigInt(integer); }
+    Value operator()(uint64_t integer) const { return BigInt(integer); }
     Value operator()(double real) const { return real; }
     Value operator()(const std::string &text) const { return text; }
     Value operator()(const DTypeName &dtype) const {

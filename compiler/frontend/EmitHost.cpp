@@ -44,7 +44,10 @@ std::optional<ConstValue> SnapshotWriter::convert(const Value &value) const {
     return ConstValue(*flag);
   if (auto *integer = value.dynAs<BigInt>()) {
     const auto narrow = static_cast<int64_t>(*integer);
-    return BigInt(narrow) == *integer ? std::optional<ConstValue>(narrow) : std::nullopt;
+    if (BigInt(narrow) == *integer)
+      return ConstValue(narrow);
+    const auto positive = static_cast<uint64_t>(*integer);
+    return BigInt(positive) == *integer ? std::optional<ConstValue>(positive) : std::nullopt;
   }
   if (auto *real = value.dynAs<double>())
     return ConstValue(*real);

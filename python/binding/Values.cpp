@@ -26,11 +26,10 @@ static ConstValue toInteger(py::handle object) {
   const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
   if (!overflow)
     return static_cast<int64_t>(value);
-  // Values of uint64 keep their bits: the front end reads them by the type that they meet.
-  const unsigned long long bits = PyLong_AsUnsignedLongLong(object.ptr());
+  const unsigned long long positive = PyLong_AsUnsignedLongLong(object.ptr());
   if (PyErr_Occurred())
     throw py::error_already_set();
-  return std::bit_cast<int64_t>(bits);
+  return static_cast<uint64_t>(positive);
 }
 
 ConstValue toConstValue(py::handle object) {

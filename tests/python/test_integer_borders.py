@@ -139,3 +139,27 @@ def test_counters_as_signed_numbers(device):
     firsts = [wrap(i * 2**30, "i32") for i in range(4)]
     places = [[cut(first + k, 128) - cut(first, 128) for k in range(block)] for first in firsts]
     np.testing.assert_array_equal(out.numpy(), x[np.array(places)])
+
+
+BIG: tl.constexpr = tl.constexpr(2**64 - 6)
+
+
+@triton.jit
+def constant_kernel(out, seed, A: tl.constexpr):
+    tl.store(out, tl.full([], A, tl.uint64) // 3)
+    tl.store(out + 1, A)
+    tl.store(out + 2, A > 5)
+    tl.store(out + 3, A // 3)
+    tl.store(out + 4, seed ^ A)
+    tl.store(out + 5, (A + BIG) // 4)
+
+
+@pytest.mark.parametrize("constant", [2**40, 2**63 - 1, 2**63, 2**64 - 1])
+def test_constants(device, constant):
+    """Constants of kernels and of modules that only unsigned numbers of 64 bits hold."""
+    seed, out = 2**63 + 12345, device.output((6,), "u64")
+    constant_kernel[(1,)](out.array, seed, A=constant)
+    expected = [
+        constant // 3, constant, 1, constant // 3, seed ^ constant, (constant + 2**64 - 6) // 4,
+    ]  # fmt: skip
+    assert [int(v) for v in out.numpy()] == expected

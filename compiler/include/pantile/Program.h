@@ -47,10 +47,10 @@ struct ClassRef {
 };
 struct ConstTuple;
 
-/// A compile-time value. std::monostate is None.
+/// A compile-time value. std::monostate is None; integers that int64_t does not hold are uint64_t.
 using ConstValue =
     std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
-                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef>;
+                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef, uint64_t>;
 struct ConstTuple {
   std::vector<ConstValue> elements;
   std::vector<std::string> fields;  ///< names, for a NamedTuple or an aggregate; else empty
