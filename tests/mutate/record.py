@@ -55,9 +55,10 @@ class Record:
 
     def __init__(self, build, target):
         self.folder = build / "mutate" / target
+        last = {line["test"]: line for line in read_results(self.folder / "results")}
         self.tests = {
-            line["test"]: line
-            for line in read_results(self.folder / "results")
+            name: line
+            for name, line in last.items()
             if line["outcome"] == "passed" and line["texts"]
         }
         names = {name for test in self.tests.values() for name in test["texts"]}
