@@ -1,8 +1,10 @@
 //===- Control.cpp - leaving, barriers, calls; exchange between lanes ---------------------===//
 // Needs: Values.h.
 // Gives: decodeControl, decodeWarp, decode.
-// How:   of functions only the driver's own can be called: vprintf and __assertfail.
+// How:   of functions only the driver's own can be called: vprintf and __assertfail. An opcode with a
+//        modifier that Modifiers.cpp does not list faults when it is reached.
 //===------------------------------------------------------------------------------------------===//
+#include "Modifiers.h"
 #include "Values.h"
 
 namespace pantile::ptx {
@@ -14,7 +16,10 @@ void giveWay(Warp &w, const Instruction &) { w.stops = true; }
 void branchIsTaken(Warp &, const Instruction &) {}
 
 void trap(Warp &w, const Instruction &i) { w.fault(i, "a trap"); }
-void unknown(Warp &w, const Instruction &i) { w.fault(i, "this instruction is not emulated"); }
+void unknown(Warp &w, const Instruction &i) {
+  const std::string reason = unknownModifier(i.op);
+  w.fault(i, reason.empty() ? "these operands are not emulated" : reason);
+}
 
 void fenceProxyAsync(Warp &w, const Instruction &) { w.block.fenceProxy(w.index); }
 
@@ -252,6 +257,9 @@ void decode(Instruction &instruction) {
   const std::string &base = instruction.op.base;
   instruction.wholeWarp = instruction.op.has("sync") || instruction.op.has("aligned") ||
                           base == "bar" || base == "barrier";
+  instruction.run = unknown;
+  if (!unknownModifier(instruction.op).empty())
+    return;
   for (auto family :
        {decodeControl, decodeCluster, decodeMemory, decodeConvert, decodeCompare, decodeInteger,
         decodeFloat, decodeWarp, decodeAtomic, decodeMatrix, decodeAsync, decodeWgmma})
@@ -259,7 +267,6 @@ void decode(Instruction &instruction) {
       instruction.run = handler;
       return;
     }
-  instruction.run = unknown;
 }
 
 } // namespace pantile::ptx

@@ -107,7 +107,7 @@ template <class D, class S> void convert(Warp &w, const Instruction &i) {
   Word *d = w.reg(i[0]);
   const Word *a = w.reg(i[1]);
   const bool narrows = std::is_same_v<D, Half> || std::is_same_v<D, BFloat>;
-  if (i.number[0] != FE_TONEAREST && !narrows)
+  if (i.number[0] != FE_TONEAREST && (!narrows || roundsToInteger(i.op)))
     std::fesetround(i.number[0]);
   forLanes(w.active, [&](int l) { d[l] = converted<D, S>(i, a[l]); });
   std::fesetround(FE_TONEAREST);

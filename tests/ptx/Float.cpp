@@ -22,6 +22,10 @@ template <class T> T roundedTo(double value) {
 template <class T> T flush(T value) {
   if constexpr (std::is_same_v<T, float>)
     return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat>) {
+    constexpr int exponent = std::is_same_v<T, Half> ? 0x7c00 : 0x7f80;
+    return value.bits & exponent ? value : T{uint16_t(value.bits & 0x8000)};
+  }
   return value;
 }
 
@@ -39,10 +43,19 @@ struct Mode {
         value = !(value > 0) ? T(0) : value > 1 ? T(1) : value;
       if (relu && value < 0)
         value = 0;
-    } else if (relu && toFloat(value) < 0)
-      value = {0};
-    return value;
+      return value;
+    } else {
+      if (flushes)
+        value = flush(value);
+      if (saturates && !(toFloat(value) > 0))
+        return {0};
+      if (saturates && toFloat(value) > 1)
+        return toSame(value, 1);
+      return relu && toFloat(value) < 0 ? T{0} : value;
+    }
   }
+  static Half toSame(Half, double value) { return toHalf(value); }
+  static BFloat toSame(BFloat, double value) { return toBFloat(value); }
   bool flushes, saturates, relu;
 };
 
@@ -110,8 +123,8 @@ template <class T, int count, auto fn> void packedFloat(Warp &w, const Instructi
   forLanes(w.active, [&](int l) {
     Word result = 0;
     for (int shift = 0; shift < 32; shift += 16) {
-      const double x = toFloat(as<T>(a[l] >> shift)), y = toFloat(as<T>(b[l] >> shift)),
-                   z = toFloat(as<T>(c[l] >> shift));
+      auto in = [&](Word word) { return toFloat(mode.in(as<T>(word >> shift))); };
+      const double x = in(a[l]), y = in(b[l]), z = in(c[l]);
       double value;
       if constexpr (count == 1)
         value = fn(x);

@@ -40,6 +40,12 @@ constexpr auto remainder = []<class T>(T a, T b) {
 };
 constexpr auto minimum = []<class T>(T a, T b) { return a < b ? a : b; };
 constexpr auto maximum = []<class T>(T a, T b) { return a > b ? a : b; };
+/// `.relu`: at least 0.
+template <auto fn>
+constexpr auto notNegative = []<class T>(T a, T b) {
+  const T value = fn(a, b);
+  return value < 0 ? T(0) : value;
+};
 constexpr auto bitAnd = []<class T>(T a, T b) { return T(a & b); };
 constexpr auto bitOr = []<class T>(T a, T b) { return T(a | b); };
 constexpr auto bitXor = []<class T>(T a, T b) { return T(a ^ b); };
@@ -212,6 +218,16 @@ template <class T> void saturating(Warp &w, const Instruction &i) {
   });
 }
 
+/// Two integers of 16 bits in a word.
+template <class T, auto fn> void packed(Warp &w, const Instruction &i) {
+  Word *d = w.reg(i[0]);
+  const Word *a = w.reg(i[1]), *b = w.reg(i[2]);
+  forLanes(w.active, [&](int l) {
+    auto half = [&](int shift) { return word<T>(fn(as<T>(a[l] >> shift), as<T>(b[l] >> shift))); };
+    d[l] = half(16) << 16 | half(0);
+  });
+}
+
 //===- moves --------------------------------------------------------------------------------===//
 
 void select(Warp &w, const Instruction &i) {
@@ -342,6 +358,18 @@ Handler decodeBits(Instruction &i, std::string_view type) {
   return nullptr;
 }
 
+template <auto fn> Handler decodeExtreme(const Opcode &op, std::string_view type) {
+  if (op.has("relu"))
+    return type == "s32"     ? binary<int32_t, int32_t, notNegative<fn>>
+           : type == "s16x2" ? Handler(packed<int16_t, notNegative<fn>>)
+                             : nullptr;
+  if (type == "s16x2")
+    return packed<int16_t, fn>;
+  if (type == "u16x2")
+    return packed<uint16_t, fn>;
+  return forInteger(type, PANTILE_BINARY(fn));
+}
+
 } // namespace
 
 int bitsOf(std::string_view type) {
@@ -382,6 +410,8 @@ Handler decodeInteger(Instruction &i) {
     return type == "s32" ? saturating<int32_t> : nullptr;
   if (base == "mul" || base == "mad")
     return decodeProduct(i, type);
+  if (base == "add" && type.ends_with("16x2"))
+    return packed<uint16_t, add>;
   if (base == "add")
     return forInteger(type, PANTILE_BINARY(add));
   if (base == "sub")
@@ -391,9 +421,9 @@ Handler decodeInteger(Instruction &i) {
   if (base == "rem")
     return forInteger(type, PANTILE_BINARY(remainder));
   if (base == "min")
-    return forInteger(type, PANTILE_BINARY(minimum));
+    return decodeExtreme<minimum>(i.op, type);
   if (base == "max")
-    return forInteger(type, PANTILE_BINARY(maximum));
+    return decodeExtreme<maximum>(i.op, type);
   if (base == "neg")
     return forInteger(type, PANTILE_UNARY(negate));
   if (base == "abs")
