@@ -4,6 +4,7 @@
 // How:   an access finds its bytes by the space in the opcode or by the generic address. A vector
 //        is one access, which must be aligned as a whole.
 //===------------------------------------------------------------------------------------------===//
+#include "Races.h"
 #include "Values.h"
 
 namespace pantile::ptx {
@@ -30,16 +31,33 @@ Word windowOf(Space space) {
                                  : 0;
 }
 
+/// Bytes that an access found, and whose accesses are compared.
+struct Found {
+  uint8_t *bytes;
+  Place place;
+};
+
 /// The bytes of lane `lane`, in the space that a decoder put into number[2].
-uint8_t *bytesAt(Warp &w, const Instruction &i, const Operand &operand, int lane, int bytes) {
+Found bytesAt(Warp &w, const Instruction &i, const Operand &operand, int lane, int bytes) {
   const auto space = static_cast<Space>(i.number[2]);
-  Word address = w.address(operand, lane);
-  Block *owner = nullptr;
-  if (space == Space::Shared && i.op.has("shared::cluster"))
-    return w.block.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
+  const Word address = w.address(operand, lane);
+  if (space == Space::Shared && i.op.has("shared::cluster")) {
+    Block *owner = nullptr;
+    uint8_t *found = w.block.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
+    return {found, {&owner->shadow, Word(found - owner->sharedMemory.data()), owner}};
+  }
   if (space == Space::Shared)
-    return w.block.shared(w, i, uint32_t(address), bytes);
-  return w.block.generic(w, i, address | windowOf(space), bytes, lane);
+    return {w.block.shared(w, i, uint32_t(address), bytes),
+            {&w.block.shadow, uint32_t(address), &w.block}};
+  uint8_t *found = w.block.generic(w, i, address | windowOf(space), bytes, lane);
+  switch ((address | windowOf(space)) & windowMask) {
+  case sharedWindow:
+    return {found, {&w.block.shadow, address & ~windowMask, &w.block}};
+  case localWindow:
+  case paramWindow:
+    return {found, {nullptr, 0}};
+  }
+  return {found, {&w.block.races().global, address}};
 }
 
 /// The value of `bytes` bytes, with its sign for signed types.
@@ -54,8 +72,12 @@ void load(Warp &w, const Instruction &i) {
   const int bytes = i.number[0], count = i.number[1];
   const bool isSigned = i.op.last()[0] == 's';
   const Operand *parts = count > 1 ? i[0].parts.data() : &i[0];
+  const Order order(i.op);
   forLanes(w.active, [&](int lane) {
-    const uint8_t *from = bytesAt(w, i, i[1], lane, bytes * count);
+    const auto [from, place] = bytesAt(w, i, i[1], lane, bytes * count);
+    if (order.isStrong)
+      w.block.races().observe(w, place, lane, order);
+    w.block.races().read(Races::touch(w, i, lane, order), place, bytes * count);
     Word values[8] = {};
     for (int part = 0; part < count; ++part)
       std::memcpy(&values[part], from + part * bytes, bytes);
@@ -69,10 +91,17 @@ void store(Warp &w, const Instruction &i) {
   const int bytes = i.number[0], count = i.number[1];
   const Operand *parts = count > 1 ? i[1].parts.data() : &i[1];
   const bool isShared = static_cast<Space>(i.number[2]) == Space::Shared;
+  const Order order(i.op);
+  const Knowledge released = order.releases ? w.clock.release(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
-    uint8_t *to = bytesAt(w, i, i[0], lane, bytes * count);
+    const auto [to, place] = bytesAt(w, i, i[0], lane, bytes * count);
+    uint8_t values[64];
     for (int part = 0; part < count; ++part)
-      std::memcpy(to + part * bytes, &w.reg(parts[part])[lane], bytes);
+      std::memcpy(values + part * bytes, &w.reg(parts[part])[lane], bytes);
+    w.block.races().write(Races::touch(w, i, lane, order), place, bytes * count, to, values);
+    if (order.isStrong)
+      w.block.races().handOn(w, place, lane, order, false, order.releases ? &released : nullptr);
+    std::memcpy(to, values, bytes * count);
     if (isShared)
       w.block.noteWrite(w.index, uint32_t(w.address(i[0], lane)), bytes * count);
   });
@@ -166,6 +195,17 @@ Combine combinerOf(const Opcode &op) {
   return nullptr;
 }
 
+/// A swap that fails does not write.
+void noteUpdate(Warp &w, const Instruction &i, int lane, const Place &place, int bytes,
+                const Order &order, bool writes, const Knowledge &released) {
+  Races &races = w.block.races();
+  const Touch touch = Races::touch(w, i, lane, order);
+  if (!writes)
+    return races.read(touch, place, bytes);
+  races.write(touch, place, bytes, nullptr, nullptr);
+  races.handOn(w, place, lane, order, true, order.releases ? &released : nullptr);
+}
+
 /// atom and red: lane by lane. `red` has no result.
 void atomic(Warp &w, const Instruction &i) {
   const bool hasResult = i.op.base == "atom", swaps = i.op.has("cas");
@@ -176,20 +216,28 @@ void atomic(Warp &w, const Instruction &i) {
   auto part = [&](const Operand &operand, int n) -> const Operand & {
     return operand.kind == Operand::Vector ? operand.parts[n] : operand;
   };
+  const Order order(i.op);
+  const Knowledge released = order.releases ? w.clock.release(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
-    uint8_t *place = bytesAt(w, i, i[at], lane, bytes * count);
+    const Found found = bytesAt(w, i, i[at], lane, bytes * count);
+    uint8_t *place = found.bytes;
+    bool writes = !swaps;
+    w.block.races().observe(w, found.place, lane, order);
     for (int n = 0; n < count; ++n, place += bytes) {
       Word old = 0;
       std::memcpy(&old, place, bytes);
       Word value = w.reg(part(i[at + 1], n))[lane] & mask;
-      if (swaps)
-        value = old == value ? w.reg(i[at + 2])[lane] & mask : old;
+      if (swaps && old == value)
+        value = w.reg(i[at + 2])[lane] & mask, writes = true;
+      else if (swaps)
+        value = old;
       else
         value = combiner(old, value) & mask;
       std::memcpy(place, &value, bytes);
       if (hasResult && part(i[0], n).kind != Operand::Discard)
         w.reg(part(i[0], n))[lane] = old;
     }
+    noteUpdate(w, i, lane, found.place, bytes * count, order, writes, released);
     if (static_cast<Space>(i.number[2]) == Space::Shared)
       w.block.noteWrite(w.index, uint32_t(w.address(i[at], lane)), bytes * count);
   });

@@ -1,10 +1,11 @@
-//===- Async.cpp - cp.async, mbarrier, the copy engine ------------------------------------===//
-// Needs: Values.h, TensorMap.h.
+//===- Async.cpp - cp.async and the copy engine -------------------------------------------===//
+// Needs: Phase.h, Races.h, TensorMap.h, Values.h.
 // Gives: decodeAsync, finishCopies, finishStores, advanceAtRandom, loadTensor.
-// How:   an mbarrier is a word of shared memory: a mark, the phase, arrivals that are left,
-//        arrivals of a phase, bytes that are awaited. A wait that fails ends the warp's turn until
-//        some barrier has changed its phase.
+// How:   what is asynchronous touches memory when it is issued, as far as races are concerned: it may
+//        happen at any time until it is waited for. The bytes move later.
 //===------------------------------------------------------------------------------------------===//
+#include "Phase.h"
+#include "Races.h"
 #include "TensorMap.h"
 #include "Values.h"
 
@@ -35,10 +36,16 @@ void copyAsync(Warp &w, const Instruction &i) {
     copy.given[lane] = hasSize ? std::min<Word>(w.reg(i[3])[lane], copy.bytes) : copy.bytes;
   });
   // Faults belong to the instruction, not to the wait.
+  Races &races = w.block.races();
   forLanes(w.active, [&](int lane) {
     w.block.shared(w, i, copy.to[lane], copy.bytes);
     if (copy.given[lane])
       w.block.generic(w, i, copy.from[lane], copy.given[lane] == copy.bytes ? copy.bytes : 1, lane);
+    Touch touch = Races::asyncTouch(w, i, lane, w.clock.agent(Copies), w.copies.committed + 1);
+    touch.stamp.isAsync = false; // cp.async belongs to the generic proxy
+    if (copy.given[lane])
+      races.read(touch, {&races.global, copy.from[lane]}, copy.given[lane]);
+    races.write(touch, {&w.block.shadow, copy.to[lane], &w.block}, copy.bytes, nullptr, nullptr);
   });
   if (w.block.chance(4))
     perform(w, copy);
@@ -52,93 +59,9 @@ void waitCopies(Warp &w, const Instruction &i) {
   const bool all = i.op.has("wait_all");
   if (all)
     w.copies.commit();
-  finishCopies(w, all ? 0 : w.reg(i[0])[0]);
-}
-
-//===- mbarrier -----------------------------------------------------------------------------===//
-
-/// What the word of a barrier holds.
-struct Phase {
-  static constexpr Word mark = 0x5a;
-  unsigned parity, left, count;
-  int bytes;
-
-  static Phase from(Warp &w, const Instruction &i, const uint8_t *place) {
-    Word word;
-    std::memcpy(&word, place, 8);
-    if (word >> 56 != mark)
-      w.fault(i, "there is no mbarrier at this address");
-    return {unsigned(word >> 55 & 1), unsigned(word >> 43 & 0xfff), unsigned(word >> 31 & 0xfff),
-            int(word & 0x7fffffff) << 1 >> 1};
-  }
-  void to(uint8_t *place) const {
-    const Word word = mark << 56 | Word(parity) << 55 | Word(left & 0xfff) << 43 |
-                      Word(count & 0xfff) << 31 | (bytes & 0x7fffffff);
-    std::memcpy(place, &word, 8);
-  }
-  /// True if the phase is over; the next one begins.
-  bool turn() {
-    if (left || bytes)
-      return false;
-    parity ^= 1;
-    left = count;
-    return true;
-  }
-};
-
-uint8_t *barrierAt(Warp &w, const Instruction &i, const Operand &operand, int lane) {
-  return w.block.shared(w, i, uint32_t(w.address(operand, lane)), 8);
-}
-
-void initBarrier(Warp &w, const Instruction &i) {
-  forLanes(w.active, [&](int lane) {
-    const unsigned count = w.reg(i[1])[lane];
-    Phase{0, count, count, 0}.to(barrierAt(w, i, i[0], lane));
-  });
-}
-
-void arrive(Warp &w, const Instruction &i) {
-  const size_t at = i[0].kind == Operand::Address ? 0 : 1;
-  const bool expects = i.op.has("expect_tx");
-  forLanes(w.active, [&](int lane) {
-    Block *owner = &w.block;
-    uint8_t *place = i.op.has("shared::cluster")
-                         ? w.block.sharedOfCluster(w, i, uint32_t(w.address(i[at], lane)), 8, owner)
-                         : barrierAt(w, i, i[at], lane);
-    Phase phase = Phase::from(w, i, place);
-    unsigned arrivals = 1;
-    if (expects)
-      phase.bytes += int(w.reg(i[at + 1])[lane]);
-    else if (i.operands.size() > at + 1)
-      arrivals = w.reg(i[at + 1])[lane];
-    if (i.op.parts[0] == "expect_tx")
-      arrivals = 0;
-    if (arrivals > phase.left)
-      w.fault(i, "more arrivals than the barrier's count of " + std::to_string(phase.count));
-    phase.left -= arrivals;
-    if (phase.turn())
-      owner->signal();
-    phase.to(place);
-  });
-}
-
-void tryWait(Warp &w, const Instruction &i) {
-  const bool byParity = i.op.has("parity");
-  if (!byParity)
-    w.fault(i, "waits by state are not emulated");
-  Word *d = w.reg(i[0]);
-  forLanes(w.active, [&](int lane) {
-    const Phase phase = Phase::from(w, i, barrierAt(w, i, i[1], lane));
-    d[lane] = phase.parity != (w.reg(i[2])[lane] & 1);
-    if (!d[lane]) {
-      w.stops = true;
-      w.waitsForEvent = w.block.events;
-    }
-  });
-}
-
-void invalidate(Warp &w, const Instruction &i) {
-  forLanes(w.active, [&](int lane) { std::memset(barrierAt(w, i, i[0], lane), 0xff, 8); });
+  const size_t pending = all ? 0 : w.reg(i[0])[0];
+  finishCopies(w, pending);
+  w.clock.finish(Copies, w.copies.done(pending), w.active);
 }
 
 //===- the copy engine ----------------------------------------------------------------------===//
@@ -171,6 +94,31 @@ template <class Body> void forElements(const TensorMap &map, const TensorCopy &c
   }
 }
 
+/// Calls `body(shared address, address in device memory, bytes of it)` for each 16 bytes of the box;
+/// the bytes that lie outside of the extents are left out, and may be all.
+template <class Body> void forChunks(const TensorMap &map, const TensorCopy &copy, Body body) {
+  const int step = 16 / map.elementBytes;
+  TensorMap wide = map;
+  wide.box[0] = map.box[0] / step;
+  std::array<uint64_t, 5> index{};
+  const uint64_t count = wide.boxElements();
+  for (uint64_t chunk = 0; chunk < count; ++chunk) {
+    const int64_t x = int64_t(copy.at[0]) + int64_t(index[0]) * step;
+    const int64_t first = std::clamp<int64_t>(-x, 0, step);
+    int64_t past = std::clamp<int64_t>(int64_t(map.extents[0]) - x, 0, step);
+    uint64_t address = map.base + (x + first) * map.elementBytes;
+    for (int d = 1; d < map.rank; ++d) {
+      const int64_t at = int64_t(copy.at[d]) + int64_t(index[d]);
+      past = at >= 0 && uint64_t(at) < map.extents[d] ? past : 0;
+      address += at * map.strides[d - 1];
+    }
+    body(swizzled(copy.shared + chunk * 16, map.swizzle), address,
+         int(std::max<int64_t>(past - first, 0)) * map.elementBytes);
+    for (int d = 0; d < map.rank && ++index[d] == wide.box[d]; ++d)
+      index[d] = 0;
+  }
+}
+
 /// The copy that the instruction names; [map, {coordinates}] is operand `at`.
 TensorCopy tensorCopy(Warp &w, const Instruction &i, size_t mapAt, size_t sharedAt, int lane) {
   TensorCopy copy{&i, &w, w.reg(i[mapAt])[lane], uint32_t(w.address(i[sharedAt], lane)), 0, 0, {}};
@@ -197,6 +145,22 @@ Word loadedBlocks(Warp &w, const Instruction &i, int lane) {
   return i.op.has("multicast::cluster") ? w.reg(i[3])[lane] & 0xffff : Word(1) << w.block.rank;
 }
 
+/// A load works for the barrier that it completes on; the phase is its group.
+void touchLoad(Warp &w, const Instruction &i, int lane, const TensorCopy &copy, Block &to) {
+  Races &races = w.block.races();
+  const MBarrier &barrier = barrierOf(w, i, to, copy.barrier);
+  requireInitFenced(w, i, barrier);
+  Touch arrival = Races::touch(w, i, lane);
+  arrival.stamp.isStrong = true, arrival.stamp.scope = Scope::Cluster;
+  races.read(arrival, {&to.shadow, copy.barrier, &to}, 8);
+  const Touch touch = Races::asyncTouch(w, i, lane, barrier.agent, barrier.phase);
+  forChunks(mapAt(w, i, copy.map), copy, [&](uint32_t shared, uint64_t address, int bytes) {
+    if (bytes)
+      races.readAsync(touch, {&races.global, address}, bytes);
+    races.write(touch, {&to.shadow, shared, &to}, 16, nullptr, nullptr);
+  });
+}
+
 void startLoad(Warp &w, const Instruction &i) {
   forLanes(w.active, [&](int lane) {
     TensorCopy copy = tensorCopy(w, i, 1, 0, lane);
@@ -205,17 +169,43 @@ void startLoad(Warp &w, const Instruction &i) {
     for (Word left = loadedBlocks(w, i, lane); left; left &= left - 1) {
       Block &to = w.block.cluster.blockOf(w, i, std::countr_zero(left));
       Phase::from(w, i, to.shared(w, i, copy.barrier, 8));
+      touchLoad(w, i, lane, copy, to);
       to.loads.push_back(copy);
     }
   });
 }
 
-void storeTensor(Warp &w, const TensorCopy &copy) {
-  const Instruction &i = *copy.instruction;
-  TensorMap map = mapAt(w, i, copy.map);
-  // As an H200 does: the last 16 bytes of a row are written whole.
+/// The map as a store takes it. As an H200 does: the last 16 bytes of a row are written whole.
+TensorMap storedMap(Warp &w, const TensorCopy &copy) {
+  TensorMap map = mapAt(w, *copy.instruction, copy.map);
   const uint64_t step = 16 / map.elementBytes;
   map.extents[0] = (map.extents[0] + step - 1) / step * step;
+  return map;
+}
+
+/// Stores read shared memory and write device memory as two units: a wait may be for the reads alone.
+void touchStore(Warp &w, const Instruction &i, int lane, const TensorCopy &copy) {
+  Races &races = w.block.races();
+  const Tick group = w.stores.committed + 1;
+  const Touch read = Races::asyncTouch(w, i, lane, w.clock.agent(BulkReads), group);
+  Touch write = Races::asyncTouch(w, i, lane, w.clock.agent(BulkWrites), group);
+  write.stamp.isStrong = i.op.has("add");
+  write.stamp.scope = Scope::Gpu;
+  forChunks(storedMap(w, copy), copy, [&](uint32_t shared, uint64_t address, int bytes) {
+    races.read(read, {&w.block.shadow, shared, &w.block}, 16);
+    if (!bytes)
+      return;
+    w.block.generic(w, i, address, 1, lane), w.block.generic(w, i, address + bytes - 1, 1, lane);
+    // Where a row begins outside of the extents its bytes lie further on in shared memory.
+    const bool isWhole = bytes == 16 && !write.stamp.isStrong;
+    races.write(write, {&races.global, address}, bytes, reinterpret_cast<uint8_t *>(address),
+                isWhole ? w.block.shared(w, i, shared, 16) : nullptr);
+  });
+}
+
+void storeTensor(Warp &w, const TensorCopy &copy) {
+  const Instruction &i = *copy.instruction;
+  const TensorMap map = storedMap(w, copy);
   const bool adds = i.op.has("add");
   if (adds && map.elementBytes != 4)
     w.fault(i, "reductions of this type are not emulated");
@@ -241,12 +231,24 @@ void startStore(Warp &w, const Instruction &i) {
     forElements(map, copy, [&](uint32_t shared, uint64_t) {
       w.block.requireFenced(w, i, shared, map.elementBytes);
     });
+    touchStore(w, i, lane, copy);
+    w.storing |= Lanes(1) << lane;
     w.stores.open.push_back(copy);
   });
 }
 
 void commitStores(Warp &w, const Instruction &) { w.stores.commit(); }
-void waitStores(Warp &w, const Instruction &i) { finishStores(w, w.reg(i[0])[0]); }
+
+/// A wait is for the stores of the lanes that wait.
+void waitStores(Warp &w, const Instruction &i) {
+  const size_t pending = w.reg(i[0])[0];
+  finishStores(w, pending);
+  if (w.storing & ~w.active)
+    return;
+  w.clock.finish(BulkReads, w.stores.done(pending), w.active);
+  if (!i.op.has("read"))
+    w.clock.finish(BulkWrites, w.stores.done(pending), w.active);
+}
 
 Handler decodeBulk(const Instruction &i) {
   if (i.op.has("commit_group"))
@@ -314,21 +316,15 @@ void loadTensor(Block &block, const TensorCopy &copy) {
   uint8_t *place = block.shared(w, i, copy.barrier, 8);
   Phase phase = Phase::from(w, i, place);
   phase.bytes -= int(map.boxElements() * map.elementBytes);
-  if (phase.turn())
+  if (phase.turn()) {
+    completePhase(barrierOf(w, i, block, copy.barrier));
     block.signal();
+  }
   phase.to(place);
 }
 
 Handler decodeAsync(Instruction &i) {
   const std::string &base = i.op.base;
-  if (base == "mbarrier") {
-    const std::string &what = i.op.parts[0];
-    return what == "init"                              ? initBarrier
-           : what == "inval"                           ? invalidate
-           : what == "arrive" || what == "expect_tx"   ? arrive
-           : what == "try_wait" || what == "test_wait" ? tryWait
-                                                       : Handler(nullptr);
-  }
   if (base != "cp" || !i.op.has("async"))
     return nullptr;
   if (i.op.has("bulk"))

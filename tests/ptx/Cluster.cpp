@@ -18,6 +18,7 @@ Cluster::Cluster(const Launch &launch, std::mt19937_64 &random) : random(random)
 
 void Cluster::start(uint64_t number) {
   phase = 0;
+  arriving = arrived = {};
   for (auto &block : blocks)
     block->start(number * blocks.size() + block->rank);
 }
@@ -104,6 +105,10 @@ void Cluster::arrive(Warp &warp, const Instruction &instruction) {
   if (warp.clusterPhase >= 0)
     warp.fault(instruction, "arrives again without having waited");
   warp.clusterPhase = phase;
+  if (!instruction.op.has("relaxed"))
+    arriving.join(warp.clock.release(warp.live));
+  else if (const Handed *fenced = warp.clock.fencedBefore(std::countr_zero(warp.active)))
+    arriving.join(fenced->knowledge);
   turnPhase();
 }
 
@@ -112,6 +117,7 @@ void Cluster::wait(Warp &warp, const Instruction &instruction) {
     warp.fault(instruction, "waits without having arrived");
   if (warp.clusterPhase < phase) {
     warp.clusterPhase = -1;
+    warp.clock.acquire(allLanes, arrived);
     return;
   }
   warp.barrier = clusterBarrier;
@@ -130,10 +136,13 @@ void Cluster::turnPhase() {
   if (!anyArrived)
     return;
   ++phase;
+  arrived.join(std::exchange(arriving, {}));
   for (const auto &block : blocks)
     for (const auto &warp : block->warps)
-      if (warp->barrier == clusterBarrier)
+      if (warp->barrier == clusterBarrier) {
         warp->barrier = warp->clusterPhase = -1;
+        warp->clock.acquire(allLanes, arrived);
+      }
 }
 
 //===- instructions -------------------------------------------------------------------------===//

@@ -5,6 +5,7 @@
 //        modifier that Modifiers.cpp does not list faults when it is reached.
 //===------------------------------------------------------------------------------------------===//
 #include "Modifiers.h"
+#include "Races.h"
 #include "Values.h"
 
 namespace pantile::ptx {
@@ -21,7 +22,31 @@ void unknown(Warp &w, const Instruction &i) {
   w.fault(i, reason.empty() ? "these operands are not emulated" : reason);
 }
 
-void fenceProxyAsync(Warp &w, const Instruction &) { w.block.fenceProxy(w.index); }
+/// Barriers that lanes of the warp initialised may be used by others.
+void fenceBarriers(Warp &w) {
+  for (auto &[address, barrier] : w.block.mbarriers)
+    barrier.isFenced |= barrier.by == &w && (barrier.lanes & w.active);
+}
+
+void fenceProxyAsync(Warp &w, const Instruction &) {
+  w.block.fenceProxy(w.index);
+  w.clock.fenceProxy(w.active);
+  fenceBarriers(w);
+}
+
+void fenceInit(Warp &w, const Instruction &) { fenceBarriers(w); }
+
+/// membar.gl is a fence of the GPU's scope.
+void fence(Warp &w, const Instruction &i) {
+  const bool isSys = i.op.has("sys"), isCta = i.op.has("cta"), isCluster = i.op.has("cluster");
+  w.block.races().fence(w, w.active,
+                        isSys       ? Scope::Sys
+                        : isCta     ? Scope::Cta
+                        : isCluster ? Scope::Cluster
+                                    : Scope::Gpu);
+}
+
+void synchronizeWarp(Warp &w, const Instruction &) { w.clock.synchronize(); }
 
 Word uniform(Warp &w, const Operand &operand) { return w.reg(operand)[std::countr_zero(w.active)]; }
 
@@ -224,12 +249,14 @@ Handler decodeControl(Instruction &i) {
     return giveWay;
   if (base == "fence" && i.op.has("proxy") && i.op.has("async"))
     return fenceProxyAsync;
-  if (base == "fence" || base == "membar" || base == "setmaxnreg" || base == "discard" ||
-      (base == "prefetch" && i.op.has("tensormap")) || base == "applypriority" ||
-      base == "griddepcontrol" || base == "pmevent")
+  if (base == "fence" && i.op.has("mbarrier_init"))
+    return fenceInit;
+  if (base == "fence" || base == "membar")
+    return fence;
+  if (base == "griddepcontrol" || (base == "prefetch" && i.op.has("tensormap")))
     return nothing;
-  if ((base == "bar" && i.op.has("warp")))
-    return nothing;
+  if (base == "bar" && i.op.has("warp"))
+    return synchronizeWarp;
   if ((base == "bar" || base == "barrier") && (i.op.has("sync") || i.op.has("arrive")) &&
       !i.op.has("red") && !i.op.has("cluster"))
     return barrier;
@@ -260,9 +287,9 @@ void decode(Instruction &instruction) {
   instruction.run = unknown;
   if (!unknownModifier(instruction.op).empty())
     return;
-  for (auto family :
-       {decodeControl, decodeCluster, decodeMemory, decodeConvert, decodeCompare, decodeInteger,
-        decodeFloat, decodeWarp, decodeAtomic, decodeMatrix, decodeAsync, decodeWgmma})
+  for (auto family : {decodeControl, decodeCluster, decodeMemory, decodeConvert, decodeCompare,
+                      decodeInteger, decodeFloat, decodeWarp, decodeAtomic, decodeMatrix,
+                      decodeAsync, decodeMbarrier, decodeWgmma, decodeRegisterPool})
     if (Handler handler = family(instruction)) {
       instruction.run = handler;
       return;

@@ -98,6 +98,10 @@ int check(const Function &function, const Launch &launch, int device) {
     return fail(InvalidValue, "clusters of " + std::to_string(launch.cluster) +
                                   " blocks in a grid of " + std::to_string(launch.grid.x) +
                                   " along its first axis");
+  constexpr int registersOfBlock = 65536;
+  if (function.kernel->mostRegisters * threads > registersOfBlock)
+    return fail(InvalidValue, "a block of " + std::to_string(threads) + " threads of " +
+                                  std::to_string(function.kernel->mostRegisters) + " registers");
   if (launch.dynamicSharedBytes > function.sharedLimits[device])
     return fail(InvalidValue, std::to_string(launch.dynamicSharedBytes) +
                                   " bytes of shared memory, but the function may have " +

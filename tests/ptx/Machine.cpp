@@ -1,85 +1,33 @@
 //===- Machine.cpp - how warps and blocks run -------------------------------------------------===//
 // Needs: see Machine.h.
-// Gives: Memory, Warp, Block, runGrid.
+// Gives: Warp, Block, runGrid, isChecked.
 // How:   registers and shared memory start as patterns that are NaN in every float type.
 //===------------------------------------------------------------------------------------------===//
-#include "Machine.h"
+#include "Races.h"
 #include <algorithm>
-#include <sys/mman.h>
+#include <cstdlib>
 
 namespace pantile::ptx {
 namespace {
 constexpr uint8_t garbage = 0xff;
-constexpr size_t guardBytes = 256;
 constexpr int longestTurn = 300;
 constexpr uint64_t patience = 50'000; // instructions of a warp before a further block starts
 constexpr size_t mostRunning = 160;
 } // namespace
 
-//===- memory -------------------------------------------------------------------------------===//
-
-/// From this size on an allocation takes memory where it is touched alone, and is zero, not garbage.
-static constexpr size_t sparseBytes = size_t(1) << 28;
-
-static void *allocateSparse(size_t bytes) {
-  void *memory = mmap(nullptr, bytes + guardBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
-void *Memory::allocate(size_t bytes) {
-  if (bytes >= sparseBytes) {
-    void *memory = allocateSparse(bytes);
-    if (memory)
-      ranges[reinterpret_cast<Word>(memory)] = bytes;
-    return memory;
-  }
-  // Between allocations lies memory that is nobody's.
-  auto *memory =
-      static_cast<uint8_t *>(std::aligned_alloc(512, (bytes + guardBytes + 511) / 512 * 512));
-  std::memset(memory, garbage, bytes + guardBytes);
-  ranges[reinterpret_cast<Word>(memory)] = bytes;
-  return memory;
-}
-
-bool Memory::free(Word address) {
-  auto found = ranges.find(address);
-  if (found == ranges.end())
-    return false;
-  const size_t bytes = found->second;
-  ranges.erase(found);
-  knownBegin = 1, knownEnd = 0;
-  auto *memory = reinterpret_cast<void *>(address);
-  bytes >= sparseBytes ? void(munmap(memory, bytes + guardBytes)) : std::free(memory);
-  return true;
-}
-
-bool Memory::contains(Word address, size_t bytes) const {
-  if (address >= knownBegin && address + bytes <= knownEnd)
-    return true;
-  auto next = ranges.upper_bound(address);
-  if (next == ranges.begin())
-    return false;
-  auto [begin, size] = *std::prev(next);
-  if (address + bytes > begin + size)
-    return false;
-  knownBegin = begin, knownEnd = begin + size;
-  return true;
-}
-
-bool Memory::isMapped(Word address) const {
-  constexpr Word page = 1 << 16;
-  auto next = ranges.upper_bound(address);
-  if (next != ranges.end() && next->first - address < page)
-    return true;
-  return next != ranges.begin() &&
-         address < std::prev(next)->first + std::prev(next)->second + page;
+bool isChecked(std::string_view check) {
+  const char *variable = std::getenv("PANTILE_EMULATION_UNCHECKED");
+  const std::string without = "," + std::string(variable ? variable : "") + ",";
+  return without.find("," + std::string(check) + ",") == without.npos;
 }
 
 //===- a warp -------------------------------------------------------------------------------===//
 
 Warp::Warp(Block &block, const Kernel &kernel, int index)
-    : block(block), kernel(kernel), index(index) {
+    : block(block), kernel(kernel), index(index),
+      watches(isChecked("registers") &&
+              std::any_of(kernel.code.begin(), kernel.code.end(),
+                          [](const Instruction &i) { return i.op.base == "wgmma"; })) {
   registers.assign(size_t(kernel.registers) * warpSize, ~Word(0));
   tags.assign(kernel.registers, 0);
   local.assign(size_t(kernel.localBytes) * warpSize, garbage);
@@ -91,10 +39,13 @@ void Warp::start() {
   live = left >= warpSize ? allLanes : (Lanes(1) << left) - 1;
   present = live;
   others.clear();
-  pc = 0, barrier = -1, clusterPhase = -1, waitsForEvent = 0;
+  pc = 0, barrier = -1, clusterPhase = -1, waitsForEvent = 0, storing = 0;
+  registersPerThread = kernel.mostRegisters;
+  clock.start(block.races().addAgents(block, index, unitCount), live);
   copies.clear(), products.clear(), stores.clear();
   cells.clear();
   std::fill(tags.begin(), tags.end(), 0);
+  lent.start(kernel.registers);
   for (auto [number, value] : kernel.constants)
     std::fill_n(reg(number), warpSize, value);
   for (auto [number, special] : kernel.specials)
@@ -294,7 +245,7 @@ void Warp::run(int budget) {
       continue;
     }
     active = guarded(now);
-    if (!cells.empty())
+    if (watches && active)
       watchRegisters(*this, now);
     if (now.op.base == "bra") {
       branch(now);
@@ -328,7 +279,9 @@ void Block::start(uint64_t number) {
   std::fill(unfenced.begin(), unfenced.end(), 0);
   barriers = {};
   loads.clear();
-  steps = 0;
+  shadow.clear();
+  mbarriers.clear();
+  steps = 0, freeRegisters = 0;
   for (auto &warp : warps)
     warp->start();
 }
@@ -390,6 +343,7 @@ void Block::arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, 
     warp.fault(instruction, "other warps came to this barrier with another count");
   barrier.expected = count;
   barrier.arrived += warpSize;
+  barrier.knowledge.join(warp.clock.release(warp.live));
   if (waits) {
     barrier.waiting.push_back(&warp);
     warp.barrier = id;
@@ -405,8 +359,11 @@ void Block::releaseIfComplete(Barrier &barrier) {
       expected += other->isDone() ? 0 : warpSize;
   if (!barrier.arrived || barrier.arrived < expected)
     return;
-  for (Warp *waiting : barrier.waiting)
+  for (Warp *waiting : barrier.waiting) {
     waiting->barrier = -1;
+    waiting->clock.acquire(allLanes, barrier.knowledge);
+    waiting->clock.synchronize();
+  }
   barrier = {};
 }
 
@@ -471,7 +428,10 @@ uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address
 
 //===- a grid -------------------------------------------------------------------------------===//
 
-void runGrid(const Launch &launch) {
+void runGrid(const Launch &given) {
+  Launch launch = given;
+  Races races(launch);
+  launch.races = &races;
   std::mt19937_64 random(launch.seed);
   std::vector<std::unique_ptr<Cluster>> running;
   const uint64_t count = launch.grid.size() / launch.cluster;

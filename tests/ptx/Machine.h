@@ -1,5 +1,5 @@
 //===- Machine.h - warps, blocks and what they share --------------------------------------===//
-// Needs: Program.h.
+// Needs: Program.h, WarpClock.h.
 // Gives: Memory (of the device), Warp, Block, Cluster, runGrid.
 // How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
 //        is furthest behind runs, and fragments that meet become one. Warps take turns of random
@@ -8,6 +8,7 @@
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Program.h"
+#include "WarpClock.h"
 #include <array>
 #include <bit>
 #include <cstring>
@@ -26,6 +27,8 @@ public:
   bool contains(Word address, size_t bytes) const;
   /// Whether hardware could read `address`, whose pages hold more than what was asked for.
   bool isMapped(Word address) const;
+  /// Where the allocation begins that holds `address`.
+  Word beginOf(Word address) const { return std::prev(ranges.upper_bound(address))->first; }
   /// Memory that belongs to a module.
   void add(Word address, size_t bytes) { ranges[address] = bytes; }
   void remove(Word address) { ranges.erase(address); }
@@ -35,7 +38,6 @@ private:
   mutable Word knownBegin = 1, knownEnd = 0;
 };
 
-using Lanes = uint32_t;
 constexpr Lanes allLanes = ~Lanes(0);
 
 /// Calls `body(lane)` for each lane of `lanes`.
@@ -50,8 +52,12 @@ template <class Body> void forLanes(Lanes lanes, Body &&body) {
 }
 
 class Warp;
+class Races;
 struct Block;
 struct Cluster;
+
+/// Whether a check is made: PANTILE_EMULATION_UNCHECKED names those that are not, with commas.
+bool isChecked(std::string_view check);
 
 /// cp.async of one warp: `bytes` to shared memory, zeros behind `given`.
 struct AsyncCopy {
@@ -68,10 +74,18 @@ template <class Item> struct AsyncQueue {
   std::deque<Item> open;
   std::deque<std::deque<Item>> groups;
 
-  void commit() { groups.push_back(std::exchange(open, {})); }
+  Tick committed = 0; // groups, also those that are complete
+
+  void commit() {
+    groups.push_back(std::exchange(open, {}));
+    ++committed;
+  }
+  /// The last group that is complete when all but `pending` are.
+  Tick done(size_t pending) const { return committed > pending ? committed - pending : 0; }
   void clear() {
     open.clear();
     groups.clear();
+    committed = 0;
   }
   bool empty() const { return open.empty() && groups.empty(); }
 };
@@ -94,6 +108,17 @@ struct TensorCopy {
   uint32_t shared, barrier;
   int rank;
   std::array<int32_t, 5> at;
+};
+
+/// The registers that products in flight have, and who accessed them before.
+struct LentRegisters {
+  std::vector<uint64_t> touched; // by register: the step of the last access
+  std::vector<uint32_t> by, to;  // instructions: of that access, and the product
+  std::vector<Tick> until;       // the product's group
+  uint64_t fence = 0;            // the step of the last one; 0: none
+  Tick done = 0;                 // the last group that was waited for
+
+  void start(size_t registers);
 };
 
 class Warp {
@@ -139,9 +164,18 @@ public:
   std::vector<uint32_t> tags;
   std::map<uint32_t, Cell> cells;
   uint32_t lastCell = 0;
+  static constexpr uint32_t overwritten = ~0u; ///< a tag that is no cell: the sum went on elsewhere
+  LentRegisters lent;
+  const bool watches; ///< the kernel has products, whose registers are checked
   Lanes carry = 0;
+  WarpClock clock;
+  int registersPerThread = 0; // that it may use; see RegisterPool.cpp
+  Lanes storing = 0;          // lanes that have started bulk stores
 
-  void leave(Lanes lanes) { live &= ~lanes; }
+  void leave(Lanes lanes) {
+    live &= ~lanes;
+    clock.leave(lanes);
+  }
   void branch(const Instruction &instruction);
   bool isDone() const { return live == 0; }
   uint8_t *localMemory(int lane) { return &local[size_t(lane) * kernel.localBytes]; }
@@ -163,7 +197,19 @@ private:
 struct Barrier {
   int arrived = 0, expected = 0;
   std::vector<Warp *> waiting;
-  Word combined = 0;
+  Knowledge knowledge; // of those that have arrived
+};
+
+/// What is known of an mbarrier besides its word.
+struct MBarrier {
+  Agent agent;                       // copies that complete on it; their tick is the phase
+  Tick phase = 1;                    // that is not complete
+  Knowledge arriving, arrived;       // from the block's own threads; arrived: before the phase
+  Knowledge arrivingFar, arrivedFar; // from other blocks of the cluster
+  const Instruction *init;
+  const Warp *by;
+  Lanes lanes;
+  bool isFenced = false; // others may use it
 };
 
 struct Dim3 {
@@ -180,6 +226,7 @@ struct Launch {
   int resident = 3; // blocks, or clusters, that run at once
   int cluster = 1;  // blocks of one
   uint64_t seed = 0;
+  Races *races = nullptr;
 };
 
 struct Block {
@@ -199,6 +246,7 @@ struct Block {
   /// Any memory by its generic address.
   uint8_t *generic(Warp &warp, const Instruction &instruction, Word address, int bytes, int lane);
 
+  Races &races() const { return *launch.races; }
   bool chance(unsigned outOf) { return random() % outOf == 0; }
   /// Somebody may find its condition fulfilled now.
   void signal() { ++events; }
@@ -218,7 +266,10 @@ struct Block {
   std::vector<uint8_t> unfenced; // a byte for 16: who wrote it last, plus one
   std::array<Barrier, 16> barriers;
   std::deque<TensorCopy> loads; // under way, in any order
+  Shadow shadow;
+  std::map<uint32_t, MBarrier> mbarriers; // by address
   uint64_t events = 1, steps = 0;
+  int freeRegisters = 0; // that warps have given up
 
   /// A barrier of all that live may be complete when one leaves.
   void warpLeft();
@@ -258,6 +309,7 @@ private:
   void requireNoLoads(const Block &block) const;
   std::mt19937_64 &random;
   int phase = 0;
+  Knowledge arriving, arrived; // in this phase, and before it
 };
 
 /// Where a warp waits that waits for the cluster.
@@ -282,7 +334,9 @@ Handler decodeWarp(Instruction &instruction);
 Handler decodeCluster(Instruction &instruction);
 Handler decodeMatrix(Instruction &instruction);
 Handler decodeAsync(Instruction &instruction);
+Handler decodeMbarrier(Instruction &instruction);
 Handler decodeWgmma(Instruction &instruction);
+Handler decodeRegisterPool(Instruction &instruction);
 
 /// Finishes all but the newest `pending` groups.
 void finishCopies(Warp &warp, size_t pending);
@@ -290,8 +344,10 @@ void finishProducts(Warp &warp, size_t pending);
 /// Does the oldest product that is under way.
 void advanceProducts(Warp &warp);
 void finishStores(Warp &warp, size_t pending);
-/// While products are under way, no register that they write may be read; copies follow.
+/// What an instruction other than a product does to registers of products; copies of sums follow.
 void watchRegisters(Warp &warp, const Instruction &instruction);
+/// A product takes its registers.
+void lendRegisters(Warp &warp, const Instruction &instruction);
 /// Does what is due but not waited for yet, now and then.
 void advanceAtRandom(Warp &warp);
 void loadTensor(Block &block, const TensorCopy &copy);

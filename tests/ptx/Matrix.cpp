@@ -6,6 +6,7 @@
 //        of B the same of a column g; sums are rows g and g + 8, columns 2 t and 2 t + 1.
 //===------------------------------------------------------------------------------------------===//
 #include "Matrix.h"
+#include "Races.h"
 
 namespace pantile::ptx {
 namespace {
@@ -22,11 +23,25 @@ uint8_t *row(Warp &w, const Instruction &i, const Operand &address, int matrix, 
   return w.block.shared(w, i, uint32_t(w.address(address, 8 * matrix + number)), 16);
 }
 
+/// The rows belong to the warp, whatever lane names them.
+template <class Body>
+void forRows(Warp &w, const Instruction &i, const Operand &address, int count, Body body) {
+  const Touch touch = Races::touch(w, i, severalLanes);
+  for (int m = 0; m < count; ++m)
+    for (int number = 0; number < 8; ++number) {
+      const uint32_t at = w.address(address, 8 * m + number);
+      row(w, i, address, m, number);
+      body(touch, Place{&w.block.shadow, at, &w.block});
+    }
+}
+
 void loadMatrix(Warp &w, const Instruction &i) {
   int count;
   const Operand *parts = partsOf(i[0], count);
   const bool transposed = i.op.has("trans");
   std::array<std::array<Word, warpSize>, 4> results;
+  forRows(w, i, i[1], count,
+          [&](const Touch &touch, const Place &place) { w.block.races().read(touch, place, 16); });
   for (int m = 0; m < count; ++m)
     for (int lane = 0; lane < warpSize; ++lane) {
       uint16_t low, high;
@@ -48,6 +63,9 @@ void storeMatrix(Warp &w, const Instruction &i) {
   int count;
   const Operand *parts = partsOf(i[1], count);
   const bool transposed = i.op.has("trans");
+  forRows(w, i, i[0], count, [&](const Touch &touch, const Place &place) {
+    w.block.races().write(touch, place, 16, nullptr, nullptr);
+  });
   for (int m = 0; m < count; ++m) {
     for (int lane = 0; lane < warpSize; ++lane) {
       const Word value = w.reg(parts[m])[lane];

@@ -209,6 +209,8 @@ private:
       if (word == ".reqntid" || word == ".maxntid")
         (word == ".reqntid" ? kernel->requiredThreads : kernel->mostThreads) =
             number() * (tokens.accept(",") ? number() : 1) * (tokens.accept(",") ? number() : 1);
+      else if (word == ".maxnreg")
+        kernel->mostRegisters = number();
       else if (word == ".reqnctapercluster")
         clusterShape();
     }
@@ -248,7 +250,7 @@ private:
     }
     kernel->paramBytes = alignTo(kernel->paramBytes, alignment);
     scopes.back().symbols[name] = {Space::Param, kernel->paramBytes};
-    kernel->params.push_back({kernel->paramBytes, bytes});
+    kernel->params.push_back({kernel->paramBytes, bytes, name});
     kernel->paramBytes += bytes;
   }
 

@@ -105,6 +105,7 @@ enum class Special : uint8_t {
 struct Kernel {
   struct Param {
     int offset, bytes;
+    std::string name;
   };
   std::string name;
   std::vector<Param> params;
@@ -112,6 +113,7 @@ struct Kernel {
   int staticSharedBytes = 0; // with the reserved start
   int localBytes = 0;
   int requiredThreads = 0, mostThreads = 0; ///< of a block; 0: not said
+  int mostRegisters = 0;                    ///< of a thread, `.maxnreg`; 0: not said
   int clusterBlocks = 0;                    ///< along the first axis; 0: not said
   int registers = 0;
   std::vector<std::pair<int, Word>> constants;   // register, value

@@ -1,18 +1,17 @@
-//===- Wgmma.cpp - wgmma.mma_async and what may be done while it runs ---------------------===//
+//===- Wgmma.cpp - wgmma.mma_async --------------------------------------------------------===//
 // Needs: Matrix.h, TensorMap.h for the swizzle.
-// Gives: decodeWgmma, finishProducts, watchRegisters.
+// Gives: decodeWgmma, finishProducts, advanceProducts.
 // How:   each warp computes its 16 rows, when its group is waited for or at random before that. Its
 //        sums live in cells; the registers that were its accumulators stand for the cells until
 //        the wait, also as copies, and reading them is a fault. Layouts of operands in shared
 //        memory: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout".
 //===------------------------------------------------------------------------------------------===//
 #include "Matrix.h"
+#include "Races.h"
 #include "TensorMap.h"
 
 namespace pantile::ptx {
 namespace {
-
-constexpr uint32_t overwritten = ~0u; // no cell: the sum went on elsewhere
 
 /// An operand in shared memory, as its descriptor says.
 class SharedOperand {
@@ -27,10 +26,8 @@ public:
       w.fault(i, "descriptors with a base offset are not emulated");
   }
 
-  /// Element `k` of row or column `n`.
-  double at(int n, int k) const {
-    const int bytes = type.bits / 8;
-    const int row = transposed ? k : n, byte = (transposed ? n : k) * bytes;
+  /// Where byte `byte` of a row lies; rows are along k if the operand is transposed.
+  uint32_t addressOf(int row, int byte) const {
     uint32_t address = start;
     if (span == 16) { // matrices of 8 x 16 bytes
       const uint32_t along = transposed ? stride : leading, across = transposed ? leading : stride;
@@ -39,12 +36,31 @@ public:
       address += byte / span * leading + byte % span + row / 8 * stride + row % 8 * span;
     else
       address += row / 8 * stride + row % 8 * span + byte;
-    address = swizzled(address, span == 16 ? 0 : span);
+    return swizzled(address, span == 16 ? 0 : span);
+  }
+
+  /// Element `k` of row or column `n`.
+  double at(int n, int k) const {
+    const int bytes = type.bits / 8;
+    const uint32_t address = addressOf(transposed ? k : n, (transposed ? n : k) * bytes);
     const uint8_t *place = w.block.shared(w, i, address, bytes);
     w.block.requireFenced(w, i, address, bytes);
     Word word = 0;
     std::memcpy(&word, place, bytes);
     return type.decode(word);
+  }
+
+  /// Reads rows or columns `first` to `first + count - 1`, `depth` deep, as far as races go.
+  void touch(const Touch &touch, int first, int count, int depth) const {
+    const int bytes = type.bits / 8, rows = transposed ? depth : count,
+              along = (transposed ? count : depth) * bytes;
+    for (int row = 0; row < rows; ++row)
+      for (int byte = 0; byte < along; byte += 16) {
+        const uint32_t address =
+            transposed ? addressOf(row, first * bytes + byte) : addressOf(first + row, byte);
+        w.block.shared(w, i, address, 16);
+        w.block.races().read(touch, {&w.block.shadow, address, &w.block}, 16);
+      }
   }
 
 private:
@@ -99,9 +115,24 @@ void perform(Warp &w, const Wgmma &item) {
   });
 }
 
+/// A product may read its operands from when it is issued to when it is waited for.
+void touchOperands(Warp &w, const Wgmma &item) {
+  const Instruction &i = *item.instruction;
+  const auto [n, k] = shapeOf(i);
+  const bool inRegisters = i[1].kind == Operand::Vector;
+  auto flag = [&](size_t at) { return at < i.operands.size() && (w.reg(i[at])[0] & 1); };
+  const Touch touch =
+      Races::asyncTouch(w, i, severalLanes, w.clock.agent(Products), w.products.committed + 1);
+  if (!inRegisters)
+    SharedOperand(w, i, item.left, elementType(i.op.parts[5]), flag(6))
+        .touch(touch, 16 * (w.index % 4), 16, k);
+  SharedOperand(w, i, item.right, elementType(i.op.parts[6]), flag(inRegisters ? 6 : 7))
+      .touch(touch, 0, n, k);
+}
+
 /// The cell of a register; a new one takes the register's value.
 uint32_t cellOf(Warp &w, const Instruction &i, int reg) {
-  if (w.tags[reg] == overwritten)
+  if (w.tags[reg] == Warp::overwritten)
     w.fault(i, "an accumulator whose sum went on in another register");
   if (w.tags[reg])
     return w.tags[reg];
@@ -114,6 +145,8 @@ void start(Warp &w, const Instruction &i) {
   const bool inRegisters = i[1].kind == Operand::Vector;
   if (w.index / 4 * 4 + 4 > int(w.block.warps.size()))
     w.fault(i, "a warp group that is not whole");
+  if (w.watches)
+    lendRegisters(w, i);
   Wgmma item{&i, inRegisters ? 0 : w.reg(i[1])[0], w.reg(i[2])[0], bool(w.reg(i[3])[0] & 1), {}};
   for (const Operand &part : i[0].parts)
     item.cells.push_back(cellOf(w, i, part.reg));
@@ -123,13 +156,19 @@ void start(Warp &w, const Instruction &i) {
         std::find(item.cells.begin(), item.cells.end(), w.tags[reg]) != item.cells.end() &&
         std::none_of(i[0].parts.begin(), i[0].parts.end(),
                      [&](const Operand &part) { return part.reg == int(reg); }))
-      w.tags[reg] = overwritten;
+      w.tags[reg] = Warp::overwritten;
+  touchOperands(w, item);
   w.products.open.push_back(std::move(item));
 }
 
 void commit(Warp &w, const Instruction &) { w.products.commit(); }
-void wait(Warp &w, const Instruction &i) { finishProducts(w, w.reg(i[0])[0]); }
-void fence(Warp &, const Instruction &) {}
+void wait(Warp &w, const Instruction &i) {
+  const size_t pending = w.reg(i[0])[0];
+  finishProducts(w, pending);
+  w.lent.done = w.products.done(pending);
+  w.clock.finish(Products, w.products.done(pending), w.live);
+}
+void fence(Warp &w, const Instruction &) { w.lent.fence = w.steps; }
 
 /// Gives registers the sums of cells that no product under way uses.
 void settle(Warp &w) {
@@ -144,7 +183,7 @@ void settle(Warp &w) {
     note(group);
   for (size_t reg = 0; reg < w.tags.size(); ++reg) {
     const uint32_t cell = w.tags[reg];
-    if (!cell || cell == overwritten || used[cell])
+    if (!cell || cell == Warp::overwritten || used[cell])
       continue;
     std::copy_n(w.cells[cell].begin(), warpSize, w.reg(reg));
     w.tags[reg] = 0;
@@ -154,13 +193,6 @@ void settle(Warp &w) {
     w.lastCell = 0;
     std::fill(w.tags.begin(), w.tags.end(), 0);
   }
-}
-
-template <class Body> void forRegisters(const Operand &operand, Body body) {
-  if (operand.reg >= 0)
-    body(operand.reg);
-  for (const Operand &part : operand.parts)
-    forRegisters(part, body);
 }
 
 } // namespace
@@ -179,22 +211,6 @@ void advanceProducts(Warp &w) {
       group.pop_front();
       return;
     }
-}
-
-void watchRegisters(Warp &w, const Instruction &i) {
-  if (i.op.base == "wgmma")
-    return;
-  const bool moves =
-      i.op.base == "mov" && i[0].kind == Operand::Register && i[1].kind == Operand::Register;
-  const bool isStore = i.op.base == "st" || i.op.base == "red";
-  for (size_t at = isStore ? 0 : 1; at < i.operands.size() && !moves; ++at)
-    forRegisters(i[at], [&](int reg) {
-      if (w.tags[reg])
-        w.fault(i, "reads a sum of a product that was not waited for");
-    });
-  if (isStore || i.operands.empty())
-    return;
-  forRegisters(i[0], [&](int reg) { w.tags[reg] = moves ? w.tags[i[1].reg] : 0; });
 }
 
 Handler decodeWgmma(Instruction &i) {

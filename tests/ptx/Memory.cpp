@@ -1,0 +1,73 @@
+//===- Memory.cpp - what is allocated on the device ---------------------------------------===//
+// Needs: see Machine.h.
+// Gives: Memory.
+// How:   the host's memory, filled with a pattern that is NaN in every float type. Large allocations
+//        are zero, and take memory where they are touched alone.
+//===------------------------------------------------------------------------------------------===//
+#include "Machine.h"
+#include <sys/mman.h>
+
+namespace pantile::ptx {
+namespace {
+constexpr uint8_t garbage = 0xff;
+constexpr size_t guardBytes = 256;
+/// From this size on an allocation takes memory where it is touched alone, and is zero, not garbage.
+constexpr size_t sparseBytes = size_t(1) << 28;
+
+void *allocateSparse(size_t bytes) {
+  void *memory = mmap(nullptr, bytes + guardBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+} // namespace
+
+void *Memory::allocate(size_t bytes) {
+  if (bytes >= sparseBytes) {
+    void *memory = allocateSparse(bytes);
+    if (memory)
+      ranges[reinterpret_cast<Word>(memory)] = bytes;
+    return memory;
+  }
+  // Between allocations lies memory that is nobody's.
+  auto *memory =
+      static_cast<uint8_t *>(std::aligned_alloc(512, (bytes + guardBytes + 511) / 512 * 512));
+  std::memset(memory, garbage, bytes + guardBytes);
+  ranges[reinterpret_cast<Word>(memory)] = bytes;
+  return memory;
+}
+
+bool Memory::free(Word address) {
+  auto found = ranges.find(address);
+  if (found == ranges.end())
+    return false;
+  const size_t bytes = found->second;
+  ranges.erase(found);
+  knownBegin = 1, knownEnd = 0;
+  auto *memory = reinterpret_cast<void *>(address);
+  bytes >= sparseBytes ? void(munmap(memory, bytes + guardBytes)) : std::free(memory);
+  return true;
+}
+
+bool Memory::contains(Word address, size_t bytes) const {
+  if (address >= knownBegin && address + bytes <= knownEnd)
+    return true;
+  auto next = ranges.upper_bound(address);
+  if (next == ranges.begin())
+    return false;
+  auto [begin, size] = *std::prev(next);
+  if (address + bytes > begin + size)
+    return false;
+  knownBegin = begin, knownEnd = begin + size;
+  return true;
+}
+
+bool Memory::isMapped(Word address) const {
+  constexpr Word page = 1 << 16;
+  auto next = ranges.upper_bound(address);
+  if (next != ranges.end() && next->first - address < page)
+    return true;
+  return next != ranges.begin() &&
+         address < std::prev(next)->first + std::prev(next)->second + page;
+}
+
+} // namespace pantile::ptx

@@ -1,0 +1,257 @@
+//===- Races.cpp - compare each access with those before it -------------------------------===//
+// Needs: see Races.h.
+// Gives: Races, Order.
+// How:   a release hands the knowledge of the thread to the address; the chain goes on through
+//        atomics that update it and ends at other writes.
+//===------------------------------------------------------------------------------------------===//
+#include "Races.h"
+#include <cstdlib>
+
+namespace pantile::ptx {
+namespace {
+
+std::string positionOf(Dim3 at) {
+  return "block (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
+         std::to_string(at.z) + ")";
+}
+
+} // namespace
+
+Order::Order(const Opcode &op) {
+  const bool isAtomic = op.base == "atom" || op.base == "red";
+  isStrong =
+      isAtomic || op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("release");
+  acquires = op.has("acquire") || op.has("acq_rel");
+  releases = op.has("release") || op.has("acq_rel");
+  scope = op.has("volatile") || op.has("sys") ? Scope::Sys
+          : op.has("cta")                     ? Scope::Cta
+          : op.has("cluster")                 ? Scope::Cluster
+                                              : Scope::Gpu;
+}
+
+Races::Races(const Launch &launch) : checks(isChecked("races")), launch(launch), agents(1) {}
+
+Agent Races::addAgents(const Block &block, int warp, int count) {
+  const Agent first = agents.size();
+  const uint64_t number =
+      (uint64_t(block.at.z) * launch.grid.y + block.at.y) * launch.grid.x + block.at.x;
+  agents.insert(agents.end(), count,
+                AgentInfo{block.at, number, number / uint64_t(launch.cluster), warp});
+  return first;
+}
+
+bool Races::areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const {
+  const Scope least = agents[a].block == agents[b].block       ? Scope::Cta
+                      : agents[a].cluster == agents[b].cluster ? Scope::Cluster
+                                                               : Scope::Gpu;
+  return ofA >= least && ofB >= least;
+}
+
+bool Races::mayFollow(const Touch &touch, const Stamp &earlier) const {
+  if (!earlier)
+    return true;
+  const Stamp &now = touch.stamp;
+  if (now.agent == earlier.agent && now.tick == earlier.tick && now.lane == earlier.lane &&
+      now.lane != severalLanes)
+    return true;
+  if (now.isStrong && earlier.isStrong &&
+      areMorallyStrong(now.agent, now.scope, earlier.agent, earlier.scope))
+    return true;
+  return touch.warp.clock.isAfter(earlier, now.lane);
+}
+
+//===- accesses -----------------------------------------------------------------------------===//
+
+void Races::note(const Touch &touch, ShadowCell &cell) const {
+  const Stamp &now = touch.stamp;
+  for (Stamp &read : cell.reads) {
+    const bool joins =
+        read.agent == now.agent && read.tick == now.tick && read.isStrong == now.isStrong;
+    if (joins && read.lane != now.lane)
+      read.lane = severalLanes;
+    if (joins)
+      return;
+  }
+  for (Stamp &read : cell.reads)
+    if (!read || (read.isStrong == now.isStrong && touch.warp.clock.isAfter(read, now.lane))) {
+      read = now;
+      return;
+    }
+  cell.reads[now.tick % cell.reads.size()] = now;
+}
+
+void Races::read(const Touch &touch, const Place &place, int bytes) {
+  if (!checks || !place.shadow)
+    return;
+  place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
+    if (!cell.isSilent && !mayFollow(touch, cell.write))
+      report(touch, place, offset, "reads", cell.write, "writes");
+    if (!mayFollow(touch, cell.update))
+      report(touch, place, offset, "reads", cell.update, "updates");
+    note(touch, cell);
+  });
+}
+
+void Races::readAsync(const Touch &touch, const Place &place, int bytes) {
+  read(touch, place, bytes);
+  if (!checks || !place.shadow)
+    return;
+  place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
+    if (cell.write && !cell.write.isAsync && !cell.isSilent &&
+        !touch.warp.clock.isFenced(cell.write, touch.stamp.lane))
+      touch.warp.fault(touch.instruction, "reads " + nameOf(place, offset) + ", which " +
+                                              nameOf(cell.write) +
+                                              " wrote, without `fence.proxy.async` between");
+  });
+}
+
+void Races::write(const Touch &touch, const Place &place, int bytes, const uint8_t *old,
+                  const uint8_t *now) {
+  if (!checks || !place.shadow)
+    return;
+  if (!touch.stamp.isStrong && !place.shadow->handed.empty())
+    place.shadow->handed.erase(place.address);
+  place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int size) {
+    const bool isSilent = now && !std::memcmp(old + offset, now + offset, size);
+    if (!isSilent) {
+      if (!mayFollow(touch, cell.write))
+        report(touch, place, offset, "writes", cell.write, "writes");
+      if (!mayFollow(touch, cell.update))
+        report(touch, place, offset, "writes", cell.update, "updates");
+      for (const Stamp &read : cell.reads)
+        if (!mayFollow(touch, read))
+          report(touch, place, offset, "writes", read, "reads");
+      cell.reads = {};
+    }
+    if (touch.stamp.isStrong) {
+      cell.update = touch.stamp;
+      return;
+    }
+    cell.write = touch.stamp, cell.update = {};
+    cell.isSilent = isSilent;
+  });
+}
+
+Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane) {
+  Stamp stamp;
+  stamp.agent = warp.clock.agent(), stamp.tick = warp.clock.now();
+  stamp.instruction = &instruction - warp.kernel.code.data();
+  stamp.lane = lane;
+  return {warp, instruction, stamp};
+}
+
+Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane, const Order &order) {
+  Touch result = touch(warp, instruction, lane);
+  result.stamp.isStrong = order.isStrong;
+  result.stamp.scope = order.scope;
+  return result;
+}
+
+Touch Races::asyncTouch(const Warp &warp, const Instruction &instruction, int lane, Agent agent,
+                        Tick tick) {
+  Touch result = touch(warp, instruction, lane);
+  result.stamp.agent = agent, result.stamp.tick = tick;
+  result.stamp.isAsync = true;
+  return result;
+}
+
+//===- what strong accesses hand on -----------------------------------------------------------===//
+
+void Races::observe(Warp &warp, const Place &place, int lane, const Order &order) {
+  if (!checks || !place.shadow || !order.isStrong)
+    return;
+  const auto found = place.shadow->handed.find(place.address);
+  if (found == place.shadow->handed.end())
+    return;
+  const Lanes lanes = Lanes(1) << lane;
+  for (const Handed &handed : found->second) {
+    if (!areMorallyStrong(warp.clock.agent(), order.scope, handed.by, handed.scope))
+      continue;
+    if (order.acquires)
+      warp.clock.acquire(lanes, handed.knowledge);
+    Handed later = handed;
+    later.scope = std::min(handed.scope, order.scope);
+    warp.clock.observe(lanes, later);
+  }
+}
+
+void Races::handOn(Warp &warp, const Place &place, int lane, const Order &order, bool isUpdate,
+                   const Knowledge *released) {
+  if (!checks || !place.shadow || !order.isStrong)
+    return;
+  auto found = place.shadow->handed.find(place.address);
+  if (found != place.shadow->handed.end()) {
+    std::erase_if(found->second, [&](Handed &handed) {
+      if (!isUpdate || !areMorallyStrong(warp.clock.agent(), order.scope, handed.by, handed.scope))
+        return true;
+      handed.scope = std::min(handed.scope, order.scope);
+      return false;
+    });
+  }
+  Handed mine{{}, order.scope, warp.clock.agent()};
+  if (released)
+    mine.knowledge = *released;
+  else if (const Handed *fenced = warp.clock.fencedBefore(lane)) {
+    mine.knowledge = fenced->knowledge;
+    mine.scope = std::min(mine.scope, fenced->scope);
+  } else
+    return;
+  std::vector<Handed> &all = place.shadow->handed[place.address];
+  for (Handed &handed : all)
+    if (handed.scope == mine.scope &&
+        (mine.scope >= Scope::Gpu || agents[handed.by].block == agents[mine.by].block)) {
+      handed.knowledge.join(mine.knowledge);
+      return;
+    }
+  all.push_back(mine);
+}
+
+void Races::fence(Warp &warp, Lanes lanes, Scope scope) {
+  if (checks)
+    warp.clock.fence(lanes, scope, [&](const Handed &handed, Scope ofFence) {
+      return areMorallyStrong(warp.clock.agent(), ofFence, handed.by, handed.scope);
+    });
+}
+
+//===- reports ------------------------------------------------------------------------------===//
+
+std::string Races::nameOf(const Stamp &stamp) const {
+  const Instruction &instruction = launch.kernel->code[stamp.instruction];
+  const AgentInfo &agent = agents[stamp.agent];
+  std::string text = "`" + instruction.op.text + "` in line " + std::to_string(instruction.line) +
+                     ", " + positionOf(agent.at);
+  if (agent.warp >= 0)
+    text += ", warp " + std::to_string(agent.warp);
+  if (stamp.lane == severalLanes)
+    return text + ", several lanes,";
+  return text + ", lane " + std::to_string(stamp.lane) + ",";
+}
+
+std::string Races::nameOf(const Place &place, int offset) const {
+  const Word address = place.address + offset;
+  if (place.block)
+    return "shared memory at " + std::to_string(address) +
+           (launch.cluster > 1 ? " of " + positionOf(place.block->at) : "");
+  const Word begin = launch.memory->beginOf(address);
+  std::string text = "byte " + std::to_string(address - begin) + " of ";
+  for (const Kernel::Param &param : launch.kernel->params) {
+    Word value = 0;
+    if (param.bytes == 8)
+      std::memcpy(&value, &launch.params[param.offset], 8);
+    if (value && launch.memory->contains(value, 1) && launch.memory->beginOf(value) == begin)
+      return text + "the array of `" + param.name + "`";
+  }
+  return text + "an allocation that is no argument";
+}
+
+void Races::report(const Touch &touch, const Place &place, int offset, const char *does,
+                   const Stamp &earlier, const char *did) const {
+  const std::string lane = touch.stamp.lane == severalLanes
+                               ? "several lanes"
+                               : "lane " + std::to_string(touch.stamp.lane);
+  touch.warp.fault(touch.instruction, "a race: " + lane + " " + does + " " + nameOf(place, offset) +
+                                          ", which " + nameOf(earlier) + " " + did +
+                                          ", and nothing orders the two");
+}
+
+} // namespace pantile::ptx

@@ -1,0 +1,87 @@
+//===- Races.h - accesses that nothing orders ---------------------------------------------===//
+// Needs: Machine.h, WarpClock.h.
+// Gives: Touch, Races.
+// How:   each access is compared with the last write and some reads of its bytes (Shadow.h): one
+//        that did not happen before (WarpClock.h) is a race, if one of the two writes and they are
+//        not both strong with scopes that include each other (PTX ISA, "Memory Consistency Model").
+//        A write that leaves the value as it was races with nothing: programs may store the same.
+//        PANTILE_EMULATION_UNCHECKED=races leaves the check out.
+//===------------------------------------------------------------------------------------------===//
+#pragma once
+#include "Machine.h"
+#include "WarpClock.h"
+
+namespace pantile::ptx {
+
+/// Memory whose accesses are compared.
+struct Place {
+  Shadow *shadow; ///< null: memory that a thread has for itself
+  Word address;   ///< in device memory or in the shared memory of `block`
+  const Block *block = nullptr;
+};
+
+/// An access as the instruction makes it.
+struct Touch {
+  const Warp &warp;
+  const Instruction &instruction;
+  Stamp stamp;
+};
+
+/// The order and scope of an instruction: `ld.acquire.gpu`.
+struct Order {
+  explicit Order(const Opcode &op);
+  bool isStrong, acquires, releases;
+  Scope scope;
+};
+
+class Races {
+public:
+  explicit Races(const Launch &launch);
+
+  /// Numbers for a warp and its units, or for a unit that is no warp's (`warp` is -1).
+  Agent addAgents(const Block &block, int warp, int count);
+
+  void read(const Touch &touch, const Place &place, int bytes);
+  /// `now` is what the bytes at `old` become; null: not known, taken as another value.
+  void write(const Touch &touch, const Place &place, int bytes, const uint8_t *old,
+             const uint8_t *now);
+  /// A read through the asynchronous proxy: also what the generic proxy wrote must be fenced.
+  void readAsync(const Touch &touch, const Place &place, int bytes);
+
+  /// A strong access reads what others handed on, or hands on itself. `isUpdate`: reads as well, so
+  /// what earlier writes handed on stays.
+  void observe(Warp &warp, const Place &place, int lane, const Order &order);
+  void handOn(Warp &warp, const Place &place, int lane, const Order &order, bool isUpdate,
+              const Knowledge *released);
+  void fence(Warp &warp, Lanes lanes, Scope scope);
+
+  /// A touch of lane `lane` of the warp itself.
+  static Touch touch(const Warp &warp, const Instruction &instruction, int lane);
+  static Touch touch(const Warp &warp, const Instruction &instruction, int lane,
+                     const Order &order);
+  /// A touch of a unit that works for lane `lane`; `tick` is the group of the operation.
+  static Touch asyncTouch(const Warp &warp, const Instruction &instruction, int lane, Agent agent,
+                          Tick tick);
+
+  const bool checks;
+  Shadow global;
+
+private:
+  struct AgentInfo {
+    Dim3 at;
+    uint64_t block, cluster;
+    int warp;
+  };
+  bool areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const;
+  bool mayFollow(const Touch &touch, const Stamp &earlier) const;
+  void note(const Touch &touch, ShadowCell &cell) const;
+  [[noreturn]] void report(const Touch &touch, const Place &place, int offset, const char *does,
+                           const Stamp &earlier, const char *did) const;
+  std::string nameOf(const Place &place, int offset) const;
+  std::string nameOf(const Stamp &stamp) const;
+
+  const Launch &launch;
+  std::vector<AgentInfo> agents;
+};
+
+} // namespace pantile::ptx

@@ -1,0 +1,42 @@
+//===- RegisterPool.cpp - setmaxnreg ------------------------------------------------------===//
+// Needs: Machine.h, the kernel's `.maxnreg`.
+// Gives: decodeRegisterPool.
+// How:   a block has `.maxnreg` registers for each thread. What a warp gives up others may take; who
+//        asks for more than is free waits (PTX ISA, "setmaxnreg"). How many registers a thread uses
+//        is for ptxas to say, so a count that is too small is not found.
+//===------------------------------------------------------------------------------------------===//
+#include "Machine.h"
+
+namespace pantile::ptx {
+namespace {
+
+void setRegisters(Warp &w, const Instruction &i) {
+  constexpr int least = 24, most = 256, step = 8;
+  const int wanted = w.reg(i[0])[0];
+  const bool takes = i.op.has("inc");
+  if (!w.kernel.mostRegisters)
+    w.fault(i, "a kernel without `.maxnreg`");
+  if (wanted < least || wanted > most || wanted % step)
+    w.fault(i, std::to_string(wanted) + " registers");
+  if (takes ? wanted < w.registersPerThread : wanted > w.registersPerThread)
+    w.fault(i, std::to_string(wanted) + " registers, but the warp has " +
+                   std::to_string(w.registersPerThread));
+  const int more = (wanted - w.registersPerThread) * warpSize;
+  if (more > w.block.freeRegisters) {
+    w.repeats = w.stops = true;
+    w.waitsForEvent = w.block.events;
+    return;
+  }
+  w.block.freeRegisters -= more;
+  w.registersPerThread = wanted;
+  if (!takes)
+    w.block.signal();
+}
+
+} // namespace
+
+Handler decodeRegisterPool(Instruction &i) {
+  return i.op.base == "setmaxnreg" ? setRegisters : nullptr;
+}
+
+} // namespace pantile::ptx

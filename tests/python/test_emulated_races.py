@@ -1,0 +1,281 @@
+"""The memory model of the emulated GPU: accesses that nothing orders are reported, and those that something orders are not.
+
+Each kernel is right as it stands, and wrong with one change. The kernels are PTX, given to the emulated driver itself.
+"""
+
+import numpy as np
+import pytest
+from emulated_device import library_path
+from emulated_driver import Driver
+
+pytestmark = pytest.mark.skipif(library_path() is None, reason="the emulated driver is not built")
+
+HEAD = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 from, .param .u64 to, .param .u64 flags)
+.reqntid {threads}, 1, 1
+{{
+  .shared .align 1024 .b8 tile[16384];
+  .reg .b32 %r<64>;
+  .reg .f32 %f<64>;
+  .reg .b64 %d<16>;
+  .reg .pred %p<8>;
+  ld.param.u64 %d1, [from];
+  ld.param.u64 %d2, [to];
+  ld.param.u64 %d3, [flags];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  setp.eq.u32 %p1, %r1, 0;
+  setp.eq.u32 %p2, %r2, 0;
+  mul.wide.u32 %d4, %r1, 4;
+  add.u64 %d5, %d1, %d4;
+  add.u64 %d6, %d2, %d4;
+  mov.u32 %r3, tile;
+  shl.b32 %r4, %r1, 2;
+  add.u32 %r4, %r3, %r4;
+  xor.b32 %r5, %r4, 4;
+  ld.global.u32 %r6, [%d5];
+"""
+
+
+def kernel(body, threads=32):
+    return HEAD.format(threads=threads) + body + "  ret;\n}\n"
+
+
+@pytest.fixture(scope="module")
+def driver():
+    return Driver()
+
+
+def run(driver, text, blocks=1, threads=32):
+    values = np.random.default_rng().integers(1, 1 << 30, 256, dtype=np.uint32)
+    zeros = np.zeros(256, np.uint32)
+    made, _ = driver.run(text, "kernel", blocks, [values], [zeros, zeros.copy()], threads)
+    return values, made
+
+
+def fails(driver, text, message, blocks=1, threads=32):
+    """The change is reported, whatever the order of the warps."""
+    for _ in range(4):
+        with pytest.raises(RuntimeError, match=message):
+            run(driver, text, blocks, threads)
+
+
+def changed(text, old, new):
+    assert old in text, old
+    return text.replace(old, new, 1)
+
+
+# The first block writes and raises a flag, the second waits for it and reads.
+TELL = kernel("""
+  @!%p2 bra second;
+  st.global.u32 [%d6], %r6;
+  bar.sync 0;
+  @%p1 st.release.gpu.global.u32 [%d3], 1;
+  bra over;
+second:
+  @!%p1 bra wait;
+again:
+  ld.acquire.gpu.global.u32 %r7, [%d3];
+  setp.eq.u32 %p3, %r7, 0;
+  @%p3 bra again;
+wait:
+  bar.sync 1;
+  ld.global.u32 %r8, [%d6];
+  st.global.u32 [%d6+512], %r8;
+over:
+""")
+
+# The same with fences beside relaxed accesses.
+FENCED = TELL.replace("st.release", "fence.acq_rel.gpu;\n  @%p1 st.relaxed").replace(
+    "ld.acquire.gpu.global.u32 %r7, [%d3];",
+    "ld.relaxed.gpu.global.u32 %r7, [%d3];\n  fence.acq_rel.gpu;",
+)
+
+RACE = "a race: .* nothing orders the two"
+
+
+@pytest.mark.parametrize("text", [TELL, FENCED], ids=["release", "fence"])
+def test_a_flag_orders_blocks(driver, text):
+    values, made = run(driver, text, blocks=2)
+    np.testing.assert_array_equal(made[128:160], values[:32])
+
+
+@pytest.mark.parametrize(
+    "text, old, new",
+    [
+        (TELL, "st.release.gpu", "st.relaxed.gpu"),
+        (TELL, "st.release.gpu", "st.release.cta"),
+        (TELL, "st.release.gpu.global", "st.global"),
+        (TELL, "ld.acquire.gpu", "ld.relaxed.gpu"),
+        (TELL, "ld.acquire.gpu", "ld.acquire.cta"),
+        (TELL, "ld.acquire.gpu.global", "ld.volatile.global"),
+        (TELL, "bar.sync 0;", ""),
+        (TELL, "bar.sync 1;", ""),
+        (FENCED, "fence.acq_rel.gpu;\n  @%p1 st", "st"),
+        (FENCED, "fence.acq_rel.gpu;\n  @%p1", "fence.acq_rel.cta;\n  @%p1"),
+        (FENCED, "fence.acq_rel.gpu;\n  setp", "setp"),
+        (FENCED, "fence.acq_rel.gpu;\n  setp", "fence.acq_rel.cta;\n  setp"),
+        (FENCED, "st.relaxed.gpu", "st.relaxed.cta"),
+    ],
+)
+def test_a_flag_that_does_not_order_is_reported(driver, text, old, new):
+    fails(driver, changed(text, old, new), RACE, blocks=2)
+
+
+# The last of the blocks to come adds up what each wrote.
+LAST = kernel("""
+  mul.wide.u32 %d7, %r2, 128;
+  add.u64 %d7, %d6, %d7;
+  st.global.u32 [%d7], %r6;
+  bar.sync 0;
+  mov.u32 %r9, 0;
+  @%p1 atom.acq_rel.gpu.global.add.u32 %r9, [%d3], 1;
+  bar.sync 0;
+  shfl.sync.idx.b32 %r9, %r9, 0, 31, -1;
+  setp.ne.u32 %p3, %r9, 3;
+  @%p3 bra over;
+  ld.global.u32 %r10, [%d6];
+  ld.global.u32 %r11, [%d6+128];
+  ld.global.u32 %r12, [%d6+256];
+  ld.global.u32 %r13, [%d6+384];
+  add.u32 %r10, %r10, %r11;
+  add.u32 %r10, %r10, %r12;
+  add.u32 %r10, %r10, %r13;
+  st.global.u32 [%d6+512], %r10;
+over:
+""")
+
+
+def test_a_counter_orders_blocks(driver):
+    values, made = run(driver, LAST, blocks=4)
+    np.testing.assert_array_equal(made[128:160], 4 * values[:32])
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        (".acq_rel.gpu", ".relaxed.gpu"),
+        (".acq_rel.gpu", ".acquire.gpu"),
+        (".acq_rel.gpu", ".release.gpu"),
+        (".acq_rel.gpu", ".acq_rel.cta"),
+        ("bar.sync 0;\n  mov", "mov"),
+        ("bar.sync 0;\n  shfl", "shfl"),
+    ],
+)
+def test_a_counter_that_does_not_order_is_reported(driver, old, new):
+    fails(driver, changed(LAST, old, new), RACE, blocks=4)
+
+
+def test_programs_may_store_the_same(driver):
+    values, made = run(driver, kernel("  st.global.u32 [%d6], %r6;\n"), blocks=6)
+    np.testing.assert_array_equal(made[:32], values[:32])
+
+
+def test_programs_that_store_other_values_are_reported(driver):
+    message = (
+        r"`st.global.u32` in line \d+ of the PTX, block \(\d, 0, 0\), warp 0: a race: lane 0 writes "
+        r"byte 0 of the array of `to`, which `st.global.u32` in line \d+, block \(\d, 0, 0\), warp 0, "
+        r"lane 0, writes, and nothing orders the two"
+    )
+    other = "  add.u32 %r6, %r6, %r2;\n  st.global.u32 [%d6], %r6;\n"
+    fails(driver, kernel(other), message, blocks=2)
+
+
+def test_accesses_of_other_bytes_of_a_word_are_no_race(driver):
+    text = "  cvt.u64.u32 %d7, %r2;\n  add.u64 %d7, %d6, %d7;\n  st.global.u8 [%d7], %r2;\n"
+    _, made = run(driver, kernel(text), blocks=4)
+    np.testing.assert_array_equal(made[:32], np.full(32, 0x03020100, np.uint32))
+
+
+@pytest.mark.parametrize("scope, fine", [("gpu", True), ("cta", False)])
+def test_atomics_need_a_scope_that_holds_both(driver, scope, fine):
+    text = kernel(f"  red.relaxed.{scope}.global.add.u32 [%d6], %r6;\n")
+    if fine:
+        values, made = run(driver, text, blocks=3)
+        np.testing.assert_array_equal(made[:32], 3 * values[:32])
+    else:
+        fails(driver, text, RACE, blocks=3)
+
+
+def test_a_plain_read_of_what_atomics_update_is_reported(driver):
+    text = "  @%p2 bra first;\n  red.relaxed.gpu.global.add.u32 [%d6], %r6;\n  bra over;\n"
+    text += "first:\n  ld.global.u32 %r7, [%d6];\n  st.global.u32 [%d6+512], %r7;\nover:\n"
+    fails(driver, kernel(text), RACE, blocks=2)
+
+
+# Each lane takes what its neighbour wrote into shared memory.
+LANES = kernel("""
+  st.shared.u32 [%r4], %r6;
+  bar.warp.sync -1;
+  ld.shared.u32 %r7, [%r5];
+  st.global.u32 [%d6], %r7;
+""")
+
+
+def test_lanes_that_synchronise(driver):
+    values, made = run(driver, LANES)
+    np.testing.assert_array_equal(made[:32], values[:32].reshape(-1, 2)[:, ::-1].reshape(-1))
+
+
+@pytest.mark.parametrize("instead", ["", "shfl.sync.idx.b32 %r9, %r9, 0, 31, -1;"])
+def test_lanes_that_do_not_synchronise_are_reported(driver, instead):
+    message = "a race: lane 0 reads shared memory at 1028, which .* lane 1, writes"
+    fails(driver, changed(LANES, "bar.warp.sync -1;", instead), message)
+
+
+# Two warps exchange; each writes again afterwards.
+WARPS = kernel(
+    """
+  xor.b32 %r5, %r4, 128;
+  st.shared.u32 [%r4], %r6;
+  bar.sync 0;
+  ld.shared.u32 %r7, [%r5];
+  bar.sync 0;
+  st.shared.u32 [%r4], %r7;
+  st.global.u32 [%d6], %r7;
+""",
+    threads=64,
+)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_warps_need_barriers(driver, count):
+    values, made = run(driver, WARPS, threads=64)
+    np.testing.assert_array_equal(made[:64], np.roll(values[:64], 32))
+    parts = WARPS.split("bar.sync 0;")
+    parts[count] += "bar.warp.sync -1;" + parts.pop(count + 1)
+    fails(driver, "bar.sync 0;".join(parts), RACE, threads=64)
+
+
+# A tile comes by cp.async, and lanes read what their neighbours copied.
+COPY = kernel("""
+  cp.async.ca.shared.global [%r4], [%d5], 4;
+  cp.async.commit_group;
+  cp.async.wait_group 0;
+  bar.warp.sync -1;
+  ld.shared.u32 %r7, [%r5];
+  st.global.u32 [%d6], %r7;
+""")
+
+
+@pytest.mark.parametrize(
+    "instruction", ["cp.async.wait_group 0;", "bar.warp.sync -1;", "cp.async.commit_group;"]
+)
+def test_copies_that_are_not_waited_for(driver, instruction):
+    values, made = run(driver, COPY)
+    np.testing.assert_array_equal(made[:32], values[:32].reshape(-1, 2)[:, ::-1].reshape(-1))
+    fails(driver, changed(COPY, instruction, ""), RACE)
+
+
+def test_a_barrier_is_initialised_before_others_arrive(driver):
+    text = """
+  @%p1 mbarrier.init.shared::cta.b64 [%r3], 64;
+  bar.sync 0;
+  mbarrier.arrive.shared::cta.b64 _, [%r3];
+"""
+    run(driver, kernel(text, threads=64), threads=64)
+    missing = changed(kernel(text, threads=64), "bar.sync 0;", "")
+    fails(driver, missing, f"there is no mbarrier|{RACE}", threads=64)
