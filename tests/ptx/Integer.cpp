@@ -410,7 +410,7 @@ Handler decodeInteger(Instruction &i) {
     return type == "s32" ? saturating<int32_t> : nullptr;
   if (base == "mul" || base == "mad")
     return decodeProduct(i, type);
-  if (base == "add" && type.ends_with("16x2"))
+  if (base == "add" && (type == "s16x2" || type == "u16x2"))
     return packed<uint16_t, add>;
   if (base == "add")
     return forInteger(type, PANTILE_BINARY(add));

@@ -29,9 +29,8 @@ bool WarpClock::isAfter(const Stamp &stamp, int lane) const {
     return true;
   if (base.covers(stamp.agent, stamp.tick, stamp.lane))
     return true;
-  return std::any_of(own.begin(), own.end(), [&](const Own &item) {
-    return lane != severalLanes && (item.lanes >> lane & 1) &&
-           item.knowledge.covers(stamp.agent, stamp.tick, stamp.lane);
+  return areTold(lane, [&](const Knowledge &knowledge) {
+    return knowledge.covers(stamp.agent, stamp.tick, stamp.lane);
   });
 }
 
@@ -39,9 +38,8 @@ bool WarpClock::isFenced(const Stamp &stamp, int lane) const {
   auto covers = [&](const Clock &clock) {
     return clock && clock->covers(stamp.agent, stamp.tick, stamp.lane);
   };
-  return covers(base.fenced) || std::any_of(own.begin(), own.end(), [&](const Own &item) {
-           return lane != severalLanes && (item.lanes >> lane & 1) && covers(item.knowledge.fenced);
-         });
+  return covers(base.fenced) ||
+         areTold(lane, [&](const Knowledge &knowledge) { return covers(knowledge.fenced); });
 }
 
 void WarpClock::synchronize() {

@@ -60,6 +60,14 @@ private:
     Lanes lanes;
     Handed handed;
   };
+  /// Whether `lane`, or each that lives, learned by itself what `covers` asks for.
+  template <class Covers> bool areTold(int lane, Covers covers) const {
+    Lanes left = lane == severalLanes ? live : Lanes(1) << lane;
+    for (const Own &item : own)
+      if ((item.lanes & left) && covers(item.knowledge))
+        left &= ~item.lanes;
+    return !left;
+  }
   Known known(Unit unit, Tick all, Tick some, Lanes lanes) const;
   Knowledge knowledgeOf(Lanes lanes) const;
   void noteFence(Lanes lanes, Scope scope);

@@ -75,15 +75,17 @@ def test_integers(driver, instruction, dtype, reference):
     np.testing.assert_array_equal(apply(driver, instruction, a, b), reference(a, b))
 
 
-@pytest.mark.parametrize("instruction", ["add.f32", "add.sat.f32", "mul.sat.f32", "max.f32"])
-def test_floats(driver, instruction):
+@pytest.mark.parametrize("dtype, suffix", [(np.float32, "f32"), (np.float16, "f16x2")])
+@pytest.mark.parametrize("instruction", ["add", "sub", "mul", "add.sat", "mul.sat", "min", "max"])
+def test_floats(driver, instruction, dtype, suffix):
     rng = np.random.default_rng()
-    a, b = (rng.standard_normal(LANES).astype(np.float32) for _ in range(2))
-    function = {"add": np.add, "mul": np.multiply, "max": np.maximum}[instruction[:3]]
-    expected = function(a, b)
+    a, b = (rng.standard_normal(4 * LANES // dtype().itemsize).astype(dtype) for _ in range(2))
+    functions = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum}
+    expected = functions.get(instruction[:3], np.maximum)(a, b)
     if ".sat" in instruction:
         expected = np.clip(expected, 0, 1)
-    np.testing.assert_array_equal(apply(driver, instruction, a, b), expected)
+    made = apply(driver, f"{instruction}.{suffix}", a, b)
+    np.testing.assert_array_equal(made, expected)
 
 
 @pytest.mark.parametrize(

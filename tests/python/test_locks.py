@@ -136,3 +136,33 @@ def test_a_tile_of_flags_orders_data(device):
     data, out = device.output(512, "i32"), device.output(512, "i32")
     flags_kernel[(2,)](flags, data.array, out.array, 512)
     np.testing.assert_array_equal(out.numpy(), np.arange(512)[::-1] * 7 + 1)
+
+
+@triton.jit
+def counted_rows_kernel(
+    counts_ptr, rows_ptr, x_ptr, sum_ptr, WRITERS: tl.constexpr, N: tl.constexpr
+):
+    """The last program waits until the others have counted each element up; nobody takes the old counts."""
+    program = tl.program_id(0)
+    offsets = tl.arange(0, N)
+    if program < WRITERS:
+        rows = rows_ptr + program * N + offsets
+        tl.store(rows, 2 * tl.load(x_ptr + program * N + offsets))
+        tl.atomic_add(counts_ptr + offsets, 1)
+    else:
+        least = 0
+        while least < WRITERS:
+            least = tl.min(tl.atomic_add(counts_ptr + offsets, 0), 0)
+        total = tl.zeros((N,), tl.int32)
+        for row in range(WRITERS):
+            total += tl.load(rows_ptr + row * N + offsets)
+        tl.store(sum_ptr + offsets, total)
+
+
+def test_counts_without_results_release(device):
+    writers, n = 5, 256
+    x = random((writers, n), "i32", seed=73)
+    counts, rows = device.to(np.zeros(n, np.int32)), device.to(np.zeros((writers, n), np.int32))
+    total = device.output(n, "i32")
+    counted_rows_kernel[(writers + 1,)](counts, rows, device.to(x), total.array, writers, n)
+    np.testing.assert_array_equal(total.numpy(), 2 * x.sum(0))

@@ -99,6 +99,15 @@ TEST_F(Clocks, AnAcquireOfOneLaneIsItsOwnUntilTheWarpSynchronizes) {
   EXPECT_TRUE(b.isAfter(write, 1));
 }
 
+TEST_F(Clocks, TheWarpKnowsWhatEachOfItsLanesKnows) {
+  const Stamp write = stampOf(a, 4);
+  const Knowledge told = a.release(all);
+  b.acquire(first, told);
+  EXPECT_FALSE(b.isAfter(write, severalLanes));
+  b.acquire(all & ~first, told);
+  EXPECT_TRUE(b.isAfter(write, severalLanes));
+}
+
 TEST_F(Clocks, KnowledgeGoesOnThroughOthers) {
   WarpClock c;
   c.start(1 + 2 * unitCount, all);
