@@ -46,7 +46,7 @@ void fence(Warp &w, const Instruction &i) {
                                     : Scope::Gpu);
 }
 
-void synchronizeWarp(Warp &w, const Instruction &) { w.clock.synchronize(); }
+void synchronize(Warp &w, const Instruction &) { w.clock.synchronize(); }
 
 Word uniform(Warp &w, const Operand &operand) { return w.reg(operand)[std::countr_zero(w.active)]; }
 
@@ -162,6 +162,23 @@ void shuffle(Warp &w, const Instruction &i) {
   });
 }
 
+/// The mask of an instruction names the lanes that take part, in each of them.
+void requireMembers(Warp &w, const Instruction &i, const Operand &mask) {
+  forLanes(w.active, [&](int lane) {
+    const Lanes members = w.reg(mask)[lane];
+    if ((members & w.live) != w.active)
+      w.fault(i, "lane " + std::to_string(lane) + " has a mask of other lanes than take part");
+  });
+}
+
+/// Runs an exchange between lanes whose mask is its last operand.
+template <Handler handler> void withMembers(Warp &w, const Instruction &i) {
+  if (!w.active)
+    return;
+  requireMembers(w, i, i.operands.back());
+  handler(w, i);
+}
+
 Lanes lanesWhere(Warp &w, const Operand &predicate) {
   Lanes result = 0;
   forLanes(w.active, [&](int lane) {
@@ -256,7 +273,7 @@ Handler decodeControl(Instruction &i) {
   if (base == "griddepcontrol" || (base == "prefetch" && i.op.has("tensormap")))
     return nothing;
   if (base == "bar" && i.op.has("warp"))
-    return synchronizeWarp;
+    return withMembers<synchronize>;
   if ((base == "bar" || base == "barrier") && (i.op.has("sync") || i.op.has("arrive")) &&
       !i.op.has("red") && !i.op.has("cluster"))
     return barrier;
@@ -270,14 +287,14 @@ Handler decodeWarp(Instruction &i) {
   if (!i.op.has("sync"))
     return nullptr;
   if (base == "shfl")
-    return shuffle;
+    return withMembers<shuffle>;
   if (base == "vote")
-    return vote;
+    return withMembers<vote>;
   if (base == "match")
-    return match;
+    return withMembers<match>;
   if (base == "redux")
-    return reduce;
-  return base == "elect" ? elect : nullptr;
+    return withMembers<reduce>;
+  return base == "elect" ? withMembers<elect> : nullptr;
 }
 
 void decode(Instruction &instruction) {

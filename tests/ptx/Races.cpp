@@ -77,13 +77,39 @@ void Races::note(const Touch &touch, ShadowCell &cell) const {
       read = now;
       return;
     }
-  cell.reads[now.tick % cell.reads.size()] = now;
+  // Of those that read by one instruction the first warps stay: one of them may be the one that stores.
+  Stamp *last = &cell.reads[now.tick % cell.reads.size()];
+  for (Stamp &read : cell.reads)
+    if (isCopy(now, read) && read.instruction == now.instruction && read.agent > last->agent)
+      last = &read;
+  if (!isCopy(now, *last) || last->instruction != now.instruction || now.agent < last->agent)
+    *last = now;
+}
+
+/// Whether `read` may be of another thread of the block for the same element.
+bool Races::isCopy(const Stamp &write, const Stamp &read) const {
+  return read && !read.isStrong && !read.isAsync && !write.isStrong && !write.isAsync &&
+         agents[write.agent].block == agents[read.agent].block;
+}
+
+/// The read of these bytes by the lane that writes; if `like` is given, by the same instruction.
+const Stamp *Races::ownRead(const ShadowCell &cell, const Stamp &write, const Stamp *like) const {
+  const Stamp *found = nullptr;
+  for (const Stamp &read : cell.reads)
+    if (read.agent == write.agent && (read.lane == write.lane || read.lane == severalLanes) &&
+        (!like || read.instruction == like->instruction) && (!found || read.tick > found->tick))
+      found = &read;
+  return found;
 }
 
 void Races::read(const Touch &touch, const Place &place, int bytes) {
   if (!checks || !place.shadow)
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
+    const bool isLateCopy = cell.isReplaced && isCopy(cell.write, touch.stamp) &&
+                            cell.readBy == touch.stamp.instruction;
+    if (!place.block && isLateCopy)
+      return;
     if (!cell.isSilent && !mayFollow(touch, cell.write))
       report(touch, place, offset, "reads", cell.write, "writes");
     if (!mayFollow(touch, cell.update))
@@ -119,8 +145,11 @@ void Races::write(const Touch &touch, const Place &place, int bytes, const uint8
       if (!mayFollow(touch, cell.update))
         report(touch, place, offset, "writes", cell.update, "updates");
       for (const Stamp &read : cell.reads)
-        if (!mayFollow(touch, read))
+        if (!mayFollow(touch, read) &&
+            (place.block || !isCopy(touch.stamp, read) || !ownRead(cell, touch.stamp, &read)))
           report(touch, place, offset, "writes", read, "reads");
+      const Stamp *own = ownRead(cell, touch.stamp, nullptr);
+      cell.isReplaced = own, cell.readBy = own ? own->instruction : 0;
       cell.reads = {};
     }
     if (touch.stamp.isStrong) {

@@ -5,6 +5,8 @@
 //        that did not happen before (WarpClock.h) is a race, if one of the two writes and they are
 //        not both strong with scopes that include each other (PTX ISA, "Memory Consistency Model").
 //        A write that leaves the value as it was races with nothing: programs may store the same.
+//        Where several threads of a block hold an element, all load it and one stores it: its write
+//        does not race with what the same instruction loads for the others.
 //        PANTILE_EMULATION_UNCHECKED=races leaves the check out.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
@@ -75,6 +77,8 @@ private:
   bool areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const;
   bool mayFollow(const Touch &touch, const Stamp &earlier) const;
   void note(const Touch &touch, ShadowCell &cell) const;
+  bool isCopy(const Stamp &write, const Stamp &read) const;
+  const Stamp *ownRead(const ShadowCell &cell, const Stamp &write, const Stamp *like) const;
   [[noreturn]] void report(const Touch &touch, const Place &place, int offset, const char *does,
                            const Stamp &earlier, const char *did) const;
   std::string nameOf(const Place &place, int offset) const;

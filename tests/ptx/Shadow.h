@@ -2,7 +2,7 @@
 // Needs: Clocks.h.
 // Gives: Stamp, ShadowCell, Shadow.
 // How:   a cell stands for 16 bytes of a page until an access needs less, then for 8, 4, 2 or 1: the
-//        page is refined. A cell keeps the last weak write, the last strong one and three reads that
+//        page is refined. A cell keeps the last weak write, the last strong one and four reads that
 //        no write has followed; of more readers it forgets some, so a race may be missed.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,8 +33,10 @@ struct Stamp {
 
 struct ShadowCell {
   Stamp write, update; ///< the last weak one, and the last strong one since then
-  std::array<Stamp, 3> reads;
-  bool isSilent = false; ///< the weak write left the value as it was
+  std::array<Stamp, 4> reads;
+  bool isSilent = false;   ///< the weak write left the value as it was
+  bool isReplaced = false; ///< its lane had read these bytes, by instruction `readBy`
+  uint32_t readBy = 0;
 };
 
 /// What a strong write at an address hands to those who read it.

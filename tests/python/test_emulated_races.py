@@ -184,6 +184,32 @@ def test_programs_that_store_other_values_are_reported(driver):
     fails(driver, kernel(other), message, blocks=2)
 
 
+# Both warps load an element, and the first stores what comes of it.
+COPIES = kernel(
+    """
+  and.b32 %r9, %r1, 31;
+  mul.wide.u32 %d7, %r9, 4;
+  add.u64 %d7, %d2, %d7;
+  setp.lt.u32 %p3, %r1, 32;
+  ld.global.u32 %r10, [%d7];
+  add.u32 %r10, %r10, %r6;
+  @%p3 st.global.u32 [%d7], %r10;
+""",
+    threads=64,
+)
+
+
+def test_threads_that_hold_the_same_element(driver):
+    for _ in range(4):
+        values, made = run(driver, COPIES, threads=64)
+        np.testing.assert_array_equal(made[:32], values[:32])
+
+
+def test_a_load_of_the_other_warp_alone_is_reported(driver):
+    late = changed(COPIES, "  @%p3 st", "  @!%p3 ld.global.u32 %r11, [%d7];\n  @%p3 st")
+    fails(driver, late, RACE, threads=64)
+
+
 def test_accesses_of_other_bytes_of_a_word_are_no_race(driver):
     text = "  cvt.u64.u32 %d7, %r2;\n  add.u64 %d7, %d6, %d7;\n  st.global.u8 [%d7], %r2;\n"
     _, made = run(driver, kernel(text), blocks=4)
@@ -279,3 +305,16 @@ def test_a_barrier_is_initialised_before_others_arrive(driver):
     run(driver, kernel(text, threads=64), threads=64)
     missing = changed(kernel(text, threads=64), "bar.sync 0;", "")
     fails(driver, missing, f"there is no mbarrier|{RACE}", threads=64)
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "shfl.sync.idx.b32 %r9, %r1, 0, 31, 0xffff;",
+        "bar.warp.sync 0xfffffffe;",
+        "vote.sync.ballot.b32 %r9, %p1, %r2;",
+        "@%p1 bar.warp.sync -1;",
+    ],
+)
+def test_masks_name_the_lanes_that_take_part(driver, instruction):
+    fails(driver, kernel(f"  {instruction}\n"), "has a mask of other lanes than take part")
