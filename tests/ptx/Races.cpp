@@ -65,8 +65,8 @@ bool Races::mayFollow(const Touch &touch, const Stamp &earlier) const {
 void Races::note(const Touch &touch, ShadowCell &cell) const {
   const Stamp &now = touch.stamp;
   for (Stamp &read : cell.reads) {
-    const bool joins =
-        read.agent == now.agent && read.tick == now.tick && read.isStrong == now.isStrong;
+    const bool joins = read.agent == now.agent && read.tick == now.tick &&
+                       read.isStrong == now.isStrong && read.instruction == now.instruction;
     if (joins && read.lane != now.lane)
       read.lane = severalLanes;
     if (joins)
