@@ -29,7 +29,9 @@ Order::Order(const Opcode &op) {
                                               : Scope::Gpu;
 }
 
-Races::Races(const Launch &launch) : checks(isChecked("races")), launch(launch), agents(1) {}
+Races::Races(const Launch &launch)
+    : checks(isChecked("races")), allowsCopies(!std::getenv("PANTILE_EMULATION_COPIES")),
+      launch(launch), agents(1) {}
 
 Agent Races::addAgents(const Block &block, int warp, int count) {
   const Agent first = agents.size();
@@ -88,8 +90,8 @@ void Races::note(const Touch &touch, ShadowCell &cell) const {
 
 /// Whether `read` may be of another thread of the block for the same element.
 bool Races::isCopy(const Stamp &write, const Stamp &read) const {
-  return read && !read.isStrong && !read.isAsync && !write.isStrong && !write.isAsync &&
-         agents[write.agent].block == agents[read.agent].block;
+  return allowsCopies && read && !read.isStrong && !read.isAsync && !write.isStrong &&
+         !write.isAsync && agents[write.agent].block == agents[read.agent].block;
 }
 
 /// The read of these bytes by the lane that writes; if `like` is given, by the same instruction.

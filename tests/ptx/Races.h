@@ -6,7 +6,8 @@
 //        not both strong with scopes that include each other (PTX ISA, "Memory Consistency Model").
 //        A write that leaves the value as it was races with nothing: programs may store the same.
 //        Where several threads of a block hold an element, all load it and one stores it: its write
-//        does not race with what the same instruction loads for the others.
+//        does not race with what the same instruction loads for the others; where others use what they
+//        loaded that is too kind, and PANTILE_EMULATION_COPIES=1 reports these, too.
 //        PANTILE_EMULATION_UNCHECKED=races leaves the check out.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
@@ -65,7 +66,7 @@ public:
   static Touch asyncTouch(const Warp &warp, const Instruction &instruction, int lane, Agent agent,
                           Tick tick);
 
-  const bool checks;
+  const bool checks, allowsCopies;
   Shadow global;
 
 private:

@@ -205,6 +205,11 @@ def test_threads_that_hold_the_same_element(driver):
         np.testing.assert_array_equal(made[:32], values[:32])
 
 
+def test_copies_are_reported_on_request(driver, monkeypatch):
+    monkeypatch.setenv("PANTILE_EMULATION_COPIES", "1")
+    fails(driver, COPIES, RACE, threads=64)
+
+
 def test_a_load_of_the_other_warp_alone_is_reported(driver):
     late = changed(COPIES, "  @%p3 st", "  @!%p3 ld.global.u32 %r11, [%d7];\n  @%p3 st")
     fails(driver, late, RACE, threads=64)
