@@ -1,4 +1,4 @@
-//===- Async.cpp - cp.async and the copy engine -------------------------------------------===//
+//===- Async.cpp - cp.async and TMA -------------------------------------------------------===//
 // Needs: Phase.h, Races.h, TensorMap.h, Values.h.
 // Gives: decodeAsync, finishCopies, finishStores, advanceAtRandom, loadTensor.
 // How:   what is asynchronous touches memory when it is issued, as far as races are concerned: it may
@@ -64,7 +64,7 @@ void waitCopies(Warp &w, const Instruction &i) {
   w.clock.finish(Copies, w.copies.done(pending), w.active);
 }
 
-//===- the copy engine ----------------------------------------------------------------------===//
+//===- TMA ----------------------------------------------------------------------------------===//
 
 TensorMap mapAt(Warp &w, const Instruction &i, Word address) {
   TensorMap map;

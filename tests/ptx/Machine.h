@@ -110,7 +110,7 @@ struct TensorCopy {
   std::array<int32_t, 5> at;
 };
 
-/// The registers that products in flight have, and who accessed them before.
+/// The registers that MMAs in flight have, and the accesses before.
 struct LentRegisters {
   std::vector<uint64_t> touched; // by register: the step of the last access
   std::vector<uint32_t> by, to;  // instructions: of that access, and the product
@@ -166,7 +166,7 @@ public:
   uint32_t lastCell = 0;
   static constexpr uint32_t overwritten = ~0u; ///< a tag that is no cell: the sum went on elsewhere
   LentRegisters lent;
-  const bool watches; ///< the kernel has products, whose registers are checked
+  const bool watches; ///< the kernel has MMAs whose registers are checked
   Lanes carry = 0;
   WarpClock clock;
   int registersPerThread = 0; // that it may use; see RegisterPool.cpp
@@ -344,9 +344,9 @@ void finishProducts(Warp &warp, size_t pending);
 /// Does the oldest product that is under way.
 void advanceProducts(Warp &warp);
 void finishStores(Warp &warp, size_t pending);
-/// What an instruction other than a product does to registers of products; copies of sums follow.
+/// What another instruction does to registers of MMAs; copies of accumulators follow.
 void watchRegisters(Warp &warp, const Instruction &instruction);
-/// A product takes its registers.
+/// An MMA takes its registers.
 void lendRegisters(Warp &warp, const Instruction &instruction);
 /// Does what is due but not waited for yet, now and then.
 void advanceAtRandom(Warp &warp);

@@ -41,10 +41,10 @@ struct Phase {
 /// The barrier at `address` of `block`, which was initialised.
 MBarrier &barrierOf(const Warp &w, const Instruction &i, Block &block, uint32_t address);
 
-/// The phase is over: those who wait for it learn what the others handed on.
+/// The phase is over: threads that wait for it learn what the others handed on.
 void completePhase(MBarrier &barrier);
 
-/// Another block or the copy engine uses the barrier.
+/// A fault if the initialisation was not fenced: another CTA or TMA uses the barrier.
 void requireInitFenced(const Warp &w, const Instruction &i, const MBarrier &barrier);
 
 } // namespace pantile::ptx

@@ -1,9 +1,9 @@
 //===- RegisterPool.cpp - setmaxnreg ------------------------------------------------------===//
 // Needs: Machine.h, the kernel's `.maxnreg`.
 // Gives: decodeRegisterPool.
-// How:   a block has `.maxnreg` registers for each thread. What a warp gives up others may take; who
-//        asks for more than is free waits (PTX ISA, "setmaxnreg"). How many registers a thread uses
-//        is for ptxas to say, so a count that is too small is not found.
+// How:   a CTA has `.maxnreg` registers per thread. What one warp gives up others may take; a warp
+//        that asks for more than is free waits (PTX ISA, "setmaxnreg"). ptxas decides how many
+//        registers a thread uses, so a count that is too small is not found.
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
 

@@ -1,4 +1,4 @@
-//===- Shadow.h - who touched memory last, byte by byte -----------------------------------===//
+//===- Shadow.h - the last accesses of each byte of memory --------------------------------===//
 // Needs: Clocks.h.
 // Gives: Stamp, ShadowCell, Shadow.
 // How:   a cell stands for 16 bytes of a page until an access needs less, then for 8, 4, 2 or 1: the

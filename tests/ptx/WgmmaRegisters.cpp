@@ -1,8 +1,8 @@
-//===- WgmmaRegisters.cpp - registers that a product in flight has ------------------------===//
+//===- WgmmaRegisters.cpp - registers that an MMA in flight has -----------------------------===//
 // Needs: Machine.h.
 // Gives: watchRegisters, lendRegisters.
 // How:   PTX ISA, "wgmma.fence" and "wgmma.wait_group". Accumulators and registers of the left operand
-//        that other instructions accessed need a fence before the product; from then on nothing may
+//        that other instructions accessed need a fence before the MMA; from then on nothing may
 //        read its accumulators or write any of them until it is waited for. A move is no access: it
 //        makes a name for the same value, and ptxas removes it.
 //===------------------------------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ std::string lineOf(const Warp &w, uint32_t instruction) {
 
 void requireReadable(Warp &w, const Instruction &i, int reg) {
   if (w.tags[reg])
-    w.fault(i, "reads a sum of a product that was not waited for");
+    w.fault(i, "reads an accumulator of an MMA that was not waited for");
 }
 
 void requireWritable(Warp &w, const Instruction &i, int reg, uint32_t newTag) {
@@ -45,8 +45,7 @@ void requireWritable(Warp &w, const Instruction &i, int reg, uint32_t newTag) {
   const bool isSum = w.tags[reg];
   w.fault(i, std::string("overwrites ") +
                  (isSum ? "an accumulator" : "a register of the left operand") +
-                 " of the product in line " + lineOf(w, w.lent.to[reg]) +
-                 ", which was not waited for");
+                 " of the MMA in line " + lineOf(w, w.lent.to[reg]) + ", which was not waited for");
 }
 
 } // namespace
@@ -87,7 +86,7 @@ void watchRegisters(Warp &w, const Instruction &i) {
 void lendRegisters(Warp &w, const Instruction &i) {
   LentRegisters &lent = w.lent;
   if (!lent.fence)
-    w.fault(i, "a product without `wgmma.fence` before it");
+    w.fault(i, "an MMA without `wgmma.fence` before it");
   const uint32_t number = &i - w.kernel.code.data();
   auto lend = [&](const Operand &part) {
     if (lent.touched[part.reg] > lent.fence)

@@ -27,7 +27,7 @@ def changed(text, old, new):
     return text.replace(old, new, 1)
 
 
-# Two products of a warp group: the left operand in registers, the right one in shared memory, which is zero.
+# Two MMAs of a warp group: the left operand in registers, the right one in shared memory, which is zero.
 PRODUCTS = """
 .version 8.0
 .target sm_90a
@@ -89,7 +89,7 @@ def test_products_in_flight(driver):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("wgmma.fence.sync.aligned;", "", "a product without `wgmma.fence` before it"),
+        ("wgmma.fence.sync.aligned;", "", "an MMA without `wgmma.fence` before it"),
         (
             "// between",
             "wgmma.wait_group.sync.aligned 0;\n  add.f32 %f3, %f3, %f3;",
@@ -108,24 +108,24 @@ def test_products_in_flight(driver):
         (
             "// between",
             "add.u32 %r8, %r5, 1;",
-            "overwrites a register of the left operand of the product in line 39, which was not waited for",
+            "overwrites a register of the left operand of the MMA in line 39, which was not waited for",
         ),
         (
             "// in flight",
             "mov.b32 %r9, %r5;",
-            "overwrites a register of the left operand of the product in line 42, which was not waited for",
+            "overwrites a register of the left operand of the MMA in line 42, which was not waited for",
         ),
         (
             "// in flight",
             "mov.b32 %f1, 0f00000000;",
-            "overwrites an accumulator of the product in line 42, which was not waited for",
+            "overwrites an accumulator of the MMA in line 42, which was not waited for",
         ),
-        ("// in flight", "add.f32 %f9, %f1, %f1;", "reads a sum of a product"),
-        ("wgmma.wait_group.sync.aligned 0;", "", "reads a sum of a product"),
+        ("// in flight", "add.f32 %f9, %f1, %f1;", "reads an accumulator of an MMA"),
+        ("wgmma.wait_group.sync.aligned 0;", "", "reads an accumulator of an MMA"),
         (
             "wgmma.wait_group.sync.aligned 0;",
             "wgmma.wait_group.sync.aligned 1;",
-            "reads a sum of a product",
+            "reads an accumulator of an MMA",
         ),
         ("// in flight", "st.shared.b64 [%r3], %d3;", "a race: .* writes shared memory"),
         ("  bar.sync 0;\n", "", "a race: several lanes reads shared memory"),
