@@ -32,10 +32,13 @@ if EMULATES or compiled_kernels.FOLDER:
 )
 def device(request):
     if request.param == "emulated":
-        return emulated_device.EmulatedDevice()
+        yield emulated_device.EmulatedDevice()
+        return
     if request.param == "cuda" and torch_with_gpu() is None:
         pytest.skip("needs a GPU")
-    return Device(request.param)
+    made = Device(request.param)
+    yield made
+    made.give_back_memory()
 
 
 @pytest.fixture(params=[pytest.param("gpus", marks=() if EMULATES else pytest.mark.gpu)])

@@ -9,6 +9,7 @@ import mmap
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 DTYPES = {
     "fp16": np.float16,
@@ -27,6 +28,7 @@ DTYPES = {
     "u32": np.uint32,
     "u64": np.uint64,
 }
+_MOST_GIB = 20  # of an array on a GPU that several test processes share
 _CANARIES = 64  # elements on each side of an output
 _BYTE = 0xA5
 
@@ -108,9 +110,17 @@ class Device:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
             size = count * np.dtype(dtype).itemsize
             return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
+        needed = count * np.dtype(dtype).itemsize >> 30
+        if needed > _MOST_GIB:
+            pytest.skip(f"an array of {needed} GiB is left to the emulated GPU")
         return self.torch.zeros(
             count, dtype=getattr(self.torch, np.dtype(dtype).name), device=f"cuda:{self.index or 0}"
         )
+
+    def give_back_memory(self):
+        """What torch keeps of large arrays is other processes' again."""
+        if self.on_gpu and self.torch.cuda.memory_reserved() > 1 << 30:
+            self.torch.cuda.empty_cache()
 
     def numpy(self, array):
         if not self.on_gpu:
