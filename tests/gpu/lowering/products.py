@@ -166,7 +166,8 @@ def wgmma(
     t = tile(out, acc)
     mma = f"mma<wgmma, 64 x {instr_n} x {256 // bits}, warps = {warps[0]} x {warps[1]}>"
     c = k.value(f"nv.wgmma {a}, {b}, {zero} {mma} : {a_type}, {b_type}, {t}")
-    c = k.value(f"nv.wgmma_wait 0, {c} : ({t}) -> {t}")
+    held = f" holding {a} : {a_type}" if lhs_registers else ""
+    c = k.value(f"nv.wgmma_wait 0, {c}{held} : ({t}) -> {t}")
     k.store("c", out, acc, c)
     inputs = transposed_inputs(m, n, depth, element, orders)
     return Case(k, inputs, ([m, n], out), transposed_product(orders), tolerance)
