@@ -22,6 +22,22 @@ AffineTile uniform(size_t rank, Polynomial offset, Value base = {}) {
   return form;
 }
 
+/// Positions of the result's dimensions in the operand: expand_dims adds one of size 1.
+AffineTile expanded(AffineTile form, unsigned axis) {
+  form.coefficients.insert(form.coefficients.begin() + axis, Polynomial());
+  if (form.wrappedDim >= static_cast<int>(axis))
+    ++form.wrappedDim;
+  return form;
+}
+
+/// A dimension of size 1 has the index 0 alone, so its coefficient says nothing.
+template <typename Form> void forgetUnitDims(Form &form, RankedTensorType type) {
+  for (auto [d, extent] : llvm::enumerate(type.getShape()))
+    if (extent == 1)
+      form.coefficients[d] = Polynomial();
+}
+} // namespace
+
 std::optional<int64_t> constantOf(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
@@ -39,22 +55,6 @@ scf::ForOp loopThatCarries(Value value) {
   auto loop = arg ? dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()) : scf::ForOp();
   return loop && arg != loop.getInductionVar() ? loop : scf::ForOp();
 }
-
-/// Positions of the result's dimensions in the operand: expand_dims adds one of size 1.
-AffineTile expanded(AffineTile form, unsigned axis) {
-  form.coefficients.insert(form.coefficients.begin() + axis, Polynomial());
-  if (form.wrappedDim >= static_cast<int>(axis))
-    ++form.wrappedDim;
-  return form;
-}
-
-/// A dimension of size 1 has the index 0 alone, so its coefficient says nothing.
-template <typename Form> void forgetUnitDims(Form &form, RankedTensorType type) {
-  for (auto [d, extent] : llvm::enumerate(type.getShape()))
-    if (extent == 1)
-      form.coefficients[d] = Polynomial();
-}
-} // namespace
 
 unsigned AffineAnalysis::leafOf(Value value) {
   auto [it, isNew] = numbers.try_emplace(value, leaves.size());
@@ -346,162 +346,6 @@ std::optional<std::vector<AffineBound>> AffineAnalysis::bounds(Value mask) {
 
 bool AffineAnalysis::isHostValue(const Polynomial &polynomial) const {
   return polynomial.onlyUses([&](unsigned leaf) { return isKernelArgument(leaves[leaf]); });
-}
-
-bool AffineAnalysis::isNonNegative(const Polynomial &polynomial, llvm::SetVector<Value> &assumed) {
-  return hasOnlyPositiveTerms(polynomial, assumed) ||
-         hasOnlyPositiveTerms(withoutWaysToLast(polynomial, assumed), assumed);
-}
-
-bool AffineAnalysis::hasOnlyPositiveTerms(const Polynomial &polynomial,
-                                          llvm::SetVector<Value> &assumed) {
-  return llvm::all_of(polynomial.products(), [&](const auto &term) {
-    return term.second > 0 && llvm::all_of(term.first, [&](unsigned leaf) {
-             return isNonNegative(leaves[leaf], assumed);
-           });
-  });
-}
-
-/// Takes out multiples of `n - 1 - i`, where `i` is a program's index among `n`: it is not negative.
-Polynomial AffineAnalysis::withoutWaysToLast(Polynomial polynomial,
-                                             llvm::SetVector<Value> &assumed) {
-  auto axisOf = [](Value leaf) -> std::optional<unsigned> {
-    if (auto id = leaf.getDefiningOp<ProgramIdOp>())
-      return id.getAxis();
-    if (auto at = leaf.getDefiningOp<nv::ProgramAtOp>())
-      return at.getAxis();
-    return std::nullopt;
-  };
-  for (unsigned index = 0; index < leaves.size(); ++index)
-    for (unsigned count = 0; count < leaves.size(); ++count) {
-      auto programs = leaves[count].getDefiningOp<NumProgramsOp>();
-      if (!programs || axisOf(leaves[index]) != programs.getAxis())
-        continue;
-      const Polynomial i = Polynomial::of(index);
-      Polynomial rest;
-      const Polynomial factor = Polynomial(0) - polynomial.dividedBy(i, rest);
-      if (hasOnlyPositiveTerms(factor, assumed))
-        polynomial = polynomial - factor * (Polynomial::of(count) - Polynomial(1) - i);
-    }
-  return polynomial;
-}
-
-bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed) {
-  if (auto constant = constantOf(value))
-    return *constant >= 0;
-  if (isKernelArgument(value))
-    return assumed.insert(value), true;
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    return loop && arg == loop.getInductionVar() && !loop.getUnsignedCmp() &&
-           isNonNegative(scalar(loop.getLowerBound()), assumed) &&
-           constantOf(loop.getStep()).value_or(0) > 0;
-  }
-  auto both = [&](auto op) {
-    return isNonNegative(op.getLhs(), assumed) && isNonNegative(op.getRhs(), assumed);
-  };
-  return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
-      .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
-      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
-      .Case([&](arith::MaxSIOp op) {
-        return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
-      })
-      .Case([&](arith::DivSIOp op) {
-        return constantOf(op.getRhs()).value_or(1) > 0 && isNonNegative(op.getLhs(), assumed);
-      })
-      .Case([&](arith::RemSIOp op) { return isNonNegative(op.getLhs(), assumed); })
-      .Case<arith::ExtSIOp, arith::IndexCastOp>(
-          [&](auto op) { return isNonNegative(op.getIn(), assumed); })
-      .Default(false);
-}
-
-std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomial,
-                                                     llvm::SetVector<Value> &assumed) {
-  Polynomial sum;
-  for (const auto &[product, coefficient] : polynomial.products()) {
-    if (!llvm::all_of(product, [&](unsigned leaf) { return isNonNegative(leaves[leaf], assumed); }))
-      return std::nullopt;
-    if (coefficient <= 0)
-      continue;
-    Polynomial term(product.empty() ? coefficient : 1);
-    for (auto [i, leaf] : llvm::enumerate(product)) {
-      auto bound = upperBound(leaves[leaf], i == 0 ? coefficient : 1, assumed);
-      if (!bound)
-        return std::nullopt;
-      term = term * *bound;
-    }
-    sum = sum + term;
-  }
-  return sum.isValid() ? std::optional(sum) : std::nullopt;
-}
-
-/// Of `factor` times a leaf that is not negative; at least as a number of its type.
-std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor,
-                                                     llvm::SetVector<Value> &assumed) {
-  if (auto bound = upperBoundOfSource(value, factor, assumed))
-    return bound;
-  const unsigned bits = value.getType().isInteger() ? value.getType().getIntOrFloatBitWidth() : 64;
-  return bits <= 32 ? std::optional(Polynomial(factor) * Polynomial(llvm::maxIntN(bits)))
-                    : std::nullopt;
-}
-
-/// What it is computed from may have a bound that the launch knows. A quotient is bounded with its
-/// factor, since `c * (x / d)` is at most `ceil(c / d) * x`.
-std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_t factor,
-                                                             llvm::SetVector<Value> &assumed) {
-  auto times = [&](Value other, int64_t by) {
-    return upperBound(Polynomial(by) * scalar(other), assumed);
-  };
-  auto either = [&](Value a, Value b) {
-    auto bound = times(a, factor);
-    return bound ? bound : times(b, factor);
-  };
-  if (isKernelArgument(value))
-    return Polynomial(factor) * Polynomial::of(leafOf(value));
-  if (auto arg = dyn_cast<BlockArgument>(value)) { // counts up to an end that is positive then
-    Value end = cast<scf::ForOp>(arg.getOwner()->getParentOp()).getUpperBound();
-    auto bound = times(end, factor);
-    return bound ? bound : upperBound(end, factor, assumed);
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>(op))
-    return Polynomial(factor) * Polynomial::of(leafOf(value));
-  if (auto least = dyn_cast<arith::MinSIOp>(op))
-    return either(least.getLhs(), least.getRhs());
-  if (auto most = dyn_cast<arith::MaxSIOp>(op)) {
-    auto one = times(most.getLhs(), factor), other = times(most.getRhs(), factor);
-    return one && other ? std::optional(*one + *other) : std::nullopt;
-  }
-  if (auto rest = dyn_cast<arith::RemSIOp>(op))
-    return either(rest.getRhs(), rest.getLhs());
-  if (auto quotient = dyn_cast<arith::DivSIOp>(op)) {
-    const int64_t by = constantOf(quotient.getRhs()).value_or(1);
-    const int64_t scaled = by > 0 ? llvm::divideCeil(factor, by) : factor;
-    auto bound = times(quotient.getLhs(), scaled);
-    return bound ? bound : upperBound(quotient.getLhs(), scaled, assumed);
-  }
-  return std::nullopt;
-}
-
-bool AffineAnalysis::isComputedIn32Bits(Value root, const Polynomial &polynomial) {
-  SmallVector<Value> work{root};
-  llvm::DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    const Type element = elementTypeOf(value.getType());
-    if (element.isInteger() && element.getIntOrFloatBitWidth() <= 32)
-      if (auto form = tile(value); form && form->offset == polynomial)
-        return true;
-    if (auto loop = loopThatCarries(value)) {
-      const unsigned index = cast<BlockArgument>(value).getArgNumber() - loop.getNumInductionVars();
-      work.append({loop.getInitArgs()[index], loop.getYieldedValues()[index]});
-    } else if (Operation *op = value.getDefiningOp(); op && !isa<LoadOp>(op)) {
-      work.append(op->operand_begin(), op->operand_end());
-    }
-  }
-  return false;
 }
 
 } // namespace pantile

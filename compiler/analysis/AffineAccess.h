@@ -15,6 +15,12 @@
 
 namespace pantile {
 
+/// The number that `value` surely is.
+std::optional<int64_t> constantOf(mlir::Value value);
+bool isKernelArgument(mlir::Value value);
+/// The loop that carries `value` from iteration to iteration; null for other values.
+mlir::scf::ForOp loopThatCarries(mlir::Value value);
+
 /// `base + offset + sum over d of coefficients[d] * index[d]`; in elements for pointers.
 struct AffineTile {
   mlir::Value base; ///< a scalar pointer; null for integers

@@ -71,11 +71,6 @@ Value baseOf(Value ptr) {
   }
 }
 
-bool isKernelArgument(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  return argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
-}
-
 std::optional<AddressSlice> slicesOf(scf::ForOp loop, ArrayRef<Operation *> loads) {
   SmallVector<Value> roots;
   for (Operation *load : loads)

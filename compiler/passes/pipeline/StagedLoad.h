@@ -5,8 +5,7 @@
 // with `%buffer = nv.alloc` in the same loop body.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "ir/Tile.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "analysis/AffineAccess.h"
 
 namespace pantile {
 
@@ -47,9 +46,6 @@ std::optional<AddressSlice> addressSlice(mlir::scf::ForOp loop, llvm::ArrayRef<m
 /// The pointer that all addresses of a tile are computed from, as far as it can be followed: loops
 /// that carry it may add to it.
 mlir::Value baseOf(mlir::Value ptr);
-
-/// Whether it is an argument of the function around it.
-bool isKernelArgument(mlir::Value value);
 
 /// The slice that the operands of `loads` need.
 std::optional<AddressSlice> slicesOf(mlir::scf::ForOp loop,

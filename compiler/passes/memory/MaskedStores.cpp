@@ -1,0 +1,88 @@
+//===- MaskedStores.cpp - elements that reach only stores which mask them off --------------===//
+// Gives: see MaskedStores.h.
+//===--------------------------------------------------------------------------------------===//
+#include "passes/memory/MaskedStores.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// `mask` is false wherever `bound + index[dim] >= 0`.
+bool masks(AffineAnalysis &affine, Value mask, int dim, const Polynomial &bound) {
+  auto bounds = affine.bounds(mask);
+  return bounds && llvm::any_of(*bounds, [&](const AffineBound &have) {
+           if (have.isLower)
+             return false;
+           for (auto [d, coefficient] : llvm::enumerate(have.coefficients))
+             if (coefficient.constant() != (static_cast<int>(d) == dim ? 1 : 0))
+               return false;
+           return have.offset == bound;
+         });
+}
+
+/// Tells `follow` where the elements go on; false where something else than such a store uses them.
+bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial &bound,
+               llvm::function_ref<void(Value)> follow) {
+  Operation *user = use.getOwner();
+  unsigned index = use.getOperandNumber();
+  if (auto store = dyn_cast<StoreOp>(user))
+    return use.get() == store.getValue() && store.getMask() &&
+           masks(affine, store.getMask(), dim, bound);
+  if (auto atomic = dyn_cast<AtomicRmwOp>(user))
+    return use.get() == atomic.getValue() && atomic->use_empty() && atomic.getMask() &&
+           masks(affine, atomic.getMask(), dim, bound);
+  if (isa<scf::YieldOp>(user)) {
+    if (auto branch = dyn_cast<scf::IfOp>(user->getParentOp())) {
+      follow(branch.getResult(index));
+      return true;
+    }
+    auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+    if (!loop)
+      return false;
+    follow(loop.getResult(index));
+    follow(loop.getRegionIterArg(index));
+    return true;
+  }
+  if (auto wgmma = dyn_cast<nv::WgmmaOp>(user); wgmma && use.get() == wgmma.getAcc()) {
+    follow(wgmma.getResult());
+    return true;
+  }
+  if (isa<nv::WgmmaWaitOp>(user)) {
+    if (index < user->getNumResults()) // else its registers are held
+      follow(user->getResult(index));
+    return true;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(user); loop && index >= loop.getNumControlOperands()) {
+    follow(loop.getTiedLoopResult(&use));
+    follow(loop.getTiedLoopRegionIterArg(&use));
+    return true;
+  }
+  if (isa<nv::PutPartOp>(user)) // a part of what the same elements at another block become
+    return true;
+  if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+    follow(user->getResult(0));
+    return true;
+  }
+  return false;
+}
+} // namespace
+
+bool reachesMaskedStoresAlone(AffineAnalysis &affine, Value start, int dim,
+                              const Polynomial &bound) {
+  SmallVector<Value> work{start};
+  llvm::DenseSet<Value> seen{start};
+  auto follow = [&](Value value) {
+    if (seen.insert(value).second)
+      work.push_back(value);
+  };
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (OpOperand &use : value.getUses())
+      if (!followUse(affine, use, dim, bound, follow))
+        return false;
+  }
+  return true;
+}
+
+} // namespace pantile
