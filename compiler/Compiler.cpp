@@ -9,8 +9,8 @@
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Compiler.h"
 #include "Compilation.h"
-#include "Pipeline.h"
 #include "Dependencies.h"
+#include "Pipeline.h"
 #include "ir/Tile.h"
 #include "runtime/Artifact.h"
 #include "runtime/Cache.h"
