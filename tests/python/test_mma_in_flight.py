@@ -148,3 +148,39 @@ def test_registers_and_proxy(device, stages, first, n):
     exact = sum((block @ halved.T for block in values.reshape(-1, 32, 64)), np.zeros((32, 128)))
     np.testing.assert_allclose(one.numpy(), exact, rtol=1e-4, atol=1e-3)
     np.testing.assert_allclose(two.numpy(), values.T @ keys, rtol=1e-4, atol=1e-3)
+
+
+@triton.jit
+def in_a_branch(x_ptr, w_ptr, v_ptr, sum_ptr, out_ptr, taken, N: tl.constexpr):
+    """A rounded tile that an MMA under a condition reads, and sums before and after it."""
+    r = tl.arange(0, N)
+    at = r[:, None] * N + r[None, :]
+    rounded = tl.dot(tl.load(x_ptr + at), tl.load(w_ptr + at)).to(tl.float16)
+    acc = tl.zeros((N, N), tl.float32)
+    total = tl.sum(rounded.to(tl.float32), 0)
+    if taken > 0:
+        acc = tl.dot(rounded, tl.load(v_ptr + at), acc)
+    total += tl.max(rounded.to(tl.float32), 0)
+    tl.store(sum_ptr + r, total)
+    tl.store(out_ptr + at, acc)
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_reader_outside_of_the_branch(device, warps, taken):
+    x, w, v = (random((64, 64), "fp16") / np.float16(4) for _ in range(3))
+    total, out = device.output((64,), "fp32"), device.output((64, 64), "fp32")
+    in_a_branch[(1,)](
+        device.to(x),
+        device.to(w),
+        device.to(v),
+        total.array,
+        out.array,
+        taken,
+        N=64,
+        num_warps=warps,
+    )
+    product = x.astype(np.float64) @ w.astype(np.float64)
+    np.testing.assert_allclose(total.numpy(), product.sum(0) + product.max(0), rtol=0, atol=2e-2)
+    exact = product @ v.astype(np.float64) if taken else np.zeros((64, 64))
+    np.testing.assert_allclose(out.numpy(), exact, rtol=1e-2, atol=1e-2)

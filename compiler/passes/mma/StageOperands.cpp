@@ -150,9 +150,11 @@ void copyForLaterReaders(DotOp dot, Value tile) {
   };
   if (llvm::none_of(tile.getUses(), isLater))
     return;
-  OpBuilder builder(dot);
-  Value copy = nv::CopyRegistersOp::create(builder, dot.getLoc(), tile);
-  tile.replaceUsesWithIf(copy, isLater);
+  OpBuilder builder(dot.getContext());
+  builder.setInsertionPointAfterValue(tile); // before readers in other blocks, too
+  auto copy = nv::CopyRegistersOp::create(builder, dot.getLoc(), tile);
+  tile.replaceUsesWithIf(
+      copy, [&](OpOperand &use) { return use.getOwner() != copy && isLater(use); });
 }
 
 void stageWgmma(DotOp dot) {
