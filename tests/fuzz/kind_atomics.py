@@ -62,8 +62,9 @@ class _Atomics:
             ", mask=(r & 1) == 0",
         )
 
-    def _sem(self):
-        return self.draft.pick("", "", ", sem='relaxed'", ", sem='acq_rel'", ", scope='cta'")
+    def _sem(self, *scopes):
+        """Memory order or scope; `scopes` that are wide enough for who meets there."""
+        return self.draft.pick("", "", ", sem='relaxed'", ", sem='acq_rel'", *scopes)
 
     def _values(self, first):
         """Small numbers of each element."""
@@ -81,7 +82,8 @@ class _Atomics:
         mask = self._mask()
         shift = draft.pick("r", "r", f"({self.count - 1} - r)", f"(r ^ {self.count // 2})")
         text = f"tl.atomic_{name}({out} + pid * {self.count} + {shift}, {self._values(first)}"
-        old = draft.let("old", f"{text}{mask}{self._sem()})")
+        sem = self._sem(", scope='cta'")
+        old = draft.let("old", f"{text}{mask}{sem})")
         sign = draft.pick("+", "-", "^")
         draft.line(f"total = total {sign} {self._kept(old, mask)}")
 
@@ -105,7 +107,8 @@ class _Atomics:
             kind, value
         )
         at = f"{out} + r % {places}" if places > 1 else f"{out} + r * 0"
-        draft.line(f"tl.atomic_{name}({at}, {value}{self._mask()}{self._sem()})")
+        sem = self._sem(", scope='sys'")
+        draft.line(f"tl.atomic_{name}({at}, {value}{self._mask()}{sem})")
 
     def _swap(self, first):
         """Compare and swap of own places, of which some compare equal."""
