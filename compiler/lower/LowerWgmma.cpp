@@ -213,6 +213,15 @@ bool isZero(llvm::Value *value) {
   return constant && constant->isZeroValue();
 }
 
+/// Constants in registers: LLVM would write them there only where the MMA asks for them.
+Values inRegisters(Lowering &l, Values words) {
+  for (llvm::Value *&word : words)
+    if (isa<llvm::Constant>(word))
+      word = l.assembly(word->getType(), "mov.b32 $0, $1;",
+                        word->getType()->isIntegerTy() ? "=r,r" : "=f,f", {word});
+  return words;
+}
+
 /// What an instruction that starts a sum anew may find in its registers.
 Values unset(ValueList values) {
   return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
@@ -320,11 +329,14 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     fence(l);
   } else {
     // Between the fence and the last piece no register may be written that a piece uses.
-    SmallVector<Piece> pieces;
-    for (int reg = 0; reg < acc.numRegs(); reg += perPiece)
-      pieces.push_back(piece(reg, 0));
-    fence(l);
     const bool startsAnew = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
+    SmallVector<Piece> pieces;
+    for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
+      pieces.push_back(piece(reg, 0));
+      if (!startsAnew)
+        pieces.back().sum = inRegisters(l, pieces.back().sum);
+    }
+    fence(l);
     for (Piece &piece : pieces) {
       if (startsAnew)
         piece.sum = unset(piece.sum);

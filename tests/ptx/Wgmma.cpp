@@ -165,7 +165,7 @@ void commit(Warp &w, const Instruction &) { w.products.commit(); }
 void wait(Warp &w, const Instruction &i) {
   const size_t pending = w.reg(i[0])[0];
   finishProducts(w, pending);
-  w.lent.done = w.products.done(pending);
+  w.lent.done = std::max(w.lent.done, w.products.done(pending));
   w.clock.finish(Products, w.products.done(pending), w.live);
 }
 void fence(Warp &w, const Instruction &) { w.lent.fence = w.steps; }

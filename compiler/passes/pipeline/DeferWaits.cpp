@@ -79,15 +79,25 @@ public:
           release->moveAfter(wait);
     for (LoadOp load : llvm::to_vector(block.getOps<LoadOp>()))
       readEarly(load);
-    for (auto [product, wait] : llvm::zip(products, waits)) {
-      unsigned younger = 0;
-      for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
-        younger += isa<nv::WgmmaOp>(op);
-      wait.setPending(younger);
-    }
+    for (auto [product, wait] : llvm::zip(products, waits))
+      wait.setPending(inFlight(product, wait));
   }
 
 private:
+  /// MMAs that started after `product` and were not waited for before `wait`: they end in the order
+  /// of their start.
+  static unsigned inFlight(nv::WgmmaOp product, Operation *wait) {
+    Operation *last = product; // that is over then
+    for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
+      if (auto other = dyn_cast<nv::WgmmaWaitOp>(op))
+        if (Operation *waited = other.getValues()[0].getDefiningOp(); last->isBeforeInBlock(waited))
+          last = waited;
+    unsigned younger = 0;
+    for (Operation *op = last->getNextNode(); op != wait; op = op->getNextNode())
+      younger += isa<nv::WgmmaOp>(op);
+    return younger;
+  }
+
   /// A slot is free when all that was waited for before is done.
   SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
     SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
