@@ -49,15 +49,10 @@ public:
     }
     case TmaAccess::Dim::Saturated:
       return within(value(dim.start, 64), std::numeric_limits<int32_t>::min(), mostStart);
-    case TmaAccess::Dim::ToEnd: {
-      Value far = number(TmaAccess::far, 32);
-      return arith::AddIOp::create(b, loc, narrow(pastEnd(dim)), far);
-    }
-    case TmaAccess::Dim::End: {
-      Value end = arith::SubIOp::create(b, loc, value(dim.start + Polynomial(TmaAccess::far), 64),
-                                        pastEnd(dim));
-      return within(end, std::numeric_limits<int32_t>::min(), mostStart);
-    }
+    case TmaAccess::Dim::ToEnd:
+      return fromFar(pastEnd(dim));
+    case TmaAccess::Dim::End:
+      return fromFar(arith::SubIOp::create(b, loc, row(dim), pastEnd(dim)));
     }
     llvm_unreachable("all kinds are handled");
   }
@@ -66,21 +61,33 @@ private:
   /// A box from here on ends within 32 bits.
   static constexpr int64_t mostStart = std::numeric_limits<int32_t>::max() - 256;
 
-  /// How far the tile starts past the end, as far as the tile's rows can tell.
+  /// Most rows of a box, and rows on either side of the argument that memory can have: the sum and the
+  /// difference of two such numbers fit 32 bits, with a box.
+  static constexpr int64_t mostRows = 256, mostOfMemory = TmaAccess::far - 2 * mostRows;
+
+  /// The tile's first row, as far as memory can have it.
+  Value row(const TmaAccess::Dim &dim) {
+    return within(value(dim.start, dim.startFits ? 32 : 64), -mostOfMemory, mostOfMemory);
+  }
+
+  /// How far that is past the end, as far as the tile's rows can tell. A loop does not change the end.
   Value pastEnd(const TmaAccess::Dim &dim) {
-    constexpr int64_t mostRows = 256, least = std::numeric_limits<int64_t>::min() / 2;
-    Value end = arith::MaxSIOp::create(b, loc, value(dim.end, 64), number(least, 64));
-    Value past = arith::SubIOp::create(b, loc, value(dim.start, 64), end);
-    Value most = arith::MinSIOp::create(b, loc, past, number(TmaAccess::far - mostRows, 64));
-    return arith::MaxSIOp::create(b, loc, most, number(-mostRows, 64));
+    Value end = within(value(dim.end, 64), -mostOfMemory, mostOfMemory);
+    Value past = arith::SubIOp::create(b, loc, row(dim), end);
+    return within(past, -mostRows, TmaAccess::far - mostRows);
   }
 
-  Value within(Value wide, int64_t least, int64_t most) {
-    Value low = arith::MinSIOp::create(b, loc, wide, number(most, 64));
-    return narrow(arith::MaxSIOp::create(b, loc, low, number(least, 64)));
+  Value fromFar(Value number32) {
+    return arith::AddIOp::create(b, loc, number32, number(TmaAccess::far, 32));
   }
 
-  Value narrow(Value wide) { return arith::TruncIOp::create(b, loc, b.getI32Type(), wide); }
+  /// Of 32 bits.
+  Value within(Value all, int64_t least, int64_t most) {
+    const unsigned bits = all.getType().getIntOrFloatBitWidth();
+    Value low = arith::MinSIOp::create(b, loc, all, number(most, bits));
+    Value both = arith::MaxSIOp::create(b, loc, low, number(least, bits));
+    return bits > 32 ? arith::TruncIOp::create(b, loc, b.getI32Type(), both).getResult() : both;
+  }
 
   Value value(const Polynomial &polynomial, unsigned bits) {
     Value sum;

@@ -384,6 +384,7 @@ private:
     TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
     dim.kind = TmaAccess::Dim::ToEnd, atEnd.kind = TmaAccess::Dim::End;
     dim.end = atEnd.end = end;
+    dim.startFits = atEnd.startFits = affine.isComputedIn32Bits(ptr, dim.start);
     dim.extent = TmaAccess::far;
     access.dims.push_back(atEnd);
     stepBack(atEnd.stride, 2);

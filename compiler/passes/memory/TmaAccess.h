@@ -27,6 +27,7 @@ struct TmaAccess {
     /// counts from there to a fixed extent, `End` is what is left of it.
     enum Kind { Plain, Saturated, ToEnd, End } kind = Plain;
     Polynomial end;
+    bool startFits = false; ///< of one that is cut: `start` needs no 64 bits
   };
   /// What launches must keep to.
   struct Multiple {
