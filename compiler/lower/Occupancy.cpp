@@ -170,6 +170,19 @@ std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const
   return blocks;
 }
 
+/// CTAs that leave registers for the largest wgmma, which ptxas refuses to split (C7602).
+int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
+  constexpr int besidesMma = 26, unit = 8;
+  int64_t words = 0;
+  kernel.walk([&](nv::WgmmaOp mma) {
+    words = std::max(words, registersOf(mma.getResult()) + registersOf(mma.getLhs()));
+  });
+  if (words == 0)
+    return mostBlocks;
+  const int64_t registers = llvm::alignTo(words + besidesMma, unit);
+  return std::max<int64_t>(target.registersPerBlock() / (registers * threads), 1);
+}
+
 bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
 } // namespace
 
@@ -183,7 +196,7 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     if (auto blocks = blocksThatAdd(kernel, threads, target))
       return blocks;
   if (const int blocks = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBy, 0))
-    return std::min(blocks, mostBlocks);
+    return std::min({blocks, mostBlocks, blocksOfLargestMma(kernel, threads, target)});
   if (products)
     return blocksOfSmallProducts(kernel, threads, target);
   const Liveness liveness(kernel);

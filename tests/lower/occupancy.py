@@ -15,6 +15,8 @@
 # RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=0 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel weighted_sum --signature "*fp32:16, *fp32:16, *fp32" -D BEHIND=1 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel gathered_sum --signature "*i32:16, *fp32:16, *fp32:16, i32" --no-cache --emit ptx | FileCheck %s --check-prefix=GATHER
+# RUN: pantilec %s --kernel one_mma --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit cubin -o %t
+# RUN: pantilec %s --kernel one_mma --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=MMA
 import pantile as triton
 import pantile.language as tl
 
@@ -92,3 +94,16 @@ def gathered_sum(ids, x, y, n):
     for i in range(n):
         total += tl.load(x + tl.load(ids + i) * 512 + at)
     tl.store(y + at, total)
+
+
+# Five CTAs by shared memory would leave 48 registers, fewer than the MMA of 32 accumulators takes.
+# MMA: .minnctapersm 4
+@triton.jit
+def one_mma(q, k, sums, n):
+    rows, columns, d = tl.arange(0, 64), tl.arange(0, 128), tl.arange(0, 64)
+    queries = tl.load(q + tl.program_id(0) * n + rows[:, None] * 64 + d[None, :])
+    for i in range(0, 512, 128):
+        keys = tl.load(k + (i + columns)[None, :] * 64 + d[:, None])
+        scores = tl.dot(queries, keys, tl.full((64, 128), -2.0, tl.float32))
+        p = tl.exp2(tl.minimum(tl.maximum(scores, -5.0), 3.0))
+        tl.atomic_add(sums + i + columns, tl.sum(p, 0))
