@@ -153,8 +153,8 @@ void copyForLaterReaders(DotOp dot, Value tile) {
   OpBuilder builder(dot.getContext());
   builder.setInsertionPointAfterValue(tile); // before readers in other blocks, too
   auto copy = nv::CopyRegistersOp::create(builder, dot.getLoc(), tile);
-  tile.replaceUsesWithIf(
-      copy, [&](OpOperand &use) { return use.getOwner() != copy && isLater(use); });
+  tile.replaceUsesWithIf(copy,
+                         [&](OpOperand &use) { return use.getOwner() != copy && isLater(use); });
 }
 
 void stageWgmma(DotOp dot) {
