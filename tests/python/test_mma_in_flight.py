@@ -184,3 +184,29 @@ def test_reader_outside_of_the_branch(device, warps, taken):
     np.testing.assert_allclose(total.numpy(), product.sum(0) + product.max(0), rtol=0, atol=2e-2)
     exact = product @ v.astype(np.float64) if taken else np.zeros((64, 64))
     np.testing.assert_allclose(out.numpy(), exact, rtol=1e-2, atol=1e-2)
+
+
+@triton.jit
+def halved(a_ptr, b_ptr, out_ptr, n, N: tl.constexpr, KNOWN: tl.constexpr):
+    """A sum that is halved before each dot, the first time as zeros."""
+    r = tl.arange(0, 64)
+    at = r[:, None] * 64 + r[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    for i in range(0, N if KNOWN else n):
+        acc = tl.dot(tl.load(a_ptr + i * 4096 + at), tl.load(b_ptr + i * 4096 + at), acc * 0.5)
+    tl.store(out_ptr + at, acc)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("warps,stages", [(4, 3), (8, 3), (4, 1)])
+def test_halved_sums(device, warps, stages, n, known):
+    a, b = random((n, 64, 64), "fp16"), random((n, 64, 64), "fp16")
+    out = device.output((64, 64), "fp32")
+    halved[(1,)](
+        device.to(a), device.to(b), out.array, n, N=n, KNOWN=known,
+        num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    products = a.astype(np.float64) @ b.astype(np.float64)
+    exact = sum(0.5 ** (n - 1 - i) * product for i, product in enumerate(products))
+    np.testing.assert_allclose(out.numpy(), exact, rtol=1e-4, atol=1e-3)
