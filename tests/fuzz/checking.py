@@ -57,7 +57,11 @@ def run_case(case, module, device):
                 raise
             module = _reloaded(module, rebound)
             compiled = start(module)
-    return {name: _fetched(case, name, device, array) for name, array in arrays.items()}, compiled
+    results = {name: _fetched(case, name, device, array) for name, array in arrays.items()}
+    if any(case.is_far(name) for name in arrays) and hasattr(device, "give_back_memory"):
+        arrays.clear(), views.clear()
+        device.give_back_memory()
+    return results, compiled
 
 
 def _on_device(case, name, device):
