@@ -37,14 +37,15 @@ int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
   return words;
 }
 
-/// The most words held over a reduction of a kernel that is one straight line, else 0.
+/// The most words held over a reduction of a kernel that is one straight line, else 0. What an MMA adds
+/// to must be in registers before its fence, and parked words come back where they are used.
 int64_t mostWords(func::FuncOp kernel) {
   const Liveness liveness(kernel);
   int64_t most = 0;
   for (Operation &op : kernel.getBody().front())
     if (isa<ReduceOp, ScanOp>(op))
       most = std::max(most, wordsOver(&op, liveness));
-    else if (op.getNumRegions() > 0)
+    else if (op.getNumRegions() > 0 || isa<nv::WgmmaOp>(op))
       return 0;
   return most;
 }
