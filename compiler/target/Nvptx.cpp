@@ -9,6 +9,7 @@
 #include "target/Libdevice.h"
 #include "target/MaskedOff.h"
 #include "target/WidenBf16.h"
+#include "target/WidenMinMax.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/IR/DebugInfo.h"
@@ -195,6 +196,7 @@ Result<PtxCode> pantile::emitPtx(llvm::Module &module, const Target &target, con
   setFunctionAttributes(module, options);
   optimise(module, *machine);
   widenBf16InWords(module);
+  widenShortMinMax(module);
   if (optimisedLlvm)
     *optimisedLlvm = textOf(module);
 

@@ -150,3 +150,22 @@ def test_methods(device):
     out = device.output(512, "i32")
     flip_method_kernel[(1,)](out.array, device.to(x), 256)
     np.testing.assert_array_equal(out.numpy(), np.concatenate([x[::-1], np.sort(x)[::-1]]))
+
+
+@triton.jit
+def sort_masked_kernel(out_ptr, x_ptr, rows, columns, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + i * N + j, mask=(i < rows) & (j < columns) & (j < 6), other=0.0)
+    tl.store(out_ptr + i * N + j, tl.sort(x))
+
+
+@pytest.mark.parametrize("num_warps", [1, 2])
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "i16", "i8"])
+def test_sort_with_zeros_known_at_compile_time(device, dtype, num_warps):
+    """Maxima with a zero stand next to minima without one: ptxas 13.0 clamps both."""
+    m, n, rows, columns = 16, 16, 11, 16
+    x = random((m, n), dtype, seed=21)
+    out = device.output((m, n), dtype)
+    sort_masked_kernel[(1,)](out.array, device.to(x), rows, columns, M=m, N=n, num_warps=num_warps)
+    kept = (np.arange(m)[:, None] < rows) & (np.arange(n) < min(columns, 6))
+    np.testing.assert_array_equal(out.numpy(), by_value(np.where(kept, x, x.dtype.type(0)), False))
