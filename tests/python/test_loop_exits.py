@@ -431,3 +431,30 @@ def test_return_of_what_the_loop_carries(device):
     returns_counters_kernel[(1,)](out.array, device.to(x), 20)
     above = np.flatnonzero(x > 50)
     np.testing.assert_array_equal(out.numpy(), [5, 100, above[-1] + 1, -1])
+
+
+@triton.jit
+def ends_at_once_kernel(c_ptr, a_ptr, b_ptr, LAST: tl.constexpr):
+    rows, columns, inner = tl.arange(0, 64), tl.arange(0, 128), tl.arange(0, 32)
+    a = tl.load(a_ptr + rows[:, None] * 32 + inner[None, :])
+    acc = tl.zeros((64, 128), tl.float32)
+    for i in range(0, LAST):
+        if i * 32 == 0:
+            break
+        p = tl.dot(a, tl.load(b_ptr + i * 4096 + inner[:, None] * 128 + columns[None, :]))
+        acc += tl.exp2(tl.minimum(p, 4.0))
+        acc += tl.dot(a, tl.load(b_ptr + inner[:, None] * 128 + columns[None, :]))
+    tl.store(c_ptr + rows[:, None] * 128 + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("num_stages", [1, 3])
+@pytest.mark.parametrize("last", [0, 5])
+def test_accumulators_of_a_loop_that_ends_at_once(device, last, num_stages):
+    """ptxas 13.0 drops such a loop and the zeros that its accumulators begin with."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-3, 4, n).astype(np.float16) for n in (64 * 32, 5 * 4096))
+    out = device.output((64, 128), "fp32")
+    ends_at_once_kernel[(1,)](
+        out.array, device.to(a), device.to(b), LAST=last, num_stages=num_stages
+    )
+    np.testing.assert_array_equal(out.numpy(), np.zeros((64, 128), np.float32))
