@@ -329,19 +329,19 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     fence(l);
   } else {
     // Between the fence and the last piece no register may be written that a piece uses.
-    const bool startsAnew = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
+    const bool zeroInitialised = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
     SmallVector<Piece> pieces;
     for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
       pieces.push_back(piece(reg, 0));
-      if (!startsAnew)
+      if (!zeroInitialised)
         pieces.back().sum = inRegisters(l, pieces.back().sum);
     }
     fence(l);
     for (Piece &piece : pieces) {
-      if (startsAnew)
+      if (zeroInitialised)
         piece.sum = unset(piece.sum);
       result.append(
-          instructions.toElements(instructions(piece.sum, piece.lhs, piece.rhs, !startsAnew)));
+          instructions.toElements(instructions(piece.sum, piece.lhs, piece.rhs, !zeroInitialised)));
     }
   }
   commit(l);

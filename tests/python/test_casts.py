@@ -270,7 +270,7 @@ def few_columns_kernel(out_ptr, x_ptr, N: tl.constexpr):
 
 @pytest.mark.parametrize("source", ["fp8e5", "fp8e4nv", "fp16", "bf16", "i8"])
 @pytest.mark.parametrize("to", ["fp16", "fp32", "fp64"])
-def test_of_columns_that_nobody_loads(device, source, to):
+def test_casts_of_columns_that_are_not_loaded(device, source, to):
     if source == "fp8e4nv" and device.arch and device.arch < 89:
         pytest.skip("no fp8e4nv before Ada")
     size = 32

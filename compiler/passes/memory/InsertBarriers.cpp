@@ -7,7 +7,7 @@
 //        barrier. What threads store for an MMA needs a fence before the barrier, which gets one
 //        where none stands there. A loop body is walked twice, the second time with what its own end
 //        leaves open; a `while` is left from the end of its condition; the branches of an `if` are
-//        joined. Threads meet in front of a loop where that leaves fewer barriers in it, as what is
+//        joined. A barrier stands before a loop where that leaves fewer barriers in it, as what is
 //        stored for the whole loop would be waited for in each iteration. Operations that work
 //        through scratch contain a barrier between their writing and their reading, so only the
 //        reading stays open behind them; where each warp has its own part, they contain none, and

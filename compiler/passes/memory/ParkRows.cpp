@@ -37,8 +37,8 @@ int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
   return words;
 }
 
-/// The most words held over a reduction of a kernel that is one straight line, else 0. What an MMA adds
-/// to must be in registers before its fence, and parked words come back where they are used.
+/// The most 32-bit registers held over a reduction of a kernel that is one straight line, else 0. What
+/// an MMA adds to must be in registers before its fence; spilled values return where they are used.
 int64_t mostWords(func::FuncOp kernel) {
   const Liveness liveness(kernel);
   int64_t most = 0;
