@@ -215,8 +215,9 @@ class Language:
     def abs(x):
         return tile(np.abs(np.asarray(x)))
 
-    @staticmethod
-    def floor(x):
+    def floor(self, x):
+        if not self.memory.exact:
+            raise Undefined("a step of a rounded value")
         return tile(np.floor(np.asarray(x)))
 
     def exp2(self, x):
