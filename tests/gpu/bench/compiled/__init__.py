@@ -1,0 +1,1 @@
+"""Programs compiled by torch.compile, with the real Triton and with Pantile in its place."""

@@ -1,0 +1,118 @@
+"""Libraries that are written in Triton, with the real Triton and with Pantile in its place.
+
+Each suite runs in processes of its own, twice. What passes with Triton should pass with Pantile.
+
+Usage: run.py FOLDER [--only SUITE ...] [--jobs 7] [--minutes 8] [--json FILE]
+       FOLDER holds what tests/gpu/libraries/pack packed: `site` and `tests`.
+Gives: by suite how many tests pass with each, how many of Triton's pass with Pantile, and the names
+       of those that do not.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as Xml
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LIGER = "tests/liger"
+# Suite: its tests, under FOLDER where they came with the library.
+SUITES = {
+    "helion": ["test_helion.py"],
+    "bitsandbytes": ["test_bitsandbytes.py"],
+    "torchao": ["test_torchao.py"],
+    "flash-linear-attention": ["test_fla.py"],
+    "FlagGems": ["test_flaggems.py"],
+    "Liger-Kernel": [f"{LIGER}/ops", f"{LIGER}/transformers", f"{LIGER}/chunked_loss"],
+}
+SIDES = {"triton": (), "pantile": ("-m", "pantile.compat")}
+
+
+def outcomes(report):
+    """Names of tests by whether they passed, from a JUnit file."""
+    found = {}
+    for case in Xml.parse(report).iter("testcase"):
+        kinds = {child.tag for child in case}
+        if "skipped" not in kinds:
+            name = f"{case.get('classname')}::{case.get('name')}"
+            found[name] = not kinds & {"failure", "error"}
+    return found
+
+
+def run_suite(folder, name, side, options):
+    places = [str(HERE / t) if t.endswith(".py") else str(folder / t) for t in SUITES[name]]
+    places = [place for place in places if Path(place).exists()]
+    scratch = Path(tempfile.mkdtemp(prefix="libraries-"))
+    report = scratch / "junit.xml"
+    environment = os.environ | {
+        "PYTHONPATH": f"{folder / 'site'}:{os.environ.get('PYTHONPATH', '')}",
+        "TRITON_CACHE_DIR": str(scratch / "triton"),
+        "PANTILE_CACHE_DIR": str(scratch / "pantile"),
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
+    }
+    command = [sys.executable, *SIDES[side], "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-n", str(options.jobs), f"--junit-xml={report}"]
+    log = options.logs / f"{name}-{side}.log"
+    with log.open("w") as file:
+        try:
+            subprocess.run(
+                [*command, *places],
+                env=environment,
+                cwd=scratch,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                timeout=60 * options.minutes,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{name} with {side}: more than {options.minutes} minutes", flush=True)
+    return outcomes(report) if report.exists() else {}
+
+
+def row_of(name, found):
+    theirs = {n for n, passed in found["triton"].items() if passed}
+    ours = {n for n, passed in found["pantile"].items() if passed}
+    return {
+        "suite": name,
+        "tests": len(set(found["triton"]) | set(found["pantile"])),
+        "triton": len(theirs),
+        "pantile": len(ours),
+        "both": len(theirs & ours),
+        "lost": sorted(theirs - ours),
+        "gained": sorted(ours - theirs),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", default=list(SUITES))
+    parser.add_argument("--jobs", type=int, default=7)
+    parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--logs", type=Path, default=Path(tempfile.mkdtemp()))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    options.logs.mkdir(parents=True, exist_ok=True)
+    folder, rows = options.folder.resolve(), []
+    for name in options.only:
+        with ThreadPoolExecutor(len(SIDES)) as pool:
+            runs = {s: pool.submit(run_suite, folder, name, s, options) for s in SIDES}
+            rows.append(row_of(name, {side: run.result() for side, run in runs.items()}))
+        r = rows[-1]
+        print(
+            f"{name:24} {r['tests']:5} tests; Triton {r['triton']:5}, Pantile {r['pantile']:5},"
+            f" both {r['both']:5}, {100 * r['both'] / max(1, r['triton']):6.2f} %",
+            flush=True,
+        )
+        for lost in r["lost"][:25]:
+            print(f"    lost: {lost[:150]}")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    return any(row["lost"] for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
