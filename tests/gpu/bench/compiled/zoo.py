@@ -23,7 +23,7 @@ LANGUAGE = {
     "mistral": ("MistralConfig", "MistralForCausalLM", LLAMA),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", LLAMA),
     "gemma": ("GemmaConfig", "GemmaForCausalLM", {**LLAMA, "head_dim": 64}),
-    "phi": ("PhiConfig", "PhiForCausalLM", {**SMALL, "intermediate_size": 512}),
+    "phi": ("PhiConfig", "PhiForCausalLM", {**SMALL, "intermediate_size": 512, "pad_token_id": 0}),
     "mixtral": ("MixtralConfig", "MixtralForCausalLM", {**LLAMA, "num_local_experts": 4}),
     "opt": ("OPTConfig", "OPTForCausalLM", {**SMALL, "ffn_dim": 512, "word_embed_proj_dim": 256}),
     "bloom": ("BloomConfig", "BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4}),
@@ -52,6 +52,17 @@ class Case:
     trains: bool = False
     compile: dict = field(default_factory=dict)
     other_sizes: Callable = None  # further arguments, for dynamic shapes
+
+
+class Called(torch.nn.Module):
+    """A model whose arguments have these names."""
+
+    def __init__(self, model, *names):
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, *values):
+        return self.model(**dict(zip(self.names, values)))
 
 
 def quiet(model):
@@ -90,7 +101,7 @@ def t5():
     changes = {"d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 1000}
     model = transformer("T5Config", "T5ForConditionalGeneration", {**changes, "d_kv": 64})
     words = torch.randint(0, 1000, (4, 128), device="cuda")
-    return (lambda ids, targets: model(input_ids=ids, decoder_input_ids=targets)), (words, words)
+    return Called(model, "input_ids", "decoder_input_ids"), (words, words)
 
 
 def whisper():
@@ -100,7 +111,7 @@ def whisper():
     model = transformer("WhisperConfig", "WhisperModel", {**changes, **heads, **edges})
     sound = torch.randn(2, 80, 3000, device="cuda")
     words = torch.randint(0, 1000, (2, 64), device="cuda")
-    return (lambda x, ids: model(input_features=x, decoder_input_ids=ids)), (sound, words)
+    return Called(model, "input_features", "decoder_input_ids"), (sound, words)
 
 
 def pointwise():
