@@ -30,7 +30,13 @@ def test_probes():
     assert tuple(int(v) for v in triton.__version__.split(".")[:2]) == (3, 6)
     assert "nvidia" in backends and "cpu" in backends and "amd" not in backends
     for backend in backends.values():
-        assert hasattr(backend.driver, "is_active") and hasattr(backend.compiler, "supports_target")
+        assert hasattr(backend.compiler, "supports_target")
+    active = {name: backend.driver.is_active() for name, backend in backends.items()}
+    is_gpu = driver.active.get_current_target().backend == "cuda"
+    assert active == {"nvidia": is_gpu, "cpu": False}  # asked of classes, as torch does
+    driver.set_active(backends["nvidia"].driver())
+    assert isinstance(driver.active, backends["nvidia"].driver)
+    driver.reset_active()
     backend = make_backend(driver.active.get_current_target())
     assert isinstance(backend.hash(), str) and len(triton_key()) > 10
     assert hasattr(tl, "make_tensor_descriptor")

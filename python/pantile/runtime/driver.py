@@ -91,9 +91,12 @@ class Driver(DriverBase):
 
         return _pantile.device_count()
 
-    def is_active(self):
-        """Return whether there is a GPU."""
-        return self.device_count > 0
+    @classmethod
+    def is_active(cls):
+        """Return whether there is a GPU; asked of the class, too, before there is a driver."""
+        from .. import _pantile
+
+        return _pantile.device_count() > 0
 
     def get_current_target(self):
         """Return the GPUTarget of the current GPU, or that of the CPU."""
@@ -180,6 +183,11 @@ class CpuDriver(Driver):
     """The CPU, also where there is a GPU."""
 
     device_count = 0
+
+    @classmethod
+    def is_active(cls):
+        """Return False: launches on the CPU need no driver."""
+        return False
 
 
 class DriverConfig:
