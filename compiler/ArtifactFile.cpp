@@ -103,24 +103,25 @@ Error notFound(const std::vector<Kernel> &contents, std::string_view name,
 Result<void> Artifact::add(const Program &program, const Specialization &specialization,
                            const Options &options) {
   Observe observe;
-  const bool isCpu = options.target == "cpu";
-  if (isCpu)
+  if (options.target == "cpu")
     observe.stopAfter = Stage::Tile;
   Result<Kernel> kernel = Compiler().compile(program, specialization, options, observe);
   if (!kernel)
     return kernel.error();
-  if (!isCpu)
-    return add(*kernel);
-  auto data = std::make_shared<Kernel::Data>(**kernel);
-  if (Result<void> ready = interpret(*data); !ready)
-    return ready;
-  contents.push_back(Kernel(std::move(data)));
-  return {};
+  return add(*kernel);
 }
 
 Result<void> Artifact::add(const Kernel &kernel) {
+  if (kernel && kernel->options.target == "cpu" && kernel->text.contains("tile")) {
+    auto data = std::make_shared<Kernel::Data>(*kernel);
+    if (Result<void> ready = interpret(*data); !ready)
+      return ready;
+    contents.push_back(Kernel(std::move(data)));
+    return {};
+  }
   if (!kernel || kernel->cubin.empty())
-    return refused("only kernels with machine code can be taken into an artifact");
+    return refused("only kernels with machine code, or on the CPU with tile IR, can be taken into "
+                   "an artifact");
   contents.push_back(kernel);
   return {};
 }

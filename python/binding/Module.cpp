@@ -12,6 +12,7 @@
 #include "Store.h"
 #include "Values.h"
 #include "Watch.h"
+#include "pantile/Artifact.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
 #include <pybind11/stl.h>
@@ -105,6 +106,31 @@ py::list describePasses() {
   return rows;
 }
 
+/// The bytes of an artifact with this kernel alone.
+py::bytes kernelBytes(const Kernel &kernel) {
+  const Result<std::string> bytes = [&]() -> Result<std::string> {
+    py::gil_scoped_release release;
+    Artifact artifact;
+    if (Result<void> added = artifact.add(kernel); !added)
+      return added.error();
+    return artifact.serialize();
+  }();
+  return toBytes(unwrap(bytes, "launch"));
+}
+
+Kernel kernelOfBytes(const py::bytes &bytes) {
+  const std::string text = bytes;
+  Result<Artifact> parsed = [&] {
+    py::gil_scoped_release release;
+    return Artifact::parse(text);
+  }();
+  const Artifact artifact = unwrap(std::move(parsed), "launch");
+  if (artifact.kernels().size() != 1)
+    throw py::value_error("the artifact has " + std::to_string(artifact.kernels().size()) +
+                          " kernels, expected one");
+  return artifact.kernels().front();
+}
+
 void bindKernel(py::module_ &module) {
   py::class_<Kernel>(module, "Kernel")
       .def_property_readonly("name", [](const Kernel &kernel) { return kernel->name; })
@@ -124,7 +150,9 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })
       .def_property_readonly("timings", [](const Kernel &kernel) { return kernel->timings; })
       .def_property_readonly("remarks", &describeRemarks)
-      .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; });
+      .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; })
+      .def("to_bytes", &kernelBytes)
+      .def_static("of_bytes", &kernelOfBytes);
   module.def("compile", &compile, py::arg("program"), py::arg("specialization"), py::arg("options"),
              py::arg("dump_dir") = "", py::arg("use_cache") = true, py::arg("stop_after") = "cubin",
              py::arg("remarks") = false);

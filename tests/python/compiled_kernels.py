@@ -33,7 +33,7 @@ def start():
     def init_and_note(self, *args):
         init(self, *args)
         # Not the kernel itself: it would keep its function.
-        _noted.append((self._kernel, self._compile_to))
+        _noted.append((self._kernel, self._code.compile_to))
 
     CompiledKernel.__init__ = init_and_note
 

@@ -18,7 +18,7 @@ public:
   /// maps cannot describe the arguments.
   Result<void> add(const Program &program, const Specialization &specialization,
                    const Options &options);
-  /// Takes a kernel with machine code in.
+  /// Takes a kernel in that has machine code or, for the CPU, its tile IR as text.
   Result<void> add(const Kernel &kernel);
 
   std::string serialize() const;

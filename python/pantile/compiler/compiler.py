@@ -10,6 +10,7 @@ from ..backends import backends
 from ..backends.compiler import GPUTarget
 from ..backends.options import check_names, library_options, pass_names
 from ..hooks import LaunchMetadata, LazyDict
+from .machine_code import Handles, MachineCode
 from .metadata import metadata_of
 from .remarks import Remark
 from .source import ASTSource, AttrsDescriptor
@@ -49,13 +50,25 @@ def make_backend(target):
 
 
 class Assembly(dict):
-    """The text of each stage. What was not kept is made again when asked for, and so is "sass"."""
+    """The text of each stage. What was not kept is made again when asked for, and so is "sass".
+
+    `remake` compiles up to a stage; None where that cannot be done: then what was kept is all.
+    """
 
     def __init__(self, kept, remake, on_gpu):
         super().__init__(kept)
         self._remake = remake
         names = ("ttir", "ttgir", "llir", "ptx", "cubin") if on_gpu else ("ttir",)
+        if remake is None:
+            names = tuple(name for name in names if _ALIASES.get(name, name) in kept)
         self._names = names
+
+    def __reduce__(self):
+        on_gpu = "cubin" in self._names
+        if not on_gpu and self._remake:
+            self["ttir"]  # made here, since nobody makes it later
+        kept = {name: dict.__getitem__(self, name) for name in dict.keys(self)}
+        return (Assembly, (kept, None, on_gpu))
 
     def __missing__(self, name):
         stage = _ALIASES.get(name, name)
@@ -63,7 +76,7 @@ class Assembly(dict):
             from ..tools.disasm import get_sass
 
             self[stage] = get_sass(self["cubin"])
-        elif stage in _STAGES and not dict.__contains__(self, stage):
+        elif stage in _STAGES and self._remake and not dict.__contains__(self, stage):
             self.update(self._remake(stage))
         if not dict.__contains__(self, stage):
             raise KeyError(name)
@@ -99,10 +112,14 @@ class CompiledKernel:
     """A kernel ready to launch: `kernel[grid](*args)` takes all arguments, constants included."""
 
     def __init__(self, src, kernel, target, options, compile_to):
-        self._kernel, self._compile_to = kernel, compile_to
+        self._code = MachineCode(kernel, compile_to)
         self._handles = None
         self.src, self.target, self.options = src, target, options
         self.name = kernel.name
+
+    @property
+    def _kernel(self):
+        return self._code.kernel
 
     @functools.cached_property
     def hash(self):
@@ -127,16 +144,14 @@ class CompiledKernel:
     @functools.cached_property
     def asm(self):
         """What each stage gave, by name: texts, and bytes of "cubin"; made when asked for."""
-        on_gpu = self.target.backend == "cuda"
-        stages = Assembly(
-            self._kernel.text,
-            lambda stage: self._compile_to(stop_after=stage, use_cache=False).text,
-            on_gpu,
-        )
-        dict.__setitem__(stages, "source", self.src.fn.src)
+        kept = {**self._kernel.text, "source": self.src.fn.src}
         if self._kernel.cubin:
-            stages["cubin"] = self._kernel.cubin
-        return stages
+            kept["cubin"] = self._kernel.cubin
+        compile_to = self._code.compile_to
+        remake = compile_to and (
+            lambda stage: compile_to(stop_after=stage, use_cache=False).text  # of the library
+        )
+        return Assembly(kept, remake, self.target.backend == "cuda")
 
     @property
     def kernel(self):
@@ -150,8 +165,8 @@ class CompiledKernel:
 
     @property
     def n_spills(self):
-        """Bytes that a thread spills to memory; 0 on the CPU."""
-        return self._kernel.spills
+        """Registers of 32 bits that a thread spills to memory; 0 on the CPU."""
+        return -(-self._kernel.spills // 4)
 
     @property
     def n_max_threads(self):
@@ -175,7 +190,7 @@ class CompiledKernel:
         if self._handles is not None:
             return
         if self.target.backend != "cuda":
-            self._handles = (None, None, 0, 0, 1024)
+            self._handles = Handles((None, None, 0, 0, 1024))
             return
         from ..runtime.driver import driver
 
@@ -183,8 +198,10 @@ class CompiledKernel:
         if hooks.kernel_load_start_hook:
             hooks.kernel_load_start_hook(None, None, *told)
         active = driver.active
-        self._handles = active.utils.load_binary(
-            self.name, self._kernel.cubin, self.metadata.shared, active.get_current_device()
+        self._handles = Handles(
+            active.utils.load_binary(
+                self.name, self._kernel.cubin, self.metadata.shared, active.get_current_device()
+            )
         )
         if hooks.kernel_load_end_hook:
             hooks.kernel_load_end_hook(*self._handles[:2], *told)
@@ -202,7 +219,7 @@ class CompiledKernel:
         """
         rows = self._kernel.remarks
         if not rows and self.target.backend == "cuda":
-            rows = self._compile_to(use_cache=False, remarks=True).remarks
+            rows = self._code.compile(use_cache=False, remarks=True).remarks
         return [Remark(*row) for row in rows]
 
     @property
@@ -258,7 +275,17 @@ class CompiledKernel:
         call.launch(grid, stream)
         knobs.runtime.launch_exit_hook(metadata)
 
-    def run(
+    @property
+    def run(self):
+        """The launcher that Triton generates: `run(grid_0, grid_1, grid_2, stream, function,
+        packed_metadata, launch_metadata, launch_enter_hook, launch_exit_hook, *args)`.
+
+        A property, so that an attribute `run` of None, which a restored kernel is given, hides
+        nothing.
+        """
+        return self._run
+
+    def _run(
         self,
         grid_0,
         grid_1,
@@ -291,12 +318,20 @@ class CompiledKernel:
         return [constants[i,] if p.is_constexpr else next(rest) for i, p in enumerate(fn.params)]
 
     def __reduce__(self):
-        place = f"{self.src.fn.module}:{self.src.fn.fn.__qualname__}"
+        if self._code.compile_to is None:
+            return (_restore, (self.__dict__,))
+        place = f"{self.src.fn.module}:{self.src.fn.__qualname__}"
         parts = (self.src.signature, self.src.constants, self.src.attrs)
         return (_recompile, (place, *parts, self.target, self.options))
 
     def __repr__(self):
         return f"CompiledKernel({self.name}, {self.target})"
+
+
+def _restore(attributes):
+    kernel = CompiledKernel.__new__(CompiledKernel)
+    kernel.__dict__.update(attributes)
+    return kernel
 
 
 def _recompile(place, signature, constants, attrs, target, options):

@@ -21,6 +21,12 @@ _numbers = itertools.count()
 _DEF = re.compile(r"\s*def\s")
 
 
+def next_key():
+    """Return a number that no other function of the process has, and the key made of it."""
+    number = next(_numbers)
+    return number, f"jit#{number}"
+
+
 def source_of(fn):
     """The text from `def` on, its line, and the columns that were cut off each line."""
     try:
@@ -92,11 +98,11 @@ class JITCallable:
     def __init__(self, fn):
         functools.update_wrapper(self, fn)
         self.fn = fn
+        self.__globals__ = fn.__globals__
         self.module = fn.__module__
         self._src, self.first_line, self.indent = source_of(fn)
         self.file = fn.__code__.co_filename
-        self._number = next(_numbers)
-        self._pantile_key = f"jit#{self._number}"
+        self._number, self._pantile_key = next_key()
         self._hash = None
 
     @property
@@ -122,8 +128,7 @@ class JITCallable:
         """Replace the text; kernels that were compiled from the old one stay in `device_caches`."""
         self._src = new_src
         self._hash = None
-        self._number = next(_numbers)
-        self._pantile_key = f"jit#{self._number}"
+        self._number, self._pantile_key = next_key()
 
     def parse(self):
         """Return the `ast.Module` of the text."""
@@ -137,7 +142,8 @@ class JITCallable:
 
     def used_values(self):
         """What the names of the text stand for, by name, in order; locals are left out."""
-        scope = Scope(self.fn)
+        # Also of a function that a library took apart; see `JITFunction`.
+        scope = Scope(self.fn or vars(self).get("__wrapped__"))
         found = {}
         names = Names(self._src)
         for name in sorted(names.read):

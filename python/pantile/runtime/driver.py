@@ -25,7 +25,7 @@ class _Utilities:
 
     @staticmethod
     def load_binary(name, cubin, shared, device):
-        """Load a cubin: (module, function, registers, spilled bytes, most threads of a block)."""
+        """Load a cubin: (module, function, registers, spilled registers, most threads of a CTA)."""
         from ..backends.nvidia.libcuda import Libcuda
 
         return Libcuda.of_process().load(name, cubin, shared, device)

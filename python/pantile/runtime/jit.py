@@ -76,7 +76,15 @@ class RunLaunchers:
 
 
 class JITFunction(JITCallable, KernelInterface):
-    """A function of the kernel language. As a kernel it is launched; from other kernels it is called."""
+    """A function of the kernel language. As a kernel it is launched; from other kernels it is called.
+
+    Libraries take one apart to pickle it: they assign None to `fn`, `__globals__`,
+    `used_global_vals` and `_hash_lock`, and another `repr`. What they restore elsewhere describes
+    the function, and launches kernels that were compiled from it, but compiles none.
+    """
+
+    _hash_lock = None  # of Triton's, for libraries that replace it
+    _hides_uses = False
 
     def __init__(
         self,
@@ -139,12 +147,28 @@ class JITFunction(JITCallable, KernelInterface):
 
     @property
     def used_global_vals(self):
-        """The constants that kernels read: {(name, id of namespace): (value, namespace)}."""
+        """The constants that kernels read: {(name, id of namespace): (value, namespace)}.
+
+        Assigning a dict has launches check no other ones; None stands until another assignment and
+        changes nothing.
+        """
+        if self._hides_uses:
+            return None
         return {
             use.key: (use.value, use.namespace)
             for use in self._uses.values()
             if isinstance(use, GlobalUse) and not isinstance(use.value, KernelInterface)
         }
+
+    @used_global_vals.setter
+    def used_global_vals(self, kept):
+        self._hides_uses = kept is None
+        if kept is not None:
+            dropped = [key for key in self.used_global_vals if key not in kept]
+            for key in dropped:
+                del self._uses[key]
+            if dropped:
+                self._watch()
 
     def add_pre_run_hook(self, hook):
         """Have `hook` called with the arguments of every launch, before it."""
@@ -154,7 +178,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def repr(self, specialization=None):
         """The name of the kernel that is compiled for a specialisation."""
-        return self._repr(specialization) if self._repr else self.fn.__qualname__
+        return self._repr(specialization) if self._repr else self.__qualname__
 
     def create_binder(self):
         """Return (kernels, keys, target, back end, binder); the binder maps a call's arguments.
@@ -344,8 +368,11 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __reduce__(self):
         from .preload import find_function
+        from .restored import restore, state_of
 
-        return (find_function, (f"{self.module}:{self.fn.__qualname__}",))
+        if self.fn is None:
+            return (restore, (type(self), state_of(self)))
+        return (find_function, (f"{self.module}:{self.__qualname__}",))
 
     def __copy__(self):
         copy = type(self).__new__(type(self))
@@ -354,6 +381,7 @@ class JITFunction(JITCallable, KernelInterface):
         copy._launchers = FirstLaunchers(copy)
         copy._pre_run_hooks, copy._uses = list(self._pre_run_hooks), {}
         copy.held_snapshots = []
+        copy._hash_lock = None
         return copy
 
     def __deepcopy__(self, memo):
@@ -368,7 +396,7 @@ class JITFunction(JITCallable, KernelInterface):
         )
 
     def __repr__(self):
-        return f"JITFunction({self.module}:{self.fn.__qualname__})"
+        return f"JITFunction({self.module}:{self.__qualname__})"
 
 
 def _triple(grid):

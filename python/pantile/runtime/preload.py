@@ -32,13 +32,15 @@ def _decode(value):
 
 
 def find_function(place):
-    """Return the object at "module:qualified.name"."""
+    """Return the jit function at "module:qualified.name", also where a tuner has its name."""
     import importlib
 
     module, _, name = place.partition(":")
     found = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
+    while not isinstance(found, JITCallable) and hasattr(found, "fn"):
+        found = found.fn
     return found
 
 

@@ -38,6 +38,11 @@ class Scope:
     """Where a function looks its free names up: its closure, then its module."""
 
     def __init__(self, fn):
+        if fn is None:
+            raise RuntimeError(
+                "a jit function that was restored from a pickle compiles no kernels: its Python "
+                "function stayed in the process that pickled it"
+            )
         self.globals = fn.__globals__
         self.captured, self.cells = {}, {}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):

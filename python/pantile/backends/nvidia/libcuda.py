@@ -84,7 +84,7 @@ class Libcuda:
             self.call("cuCtxSetCurrent", before)
 
     def load(self, name, cubin, shared, device):
-        """Load a cubin: (module, function, registers, spilled bytes, most threads of a block)."""
+        """Load a cubin: (module, function, registers, spilled registers, most threads of a CTA)."""
         self.use(device)
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), bytes(cubin))
@@ -92,7 +92,8 @@ class Libcuda:
         if shared > 48 * 1024:
             self.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
         facts = [self._attribute(function, a) for a in (_REGISTERS, _LOCAL_BYTES, _MAX_THREADS)]
-        return (module.value, function.value, *facts)
+        registers, local_bytes, threads = facts
+        return (module.value, function.value, registers, -(-local_bytes // 4), threads)
 
     def _attribute(self, function, attribute):
         value = ctypes.c_int()
