@@ -17,6 +17,7 @@ from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 OLDEST_GLIBC = 35  # of glibc 2
@@ -41,6 +42,16 @@ class Build(build):
     def initialize_options(self):
         super().initialize_options()
         self.build_base = os.environ.get("PANTILE_PACKING", "build-wheel/packing")
+
+
+class PythonBuild(build_py):
+    """Puts the file that Python reads when it starts next to the packages."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            name = "pantile_as_triton.pth"
+            self.copy_file(str(ROOT / "python" / name), os.path.join(self.build_lib, name))
 
 
 class CMakeBuild(build_ext):
@@ -93,7 +104,13 @@ setup(
     version=version(),
     package_dir={"": "python"},
     packages=find_packages("python", include=["pantile", "pantile.*"]),
+    py_modules=["pantile_as_triton"],
     package_data={"pantile": ["*.pyi", "**/*.pyi", "py.typed"]},
     ext_modules=[Extension("pantile._pantile", sources=[])],
-    cmdclass={"build": Build, "build_ext": CMakeBuild, "bdist_wheel": Wheel},
+    cmdclass={
+        "build": Build,
+        "build_py": PythonBuild,
+        "build_ext": CMakeBuild,
+        "bdist_wheel": Wheel,
+    },
 )

@@ -2,7 +2,10 @@
 
 After `install()`, `import triton` and `from triton.x import y` anywhere in the process give the
 modules of this package: the same objects, under both names. `python -m pantile.compat script.py
-arguments...` (or `-m module`) runs a program that way.
+arguments...` (or `-m module`) runs a program that way. Both hold for child processes too.
+
+Children find the stand-in in one of two ways. Where Pantile is installed from its wheel, a .pth file
+reads `PANTILE_AS_TRITON`. Elsewhere a folder on the path (`_stand_in`) has a package triton.
 """
 
 import importlib
@@ -10,10 +13,14 @@ import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import os
 import runpy
 import sys
 
 _OURS = __name__.rpartition(".")[0]
+_SWITCH = "PANTILE_AS_TRITON"
+_STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
+_before = {}  # the variables that children inherit, as they were before `install`
 
 
 def _our_name(name):
@@ -50,7 +57,7 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(sys.modules[_OURS].__file__).parent / path
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class Finder(importlib.abc.MetaPathFinder):
     """Finds `triton` and all below it."""
 
     def find_spec(self, name, path=None, target=None):
@@ -72,13 +79,23 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def is_installed():
     """Return whether `import triton` gives this package."""
-    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+    return any(isinstance(finder, Finder) for finder in sys.meta_path)
 
 
-def install():
-    """Have `import triton` find this package from now on, in this process.
+def install(children=True):
+    """Have `import triton` find this package from now on.
 
-    RuntimeError if another triton was imported before: its functions may be in use.
+    Parameters
+    ----------
+    children : bool, optional
+        Also in child processes: sets `PANTILE_AS_TRITON`, and puts a folder with a package triton
+        at the front of `PYTHONPATH` and next to the front of `sys.path`, which `multiprocessing`
+        and torch's compile workers pass on. Pass False to leave environment and path alone.
+
+    Raises
+    ------
+    RuntimeError
+        If another triton was imported before: its functions may be in use.
     """
     ours = importlib.import_module(_OURS)
     found = sys.modules.get("triton")
@@ -89,13 +106,37 @@ def install():
             "anything that imports it, such as torch's compiler"
         )
     if not is_installed():
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.insert(0, Finder())
     importlib.import_module("triton")
+    if children:
+        _tell_children()
+
+
+def _tell_children():
+    if _before:
+        return
+    _before.update({name: os.environ.get(name) for name in (_SWITCH, "PYTHONPATH")})
+    os.environ[_SWITCH] = "1"
+    rest = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join((_STAND_IN, rest) if rest else (_STAND_IN,))
+    # The first entry belongs to the program: its own folder.
+    sys.path.insert(1, _STAND_IN)
+
+
+def _untell_children():
+    for name, value in _before.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    if _before:
+        sys.path[:] = [entry for entry in sys.path if entry != _STAND_IN]
+    _before.clear()
 
 
 def uninstall():
     """Undo `install`: modules that were imported keep what they have."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    _untell_children()
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
     for name in [n for n in sys.modules if n == "triton" or n.startswith("triton.")]:
         if sys.modules[name] is sys.modules.get(_our_name(name)):
             del sys.modules[name]

@@ -2,7 +2,10 @@
 
 from enum import Enum
 
+from .attrs_descriptor import serve_imports_from
 from .record import Record
+
+serve_imports_from(__name__)
 
 
 class GPUTarget(Record):
@@ -60,14 +63,16 @@ class BaseBackend:
         return [["tt.divisibility", 16]] if "D" in description else []
 
     @staticmethod
-    def get_int_specialization(argument, **_):
-        """Return "D" for a multiple of 16, "" otherwise."""
-        return "D" if argument % 16 == 0 else ""
+    def get_int_specialization(argument, align=False, **_):
+        """Return "D" for a multiple of 16 if `align` asks, "" otherwise."""
+        return "D" if align and argument % 16 == 0 else ""
 
     @staticmethod
-    def get_tensor_specialization(argument, **_):
-        """Return "D" for an array whose address is a multiple of 16, "" otherwise."""
-        return "D" if argument.data_ptr() % 16 == 0 else ""
+    def get_tensor_specialization(argument, align=False, **_):
+        """Return "D" for an array at a multiple of 16 if `align` asks, "" otherwise."""
+        from ..runtime.tensors import address_of
+
+        return "D" if align and address_of(argument) % 16 == 0 else ""
 
     def get_module_map(self):
         """Return the modules that names in kernels are looked up in, by Triton's name."""
@@ -86,10 +91,3 @@ class BaseBackend:
         """Name the stages in order; a stage's text comes from the compiled kernel."""
         for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"):
             stages[stage] = None
-
-
-class AttrsDescriptor:
-    """What older code passes for `attrs`: the parameters that 16 divides, and those equal to 1."""
-
-    def __init__(self, divisible_by_16=(), equal_to_1=()):
-        self.divisible_by_16, self.equal_to_1 = tuple(divisible_by_16), tuple(equal_to_1)

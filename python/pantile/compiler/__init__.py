@@ -1,11 +1,13 @@
 """Compiling without launching."""
 
-from .compiler import ASTSource, AttrsDescriptor, CompiledKernel, LazyDict, compile, make_backend
+from ..backends.attrs_descriptor import serve_imports_from
+from .compiler import ASTSource, CompiledKernel, LazyDict, compile, make_backend
 from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+
+serve_imports_from(__name__)
 
 __all__ = [
     "ASTSource",
-    "AttrsDescriptor",
     "CompilationError",
     "CompileTimeAssertionFailure",
     "CompiledKernel",

@@ -7,17 +7,17 @@ import warnings
 
 from .. import knobs
 from ..backends import backends
+from ..backends.attrs_descriptor import serve_imports_from
 from ..backends.compiler import GPUTarget
 from ..backends.options import check_names, library_options, pass_names
 from ..hooks import LaunchMetadata, LazyDict
 from .machine_code import Handles, MachineCode
 from .metadata import metadata_of
 from .remarks import Remark
-from .source import ASTSource, AttrsDescriptor
+from .source import ASTSource
 
 __all__ = [
     "ASTSource",
-    "AttrsDescriptor",
     "CompiledKernel",
     "GPUTarget",
     "LazyDict",
@@ -25,6 +25,8 @@ __all__ = [
     "make_backend",
     "triton_key",
 ]
+
+serve_imports_from(__name__)
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}

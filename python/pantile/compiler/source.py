@@ -1,8 +1,6 @@
 """A jit function with the types of its parameters: what is compiled without arguments."""
 
-from ..backends.compiler import AttrsDescriptor
-
-__all__ = ["ASTSource", "AttrsDescriptor"]
+__all__ = ["ASTSource"]
 
 
 class ASTSource:

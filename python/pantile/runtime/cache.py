@@ -217,13 +217,23 @@ def make_so_cache_key(version_hash, signature, constants, ids, **kwargs):
 
 
 @functools.cache
-def triton_key():
-    """Return a text that differs where this package compiles differently."""
-    import pantile
-
+def compiler_version():
+    """Return the versions of library, LLVM and assembler, with the library's build id."""
     from .. import _pantile
 
-    return f"{pantile.__version__}-{_pantile.version_text()}"
+    knobs.export()  # which assembler is in use
+    return _pantile.version_text()
+
+
+def triton_key():
+    """Return a text that differs where this package compiles differently.
+
+    It has the version, the build id of the compiler's library, LLVM's version and the assembler's,
+    and is the same in all processes that compile with them.
+    """
+    import pantile
+
+    return f"{pantile.__version__}-{compiler_version()}"
 
 
 def get_cache_invalidating_env_vars():

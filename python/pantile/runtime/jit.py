@@ -14,6 +14,7 @@ from ._async_compile import FutureKernel, active_mode
 from .callables import ConstexprFunction, JITCallable, constexpr_function
 from .kernel_cache import DeviceCaches, KernelCache
 from .parameters import KernelParam, parameters_of
+from .specialize import mangle_type, native_specialize_impl
 from .tensors import MockTensor, TensorWrapper, reinterpret
 from .uses import GlobalUse, HostUse
 
@@ -28,6 +29,8 @@ __all__ = [
     "TensorWrapper",
     "constexpr_function",
     "jit",
+    "mangle_type",
+    "native_specialize_impl",
     "reinterpret",
 ]
 

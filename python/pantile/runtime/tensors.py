@@ -57,6 +57,16 @@ class _HostMemory:
         return self._array.nbytes
 
 
+def address_of(array):
+    """Return the address of an array's first element, by what torch, CuPy or NumPy show of it."""
+    if hasattr(array, "data_ptr"):
+        return array.data_ptr()
+    for name in ("__cuda_array_interface__", "__array_interface__"):
+        if hasattr(array, name):
+            return getattr(array, name)["data"][0]
+    raise TypeError(f"an object of type `{type(array).__name__}` shows no address")
+
+
 class TensorWrapper:
     """The memory of `base`, a tensor or a NumPy array, read as another dtype."""
 
@@ -67,9 +77,7 @@ class TensorWrapper:
 
     def data_ptr(self):
         """Return the address of the first element."""
-        if hasattr(self.base, "data_ptr"):
-            return self.base.data_ptr()
-        return self.base.__array_interface__["data"][0]
+        return address_of(self.base)
 
     def stride(self, *args):
         """Return the strides in elements, or that of one dimension."""

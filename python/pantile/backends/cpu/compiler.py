@@ -15,7 +15,9 @@ class CPUBackend(BaseBackend):
         return target.backend == "cpu"
 
     def hash(self):
-        return "cpu"
+        from ...runtime.cache import compiler_version
+
+        return f"{compiler_version()}-cpu"
 
     def parse_options(self, options):
         return parse_options(options, warp_size=1, backend_name="cpu", arch="cpu")

@@ -1,7 +1,5 @@
 """The NVIDIA half of the compiler, as libraries ask for it."""
 
-import functools
-
 from ... import knobs
 from ..compiler import BaseBackend
 from ..options import CUDAOptions, parse_options
@@ -41,13 +39,6 @@ def min_dot_size(target):
     return smallest
 
 
-@functools.cache
-def _library_version():
-    from ... import _pantile
-
-    return _pantile.version_text()
-
-
 class CUDABackend(BaseBackend):
     """Kernels as cubins."""
 
@@ -77,7 +68,9 @@ class CUDABackend(BaseBackend):
         return parse_options(options, **fixed)
 
     def hash(self):
-        return f"{_library_version()}-{self.target.arch}"
+        from ...runtime.cache import compiler_version
+
+        return f"{compiler_version()}-{self.target.arch}"
 
     def get_codegen_implementation(self, options):
         return {"min_dot_size": min_dot_size(self.target)}

@@ -1,0 +1,1 @@
+"""A folder for `PYTHONPATH` and `sys.path`: what is in it is found as the package triton."""
