@@ -313,6 +313,13 @@ EXPORT cuFuncSetAttribute(CUfunction function, int attribute, int value) {
   return cuKernelSetAttribute(attribute, value, reinterpret_cast<CUkernel>(function),
                               currentDevice()->number);
 }
+/// PTX has registers without number: none of a machine are counted, and none spilled.
+EXPORT cuFuncGetAttribute(int *value, int attribute, CUfunction) {
+  constexpr int maxThreads = 0, localBytes = 3, registers = 4;
+  if (attribute != maxThreads && attribute != localBytes && attribute != registers)
+    return fail(InvalidValue, "function attribute " + std::to_string(attribute));
+  return *value = attribute == maxThreads ? 1024 : 0, Success;
+}
 EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
   return *blocks = 1, Success;
 }

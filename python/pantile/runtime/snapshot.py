@@ -109,7 +109,7 @@ class Snapshot:
         if isinstance(function, ConstexprFunction):
             return self._describe_host(function)
         return {
-            "name": function.fn.__name__,
+            "name": function.__name__,
             "text": function.src,
             "file": function.file,
             "first_line": function.first_line,
