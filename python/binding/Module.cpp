@@ -10,6 +10,7 @@
 #include "LaunchStats.h"
 #include "Launcher.h"
 #include "Store.h"
+#include "TritonIr.h"
 #include "Values.h"
 #include "Watch.h"
 #include "pantile/Artifact.h"
@@ -236,6 +237,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindLaunchers(module);
   bindDevices(module);
   bindStore(module);
+  bindTritonIr(module);
   bindWatch(module);
   module.def("launch_stats", &describeLaunches);
   module.def("language_functions", &describeLanguage);

@@ -79,7 +79,7 @@ from triton.tools.ragged_tma import create_ragged_descriptor, load_ragged, store
 from triton.tools.tensor_descriptor import TensorDescriptor
 import triton.runtime.driver
 import triton._C.libtriton
-from triton._C.libtriton import nvidia
+from triton._C.libtriton import ir, nvidia
 import triton.knobs
 """
 
@@ -133,7 +133,7 @@ for name, text in [("triton.ops", "since Triton 3"), ("triton.ops.matmul_perf_mo
     else:
         raise AssertionError(name)
 try:
-    triton._C.libtriton.ir
+    triton._C.libtriton.passes
 except AttributeError as error:
     assert "pantile.compiler" in str(error)
 """

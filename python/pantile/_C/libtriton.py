@@ -4,7 +4,9 @@ import os
 from types import SimpleNamespace
 
 from ..knobs import flag
-from . import cublas
+from . import cublas, ir
+
+__all__ = ["getenv", "getenv_bool", "ir", "nvidia"]
 
 nvidia = SimpleNamespace(cublas=cublas)
 

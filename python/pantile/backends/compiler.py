@@ -74,6 +74,15 @@ class BaseBackend:
 
         return "D" if align and address_of(argument) % 16 == 0 else ""
 
+    @classmethod
+    def get_arg_specialization(cls, argument, ty, align=False, **_):
+        """Return "D" where 16 divides an argument of the kind `ty`, "int" or "tensor", and it counts.
+
+        "" otherwise; it counts if `align` is true.
+        """
+        kinds = {"int": cls.get_int_specialization, "tensor": cls.get_tensor_specialization}
+        return kinds[ty](argument, align=align) if align and ty in kinds else ""
+
     def get_module_map(self):
         """Return the modules that names in kernels are looked up in, by Triton's name."""
         from ..language.extra import libdevice

@@ -17,8 +17,13 @@ def is_jit_callable(value):
     return isinstance(value, JITCallable)
 
 
-def ast_to_ttir(fn, src, context=None, options=None, codegen_fns=None, module_map=None):
-    """Return the tile IR of an ASTSource, as text."""
-    from .compiler import GPUTarget, compile
+def ast_to_ttir(
+    fn, src, context=None, options=None, codegen_fns=None, module_map=None, module=None
+):
+    """Return the tile IR of an ASTSource for the device at hand; see `ASTSource.make_ir`."""
+    from ..runtime.driver import driver
+    from .compiler import make_backend
 
-    return compile(src, GPUTarget("cpu", "cpu", 1)).asm["ttir"]
+    target = driver.active.get_current_target()
+    options = options or make_backend(target).parse_options({})
+    return src.make_ir(target, options, codegen_fns, module_map, context)

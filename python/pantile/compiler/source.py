@@ -62,6 +62,21 @@ class ASTSource:
     def parse_options(self):
         return {}
 
+    def make_ir(self, target, options, codegen_fns=None, module_map=None, context=None):
+        """Return the tile IR before any pass as a module of `triton._C.libtriton.ir`.
+
+        `target` is a GPUTarget and `options` are its back end's; the others are Triton's and not
+        needed. CompilationError where the kernel has a mistake.
+        """
+        from .. import _pantile
+        from ..backends.options import library_options
+        from ..runtime.snapshot import Snapshot
+
+        snapshot = Snapshot(self.fn)
+        specialization = self.specialization(snapshot.constant)
+        library = library_options(target.name, options)
+        return _pantile.ir.emit(snapshot.program(), specialization, library)
+
     def specialization(self, to_constant):
         """Return the library's Specialization; `to_constant` converts compile-time values."""
         from .. import _pantile
