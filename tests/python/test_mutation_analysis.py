@@ -1,5 +1,9 @@
 """What a kernel writes, found out through the view of its IR that torch's analysis reads."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from mutation_cases import CASES, FP, add, pointers_change_places, tl, triton
 from pantile.backends.compiler import GPUTarget
@@ -252,3 +256,14 @@ def test_module_shows_its_text():
 def test_what_is_not_there_says_so():
     with pytest.raises(AttributeError, match="make_ir"):
         triton._C.libtriton.ir.builder
+
+
+def test_torch_finds_the_same():
+    pytest.importorskip("torch")
+    script = Path(__file__).with_name("torch_mutations.py")
+    command = [sys.executable, "-m", "pantile.compat", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("this torch has another analysis")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " kernels, 0 failed" in done.stdout
