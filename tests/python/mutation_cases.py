@@ -16,7 +16,7 @@ class Case(NamedTuple):
     """`values`: types of arrays ("*fp32"), of descriptors and of numbers, and constants besides."""
 
     name: str
-    kernel: object
+    function: object
     values: dict
     written: set
 

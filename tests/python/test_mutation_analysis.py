@@ -145,10 +145,10 @@ def written_arrays(flow, names):
 @pytest.mark.parametrize("numbers_are_constants", [False, True], ids=["numbers", "constants"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_written(case, numbers_are_constants):
-    module = module_of(case.kernel, case.values, numbers_are_constants=numbers_are_constants)
+    module = module_of(case.function, case.values, numbers_are_constants=numbers_are_constants)
     assert module.verify()
     flow = Flow(module)
-    assert flow.name == case.kernel.__name__
+    assert flow.name == case.function.__name__
     names = launch_names(case.values, numbers_are_constants)
     assert written_arrays(flow, names) == case.written
 
@@ -156,7 +156,7 @@ def test_written(case, numbers_are_constants):
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.name)
 def test_same_on_all_targets(target):
     for case in CASES:
-        flow = Flow(module_of(case.kernel, case.values, target))
+        flow = Flow(module_of(case.function, case.values, target))
         assert written_arrays(flow, launch_names(case.values)) == case.written, case.name
 
 
@@ -202,7 +202,7 @@ def test_walk_is_post_order():
     for case in CASES:
         names = []
         entered, results, uses, regions = set(), [], [], set()
-        module_of(case.kernel, case.values).walk(visit)
+        module_of(case.function, case.values).walk(visit)
         assert names[-3:] == ["tt.return", "tt.func", "builtin.module"]
         if "desc" not in case.name:
             assert set(uses) <= set(results)
@@ -211,7 +211,7 @@ def test_walk_is_post_order():
 def test_names_are_tritons():
     names = set()
     for case in CASES:
-        module_of(case.kernel, case.values).walk(lambda op: names.add(op.get_name()))
+        module_of(case.function, case.values).walk(lambda op: names.add(op.get_name()))
     prefixes = {name.partition(".")[0] for name in names}
     assert prefixes == {"tt", "scf", "arith", "math", "builtin", "gpu"}
     assert {"tt.func", "tt.load", "tt.addptr", "tt.get_program_id", "tt.dot", "scf.while"} <= names

@@ -68,7 +68,7 @@ def main():
     triton_kernel_wrap.log.addHandler(complaints)
     for case in cases():
         complaints.messages.clear()
-        found = triton_kernel_wrap.identify_mutated_tensors(case.kernel, *arguments_of(case))
+        found = triton_kernel_wrap.identify_mutated_tensors(case.function, *arguments_of(case))
         if set(found) != case.written or len(found) != len(set(found)) or complaints.messages:
             print(f"{case.name}: {found}, expected {sorted(case.written)}", *complaints.messages)
             failed += 1
