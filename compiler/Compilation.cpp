@@ -67,11 +67,11 @@ std::string describeOptions(const Options &options) {
     enabled += " " + pass;
   return fmt::format(
       "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
-      "overflow checks {}, precision {}, disabled passes:{}, enabled "
+      "overflow checks {}, precision {}, launch ABI {}, disabled passes:{}, enabled "
       "passes:{}",
       options.target, options.numWarps, options.numStages, options.maxRegisters,
       options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
-      disabled, enabled);
+      launchAbiName(options.launchAbi), disabled, enabled);
 }
 
 /// What ptxas says that the author of a kernel should know.
@@ -153,6 +153,8 @@ Result<std::shared_ptr<Kernel::Data>> Compilation::run() {
   if (!serialised.empty() && !retryWithLessOverlap())
     remarkOn("the assembler serialises wgmma due to " + serialised, Remark::Kind::Missed,
              Technique::TensorCores);
+  if (observe.remarks)
+    remarkOnAbi();
   data->remarks = irDiagnostics.takeRemarks();
   data->timings = timing.stages();
   return data;
@@ -251,6 +253,8 @@ Result<void> Compilation::runGpuStages(const Target &target) {
     assembly = (*processAssembler())->start(options);
   if (Result<void> done = optimizeTiles(target, options); !done)
     return done;
+  if (Result<void> kept = keepAbi(); !kept)
+    return kept;
   static constexpr std::pair<Stage, const char *> stages[] = {
       {Stage::Layout, "layout"}, {Stage::Pipeline, "pipeline"}, {Stage::Mma, "mma"}};
   for (auto [stage, name] : stages)
@@ -283,6 +287,18 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
   return data->sharedBytes <= target.maxSharedBytes() ? Result<void>() : fitShared(target, allowed);
+}
+
+/// A pass that asks more of launches than the ABI gives, and is not known to, is a mistake of ours.
+Result<void> Compilation::keepAbi() {
+  if (options.launchAbi == LaunchAbi::Full || observe.stopAfter < Stage::Mma)
+    return {};
+  const std::vector<std::string> needs = needsBeyondArguments(*data);
+  if (needs.empty())
+    return {};
+  return makeError(ErrorKind::Internal,
+                   fmt::format("the kernel needs {}, which the launch ABI `triton` has not",
+                               fmt::join(needs, ", ")));
 }
 
 /// The producer's rings are our addition, and more so while they live beside the epilogue's
@@ -410,6 +426,25 @@ Result<void> Compilation::assemble(AssemblerRun *assembly) {
   if (dump.enabled())
     record(dump.write("cubin", "cubin", data->cubin));
   return {};
+}
+
+/// Says what the kernel goes without for its ABI: what it has when it is compiled for the full one.
+void Compilation::remarkOnAbi() {
+  if (options.launchAbi == LaunchAbi::Full || options.target == "cpu" ||
+      observe.stopAfter < Stage::Mma)
+    return;
+  Options full = options;
+  full.launchAbi = LaunchAbi::Full;
+  Observe quiet;
+  quiet.stopAfter = Stage::Mma;
+  Compilation other(context.getDialectRegistry(), program, specialization, full, quiet);
+  Result<std::shared_ptr<Kernel::Data>> made = other.run();
+  if (!made)
+    return;
+  if (const std::vector<std::string> needs = needsBeyondArguments(**made); !needs.empty())
+    remarkOn(fmt::format("for the launch ABI `triton` the kernel does without {}",
+                         fmt::join(needs, ", ")),
+             Remark::Kind::Missed, Technique::Other);
 }
 
 void Compilation::remarkOnResources() {

@@ -47,6 +47,8 @@ private:
   Result<void> fitAtLast(const Target &target, const Options &allowed);
   Result<void> generateCode(const Target &target);
   Result<void> assemble(AssemblerRun *assembly);
+  Result<void> keepAbi();
+  void remarkOnAbi();
   void remarkOnResources();
   /// On the kernel as a whole: its first line.
   void remarkOn(std::string message, Remark::Kind kind, Technique technique);

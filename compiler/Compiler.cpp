@@ -149,13 +149,10 @@ void warnOf(Cache &cache, Kernel::Data &data) {
     data.warnings += "warning: " + problem + "\n";
 }
 
-/// Compiles the same kernel without tensor maps, for launches that they cannot describe, and a
-/// block a program.
+/// Compiles the same kernel for launches that tensor maps cannot describe, and a block a program.
 std::function<Result<Kernel>()> plainCompiler(Program program, Specialization specialization,
                                               Options options) {
-  options.disabledPasses.insert("nv-specialise-warps");
-  options.disabledPasses.insert("nv-raise-stores");
-  options.disabledPasses.insert("nv-spread-rows");
+  options.launchAbi = LaunchAbi::Triton;
   return [program = std::move(program), specialization = std::move(specialization),
           options = std::move(options)] {
     return Compiler().compile(program, specialization, options);

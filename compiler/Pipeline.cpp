@@ -5,6 +5,7 @@
 // taken without it.
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
+#include "LaunchAbi.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -223,8 +224,9 @@ LogicalResult runTilePasses(ModuleOp module, const Options &options, const PassO
   return passes.run();
 }
 
-LogicalResult runGpuPasses(ModuleOp module, const Options &options, const Observe &wanted,
+LogicalResult runGpuPasses(ModuleOp module, const Options &given, const Observe &wanted,
                            const PassObserver &observe) {
+  const Options options = withinAbi(given);
   Passes passes(module, options, observe);
   addLayoutPasses(passes);
   if (wanted.stopAfter >= Stage::Pipeline)

@@ -9,7 +9,7 @@
 namespace pantile {
 namespace {
 
-constexpr uint64_t format = 9;
+constexpr uint64_t format = 10;
 
 void write(ByteWriter &out, const std::vector<int> &numbers) {
   out.u64(numbers.size());

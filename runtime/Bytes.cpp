@@ -92,6 +92,7 @@ void ByteWriter::options(const Options &options) {
     for (const std::string &pass : *passes)
       text(pass);
   }
+  u8(options.launchAbi == LaunchAbi::Triton);
 }
 
 std::string_view ByteReader::take(uint64_t length) {
@@ -211,6 +212,7 @@ Options ByteReader::options() {
   for (auto *passes : {&options.disabledPasses, &options.enabledPasses})
     for (size_t i = 0, n = count(); i < n; ++i)
       passes->insert(text());
+  options.launchAbi = u8() ? LaunchAbi::Triton : LaunchAbi::Full;
   return options;
 }
 

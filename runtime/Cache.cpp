@@ -75,6 +75,10 @@ std::optional<CacheFile> describeFile(const std::string &place) {
                    status.st_mtim.tv_sec * second + status.st_mtim.tv_nsec};
 }
 
+std::string placeIn(const std::string &folder, const std::string &key) {
+  return fmt::format("{}/{}/{}", folder, key.substr(0, 2), key);
+}
+
 std::vector<std::string> splitAtColons(std::string_view text) {
   std::vector<std::string> parts;
   for (llvm::StringRef rest(text.data(), text.size()); !rest.empty();) {
@@ -119,6 +123,19 @@ std::optional<uint64_t> parseByteSize(std::string_view text) {
   }
 }
 
+std::string tritonName(const std::string &key) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  constexpr unsigned width = 5;
+  std::string name;
+  unsigned bits = 0, count = 0;
+  for (char digit : key) {
+    bits = bits << 4 | llvm::hexDigitValue(digit), count += 4;
+    if (count >= width)
+      name += digits[bits >> (count -= width) & 31];
+  }
+  return count ? name + digits[bits << (width - count) & 31] : name;
+}
+
 std::vector<CacheFile> listCacheFiles(const std::string &directory) {
   std::vector<CacheFile> files;
   for (const std::string &folder : entryFolders(directory)) {
@@ -146,13 +163,12 @@ bool isAbandoned(const CacheFile &file) {
 
 Cache Cache::ofProcess() {
   const char *text = std::getenv("PANTILE_CACHE_SIZE"), *more = std::getenv("PANTILE_CACHE_SHARED");
+  const char *triton = std::getenv("PANTILE_TRITON_CACHE_DIR");
   return Cache(cacheDirectory(), parseByteSize(text ? text : "").value_or(defaultMaxBytes),
-               splitAtColons(more ? more : ""));
+               splitAtColons(more ? more : ""), triton ? triton : "");
 }
 
-std::string Cache::entryPath(const std::string &key) const {
-  return fmt::format("{}/{}/{}", directory, key.substr(0, 2), key);
-}
+std::string Cache::entryPath(const std::string &key) const { return placeIn(directory, key); }
 
 void Cache::reportOnce(const std::string &what) {
   static std::mutex guard;
@@ -162,10 +178,9 @@ void Cache::reportOnce(const std::string &what) {
     problem += (problem.empty() ? "" : "; ") + what;
 }
 
-std::optional<std::string> Cache::loadFrom(const std::string &folder, const std::string &key,
-                                           bool own) {
-  std::string place = fmt::format("{}/{}/{}", folder, key.substr(0, 2), key);
-  EntryRead read = readEntry(place, key, /*touch=*/own, own ? geteuid() : ownerOf(folder));
+std::optional<std::string> Cache::loadFrom(const std::string &place, const std::string &key,
+                                           bool own, unsigned owner) {
+  EntryRead read = readEntry(place, key, /*touch=*/own, owner);
   if (read.content)
     return std::move(read.content->payload);
   if (!read.exists)
@@ -181,12 +196,15 @@ std::optional<std::string> Cache::loadFrom(const std::string &folder, const std:
 }
 
 std::optional<std::string> Cache::load(const std::string &key) {
-  if (auto payload = loadFrom(directory, key, /*own=*/true))
+  if (auto payload = loadFrom(entryPath(key), key, /*own=*/true, geteuid()))
     return payload;
   for (const std::string &folder : shared)
-    if (auto payload = loadFrom(folder, key, /*own=*/false))
+    if (auto payload = loadFrom(placeIn(folder, key), key, /*own=*/false, ownerOf(folder)))
       return payload;
-  return std::nullopt;
+  if (triton.empty() || !isEntryName(key))
+    return std::nullopt;
+  std::string restored = fmt::format("{}/{}/kernel.pantile", triton, tritonName(key));
+  return loadFrom(restored, key, /*own=*/false, geteuid());
 }
 
 void Cache::refuse(const std::string &key, std::string_view payload, std::string_view why) {

@@ -2,8 +2,8 @@
 // Needs: a key (CacheKey.h) that names its content.
 // Gives: the payload stored under a key, or nothing. What is damaged, or belongs to another user,
 //        is never returned: it is removed and described in `takeProblem()`, once.
-// How:   one file an entry (CacheFile.h) in a private directory, then in the shared ones, which
-//        are only read. When the directory outgrows its bound the entries longest unused go (a hit
+// How:   one file an entry (CacheFile.h) in a private directory, then in the shared ones and in the
+//        folder that programs restore Triton's cache to, which are only read. When the directory outgrows its bound the entries longest unused go (a hit
 //        touches its file). If it cannot be written, nothing is saved.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,11 +20,13 @@ namespace pantile {
 
 class Cache {
 public:
-  Cache(std::string directory, uint64_t maxBytes, std::vector<std::string> shared = {})
-      : directory(std::move(directory)), shared(std::move(shared)), maxBytes(maxBytes) {}
+  Cache(std::string directory, uint64_t maxBytes, std::vector<std::string> shared = {},
+        std::string triton = {})
+      : directory(std::move(directory)), shared(std::move(shared)), triton(std::move(triton)),
+        maxBytes(maxBytes) {}
 
   /// cacheDirectory() with the bound of PANTILE_CACHE_SIZE ("512M", "2G", bytes), else 1 GiB, and
-  /// the directories of PANTILE_CACHE_SHARED, which colons divide.
+  /// the directories of PANTILE_CACHE_SHARED, which colons divide, and PANTILE_TRITON_CACHE_DIR.
   static Cache ofProcess();
 
   std::optional<std::string> load(const std::string &key);
@@ -52,10 +54,12 @@ public:
   std::string entryPath(const std::string &key) const;
   const std::string directory;
   const std::vector<std::string> shared;
+  const std::string triton; ///< has KEY/kernel.pantile, KEY as Triton writes it; empty: none
   const uint64_t maxBytes;
 
 private:
-  std::optional<std::string> loadFrom(const std::string &folder, const std::string &key, bool own);
+  std::optional<std::string> loadFrom(const std::string &place, const std::string &key, bool own,
+                                      unsigned owner);
   void countTowardsEviction(uint64_t bytes);
   void reportOnce(const std::string &what);
   std::string problem;
@@ -68,6 +72,9 @@ struct CacheFile {
   uint64_t bytes;
   int64_t used; ///< nanoseconds since 1970
 };
+
+/// A key as Triton's cache names its folder: base 32, without padding.
+std::string tritonName(const std::string &key);
 
 /// The files of ours in a directory. Others, which a user may keep beside them, do not show.
 std::vector<CacheFile> listCacheFiles(const std::string &directory);

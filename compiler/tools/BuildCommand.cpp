@@ -63,6 +63,11 @@ void describe(CLI::App &app, BuildItem &item) {
       ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}));
   app.add_flag("--no-fp-fusion", item.noFpFusion, "keep a*b+c as two roundings");
   app.add_flag("--line-info", item.withLineInfo, "keep source lines, with their paths");
+  app.add_option_function<std::string>(
+         "--launch-abi",
+         [&item](const std::string &name) { item.request.options.launchAbi = *launchAbiNamed(name); },
+         "triton: launches pass arguments and two null pointers, so any launcher can start the kernel")
+      ->check(CLI::IsMember({"full", "triton"}));
   app.add_option("--disable-pass", item.disabledPasses, "pass to leave out")
       ->allow_extra_args(false);
   app.add_option("--enable-pass", item.enabledPasses, "pass to switch on that is off by default")

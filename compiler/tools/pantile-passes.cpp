@@ -47,6 +47,7 @@ struct Variant {
   const char *name;
   std::vector<std::string> disabledPasses;
   std::vector<llvm::StringRef> attributes; ///< set on the module
+  LaunchAbi launchAbi = LaunchAbi::Full;
 };
 
 /// As asked for; for launches that tensor maps cannot describe; with what is left out where ptxas
@@ -54,7 +55,7 @@ struct Variant {
 const std::vector<Variant> &variantsOn(const Target &target) {
   static const std::vector<Variant> all = {
       {"as asked for", {}, {}},
-      {"plain", {"nv-specialise-warps", "nv-raise-stores", "nv-spread-rows"}, {}},
+      {"plain", {}, {}, LaunchAbi::Triton},
       {"less overlap",
        {"nv-overlap-products", "nv-overlap-iterations", "nv-carry-sums", "carried-sums",
         "nv-defer-waits"},
@@ -68,6 +69,7 @@ const std::vector<Variant> &variantsOn(const Target &target) {
 
 bool runPasses(mlir::ModuleOp module, Options options, const Variant &variant) {
   options.disabledPasses.insert(variant.disabledPasses.begin(), variant.disabledPasses.end());
+  options.launchAbi = variant.launchAbi;
   for (llvm::StringRef name : variant.attributes)
     module->setAttr(name, mlir::UnitAttr::get(module.getContext()));
   Observe observe;

@@ -86,6 +86,11 @@ void describeOptions(CLI::App &app, CommandLine &line) {
       ->allow_extra_args(false);
   app.add_option("--enable-pass", line.enabledPasses, "pass to switch on that is off by default")
       ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--launch-abi",
+         [&line](const std::string &name) { line.options.launchAbi = *launchAbiNamed(name); },
+         "triton: launches pass arguments and two null pointers, so any launcher can start the kernel")
+      ->check(CLI::IsMember({"full", "triton"}));
   app.add_flag_callback(
       "--list-passes", [] { throw CLI::CallForVersion(passTable(), Success); },
       "list the passes over the tile IR, in order");

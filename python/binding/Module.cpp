@@ -65,6 +65,14 @@ void bindOptions(py::module_ &module) {
       .def_readwrite("input_precision", &Options::inputPrecision)
       .def_readwrite("ptx_options", &Options::assemblerOptions)
       .def_readwrite("extern_libs", &Options::externLibs)
+      .def_property(
+          "launch_abi", [](const Options &self) { return launchAbiName(self.launchAbi); },
+          [](Options &self, const std::string &name) {
+            const auto abi = launchAbiNamed(name);
+            if (!abi)
+              throw py::value_error("there is no launch ABI `" + name + "`");
+            self.launchAbi = *abi;
+          })
       .def_readwrite("disabled_passes", &Options::disabledPasses)
       .def_readwrite("enabled_passes", &Options::enabledPasses);
   py::class_<Specialization>(module, "Specialization")
@@ -143,6 +151,8 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("registers", [](const Kernel &kernel) { return kernel->registers; })
       .def_property_readonly("spills", [](const Kernel &kernel) { return kernel->spills; })
       .def_property_readonly("hash", [](const Kernel &kernel) { return kernel->hash; })
+      .def_property_readonly("needs_beyond_arguments",
+                             [](const Kernel &kernel) { return needsBeyondArguments(*kernel); })
       .def_property_readonly("persistent", [](const Kernel &kernel) { return kernel->persistent; })
       .def_property_readonly("blocks_per_program",
                              [](const Kernel &kernel) { return kernel->blocksPerProgram; })

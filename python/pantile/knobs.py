@@ -11,7 +11,16 @@ import sys
 from collections import namedtuple
 
 from .hooks import HookChain
-from .settings import Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
+from .settings import (
+    Flag,
+    Group,
+    Setting,
+    export_all,
+    flag,
+    getenv,
+    set_exported,
+    update_compile_settings,
+)
 
 __all__ = [
     "CompileTimes",
@@ -69,6 +78,13 @@ class Runtime(Group):
         "TRITON_OVERRIDE_ARCH",
         compiled=True,
         doc='compile for this processor ("sm_80") instead of the GPU at hand',
+    )
+    launch_abi = Setting(
+        "PANTILE_LAUNCH_ABI",
+        shown="`full`; of `compile` `triton`, for Inductor `auto`",
+        compiled=True,
+        doc="`triton`: kernels take their arguments alone, so any launcher can start them; `full`: ours "
+        "may pass tensor maps besides; `auto`: `full` where our launcher will start the kernel",
     )
     num_threads = Setting(
         "PANTILE_NUM_THREADS",
@@ -220,6 +236,17 @@ def _triton_folder(name):
     return lambda group: os.path.join(group.home_dir, ".triton", name)
 
 
+class TritonFolder(Setting):
+    """The folder of kernels in Triton's layout; the library reads it where such are written."""
+
+    def export(self, group):
+        value = group.__dict__.get(self.name)
+        if value is None and self.told() is None and group.triton_layout:
+            value = self.default(group)
+        if group.is_live:
+            set_exported(self.names[0], self.told() if value is None else str(value))
+
+
 def _kernel_folder(_):
     from . import _pantile
 
@@ -277,6 +304,20 @@ class Cache(Group):
         default=_triton_folder("override"),
         shown="`.triton/override`",
         doc="folder of override managers",
+    )
+    triton_layout = Flag(
+        "PANTILE_TRITON_CACHE_LAYOUT",
+        default=None,
+        shown="for Inductor",
+        doc="write kernels as files in the layout of Triton's cache too, with the texts of all stages",
+    )
+    triton_dir = TritonFolder(
+        "PANTILE_TRITON_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        default=_triton_folder("cache"),
+        exported=True,
+        shown="`.triton/cache`",
+        doc="folder of these files; a kernel that is there is not compiled",
     )
     manager_class = Setting(
         "TRITON_CACHE_MANAGER", doc="class, as `module:name`, of `runtime.cache.get_cache_manager`"

@@ -40,8 +40,8 @@ def _users_value(variable):
     return ours[1] if ours is not None and text == ours[0] else text
 
 
-def _put(variable, text):
-    """Put a text of ours into the environment; None takes ours away."""
+def set_exported(variable, text):
+    """Put a text of ours into the environment, for the library; None takes ours away."""
     before = _users_value(variable)
     _exports.pop(variable, None)
     if text is None or text == before:
@@ -139,7 +139,7 @@ class Setting:
         if not self.exported or not group.is_live:
             return
         value = group.__dict__.get(self.name)
-        _put(self.names[0], self.told() if value is None else _text_of(value))
+        set_exported(self.names[0], self.told() if value is None else _text_of(value))
 
 
 def Flag(*names, default=False, **more):

@@ -101,6 +101,7 @@ TEST(CacheKey, EveryInputCounts) {
       {"line info", [](Inputs &in) { in.options.lineInfo = false; }},
       {"overflow", [](Inputs &in) { in.options.sanitizeOverflow = false; }},
       {"assembler options", [](Inputs &in) { in.options.assemblerOptions = "--opt-level 0"; }},
+      {"launch ABI", [](Inputs &in) { in.options.launchAbi = LaunchAbi::Triton; }},
       {"precision", [](Inputs &in) { in.options.inputPrecision = "ieee"; }},
       {"passes", [](Inputs &in) { in.options.disabledPasses = {"nv-expand-pipeline"}; }},
       {"further passes", [](Inputs &in) { in.options.enabledPasses = {"nv-expand-pipeline"}; }},

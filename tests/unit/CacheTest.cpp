@@ -2,6 +2,7 @@
 #include "runtime/Cache.h"
 #include "runtime/Artifact.h"
 #include "runtime/Bytes.h"
+#include "runtime/CacheFile.h"
 #include "runtime/CacheKey.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -55,6 +56,35 @@ TEST_F(CacheTest, GivesBackWhatWasStored) {
   cache.store(keyOf(2), "");
   EXPECT_EQ(cache.load(keyOf(2)), "");
   EXPECT_EQ(cache.takeProblem(), "");
+}
+
+TEST_F(CacheTest, KeysHaveTritonsNames) {
+  // As Python's base64.b32encode(bytes.fromhex(key)).rstrip("=") gives them.
+  EXPECT_EQ(tritonName(""), "");
+  EXPECT_EQ(tritonName("ff"), "74");
+  EXPECT_EQ(tritonName("0123456789abcdef"), "AERUKZ4JVPG66");
+  EXPECT_EQ(tritonName("00443214c74254b635cf84653a56d7c675be77df"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
+  EXPECT_EQ(tritonName(keyOf(1)).size(), 52u);
+}
+
+TEST_F(CacheTest, ReadsWhatTritonsLayoutHolds) {
+  const std::string triton = directory + "/triton";
+  Cache cache(directory + "/own", 1 << 20, {}, triton);
+  auto put = [&](const char *file, int number, const std::string &content) {
+    const std::string place = triton + "/" + tritonName(keyOf(number));
+    ASSERT_FALSE(llvm::sys::fs::create_directories(place));
+    writeFile(place + "/" + file, content);
+  };
+  put("kernel.pantile", 1, formatEntry(keyOf(1), "one", EntryKind::Kernel));
+  put("kernel.pantile", 2, formatEntry(keyOf(3), "three", EntryKind::Kernel)); // of another key
+  put("k.cubin", 4, "code");
+  EXPECT_EQ(cache.load(keyOf(1)), "one");
+  EXPECT_EQ(cache.load(keyOf(2)), std::nullopt);
+  EXPECT_EQ(cache.load(keyOf(3)), std::nullopt);
+  EXPECT_EQ(cache.load(keyOf(4)), std::nullopt);
+  EXPECT_EQ(Cache(directory + "/own", 1 << 20).load(keyOf(1)), std::nullopt);
+  cache.store(keyOf(1), "own"); // which comes first
+  EXPECT_EQ(cache.load(keyOf(1)), "own");
 }
 
 TEST_F(CacheTest, FilesArePrivate) {

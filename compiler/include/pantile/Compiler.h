@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,6 +109,15 @@ public:
 private:
   std::shared_ptr<Data> data;
 };
+
+/// "full", "triton": as options are written.
+PANTILE_API std::string_view launchAbiName(LaunchAbi abi);
+PANTILE_API std::optional<LaunchAbi> launchAbiNamed(std::string_view name);
+
+/// What launches of a kernel need or do beyond Triton's, in words. Empty: any launcher can start it
+/// with its arguments, two null pointers and blocks of `numWarps` warps, whatever it was compiled
+/// for.
+PANTILE_API std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel);
 
 /// Runs the stages of compilation; looks into the on-disk cache first.
 class PANTILE_API Compiler {

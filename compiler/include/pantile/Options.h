@@ -9,6 +9,12 @@ namespace pantile {
 /// Where compilation stops. Each stage's text shows with `pantilec --emit`.
 enum class Stage { Ast, Tile, Layout, Pipeline, Mma, Llvm, Ptx, Cubin };
 
+/// What a kernel may ask of its launches.
+enum class LaunchAbi {
+  Full,  ///< tensor maps, more warps, fewer blocks, clusters: our launchers alone start it
+  Triton ///< the arguments and two null pointers; a program is a block of `numWarps` warps
+};
+
 /// Everything but the source and the specialisation that changes the output. Part of the cache key.
 struct Options {
   std::string target = "cpu";                    ///< "cpu", "sm_80", "sm_90a", ...
@@ -25,6 +31,7 @@ struct Options {
   std::map<std::string, std::string> externLibs; ///< bitcode files to link: name, path
   std::set<std::string> disabledPasses;          ///< pass names, e.g. "nv-expand-pipeline"
   std::set<std::string> enabledPasses;           ///< of those that are off by default
+  LaunchAbi launchAbi = LaunchAbi::Full;
 };
 
 /// What to observe while compiling; changes no output and is not part of the key.

@@ -38,6 +38,7 @@ class CUDAOptions(Record):
     instrumentation_mode: str = ""
     disabled_passes: Any = None
     enabled_passes: Any = None
+    launch_abi: str = None
 
     def hash(self):
         """Return a digest of all values."""
@@ -82,6 +83,7 @@ def check_names(keywords):
 def library_options(target, options):
     """Return the extension module's Options for a target's name ("sm_90a", "cpu")."""
     from .. import _pantile
+    from ..compiler.launch_abi import library_abi
 
     _check_counts(options)
     result = _pantile.Options()
@@ -102,6 +104,7 @@ def library_options(target, options):
         passes |= {"nv-make-persistent", "nv-spread-rows"}  # such programs have a block each
     result.disabled_passes = passes
     result.enabled_passes = pass_names(options.enabled_passes)
+    result.launch_abi = library_abi(options.launch_abi)
     return result
 
 

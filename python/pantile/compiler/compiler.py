@@ -9,8 +9,9 @@ from .. import knobs
 from ..backends import backends
 from ..backends.attrs_descriptor import serve_imports_from
 from ..backends.compiler import GPUTarget
-from ..backends.options import check_names, library_options, pass_names
+from ..backends.options import check_names, library_options
 from ..hooks import LaunchMetadata, LazyDict
+from .launch_abi import asked_of_compile, caller, inductor_meta
 from .machine_code import Handles, MachineCode
 from .metadata import metadata_of
 from .remarks import Remark
@@ -30,8 +31,6 @@ serve_imports_from(__name__)
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
-# The passes that give a kernel parameters of its own, or a program several blocks.
-_BEYOND_ABI = {"nv-specialise-warps", "nv-raise-stores", "nv-spread-rows"}
 _STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
 
 
@@ -140,8 +139,8 @@ class CompiledKernel:
 
     @property
     def metadata_group(self):
-        """Files of the kernel by name: none, since one file of the cache holds all."""
-        return {}
+        """Paths of the kernel's files in Triton's layout, by name; none where it was not asked for."""
+        return self.__dict__.get("_files", {})
 
     @functools.cached_property
     def asm(self):
@@ -346,9 +345,11 @@ def _recompile(place, signature, constants, attrs, target, options):
 def compile(src, target=None, options=None, _env_vars=None):
     """Compile an ASTSource for `target`, or for the device at hand, and return the CompiledKernel.
 
-    `options` are the keywords of a launch, as a dict or an options object. The machine code takes
-    the kernel's arguments and nothing else, so that any launcher can start it; a kernel that is
-    compiled by its launch may take maps of its tensors besides, which our launcher makes.
+    `options` are the keywords of a launch, as a dict or an options object. By default the machine
+    code takes the kernel's arguments and nothing else, so that any launcher can start it
+    (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its tensors
+    besides, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the full
+    one is compiled unless the machine code is stored for a launcher in C++.
     """
     from ..runtime.driver import driver
 
@@ -359,9 +360,13 @@ def compile(src, target=None, options=None, _env_vars=None):
     target = target or driver.active.get_current_target()
     if not isinstance(target, GPUTarget):
         raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
-    given = options if isinstance(options, (dict, type(None))) else vars(options)
-    passes = pass_names((given or {}).get("disabled_passes")) | _BEYOND_ABI
-    return _compile_source(src, target, {**(given or {}), "disabled_passes": passes})
+    given = dict((options if isinstance(options, (dict, type(None))) else vars(options)) or {})
+    meta = inductor_meta(caller(1))
+    given["launch_abi"] = asked_of_compile(given.get("launch_abi"), src.signature, meta)
+    compiled = _compile_source(src, target, given)
+    if meta is not None and knobs.cache.triton_layout is None:
+        _publish(compiled, texts=False)
+    return compiled
 
 
 def _compile_source(src, target, options):
@@ -419,9 +424,17 @@ def _build(program, specialization, library, src, target, options):
     compiled = CompiledKernel(src, kernel, target, options, compile_to)
     if knobs.nvidia.dump_nvptx and target.backend == "cuda" and not kernel.from_cache:
         print(compiled.asm["ptx"], file=sys.stderr)
+    if knobs.cache.triton_layout:
+        _publish(compiled, texts=True)
     if knobs.compilation.listener is not None:
         _tell(knobs.compilation.listener, compiled)
     return compiled
+
+
+def _publish(compiled, texts):
+    from .triton_layout import publish
+
+    compiled._files = publish(compiled, texts)
 
 
 def _tell(listener, compiled):

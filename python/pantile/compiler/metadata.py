@@ -9,6 +9,7 @@ def metadata_of(kernel, target, options):
     `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` counts the
     blocks of a program, whatever was asked for: a launch starts as many along the grid's first axis.
     `persistent` says that a block runs several programs, so that fewer blocks than programs start.
+    `launch_abi` is "triton" if any launcher can start the kernel, whatever it was compiled for.
     """
     import pantile
 
@@ -23,6 +24,7 @@ def metadata_of(kernel, target, options):
         "cluster_dims": (kernel.blocks_per_program, 1, 1),
         "shared": kernel.shared,
         "persistent": kernel.persistent,
+        "launch_abi": "full" if kernel.needs_beyond_arguments else "triton",
         "tmem_size": 0,
         "global_scratch_size": 0,
         "global_scratch_align": 1,

@@ -16,7 +16,8 @@ class Config:
 
     `pre_hook` is called with all arguments, by name, before each launch with this configuration.
     `disabled_passes` names passes of the compiler to leave out, in a tuple or a text with commas,
-    `enabled_passes` those to run that are off by default.
+    `enabled_passes` those to run that are off by default; `launch_abi` is "triton" for machine code
+    that any launcher can start, or "full".
     The oldest form `Config(meta={...})` is understood.
     """
 
@@ -31,6 +32,7 @@ class Config:
         ir_override=None,
         disabled_passes=None,
         enabled_passes=None,
+        launch_abi=None,
         **former,
     ):
         if kwargs is None:
@@ -47,10 +49,11 @@ class Config:
         self.maxnreg, self.pre_hook, self.ir_override = maxnreg, pre_hook, ir_override
         self.disabled_passes = _joined(disabled_passes)
         self.enabled_passes = _joined(enabled_passes)
+        self.launch_abi = launch_abi
 
     def __setstate__(self, state):
         later = ("maxnreg", "ir_override", "pre_hook", "disabled_passes", "enabled_passes")
-        self.__dict__.update({**dict.fromkeys(later), **state})
+        self.__dict__.update({**dict.fromkeys((*later, "launch_abi")), **state})
 
     def all_kwargs(self):
         """Return everything that a launch with this configuration passes."""
@@ -62,6 +65,7 @@ class Config:
             "ir_override": self.ir_override,
             "disabled_passes": self.disabled_passes,
             "enabled_passes": self.enabled_passes,
+            "launch_abi": self.launch_abi,
         }
         return {
             **self.kwargs,
@@ -80,6 +84,8 @@ class Config:
             parts.append(f"disabled_passes: {self.disabled_passes}")
         if self.enabled_passes:
             parts.append(f"enabled_passes: {self.enabled_passes}")
+        if self.launch_abi:
+            parts.append(f"launch_abi: {self.launch_abi}")
         return ", ".join(parts)
 
     __repr__ = __str__

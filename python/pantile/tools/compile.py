@@ -207,6 +207,7 @@ def compile_kernel(options):
         raise SystemExit("there is no GPU here: give a target, such as `-t cuda:90:32`")
     source = ASTSource(kernel, signature.types, signature.constants, signature.attrs)
     choices = {"num_warps": options.num_warps, "num_stages": options.num_stages}
+    choices["launch_abi"] = "triton"
     compiled = compile(source, target, choices)
     algorithm = f"warps{options.num_warps}xstages{options.num_stages}"
     constants = [

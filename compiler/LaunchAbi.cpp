@@ -1,0 +1,61 @@
+//===- LaunchAbi.cpp - what kernels of an ABI may ask of their launches -------------------===//
+// Needs: see LaunchAbi.h.
+// Gives: withinAbi; launchAbiNamed, launchAbiName and needsBeyondArguments of pantile/Compiler.h.
+//===------------------------------------------------------------------------------------===//
+#include "LaunchAbi.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pantile {
+namespace {
+
+/// Each with what it asks of a launch.
+constexpr const char *passesBeyondTriton[] = {
+    "nv-specialise-warps", // tensor maps behind the arguments, warps beside `numWarps`
+    "nv-raise-stores",     // tensor maps
+    "nv-make-persistent",  // the grid behind the arguments, and fewer blocks
+    "nv-stream-k",         // memory for parts of sums
+    "nv-spread-rows",      // a cluster a program
+    "nv-pack-programs",    // blocks of several programs, where that pays
+};
+
+} // namespace
+
+std::string_view launchAbiName(LaunchAbi abi) { return abi == LaunchAbi::Triton ? "triton" : "full"; }
+
+std::optional<LaunchAbi> launchAbiNamed(std::string_view name) {
+  for (LaunchAbi abi : {LaunchAbi::Full, LaunchAbi::Triton})
+    if (launchAbiName(abi) == name)
+      return abi;
+  return std::nullopt;
+}
+
+Options withinAbi(Options options) {
+  if (options.launchAbi == LaunchAbi::Triton)
+    for (const char *pass : passesBeyondTriton) {
+      options.enabledPasses.erase(pass);
+      options.disabledPasses.insert(pass);
+    }
+  return options;
+}
+
+std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel) {
+  std::vector<std::string> needs;
+  auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
+  if (const size_t maps = kernel.tensorMaps.size())
+    needs.push_back(fmt::format("{} tensor map{}", maps, plural(int64_t(maps))));
+  const int own = kernel.options.numWarps;
+  if (const int more = kernel.numWarps - own; more > 0 && kernel.options.target != "cpu")
+    needs.push_back(fmt::format("{} warp{} that load{}", more, plural(more), more == 1 ? "s" : ""));
+  if (kernel.persistent)
+    needs.push_back("blocks that run several programs");
+  if (kernel.workspacePerBlock)
+    needs.push_back("memory for parts of sums");
+  if (kernel.blocksPerProgram > 1)
+    needs.push_back(fmt::format("clusters of {} blocks", kernel.blocksPerProgram));
+  if (kernel.programsPerBlock > 1)
+    needs.push_back(fmt::format("blocks of up to {} programs", kernel.programsPerBlock));
+  return needs;
+}
+
+} // namespace pantile
