@@ -21,7 +21,9 @@ constexpr const char *passesBeyondTriton[] = {
 
 } // namespace
 
-std::string_view launchAbiName(LaunchAbi abi) { return abi == LaunchAbi::Triton ? "triton" : "full"; }
+std::string_view launchAbiName(LaunchAbi abi) {
+  return abi == LaunchAbi::Triton ? "triton" : "full";
+}
 
 std::optional<LaunchAbi> launchAbiNamed(std::string_view name) {
   for (LaunchAbi abi : {LaunchAbi::Full, LaunchAbi::Triton})

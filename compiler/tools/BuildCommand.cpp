@@ -65,8 +65,11 @@ void describe(CLI::App &app, BuildItem &item) {
   app.add_flag("--line-info", item.withLineInfo, "keep source lines, with their paths");
   app.add_option_function<std::string>(
          "--launch-abi",
-         [&item](const std::string &name) { item.request.options.launchAbi = *launchAbiNamed(name); },
-         "triton: launches pass arguments and two null pointers, so any launcher can start the kernel")
+         [&item](const std::string &name) {
+           item.request.options.launchAbi = *launchAbiNamed(name);
+         },
+         "triton: launches pass arguments and two null pointers, so any launcher can start the "
+         "kernel")
       ->check(CLI::IsMember({"full", "triton"}));
   app.add_option("--disable-pass", item.disabledPasses, "pass to leave out")
       ->allow_extra_args(false);

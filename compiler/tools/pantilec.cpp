@@ -89,7 +89,8 @@ void describeOptions(CLI::App &app, CommandLine &line) {
   app.add_option_function<std::string>(
          "--launch-abi",
          [&line](const std::string &name) { line.options.launchAbi = *launchAbiNamed(name); },
-         "triton: launches pass arguments and two null pointers, so any launcher can start the kernel")
+         "triton: launches pass arguments and two null pointers, so any launcher can start the "
+         "kernel")
       ->check(CLI::IsMember({"full", "triton"}));
   app.add_flag_callback(
       "--list-passes", [] { throw CLI::CallForVersion(passTable(), Success); },

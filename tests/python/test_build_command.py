@@ -253,6 +253,24 @@ def test_clusters_of_blocks(program):
     assert lines[1:] == ["-> 0", "-> 1"], "2^31 blocks are too many"
 
 
+def test_the_launch_abi_without_hidden_parameters(folder):
+    product = ("--kernel", "product", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64")
+    signature = "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32:16, i32:16, i32:16"
+    command = ("build", "k.py", *product, "--signature", signature, "--target", "sm_90a")
+    sources = {}
+    for abi in ("full", "triton"):
+        pantilec(*command, "--launch-abi", abi, "-o", f"{abi}.h", cwd=folder)
+        sources[abi] = (folder / f"{abi}.c").read_text()
+    assert "&recipes_0" in sources["full"] and "&maps[0]" in sources["full"]
+    assert "&recipes_" not in sources["triton"] and "&maps[" not in sources["triton"]
+    assert "static struct image image_1" in sources["full"], "for what maps cannot describe"
+    assert "static struct image image_1" not in sources["triton"]
+    start = (
+        "void *params[] = {&a_ptr, &b_ptr, &c_ptr, &M, &N, &K, &sa, &sb, &sc, &scratch, &scratch};"
+    )
+    assert start in sources["triton"]
+
+
 def test_artifact_of_several_targets(folder):
     text = pantilec(
         *("build", "k.py", "--kernel", "scale", "--signature", "*fp32:16, *fp32, i32, i32, fp32"),

@@ -63,7 +63,8 @@ TEST_F(CacheTest, KeysHaveTritonsNames) {
   EXPECT_EQ(tritonName(""), "");
   EXPECT_EQ(tritonName("ff"), "74");
   EXPECT_EQ(tritonName("0123456789abcdef"), "AERUKZ4JVPG66");
-  EXPECT_EQ(tritonName("00443214c74254b635cf84653a56d7c675be77df"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
+  EXPECT_EQ(tritonName("00443214c74254b635cf84653a56d7c675be77df"),
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
   EXPECT_EQ(tritonName(keyOf(1)).size(), 52u);
 }
 

@@ -17,6 +17,7 @@ from .. import knobs
 __all__ = ["publish"]
 
 _TEXTS = ("ttir", "ttgir", "llir", "ptx")
+_PASSED_BY_ALL = frozenset("constexpr i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp32 f32 fp64".split())
 
 
 def publish(compiled, texts):
@@ -32,7 +33,7 @@ def publish(compiled, texts):
     from ..runtime.cache import _base32
 
     folder = os.path.join(os.path.abspath(knobs.cache.triton_dir), _base32(key))
-    files = _files_of(compiled, texts)
+    files = _files_of(compiled, texts, folder)
     try:
         _write(folder, compiled.name[:150], files)
     except OSError:
@@ -40,7 +41,7 @@ def publish(compiled, texts):
     return {name: os.path.join(folder, name) for name in files}
 
 
-def _files_of(compiled, texts):
+def _files_of(compiled, texts, folder):
     name, stages = compiled.name[:150], compiled.asm
     files = {}
     if _is_startable(compiled):
@@ -49,7 +50,7 @@ def _files_of(compiled, texts):
     if texts and not knobs.compilation.store_binary_only:
         files[f"{name}.source"] = stages["source"].encode()
         files.update({f"{name}.{stage}": stages[stage].encode() for stage in _TEXTS})
-    entry = _entry_of(compiled._kernel.hash)
+    entry = _entry_of(compiled._kernel.hash, folder)
     if entry is not None:
         files["kernel.pantile"] = entry
     files[f"{name}.json"] = json.dumps(compiled.metadata._asdict(), default=_plain).encode()
@@ -59,28 +60,31 @@ def _files_of(compiled, texts):
 def _is_startable(compiled):
     """Whether a launcher that finds the machine code may start it.
 
-    Such launchers look for a kernel by the name of its function, and know scalars and pointers.
+    Such launchers look for a kernel by the name of its function. They know pointers and scalars, of
+    which torch's passes those of 16 bits as fp32; of the others none whose bytes it does not know.
     """
-    kinds = [kind for kind in compiled.src.signature.values() if kind != "constexpr"]
     return (
         not compiled._kernel.needs_beyond_arguments
         and compiled.name == compiled.src.fn.__name__
-        and all(isinstance(kind, str) and not kind.startswith("tensordesc") for kind in kinds)
+        and all(_is_passed_by_all(kind) for kind in compiled.src.signature.values())
     )
 
 
-def _entry_of(key):
-    """The bytes of our cache's own entry; None if it has none, as of what cannot be compared."""
+def _is_passed_by_all(kind):
+    return isinstance(kind, str) and (kind[0] == "*" or kind in _PASSED_BY_ALL)
+
+
+def _entry_of(key, restored):
+    """The bytes of our cache's own entry, or of the one in the folder that the kernel came from.
+
+    None where there is none, as of a kernel whose host calls other processes cannot compare.
+    """
     from .. import _pantile
 
-    folders = [_pantile.cache_directory(), *(knobs.cache.shared or "").split(":")]
-    for folder in filter(None, folders):
-        try:
-            with open(os.path.join(folder, key[:2], key), "rb") as file:
-                return file.read()
-        except OSError:
-            continue
-    return None
+    stores = [_pantile.cache_directory(), *(knobs.cache.shared or "").split(":")]
+    places = [os.path.join(store, key[:2], key) for store in stores if store]
+    contents = map(_content_of, [*places, os.path.join(restored, "kernel.pantile")])
+    return next((content for content in contents if content is not None), None)
 
 
 def _plain(value):
