@@ -3,8 +3,9 @@
 // Gives: the payload stored under a key, or nothing. What is damaged, or belongs to another user,
 //        is never returned: it is removed and described in `takeProblem()`, once.
 // How:   one file an entry (CacheFile.h) in a private directory, then in the shared ones and in the
-//        folder that programs restore Triton's cache to, which are only read. When the directory outgrows its bound the entries longest unused go (a hit
-//        touches its file). If it cannot be written, nothing is saved.
+//        folder that programs restore Triton's cache to, which are only read. When the directory
+//        outgrows its bound the entries longest unused go (a hit touches its file). If it cannot
+//        be written, nothing is saved.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Cache.h"

@@ -11,16 +11,7 @@ import sys
 from collections import namedtuple
 
 from .hooks import HookChain
-from .settings import (
-    Flag,
-    Group,
-    Setting,
-    export_all,
-    flag,
-    getenv,
-    set_exported,
-    update_compile_settings,
-)
+from .settings import Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
 
 __all__ = [
     "CompileTimes",
@@ -83,8 +74,7 @@ class Runtime(Group):
         "PANTILE_LAUNCH_ABI",
         shown="`full`; of `compile` `triton`, for Inductor `auto`",
         compiled=True,
-        doc="`triton`: kernels take their arguments alone, so any launcher can start them; `full`: ours "
-        "may pass tensor maps besides; `auto`: `full` where our launcher will start the kernel",
+        doc="`triton`: any launcher can start kernels; `full`: ours alone; `auto`: ours where it will",
     )
     num_threads = Setting(
         "PANTILE_NUM_THREADS",
@@ -236,17 +226,6 @@ def _triton_folder(name):
     return lambda group: os.path.join(group.home_dir, ".triton", name)
 
 
-class TritonFolder(Setting):
-    """The folder of kernels in Triton's layout; the library reads it where such are written."""
-
-    def export(self, group):
-        value = group.__dict__.get(self.name)
-        if value is None and self.told() is None and group.triton_layout:
-            value = self.default(group)
-        if group.is_live:
-            set_exported(self.names[0], self.told() if value is None else str(value))
-
-
 def _kernel_folder(_):
     from . import _pantile
 
@@ -311,13 +290,13 @@ class Cache(Group):
         shown="for Inductor",
         doc="write kernels as files in the layout of Triton's cache too, with the texts of all stages",
     )
-    triton_dir = TritonFolder(
-        "PANTILE_TRITON_CACHE_DIR",
+    triton_dir = Setting(
         "TRITON_CACHE_DIR",
         default=_triton_folder("cache"),
-        exported=True,
+        exported="PANTILE_TRITON_CACHE_DIR",
+        exports_default="triton_layout",
         shown="`.triton/cache`",
-        doc="folder of these files; a kernel that is there is not compiled",
+        doc="folder of these files, for `pantilec` `PANTILE_TRITON_CACHE_DIR`; what is there is a hit",
     )
     manager_class = Setting(
         "TRITON_CACHE_MANAGER", doc="class, as `module:name`, of `runtime.cache.get_cache_manager`"

@@ -40,8 +40,8 @@ def _users_value(variable):
     return ours[1] if ours is not None and text == ours[0] else text
 
 
-def set_exported(variable, text):
-    """Put a text of ours into the environment, for the library; None takes ours away."""
+def _put(variable, text):
+    """Put a text of ours into the environment; None takes ours away."""
     before = _users_value(variable)
     _exports.pop(variable, None)
     if text is None or text == before:
@@ -79,8 +79,10 @@ class Setting:
     doc : str
         One line of docs/knobs.md. A setting with `unused` is read and kept, but changes nothing
         here; the text says why.
-    exported : bool
-        The compiled library reads the first variable itself.
+    exported : bool or str
+        The compiled library reads the first variable itself, or this one, which we only write.
+    exports_default : str
+        The flag of the group under which the library is shown the default too.
     compiled : bool
         Kernels are compiled according to it: with another value they are other kernels.
     """
@@ -95,10 +97,11 @@ class Setting:
         unused=False,
         shown=None,
         compiled=False,
+        exports_default=None,
     ):
         self.names, self.default, self.parse = names, default, parse
         self.doc, self.exported, self.unused = doc, exported, unused
-        self.compiled = compiled
+        self.compiled, self.exports_default = compiled, exports_default
         self.shown = shown  # the default, as the page has it
 
     def __set_name__(self, owner, name):
@@ -139,7 +142,10 @@ class Setting:
         if not self.exported or not group.is_live:
             return
         value = group.__dict__.get(self.name)
-        set_exported(self.names[0], self.told() if value is None else _text_of(value))
+        if value is None and self.exports_default and getattr(group, self.exports_default):
+            value = getattr(group, self.name)
+        variable = self.exported if isinstance(self.exported, str) else self.names[0]
+        _put(variable, self.told() if value is None else _text_of(value))
 
 
 def Flag(*names, default=False, **more):

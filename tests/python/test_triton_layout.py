@@ -127,6 +127,30 @@ def test_a_file_that_differs_is_replaced(folder):
     assert (place / "scale.ptx").read_text() == kernel.asm["ptx"]
 
 
+def test_by_the_environment_alone(tmp_path):
+    """In Triton's own folder, where nothing names another; that of our store stays what it is."""
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pantile import _pantile
+from test_launch_abi import compiled, scale
+kernel = compiled(scale, "*fp32 *fp32 i32 fp32 i1", {"BLOCK": 64})
+print(kernel.from_cache, _pantile.cache_directory(), *kernel.metadata_group.values())
+"""
+    variables = {"PANTILE_TRITON_CACHE_LAYOUT": "1", "TRITON_HOME": str(tmp_path)}
+    hidden = ("TRITON_CACHE_DIR", "PANTILE_TRITON_CACHE_DIR")
+    environment = {name: text for name, text in os.environ.items() if name not in hidden}
+    for store, hit in (("first", "False"), ("second", "True")):
+        environment.update(variables, PANTILE_CACHE_DIR=str(tmp_path / store))
+        command = [sys.executable, "-c", program, str(Path(__file__).parent)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        said, own, *paths = done.stdout.split()
+        assert (said, own) == (hit, str(tmp_path / store))
+        assert len(paths) == 8 and all(Path(path).exists() for path in paths)
+        assert {Path(path).parents[1] for path in paths} == {tmp_path / ".triton" / "cache"}
+
+
 def test_a_folder_that_cannot_be_written(folder):
     folder.write_text("in the way")
     knobs.cache.triton_layout = True
@@ -170,9 +194,10 @@ for kernel in (compiled(scale, "*fp32 *fp32 i32 fp32 i1", {"BLOCK": 64}),
                compiled(product, PRODUCT, BLOCKS, launch_abi="full")):
     print(kernel.from_cache, kernel.hash)
 """
-    hidden = ("PANTILE_CACHE_DIR", "PANTILE_TRITON_CACHE_DIR", "PANTILE_TRITON_CACHE_LAYOUT")
-    environment = {name: text for name, text in os.environ.items() if name not in hidden}
-    environment.update(PANTILE_CACHE_DIR=str(tmp_path / "empty"), TRITON_CACHE_DIR=str(elsewhere))
+    # Of the parent a child has what it shows its library, too, which is another folder.
+    assert os.environ["PANTILE_TRITON_CACHE_DIR"] == str(folder)
+    own = {"PANTILE_CACHE_DIR": str(tmp_path / "empty"), "TRITON_CACHE_DIR": str(elsewhere)}
+    environment = {**os.environ, **own}
     command = [sys.executable, "-c", program, str(Path(__file__).parent)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
