@@ -132,6 +132,33 @@ TEST_F(CompilerTest, TheSecondTimeComesFromTheCache) {
   EXPECT_FALSE((*other)->fromCache);
 }
 
+TEST_F(CompilerTest, KernelsTellWhatLaunchesNeed) {
+  const std::vector<ArgSpec> arguments = {arg("*fp16:16"), arg("*fp16:16"), arg("*fp32:16"),
+                                          arg("i32:16"),   arg("128"),      arg("128"),
+                                          arg("64")};
+  Options options = forTarget("sm_90a");
+  Result<Kernel> full = compile(product, arguments, options);
+  ASSERT_TRUE(full) << full.error().rendered;
+  EXPECT_THAT(needsBeyondArguments(**full), Not(testing::IsEmpty()));
+  EXPECT_GT((*full)->numWarps, 4);
+  ASSERT_TRUE((*full)->compilePlain);
+  options.launchAbi = LaunchAbi::Triton;
+  options.enabledPasses = {"nv-stream-k", "nv-raise-stores"};
+  for (bool fromCache : {false, true}) {
+    Result<Kernel> plain = compile(product, arguments, options);
+    ASSERT_TRUE(plain) << plain.error().rendered;
+    EXPECT_EQ((*plain)->fromCache, fromCache);
+    EXPECT_EQ((*plain)->options.launchAbi, LaunchAbi::Triton);
+    EXPECT_THAT(needsBeyondArguments(**plain), testing::IsEmpty());
+    EXPECT_EQ((*plain)->numWarps, 4);
+    EXPECT_FALSE((*plain)->compilePlain);
+    EXPECT_NE((*plain)->hash, (*full)->hash);
+  }
+  Result<Kernel> fallback = (*full)->compilePlain();
+  ASSERT_TRUE(fallback) << fallback.error().rendered;
+  EXPECT_THAT(needsBeyondArguments(**fallback), testing::IsEmpty());
+}
+
 TEST_F(CompilerTest, ADamagedEntryIsCompiledAgainAndReportedOnce) {
   Result<Kernel> first = compile(add, addArguments(), forTarget("sm_90a"));
   ASSERT_TRUE(first) << first.error().rendered;

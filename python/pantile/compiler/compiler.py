@@ -11,7 +11,6 @@ from ..backends.attrs_descriptor import serve_imports_from
 from ..backends.compiler import GPUTarget
 from ..backends.options import check_names, library_options
 from ..hooks import LaunchMetadata, LazyDict
-from .launch_abi import asked_of_compile, caller, inductor_meta
 from .machine_code import Handles, MachineCode
 from .metadata import metadata_of
 from .remarks import Remark
@@ -352,6 +351,7 @@ def compile(src, target=None, options=None, _env_vars=None):
     one is compiled unless the machine code is stored for a launcher in C++.
     """
     from ..runtime.driver import driver
+    from .launch_abi import asked_of_compile, caller, inductor_meta
 
     if isinstance(src, (str, os.PathLike)):
         raise TypeError(
