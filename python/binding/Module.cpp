@@ -9,6 +9,7 @@
 #include "Errors.h"
 #include "LaunchStats.h"
 #include "Launcher.h"
+#include "Profiler.h"
 #include "Store.h"
 #include "TritonIr.h"
 #include "Values.h"
@@ -246,6 +247,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindLauncher(module);
   bindLaunchers(module);
   bindDevices(module);
+  bindProfiler(module);
   bindStore(module);
   bindTritonIr(module);
   bindWatch(module);

@@ -1,5 +1,7 @@
 """Chains of functions that are called around launches, and what they are told."""
 
+import contextlib
+
 
 class HookChain:
     """Functions that are all called in the order in which they were added, or in the reverse."""
@@ -28,15 +30,19 @@ class HookChain:
 class LaunchMetadata(dict):
     """What a launch hook is told: metadata, name, stream, and what the kernel adds.
 
-    Hooks written for Triton ask for all of it with `get()`; it is also a dict.
+    Hooks written for Triton ask for all of it with `get()`; it is also a dict. `computing` makes the
+    context that the functions of kernels run in: the profiler's, while its launch hook is active.
     """
+
+    computing = contextlib.nullcontext
 
     def get(self, *key):
         """Return the whole dict without arguments; else as `dict.get`."""
         return super().get(*key) if key else self
 
     def add(self, function, args):
-        self.update(function(*args))
+        with type(self).computing():
+            self.update(function(*args))
 
     @property
     def data(self):

@@ -9,9 +9,11 @@
 //===------------------------------------------------------------------------------------------===//
 #include "runtime/Driver.h"
 #include "Devices.h"
+#include "LaunchObserver.h"
 #include "Mutant.h"
 #include "TensorMap.h"
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -157,6 +159,21 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
     return fail(Failed, "kernel `" + function.kernel->name + "`: " + fault.what());
   }
   return Success;
+}
+
+std::atomic<LaunchObserver> observer = nullptr;
+
+int observedLaunch(const CUlaunchConfig &config, const Function &function, void **arguments) {
+  const LaunchObserver told = observer;
+  Device *const on = told ? deviceOf(config.stream) : nullptr;
+  if (!on)
+    return launch(config, function, arguments);
+  ObservedLaunch seen{0, true, function.kernel->name.c_str(), on->number, on, config.stream};
+  told(seen);
+  const int result = launch(config, function, arguments);
+  seen.site = 1, seen.succeeded = result == Success;
+  told(seen);
+  return result;
 }
 
 int elementBytes(int type) {
@@ -343,7 +360,7 @@ EXPORT cuLinkDestroy(CUlinkState state) {
 
 EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                         void **) {
-  return launch(*config, *reinterpret_cast<Function *>(function), arguments);
+  return observedLaunch(*config, *reinterpret_cast<Function *>(function), arguments);
 }
 EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
                       unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
@@ -351,6 +368,11 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsig
   const CUlaunchConfig config{gridX,  gridY,       gridZ,  blockX,  blockY,
                               blockZ, sharedBytes, stream, nullptr, 0};
   return cuLaunchKernelEx(&config, function, arguments, extra);
+}
+
+extern "C" __attribute__((visibility("default"))) void
+pantileObserveLaunches(LaunchObserver told) {
+  observer = told;
 }
 
 EXPORT cuTensorMapEncodeTiled(void *out, int dataType, uint32_t rank, CUdeviceptr base,

@@ -1,0 +1,45 @@
+"""States: one more frame for all that a thread launches, such as what a launch hook computes."""
+
+from functools import wraps
+
+from . import places
+from .flags import flags
+
+
+class state:
+    """A state, as a context manager or as a decorator; a thread has at most one.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        if flags.profiling_on:
+            places.set_state(self.name)
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        if flags.profiling_on:
+            places.set_state(None)
+
+    def __call__(self, func):
+        @wraps(func)
+        def wrapper(*args, **kwargs):
+            with self:
+                return func(*args, **kwargs)
+
+        return wrapper
+
+
+def enter_state(name):
+    """Put what this thread launches from now on below a frame of this name."""
+    places.set_state(name)
+
+
+def exit_state():
+    """End the state of this thread."""
+    places.set_state(None)

@@ -1,0 +1,85 @@
+//===- Launches.cpp - at which place of the program each launch was made -------------------===//
+// Needs: see Launches.h.
+// Gives: Launches.
+//===------------------------------------------------------------------------------------===//
+#include "runtime/profiler/Launches.h"
+
+namespace pantile {
+namespace {
+
+std::atomic<uint32_t> sharedPlace = 0;
+std::atomic<Launches::Refine> refinement = nullptr;
+
+struct ThreadState {
+  std::optional<uint32_t> place;
+  int depth = 0;              ///< of calls of launches within launches
+  uint32_t outer = 0, at = 0; ///< the outermost one's id and place
+};
+thread_local ThreadState state;
+
+uint32_t currentPlace() {
+  const uint32_t place = state.place.value_or(sharedPlace.load(std::memory_order_relaxed));
+  const Launches::Refine refine = refinement.load(std::memory_order_acquire);
+  return refine ? refine(place) : place;
+}
+
+} // namespace
+
+void Launches::setPlace(std::optional<uint32_t> place) { state.place = place; }
+void Launches::setSharedPlace(uint32_t place) { sharedPlace = place; }
+void Launches::refineBy(Refine refine) { refinement = refine; }
+
+void Launches::enter(uint32_t correlation, bool hasMany) {
+  if (state.depth++ == 0)
+    state.outer = correlation, state.at = currentPlace();
+  last.store(correlation, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex);
+  launches.insert_or_assign(correlation, Launch{state.at, state.outer, hasMany});
+  if (correlation == state.outer)
+    return;
+  if (const auto outer = launches.find(state.outer); outer != launches.end())
+    outer->second.twin = correlation;
+}
+
+void Launches::leave() {
+  if (state.depth > 0)
+    --state.depth;
+}
+
+uint32_t Launches::placeOf(uint32_t correlation) {
+  const std::lock_guard lock(mutex);
+  const auto found = launches.find(correlation);
+  if (found == launches.end())
+    return 0;
+  const Launch launch = found->second;
+  if (!launch.hasMany) {
+    launches.erase(found);
+    launches.erase(launch.twin);
+  }
+  return launch.place;
+}
+
+void Launches::addNode(uint64_t node) {
+  const uint32_t place = state.depth ? state.at : currentPlace();
+  const std::lock_guard lock(mutex);
+  nodes.insert_or_assign(node, place);
+}
+
+void Launches::copyNode(uint64_t original, uint64_t node) {
+  const std::lock_guard lock(mutex);
+  if (const auto found = nodes.find(original); found != nodes.end())
+    nodes.insert_or_assign(node, uint32_t(found->second));
+}
+
+std::optional<uint32_t> Launches::captureOf(uint64_t node) {
+  const std::lock_guard lock(mutex);
+  const auto found = nodes.find(node);
+  return found == nodes.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Launches::forget(uint32_t correlation) {
+  const std::lock_guard lock(mutex);
+  std::erase_if(launches, [&](const auto &entry) { return entry.first <= correlation; });
+}
+
+} // namespace pantile
