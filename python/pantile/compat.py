@@ -42,6 +42,10 @@ class _Loader(importlib.abc.Loader):
         # The import system has just given the module the spec of its other name.
         module.__spec__ = self._spec
 
+    def get_code(self, name):
+        """The code that `python -m` runs."""
+        return importlib.util.find_spec(self._name).loader.get_code(self._name)
+
 
 class _Distribution(importlib.metadata.Distribution):
     """What `importlib.metadata.version("triton")` reads."""

@@ -4,8 +4,9 @@ import argparse
 import re
 import sys
 
+from . import frames
 from .derive import derive
-from .frames import INCLUSIVE, ViewedFrame, read
+from .frames import INCLUSIVE, ViewedFrame
 
 __all__ = ["main", "parse", "print_tree", "read", "show_metrics"]
 
@@ -52,6 +53,19 @@ def _filter(profile, include, exclude, threshold, column):
     profile.root = root
 
 
+def read(filename):
+    """Return (profile, inclusive metrics, exclusive metrics, devices) of a file.
+
+    Parameters
+    ----------
+    filename : str
+
+    ValueError if it is no hatchet file, or has no metrics.
+    """
+    profile = frames.read(filename)
+    return profile, profile.inclusive, profile.exclusive, profile.devices
+
+
 def parse(metrics, filename, include=None, exclude=None, threshold=None):
     """Return the profile of a file with metrics derived, and their columns.
 
@@ -71,7 +85,7 @@ def parse(metrics, filename, include=None, exclude=None, threshold=None):
     """
     if include and exclude:
         raise ValueError("`include` and `exclude` cannot both be given")
-    profile = read(filename)
+    profile = frames.read(filename)
     columns = [derive(profile, metric) for metric in metrics]
     _filter(profile, include, exclude, threshold, columns[0])
     return profile, columns
@@ -157,8 +171,8 @@ def print_tree(profile, metrics, depth=100, format=None, print_sorted=False):
 
 def _print_sorted(root, column, format):
     print(f"frames by {column}")
-    frames = [frame for frame in root.walk()[1:] if frame.value(column) == frame.value(column)]
-    for frame in sorted(frames, key=lambda frame: frame.value(column), reverse=True):
+    known = [frame for frame in root.walk()[1:] if column in frame.values]
+    for frame in sorted(known, key=lambda frame: frame.value(column), reverse=True):
         name = _shown_name(frame.name, format)
         shown = name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "..."
         print(f"{shown:105} {frame.value(column):.4g}")
@@ -166,7 +180,7 @@ def _print_sorted(root, column, format):
 
 def show_metrics(filename):
     """Print the metrics that a file has."""
-    profile = read(filename)
+    profile = frames.read(filename)
     for kind in ("inclusive", "exclusive"):
         print(f"{kind} metrics:")
         for name in getattr(profile, kind):
