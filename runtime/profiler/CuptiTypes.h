@@ -1,6 +1,6 @@
 //===- CuptiTypes.h - what crosses CUPTI's C interface, with its layouts ------------------===//
-// Needs: no header of CUPTI, so that every build is the same. CuptiLayoutTest compares these layouts
-//        with the real header where the build of the tests finds one.
+// Needs: no header of CUPTI, so that every build is the same. CuptiLayoutTest compares these
+//        layouts with the real header where the build of the tests finds one.
 // How:   records grow at their end from one version to the next. KernelRecord is the part that all
 //        versions since CUDA 11.1 have (CUpti_ActivityKernel5 to 10).
 //===------------------------------------------------------------------------------------===//
@@ -19,7 +19,7 @@ using CuptiBufferCompleted = void (*)(CUcontext context, uint32_t stream, uint8_
 
 namespace cupti {
 
-constexpr CUptiResult success = 0, maxLimitReached = 12;
+constexpr CUptiResult success = 0, maxLimitReached = 12, multipleSubscribers = 39;
 constexpr int kernelKind = 3, concurrentKernelKind = 10;
 constexpr uint32_t flushForced = 1;
 enum Domain { DriverApi = 1, RuntimeApi = 2, Resource = 3 };

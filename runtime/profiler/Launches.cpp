@@ -34,6 +34,10 @@ void Launches::enter(uint32_t correlation, bool hasMany) {
     state.outer = correlation, state.at = currentPlace();
   last.store(correlation, std::memory_order_relaxed);
   const std::lock_guard lock(mutex);
+  if (launches.size() >= mostLaunches)
+    std::erase_if(launches, [&](const auto &entry) {
+      return correlation - entry.first > mostLaunches / 2; // modulo 2^32
+    });
   launches.insert_or_assign(correlation, Launch{state.at, state.outer, hasMany});
   if (correlation == state.outer)
     return;
@@ -75,6 +79,11 @@ std::optional<uint32_t> Launches::captureOf(uint64_t node) {
   const std::lock_guard lock(mutex);
   const auto found = nodes.find(node);
   return found == nodes.end() ? std::nullopt : std::optional(found->second);
+}
+
+size_t Launches::size() {
+  const std::lock_guard lock(mutex);
+  return launches.size();
 }
 
 void Launches::forget(uint32_t correlation) {

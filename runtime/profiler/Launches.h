@@ -4,6 +4,7 @@
 //        the node of a graph.
 // How:   a launch through the CUDA runtime is a launch of the driver within; both ids get the
 //        place. A record ends its launch's entry, except where a launch gives several records.
+//        Those, and launches that are captured and give none, are forgotten once there are many.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <atomic>
@@ -17,6 +18,8 @@ namespace pantile {
 class Launches {
 public:
   using Refine = uint32_t (*)(uint32_t place);
+
+  static constexpr uint32_t mostLaunches = uint32_t(1) << 22;
 
   /// Of the calling thread; see pantile/Profiler.h.
   static void setPlace(std::optional<uint32_t> place);
@@ -37,6 +40,8 @@ public:
 
   /// The last launch that was started.
   uint32_t latest() const { return last.load(std::memory_order_relaxed); }
+
+  size_t size();
 
   /// Forgets the launches up to `correlation`, of which all records have come.
   void forget(uint32_t correlation);

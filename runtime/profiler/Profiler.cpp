@@ -135,7 +135,9 @@ Result<void> Profiler::subscribe() {
   CUptiResult result = cupti->subscribe(&subscriber, called, nullptr);
   if (result != cupti::success) {
     subscriber = nullptr;
-    return cupti->error(result, "subscribing to CUPTI, which one tool at a time may");
+    return cupti->error(result, result == cupti::multipleSubscribers
+                                    ? "subscribing to CUPTI, which another tool has done"
+                                    : "subscribing to CUPTI");
   }
   result = cupti->activityRegisterCallbacks(requested, completed);
   for (const CallbackId &row : launchCallbacks) {

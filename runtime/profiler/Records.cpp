@@ -1,8 +1,8 @@
 //===- Records.cpp - the sums and runs of kernels, from CUPTI's records --------------------===//
 // Needs: see Records.h.
 // Gives: Records.
-// How:   a record without times is lost, as CUPTI's dropped ones are: neither its time nor its count
-//        is added, so that averages are those of measured executions.
+// How:   a record without times is lost, as CUPTI's dropped ones are: neither its time nor its
+//        count is added, so that averages are those of measured executions.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/profiler/Records.h"
 #include <cstring>
@@ -44,8 +44,7 @@ void Records::add(const cupti::KernelRecord &record) {
   ++total.count;
   total.nanoseconds += record.end - record.start;
   if (keepsRuns)
-    runs.push_back(
-        {kernel, record.context, record.stream, record.graph, record.start, record.end});
+    runs.push_back({kernel, record.context, record.stream, record.graph, record.start, record.end});
 }
 
 uint32_t Records::indexOf(const char *name) {

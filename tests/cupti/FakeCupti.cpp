@@ -2,8 +2,8 @@
 // Needs: the emulated driver (PANTILE_LIBCUDA_PATH), if it is to see that driver's launches.
 // Gives: the functions of CuptiApi.def, and `fakeCupti...` for tests: durations, failures, kernels
 //        that other libraries launch through the CUDA runtime, graphs.
-// How:   a launch calls the subscriber back and adds a record. Records are handed over when a buffer
-//        is full and at a flush, on a thread of its own, as by the real library. Records are of the
+// How:   a launch calls the subscriber back and adds a record. Records are handed over, a buffer at
+//        a time, at a flush, on a thread of its own, as by the real library. Records are of the
 //        size of CUDA 13's, with rubbish in all that is not set.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/profiler/CuptiTypes.h"

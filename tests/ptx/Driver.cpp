@@ -370,8 +370,7 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsig
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
 
-extern "C" __attribute__((visibility("default"))) void
-pantileObserveLaunches(LaunchObserver told) {
+extern "C" __attribute__((visibility("default"))) void pantileObserveLaunches(LaunchObserver told) {
   observer = told;
 }
 

@@ -42,7 +42,7 @@ def warnings_of(folder, prepare, measured=False, **variables):
         ("fake.fakeCuptiSetVersion(17)", "has version 17; known are those of CUDA 11.8 (18) to 13"),
         ("fake.fakeCuptiSetVersion(140000)", "has version 140000; known are"),
         ("fake.fakeCuptiFail(b'cuptiSubscribe', 39)",
-         "subscribing to CUPTI, which one tool at a time may: "
+         "subscribing to CUPTI, which another tool has done: "
          "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"),
         ("fake.fakeCuptiFail(b'cuptiActivityEnable', 27)",
          "having CUPTI record kernels: the test says so (27)"),

@@ -37,6 +37,7 @@ TEST(CuptiLayout, IsThatOfTheHeader) {
   EXPECT_EQ(cupti::concurrentKernelKind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   EXPECT_EQ(cupti::kernelKind, CUPTI_ACTIVITY_KIND_KERNEL);
   EXPECT_EQ(cupti::maxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED);
+  EXPECT_EQ(cupti::multipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   EXPECT_EQ(cupti::flushForced, uint32_t(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
   EXPECT_EQ(int(cupti::DriverApi), int(CUPTI_CB_DOMAIN_DRIVER_API));
   EXPECT_EQ(int(cupti::RuntimeApi), int(CUPTI_CB_DOMAIN_RUNTIME_API));
