@@ -444,11 +444,17 @@ class Amd(Group):
 
 
 class Proton(Group):
-    """Settings of Triton's profiler, which is not here."""
+    """The profiler of kernels, `pantile.profiler`."""
 
-    disable = Flag("TRITON_PROTON_DISABLE", unused=True)
-    cupti_lib_dir = Setting("TRITON_CUPTI_LIB_PATH", unused=True)
-    enable_nvtx = Flag("TRITON_ENABLE_NVTX", default=True, unused=True)
+    disable = Flag("TRITON_PROTON_DISABLE", doc="`profiler.start` does nothing")
+    cupti_lib_dir = Setting(
+        "TRITON_CUPTI_LIB_PATH",
+        shown="loaded ones, NVIDIA's wheels, the loader's path, the toolkit",
+        doc="the folder that CUPTI's library is in",
+    )
+    enable_nvtx = Flag(
+        "TRITON_ENABLE_NVTX", default=True, unused=True, doc="scopes are no ranges of NVTX"
+    )
 
 
 class CompileTimes(

@@ -115,7 +115,10 @@ def test_exclusive_metrics_are_not_summed(file):
 
 def test_filters_leave_the_numbers_as_they_are(file):
     assert list(values(file, "time/us", include="gem")) == ["ROOT", "forward", "gemm"]
-    assert list(values(file, "time/us", include=".*step"))[1:] == ["/home/a/train.py:12@step", "copy"]
+    assert list(values(file, "time/us", include=".*step"))[1:] == [
+        "/home/a/train.py:12@step",
+        "copy",
+    ]
     found = values(file, "time/us", exclude="forward|ge")
     assert found == {"ROOT": (10,), "/home/a/train.py:12@step": (5,), "copy": (5,)}
     assert list(values(file, "time/us", threshold=4)) == [

@@ -106,9 +106,7 @@ def _derive_share(profile, metric):
     else:
         total = sum(frame.own.get(source, 0) for frame in profile.root.walk())
         suffix = ""
-    return _set(
-        profile, metric + suffix, lambda frame: _ratio(frame.value(source), total) * 100
-    )
+    return _set(profile, metric + suffix, lambda frame: _ratio(frame.value(source), total) * 100)
 
 
 def derive(profile, metric):

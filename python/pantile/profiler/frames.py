@@ -3,8 +3,8 @@
 Needs: a file that `finalize` wrote, or Proton.
 Gives: a tree of `ViewedFrame`s and the devices.
 How:   a metric is inclusive, summed over the frames below, if the root of the file has it. Frames
-       without metrics and children say nothing, and those of the launch hook's own work are its cost:
-       both are left out.
+       without metrics and children say nothing, and those of the launch hook's own work are its
+       cost: both are left out.
 """
 
 import json
@@ -81,7 +81,9 @@ def _sum_up(frame, inclusive):
         _sum_up(child, inclusive)
     frame.values.update(frame.own)
     for name in inclusive:
-        parts = [frame.own.get(name)] + [child.values.get(name + INCLUSIVE) for child in frame.children]
+        parts = [frame.own.get(name)] + [
+            child.values.get(name + INCLUSIVE) for child in frame.children
+        ]
         known = [part for part in parts if part is not None]
         if known:
             frame.values[name + INCLUSIVE] = sum(known)

@@ -49,8 +49,8 @@ def start(name=None, *, context="shadow", data="tree", backend=None, mode=None, 
         "triton" or "launch": kernels of this package are frames of their own, with what their
         `launch_metadata` gives: `name`, `flops8` to `flops64`, `flops`, `bytes`.
 
-    ValueError for another value. None is returned, and nothing done, if `knobs.proton.disable` is set
-    or the program runs under `python -m pantile.profiler.proton`.
+    ValueError for another value. None is returned, and nothing done, if `knobs.proton.disable` is
+    set or the program runs under `python -m pantile.profiler.proton`.
     """
     if flags.command_line or knobs.proton.disable:
         return None
@@ -134,9 +134,7 @@ def profile(
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        session = start(
-            name, context=context, data=data, backend=backend, mode=mode, hook=hook
-        )
+        session = start(name, context=context, data=data, backend=backend, mode=mode, hook=hook)
         try:
             return func(*args, **kwargs)
         finally:

@@ -11,7 +11,7 @@ import threading
 
 from . import measurement, places
 from .flags import flags
-from .trace import chrome_trace
+from .trace import Run, chrome_trace
 from .tree import ROOT, Frame, hatchet_literal
 
 CAPTURED = "<captured_at>"
@@ -44,12 +44,12 @@ class Session:
         leaf = frame if op else frame.child(kernel[0], kernel[1])
         leaf.add_executions(count, nanoseconds, kernel[1])
 
-    def add_run(self, kernel, context, stream, graph, start, end):
-        """Add one execution to the trace."""
+    def add_run(self, kernel, *place_and_times):
+        """Add one execution to the trace: its context, stream, graph, start and end."""
         path, op = self._path(kernel)
         self._see(kernel[1])
         path = path if op else (*path, kernel[0])
-        self.runs.append((path[-1], path, kernel[1], context, stream, graph, start, end))
+        self.runs.append(Run(path[-1], path, kernel[1], *place_and_times))
 
     def add_metrics(self, place, metrics):
         """Add metrics to the frame of a place; numbers as Python's."""

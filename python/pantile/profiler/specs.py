@@ -1,7 +1,7 @@
 """Peak rates of GPUs, for the metric `util`."""
 
-# Operations of 8 bits that an SM's tensor cores do per clock, without sparsity: NVIDIA's white papers
-# of each architecture. Ada's is that of GeForce with sums in 32 bits.
+# Operations of 8 bits that an SM's tensor cores do per clock, without sparsity: NVIDIA's white
+# papers of each architecture. Ada's is that of GeForce with sums in 32 bits.
 _OPERATIONS_PER_CLOCK = {"80": 4096, "89": 1024, "90": 8192, "100": 16384}
 
 
