@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 
 import pantile
+import pytest
 
 BUILD = Path(pantile.__file__).absolute().parents[2]
 FOLDER = BUILD / "tests/cupti"
+needs_fake = pytest.mark.skipif(
+    not (FOLDER / "libcupti.so").exists(), reason="the CUPTI of the tests is not built"
+)
 
 PREAMBLE = """
 import ctypes, json, os, threading, warnings
@@ -86,4 +90,4 @@ def run(program, folder, emulated=False, check=True, **variables):
     return done
 
 
-__all__ = ["FOLDER", "environment", "run"]
+__all__ = ["FOLDER", "environment", "needs_fake", "run"]

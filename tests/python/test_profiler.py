@@ -1,7 +1,9 @@
 """The profiler: what it notes of scopes and kernels, and the numbers in its files."""
 
 import pytest
-from fake_cupti import run
+from fake_cupti import needs_fake, run
+
+pytestmark = needs_fake
 
 
 def test_kernels_are_listed_under_the_scopes_of_their_launch(tmp_path):
@@ -323,6 +325,78 @@ for i in range(7):
 proton.finalize()
 counts = {"s0": 7500, "s1": 5000, "s2": 5000}
 assert tree("many") == {name: ({}, {"k": (kernel(2 * n, n), {})}) for name, n in counts.items()}
+""",
+        tmp_path,
+    )
+
+
+def test_states_are_frames_below_the_scopes(tmp_path):
+    run(
+        """
+@proton.state("decorated")
+def work():
+    launch("k", 3)
+
+proton.start("states")
+with proton.scope("s", {"numpy": np.float32(1.5), "whole": np.int64(7)}):
+    with proton.state("outer"):
+        launch("k", 1)
+        work()
+        with proton.scope("inner"):
+            launch("k", 5)
+        launch("k", 1)
+    proton.enter_state("open")
+    launch("k", 9)
+    proton.exit_state()
+    launch("k", 11)
+proton.finalize()
+assert tree("states") == {"s": ({"numpy": 1.5, "whole": 7}, {
+    "outer": ({}, {"k": (kernel(2, 2), {})}),
+    "decorated": ({}, {"k": (kernel(3), {})}),
+    "inner": ({}, {"outer": ({}, {"k": (kernel(5), {})})}),
+    "open": ({}, {"k": (kernel(9), {})}),
+    "k": (kernel(11), {}),
+})}, tree("states")
+""",
+        tmp_path,
+    )
+
+
+def test_scopes_of_an_earlier_profile_are_forgotten(tmp_path):
+    run(
+        """
+proton.start("first")
+left_open = proton.scope("left open")
+left_open.__enter__()
+proton.enter_scope("never left")
+proton.finalize()
+proton.start("second")
+launch("k", 2)
+left_open.__exit__(None, None, None)
+assert proton.exit_scope() is None
+with proton.scope("s"):
+    left_open.__exit__(None, None, None)
+    launch("k", 3)
+proton.finalize()
+assert tree("second") == {"s": ({}, {"k": (kernel(3), {})}), "k": (kernel(2), {})}
+""",
+        tmp_path,
+    )
+
+
+def test_every_file_is_written_that_can_be(tmp_path):
+    run(
+        """
+proton.start("missing/x")
+proton.start("y", data="trace")
+launch("k", 5)
+try:
+    proton.finalize()
+except FileNotFoundError as error:
+    assert error.filename == "missing/x.hatchet"
+else:
+    raise AssertionError
+assert len(json.loads(Path("y.chrome_trace").read_text())["traceEvents"]) == 1
 """,
         tmp_path,
     )

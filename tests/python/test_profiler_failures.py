@@ -3,7 +3,9 @@
 import shutil
 
 import pytest
-from fake_cupti import FOLDER, run
+from fake_cupti import FOLDER, needs_fake, run
+
+pytestmark = needs_fake
 
 PROFILED = """
 def profiled():

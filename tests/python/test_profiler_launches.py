@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
-from fake_cupti import environment, run
+from fake_cupti import environment, needs_fake, run
+
+pytestmark = needs_fake
 
 KERNELS = """
 def metadata(grid, kernel, args):

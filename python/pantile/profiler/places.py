@@ -143,9 +143,11 @@ def last(owner=None):
 
 
 def set_state(name):
-    """Add a frame to all that this thread launches; None ends that."""
-    _of_thread().state = name
+    """Add a frame to all that this thread launches, None: no more; return the one before."""
+    thread = _of_thread()
+    before, thread.state = thread.state, name
     _tell()
+    return before
 
 
 def set_op(name):

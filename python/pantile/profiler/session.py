@@ -168,8 +168,19 @@ def finalize(number, format):
             del _sessions[one.number]
         if not _sessions:
             flags.profiling_on = False
-        for one, suffix in zip(chosen, formats):
+        _write(chosen, formats)
+
+
+def _write(chosen, formats):
+    """Write all files, then raise the first error of one that could not be."""
+    failure = None
+    for one, suffix in zip(chosen, formats):
+        try:
             one.write(suffix)
+        except OSError as error:
+            failure = failure or error
+    if failure:
+        raise failure
 
 
 def _format(one, format):

@@ -1,5 +1,6 @@
 """States: one more frame for all that a thread launches, such as what a launch hook computes."""
 
+import copy
 from functools import wraps
 
 from . import places
@@ -7,7 +8,7 @@ from .flags import flags
 
 
 class state:
-    """A state, as a context manager or as a decorator; a thread has at most one.
+    """A state, as a context manager or as a decorator; a thread has at most one, the last.
 
     Parameters
     ----------
@@ -15,21 +16,21 @@ class state:
     """
 
     def __init__(self, name):
-        self.name = name
+        self.name, self._before = name, None
 
     def __enter__(self):
         if flags.profiling_on:
-            places.set_state(self.name)
+            self._before = places.set_state(self.name)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
         if flags.profiling_on:
-            places.set_state(None)
+            places.set_state(self._before)
 
     def __call__(self, func):
         @wraps(func)
         def wrapper(*args, **kwargs):
-            with self:
+            with copy.copy(self):  # calls may overlap
                 return func(*args, **kwargs)
 
         return wrapper

@@ -34,9 +34,10 @@ class Frame:
         return frame
 
     def add(self, metrics):
-        """Add numbers to the sums."""
+        """Add numbers, or scalars of an array library, to the sums."""
         for name, value in metrics.items():
-            self.metrics[name] = self.metrics.get(name, 0) + value
+            number = value if isinstance(value, (int, float)) else value.item()
+            self.metrics[name] = self.metrics.get(name, 0) + number
 
     def add_executions(self, count, nanoseconds, device):
         """Add executions of a kernel."""
