@@ -8,10 +8,12 @@ namespace pantile {
 namespace {
 
 std::atomic<uint32_t> sharedPlace = 0;
+std::atomic<uint64_t> currentProfile = 0;
 std::atomic<Launches::Refine> refinement = nullptr;
 
 struct ThreadState {
   std::optional<uint32_t> place;
+  uint64_t profile = 0;       ///< in which the following was set
   int depth = 0;              ///< of calls of launches within launches
   uint32_t outer = 0, at = 0; ///< the outermost one's id and place
 };
@@ -29,7 +31,12 @@ void Launches::setPlace(std::optional<uint32_t> place) { state.place = place; }
 void Launches::setSharedPlace(uint32_t place) { sharedPlace = place; }
 void Launches::refineBy(Refine refine) { refinement = refine; }
 
+void Launches::begin() { ++currentProfile; }
+
 void Launches::enter(uint32_t correlation, bool hasMany) {
+  const uint64_t profile = currentProfile.load(std::memory_order_relaxed);
+  if (state.profile != profile)
+    state.profile = profile, state.depth = 0;
   if (state.depth++ == 0)
     state.outer = correlation, state.at = currentPlace();
   last.store(correlation, std::memory_order_relaxed);
@@ -64,7 +71,8 @@ uint32_t Launches::placeOf(uint32_t correlation) {
 }
 
 void Launches::addNode(uint64_t node) {
-  const uint32_t place = state.depth ? state.at : currentPlace();
+  const bool isInLaunch = state.depth && state.profile == currentProfile;
+  const uint32_t place = isInLaunch ? state.at : currentPlace();
   const std::lock_guard lock(mutex);
   nodes.insert_or_assign(node, place);
 }

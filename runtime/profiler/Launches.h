@@ -26,6 +26,9 @@ public:
   static void setSharedPlace(uint32_t place);
   static void refineBy(Refine refine);
 
+  /// Callbacks start again: launches whose end was not told of are over.
+  void begin();
+
   /// The calling thread starts a launch; `hasMany`: of more than one kernel.
   void enter(uint32_t correlation, bool hasMany);
   void leave();

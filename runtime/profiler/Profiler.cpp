@@ -132,6 +132,7 @@ Result<void> Profiler::subscribe() {
     else
       ofProcess().onLaunch(domain, id, *static_cast<const cupti::ApiCall *>(event));
   };
+  launches.begin();
   CUptiResult result = cupti->subscribe(&subscriber, called, nullptr);
   if (result != cupti::success) {
     subscriber = nullptr;

@@ -155,6 +155,54 @@ assert tree("counted") == {"s": ({}, {
     )
 
 
+def test_the_launch_hook_below_the_python_stack(tmp_path):
+    run(
+        KERNELS
+        + """
+proton.start("stack", context="python", hook="triton")
+def caller():
+    for _ in range(3):
+        scale(200)
+caller()
+proton.finalize()
+(_, (_, outer)), = tree("stack").items()
+(name, (_, inner)), = outer.items()
+assert name.endswith("@caller")
+(name, (metrics, leaf)), = inner.items()
+assert name.endswith("@scale") and metrics == {}
+assert leaf == {"scale<200>": (kernel(3000, 3, flops16=1800, bytes=4800), {})}, leaf
+""",
+        tmp_path,
+        emulated=True,
+    )
+
+
+def test_a_launch_that_fails_names_nothing_else(tmp_path):
+    run(
+        KERNELS
+        + """
+proton.start("failed", hook="triton")
+with proton.scope("s"):
+    try:
+        scale_kernel[(1 << 40,)](x, 200, BLOCK=128, num_warps=2)
+    except pantile.LaunchError:
+        pass
+    else:
+        raise AssertionError
+    launch("torch", 7)
+    fake.fakeCuptiSetDuration(1000)
+    scale(200)
+    launch("torch", 8)
+proton.finalize()
+found = tree("failed")["s"][1]
+assert found["torch"] == (kernel(15, 2), {})
+assert found["scale<200>"] == (kernel(1000, flops16=600, bytes=1600), {}), found
+""",
+        tmp_path,
+        emulated=True,
+    )
+
+
 def test_several_gpus_and_streams(tmp_path):
     run(
         KERNELS

@@ -47,6 +47,21 @@ TEST_F(LaunchesTest, WithinALaunchHaveItsPlaceAndEndWithIt) {
   EXPECT_EQ(launches.placeOf(12), 8u);
 }
 
+TEST_F(LaunchesTest, AreOverWhenCallbacksStartAgain) {
+  Launches::setPlace(1);
+  launches.enter(40, false); // its end is not told of
+  launches.begin();
+  Launches::setPlace(2);
+  launches.addNode(500);
+  launch(41);
+  EXPECT_EQ(launches.placeOf(41), 2u);
+  EXPECT_EQ(launches.captureOf(500), std::optional(2u));
+  launches.leave(); // a launch that began before
+  Launches::setPlace(3);
+  launch(42);
+  EXPECT_EQ(launches.placeOf(42), 3u);
+}
+
 TEST_F(LaunchesTest, OfManyKernelsStayUntilAllRecordsAreRead) {
   Launches::setPlace(2);
   launch(20, true);

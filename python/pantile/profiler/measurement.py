@@ -20,6 +20,7 @@ _TOOLKITS = ("lib64", "extras/CUPTI/lib64", "lib")
 
 
 class _State:
+    is_open = False
     is_on = False  # CUPTI measures
     has_warned = False
 
@@ -102,7 +103,9 @@ def run(is_on, keep_runs=False, wants_frames=False):
         _State.is_on = False
         return
     try:
-        _pantile.profiler_open(candidates())
+        if not _State.is_open:
+            _pantile.profiler_open(candidates())
+            _State.is_open = True
         _pantile.profiler_start(keep_runs)
         _State.is_on = True
     except TritonError as error:

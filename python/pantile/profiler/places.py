@@ -11,6 +11,7 @@ import itertools
 import os
 import sys
 import threading
+import weakref
 
 from .. import _pantile
 
@@ -67,6 +68,7 @@ class _Thread(threading.local):
 
     def __init__(self):
         self.profile, self.stack, self.state, self.op = -1, [], None, None
+        self.until = None  # a weak reference to what lives as long as the operation
 
 
 _places = _Places()
@@ -150,11 +152,20 @@ def set_state(name):
     return before
 
 
-def set_op(name):
-    """Give what this thread launches the name of an operation; None ends that."""
-    _of_thread().op = name
+def set_op(name, until=None):
+    """Give what this thread launches the name of an operation, None: no more; return the place.
+
+    The end of the object `until` ends the operation too: a launch that fails calls no exit hook.
+    """
+    thread = _of_thread()
+    thread.op, thread.until = name, weakref.ref(until, _end_op) if until is not None else None
     _tell()
     return current()
+
+
+def _end_op(until):
+    if _of_thread().until is until:
+        set_op(None)
 
 
 def depth():

@@ -1,11 +1,14 @@
 """The launch hook: a launch is a frame with the kernel's metadata."""
 
 import contextlib
+import threading
 
 from ...hooks import LaunchMetadata
 from .. import measurement, places, session
 from ..state import state
 from .hook import Hook
+
+_pending = threading.local()  # the place and metrics of the launch in progress
 
 COMPUTE_METADATA_SCOPE_NAME = "__proton_launch_metadata"
 
@@ -40,16 +43,20 @@ class LaunchHook(Hook):
         LaunchMetadata.computing = contextlib.nullcontext
 
     def enter(self, metadata):
-        """Name what is launched until `exit`, and add its metrics."""
+        """Name what is launched until `exit`."""
+        _pending.launch = None
         if metadata is None:
             return
         values = metadata.get()
-        place = places.set_op(values["name"])
+        place = places.set_op(values["name"], until=metadata)
         found = {name: values[name] for name in self.metrics if name in values}
         if not measurement.is_on():
             found["count"] = 1  # which else comes with the times
-        session.add_metrics(place, found)
+        _pending.launch = place, found
 
     def exit(self, metadata):
-        """End the name."""
-        places.set_op(None)
+        """End the name, and add the metrics: they are not those of a launch that failed."""
+        launch, _pending.launch = getattr(_pending, "launch", None), None
+        if launch is not None:
+            places.set_op(None)
+            session.add_metrics(*launch)
