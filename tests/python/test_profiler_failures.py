@@ -147,3 +147,29 @@ assert tree("y") == {"k": (kernel(11, 2), {})} and not fake.fakeCuptiIsSubscribe
 """,
         tmp_path,
     )
+
+
+def test_where_the_library_is_looked_for(tmp_path):
+    wheel = tmp_path / "site/nvidia/cuda_cupti/lib"
+    toolkit = tmp_path / "cuda/lib64"
+    for folder in (wheel, toolkit):
+        folder.mkdir(parents=True)
+        shutil.copy(FOLDER / "libcupti.so", folder / "libcupti.so.12")
+    run(
+        f"""
+import sys
+from pantile.profiler import measurement
+loaded = os.environ.pop("TRITON_CUPTI_LIB_PATH") + "/libcupti.so"
+sys.path.append({str(tmp_path / "site")!r})
+os.environ["CUDA_HOME"] = {str(tmp_path / "cuda")!r}
+found = measurement.candidates()
+assert os.path.samefile(found[0], loaded), found
+assert found[1:6] == [{str(wheel)!r} + "/libcupti.so.12", "libcupti.so.13", "libcupti.so.12",
+                      "libcupti.so", {str(toolkit)!r} + "/libcupti.so.12"], found
+proton.start("loaded")  # the library that the process has
+launch("k", 3)
+proton.finalize()
+assert tree("loaded") == {{"k": (kernel(3), {{}})}}
+""",
+        tmp_path,
+    )

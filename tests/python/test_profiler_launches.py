@@ -1,5 +1,6 @@
 """The profiler around launches of this package, on the emulated GPU."""
 
+import json
 import os
 import subprocess
 import sys
@@ -266,3 +267,27 @@ sys.exit(5)
     )
     assert (stand_in.returncode, stand_in.stderr) == (0, "")
     assert "2500.000 kernel_of_program" in stand_in.stdout
+    (tmp_path / "test_it.py").write_text(
+        "import runpy, sys, pytest\n"
+        "def test_it():\n"
+        "    sys.argv = ['program.py', 'from pytest']\n"
+        "    with pytest.raises(SystemExit):\n"
+        "        runpy.run_path('program.py', run_name='__main__')\n"
+    )
+    arguments = [
+        "-d",
+        "trace",
+        "-n",
+        "tested",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_it.py",
+    ]
+    done = python("-m", "pantile.profiler.proton", *arguments)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done
+    (event,) = json.loads((tmp_path / "tested.chrome_trace").read_text())["traceEvents"]
+    assert event["args"]["call_stack"] == ["ROOT", "from pytest", "kernel_of_program"]
+    done = python("-m", "pantile.profiler.proton")
+    assert done.returncode == 2 and "there is no script to run" in done.stderr
