@@ -400,3 +400,94 @@ assert len(json.loads(Path("y.chrome_trace").read_text())["traceEvents"]) == 1
 """,
         tmp_path,
     )
+
+
+def test_scopes_in_kernels_compile_to_nothing(tmp_path):
+    run(
+        """
+import pantile.profiler.language as pl
+
+@pantile.jit
+def add_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    pl.enter_scope("load")
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    pl.exit_scope("load")
+    pl.enter_scope(name="store")
+    tl.store(x_ptr + at, x * 3, mask=at < n)
+    pl.exit_scope(name="store")
+
+pl.enable_semantic("triton")
+x = np.random.default_rng(5).random(100, np.float32)
+expected = x * np.float32(3)
+add_kernel[(1,)](x, 100, BLOCK=128)
+np.testing.assert_array_equal(x, expected)
+pl.disable_semantic("triton")
+try:
+    pl.enable_semantic("other")
+except ValueError as error:
+    assert "`other`" in str(error)
+else:
+    raise AssertionError
+""",
+        tmp_path,
+    )
+
+
+def test_hooks_run_while_a_session_that_uses_them_is_active(tmp_path):
+    run(
+        """
+from pantile import knobs
+from pantile.profiler.hooks import Hook, HookManager, LaunchHook
+
+seen = []
+
+class Noted(Hook):
+    def __init__(self, name, priority):
+        self.name, self.priority = name, priority
+    def enter(self, metadata): seen.append(("enter", self.name, metadata.get()["name"]))
+    def exit(self, metadata): seen.append(("exit", self.name))
+    def activate(self): seen.append(("on", self.name))
+    def deactivate(self): seen.append(("off", self.name))
+
+def taken():
+    found = seen[:]
+    seen.clear()
+    return found
+
+@pantile.jit
+def kernel_of_host(x_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, tl.load(x_ptr + at) + 1)
+
+x = np.zeros(16, np.float32)
+def launch():
+    kernel_of_host[(1,)](x, BLOCK=16)
+
+low, high = Noted("low", 1), Noted("high", 9)
+first, second = proton.start("first"), proton.start("second")
+HookManager.register(low, first)
+HookManager.register(low, second)
+HookManager.register(high, second)
+assert taken() == [("on", "low"), ("on", "high")]
+launch()
+name = "kernel_of_host"
+assert taken() == [("enter", "high", name), ("enter", "low", name), ("exit", "low"), ("exit", "high")]
+proton.deactivate(second)
+launch()
+assert taken() == [("off", "high"), ("enter", "low", name), ("exit", "low")]
+proton.deactivate()
+launch()
+assert taken() == [("off", "low")] and not knobs.runtime.launch_enter_hook
+proton.activate(second)
+launch()
+assert taken() == [("on", "low"), ("on", "high"), ("enter", "high", name), ("enter", "low", name), ("exit", "low"), ("exit", "high")]
+proton.finalize(second)
+assert sorted(taken()) == [("off", "high"), ("off", "low")]
+proton.finalize()
+launch()
+assert taken() == [] and HookManager.session_hooks == {} and x[3] == 5
+assert LaunchHook() is LaunchHook() and LaunchHook.metrics == ["flops8", "flops16", "flops32", "flops64", "bytes", "flops"]
+""",
+        tmp_path,
+    )
