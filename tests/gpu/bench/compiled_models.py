@@ -36,7 +36,7 @@ def run_child(name, side, threads, timeout=400):
         "PANTILE_CACHE_DIR": "pantile",
     }
     environment = os.environ | {k: str(Path(folder, v)) for k, v in caches.items()}
-    environment["TORCHINDUCTOR_COMPILE_THREADS"] = str(threads)
+    environment |= {"TORCHINDUCTOR_COMPILE_THREADS": str(threads), "PYTHONFAULTHANDLER": "1"}
     command = [sys.executable, *SIDES[side], str(HERE / "compiled/child.py"), name]
     try:
         done = subprocess.run(
