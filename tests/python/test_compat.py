@@ -1,9 +1,12 @@
 """Standing in for triton: in a process of its own, since installing it changes what `import` finds."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
+import pantile
 import pytest
 
 SETUP = "import pantile, pantile.compat; pantile.compat.install()\n"
@@ -47,6 +50,8 @@ from triton import AsyncCompileMode, FutureKernel, CompilationError, Interpreter
 from triton import compile, constexpr_function, must_use_result, runtime
 from triton.backends import backends
 from triton.backends.compiler import AttrsDescriptor, BaseBackend, GPUTarget
+from triton.compiler.compiler import AttrsDescriptor, CompiledKernel
+from triton.compiler import AttrsDescriptor
 from triton.backends.driver import DriverBase
 from triton.backends.nvidia.compiler import CUDABackend, CUDAOptions
 from triton.backends.nvidia.driver import CudaDriver, CudaUtils
@@ -172,6 +177,156 @@ except ModuleNotFoundError:
     pass
 """
     )
+
+
+def child_of(setup, program, *options, cwd=None, **environment):
+    """What a child prints, of a process that ran `setup`."""
+    parent = f"""
+import os, subprocess, sys
+{setup}
+done = subprocess.run([sys.executable, *{list(options)!r}, "-c", {program!r}], capture_output=True, text=True)
+print(done.stdout if done.returncode == 0 else done.stderr[-2000:], end="")
+"""
+    environment = {**os.environ, **environment}
+    environment.pop("PANTILE_AS_TRITON", None)
+    command = [sys.executable, "-c", parent]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+ROOT = str(Path(pantile.__file__).parents[1])
+CHILD = """
+import importlib.metadata, triton, triton.language as tl
+from triton.language.extra import libdevice
+from triton.runtime.jit import JITFunction
+import pantile
+assert triton is pantile and tl is pantile.language and JITFunction is pantile.JITFunction
+print(triton.__version__, importlib.metadata.version("triton"))
+"""
+SAID = f"{pantile.__version__} {pantile.__version__}\n"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder of an environment that has another triton and a sitecustomize of its own."""
+    folder = tmp_path / "site"
+    (folder / "triton").mkdir(parents=True)
+    (folder / "triton" / "__init__.py").write_text("raise SystemExit('the other triton')\n")
+    (folder / "triton-3.1.0.dist-info").mkdir()
+    (folder / "triton-3.1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: triton\nVersion: 3.1.0\n"
+    )
+    (folder / "sitecustomize.py").write_text("import sys\nsys.customized = True\n")
+    return folder
+
+
+@pytest.mark.parametrize("options", [(), ("-S",)])
+def test_children_find_us_before_another_triton(site, options):
+    path = os.pathsep.join([ROOT, str(site)])
+    said = child_of(SETUP, CHILD, *options, PYTHONPATH=path)
+    assert said == SAID
+    said = child_of(SETUP, "import sys; print(hasattr(sys, 'customized'))", PYTHONPATH=path)
+    assert said == "True\n"
+
+
+def test_children_that_are_given_the_path_of_the_process(site):
+    """As torch's compile workers are: no variable of the process's `PYTHONPATH` reaches them."""
+    setup = f"sys.path.append({str(site)!r})\n" + SETUP
+    setup += "os.environ['PYTHONPATH'] = os.pathsep.join(sys.path)\n"
+    assert child_of(setup, CHILD, PYTHONPATH=ROOT) == SAID
+
+
+def test_children_where_we_are_on_no_path(site):
+    """A program that put the package on its own path alone."""
+    setup = f"sys.path.insert(0, {ROOT!r})\n" + SETUP
+    assert child_of(setup, CHILD, cwd=site.parent, PYTHONPATH=str(site)) == SAID
+
+
+def test_children_are_left_alone():
+    setup = SETUP.replace("install()", "install(children=False)")
+    program = "import os, importlib.util as u; print(u.find_spec('triton'), dict(os.environ).get('PANTILE_AS_TRITON'))"
+    before = child_of("", program, PYTHONPATH=ROOT)
+    assert child_of(setup, program, PYTHONPATH=ROOT) == before
+    undone = SETUP + "path = list(sys.path)\npantile.compat.uninstall()\n"
+    undone += "assert len(sys.path) == len(path) - 1\n"
+    assert child_of(undone, program, PYTHONPATH=ROOT) == before
+    assert child_of("import os\nbefore = dict(os.environ)\n" + undone, "print(1)", PYTHONPATH=ROOT)
+
+
+SPAWNED = """
+import multiprocessing
+import triton
+import pantile
+
+def told():
+    return triton is pantile
+
+def tell(queue):
+    queue.put(told())
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{method}")
+    queue = context.Queue()
+    process = context.Process(target=tell, args=(queue,))
+    process.start()
+    print(queue.get(timeout=60))
+    process.join()
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_children_of_multiprocessing(tmp_path, method):
+    (tmp_path / "program.py").write_text(SPAWNED.format(method=method))
+    command = [sys.executable, "-m", "pantile.compat", str(tmp_path / "program.py")]
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.stdout == "True\n", done.stderr
+
+
+# What Python does with a .pth file of site-packages when it starts.
+START = f"""
+import site, sys
+site.addsitedir({str(Path(__file__).parents[2] / "python")!r})
+"""
+
+
+def started(program, **environment):
+    environment = {**os.environ, "PYTHONPATH": ROOT, **environment}
+    command = [sys.executable, "-c", START + textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_variable_that_python_reads_when_it_starts(site):
+    program = "assert not any(n.startswith('pantile.') for n in sys.modules)\n" + CHILD
+    path = os.pathsep.join([ROOT, str(site)])
+    assert started(program, PANTILE_AS_TRITON="1", PYTHONPATH=path) == SAID
+    program = """
+    import importlib.metadata, importlib.util
+    assert importlib.util.find_spec("json").name == "json"
+    print(importlib.metadata.version("triton"))
+    import triton.language.core
+    from triton.runtime import driver
+    """
+    found = started(program, PANTILE_AS_TRITON="1", PYTHONPATH=path)
+    assert found == f"{pantile.__version__}\n"
+
+
+@pytest.mark.parametrize("value", ["", "0", None])
+def test_variable_that_is_not_set_costs_nothing(value):
+    given = {} if value is None else {"PANTILE_AS_TRITON": value}
+    said = started(
+        """
+        import timeit
+        assert not [n for n in sys.modules if "pantile" in n]
+        line = open(sys.path[-1] + "/pantile_as_triton.pth").read()
+        print(min(timeit.repeat(lambda: exec(line), number=1, repeat=200)) * 1e6)
+        """,
+        **given,
+    )
+    assert float(said) < 200  # microseconds, most of them to compile the line
 
 
 SCRIPT = """
