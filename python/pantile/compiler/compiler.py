@@ -277,12 +277,12 @@ class CompiledKernel:
 
     @property
     def run(self):
-        """The launcher that Triton generates: `run(grid_0, grid_1, grid_2, stream, function,
-        packed_metadata, launch_metadata, launch_enter_hook, launch_exit_hook, *args)`.
+        """Launches as Triton's generated launchers do, with a stream's handle and explicit hooks.
 
-        A property, so that an attribute `run` of None, which a restored kernel is given, hides
-        nothing.
+        `run(grid_0, grid_1, grid_2, stream, function, packed_metadata, launch_metadata,
+        launch_enter_hook, launch_exit_hook, *args)`: all arguments, or those that are not constexpr.
         """
+        # A property: libraries put None under this name into the attributes of a restored kernel.
         return self._run
 
     def _run(
@@ -298,10 +298,6 @@ class CompiledKernel:
         launch_exit_hook,
         *args,
     ):
-        """Launch as Triton's generated launchers do, with a stream's handle and explicit hooks.
-
-        `args` are all arguments, or those that are not constexpr.
-        """
         if launch_enter_hook:
             launch_enter_hook(launch_metadata)
         call = self._call(self._with_constants(args), {})
