@@ -114,6 +114,12 @@ def test_what_is_inside(wheel):
     assert re.search(r"-cp3\d+-cp3\d+-manylinux_2_35_x86_64\.whl$", wheel.name), wheel.name
     for name in ("pantile/libpantile.so", "pantile/bin/pantilec", "pantile/language/core.pyi"):
         assert name in names
+    for name in (
+        "pantile_as_triton.pth",
+        "pantile_as_triton.py",
+        "pantile/_stand_in/triton/__init__.py",
+    ):
+        assert name in names
     notices = next(n for n in names if n.endswith("THIRD_PARTY_NOTICES.txt"))
     text = files.read(notices).decode()
     for (
@@ -157,6 +163,33 @@ def test_it_runs_alone(installed):
     assert run(python, program, env=environment, cwd=installed) == "right\n"
     demo = [python, "-m", "pantile.demo", "--size", "256", "--tutorials", ROOT / "tutorials"]
     assert "within" in run(*demo, env=environment, cwd=installed)
+
+
+AS_TRITON = """
+import os, subprocess, sys
+assert "pantile" not in sys.modules
+import importlib.metadata, triton, triton.language as tl
+from triton.language.extra import libdevice
+import pantile
+assert triton is pantile and tl is pantile.language
+print(importlib.metadata.version("triton") == triton.__version__)
+if len(sys.argv) > 1:
+    subprocess.run([sys.executable, "-I", __file__], check=True)
+"""
+
+
+def test_a_variable_makes_it_triton(installed):
+    """Also in the children, and in processes that look at no variable of Python's."""
+    program = installed / "as_triton.py"
+    program.write_text(AS_TRITON)
+    environment = environment_of(installed, PANTILE_AS_TRITON="1")
+    for options in ((), ("-I",)):
+        said = run(installed / "bin/python", *options, program, "1", env=environment)
+        assert said == "True\nTrue\n"
+    environment["PANTILE_AS_TRITON"] = "0"
+    find = "import importlib.util as u, sys; print(u.find_spec('triton'), 'pantile_as_triton' in sys.modules)"
+    found = run(installed / "bin/python", "-c", find, env=environment, cwd=installed)
+    assert found == "None False\n"
 
 
 def test_its_compiler_needs_nothing_up_to_ptx(installed):
