@@ -267,3 +267,21 @@ def test_torch_finds_the_same():
         pytest.skip("this torch has another analysis")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " kernels, 0 failed" in done.stdout
+
+
+class AtAddress:
+    def __init__(self, address):
+        self.address = address
+
+    def data_ptr(self):
+        return self.address
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_specialization_of_an_argument(target):
+    specialize = make_backend(target).get_arg_specialization
+    assert [specialize(value, "int", align=True) for value in (48, 40, 0)] == ["D", "", "D"]
+    assert specialize(AtAddress(4096), "tensor", align=True) == "D"
+    assert specialize(AtAddress(4100), "tensor", align=True) == ""
+    assert specialize(48, "int", align=False) == specialize(48, "int") == ""
+    assert specialize(None, "none", align=True) == ""
