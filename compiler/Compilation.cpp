@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "Compilation.h"
 #include "Dependencies.h"
+#include "LaunchAbi.h"
 #include "Pipeline.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
@@ -293,7 +294,7 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
 Result<void> Compilation::keepAbi() {
   if (options.launchAbi == LaunchAbi::Full || observe.stopAfter < Stage::Mma)
     return {};
-  const std::vector<std::string> needs = needsBeyondArguments(*data);
+  const std::vector<std::string> needs = needsOfPasses(*data);
   if (needs.empty())
     return {};
   return makeError(ErrorKind::Internal,
@@ -441,7 +442,7 @@ void Compilation::remarkOnAbi() {
   Result<std::shared_ptr<Kernel::Data>> made = other.run();
   if (!made)
     return;
-  if (const std::vector<std::string> needs = needsBeyondArguments(**made); !needs.empty())
+  if (const std::vector<std::string> needs = needsOfPasses(**made); !needs.empty())
     remarkOn(fmt::format("for the launch ABI `triton` the kernel does without {}",
                          fmt::join(needs, ", ")),
              Remark::Kind::Missed, Technique::Other);

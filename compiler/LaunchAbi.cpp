@@ -1,8 +1,9 @@
 //===- LaunchAbi.cpp - what kernels of an ABI may ask of their launches -------------------===//
 // Needs: see LaunchAbi.h.
-// Gives: withinAbi; launchAbiNamed, launchAbiName and needsBeyondArguments of pantile/Compiler.h.
+// Gives: withinAbi, needsOfPasses; launchAbiNamed, launchAbiName and needsBeyondArguments of pantile/Compiler.h.
 //===------------------------------------------------------------------------------------===//
 #include "LaunchAbi.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +19,12 @@ constexpr const char *passesBeyondTriton[] = {
     "nv-spread-rows",      // a cluster a program
     "nv-pack-programs",    // blocks of several programs, where that pays
 };
+
+/// Of the host: Triton passes one in another order, each extent and stride twice, or as a tensor map.
+bool hasDescriptor(const ArgSpec &spec) {
+  return spec.kind == ArgSpec::Kind::Descriptor ||
+         std::any_of(spec.elements.begin(), spec.elements.end(), hasDescriptor);
+}
 
 } // namespace
 
@@ -41,7 +48,7 @@ Options withinAbi(Options options) {
   return options;
 }
 
-std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel) {
+std::vector<std::string> needsOfPasses(const Kernel::Data &kernel) {
   std::vector<std::string> needs;
   auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
   if (const size_t maps = kernel.tensorMaps.size())
@@ -57,6 +64,13 @@ std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel) {
     needs.push_back(fmt::format("clusters of {} blocks", kernel.blocksPerProgram));
   if (kernel.programsPerBlock > 1)
     needs.push_back(fmt::format("blocks of up to {} programs", kernel.programsPerBlock));
+  return needs;
+}
+
+std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel) {
+  std::vector<std::string> needs = needsOfPasses(kernel);
+  if (std::any_of(kernel.args.begin(), kernel.args.end(), hasDescriptor))
+    needs.push_back("descriptors taken apart");
   return needs;
 }
 

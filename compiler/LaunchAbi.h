@@ -12,4 +12,7 @@ namespace pantile {
 /// switched on.
 Options withinAbi(Options options);
 
+/// What passes made launches of a kernel need or do beyond Triton's, in words.
+std::vector<std::string> needsOfPasses(const Kernel::Data &kernel);
+
 } // namespace pantile

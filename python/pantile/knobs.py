@@ -180,7 +180,7 @@ class Compilation(Group):
     )
     override = Flag("TRITON_KERNEL_OVERRIDE", unused=True, doc="texts of stages are not replaced")
     store_binary_only = Flag(
-        "TRITON_STORE_BINARY_ONLY", unused=True, doc="the cache keeps what launches need anyway"
+        "TRITON_STORE_BINARY_ONLY", doc="with `cache.triton_layout`: leave the texts of stages out"
     )
     dump_ir_extract_di_local_variables = Flag(
         "LLVM_EXTRACT_DI_LOCAL_VARIABLES", unused=True, doc="there are no variables in debug info"

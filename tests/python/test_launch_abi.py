@@ -250,5 +250,8 @@ def test_descriptors_of_the_host_are_not_stored():
     types = "*fp16 tensordesc<fp16[64,64]>"
     made = as_inductor({"store_cubin": False}, doubled, types, {"BLOCK": 64}, aligned=False)
     assert made.metadata.tensordesc_meta == []
+    plain = compiled(doubled, types, {"BLOCK": 64}, aligned=False, launch_abi="triton")
+    assert plain.metadata.launch_abi == "full"  # as it takes the descriptor apart in its own order
+    assert parameters_of(plain.asm["ptx"], "doubled")[1:6] == [".u64", *[".u32"] * 2, *[".u64"] * 2]
     with pytest.raises(NotImplementedError, match="parameter `x_desc` is a tensor descriptor"):
         as_inductor({"store_cubin": True}, doubled, types, {"BLOCK": 64}, aligned=False)
