@@ -71,6 +71,13 @@ private:
   llvm::DenseSet<Value> seen;
 };
 
+bool changesMemory(Operation *op) {
+  auto atomic = dyn_cast<AtomicRmwOp>(op);
+  if (atomic)
+    return atomic.getKind() != RmwKind::Load && atomic.getKind() != RmwKind::Poll;
+  return isa<AtomicCasOp>(op);
+}
+
 } // namespace
 
 std::vector<int> writtenArguments(ModuleOp module) {
@@ -78,7 +85,7 @@ std::vector<int> writtenArguments(ModuleOp module) {
   module.walk([&](Operation *op) {
     if (auto store = dyn_cast<StoreOp>(op))
       origins.add(store.getPtr());
-    else if (isa<AtomicRmwOp, AtomicCasOp>(op))
+    else if (changesMemory(op))
       origins.add(op->getOperand(0));
     else if (isa<ExternCallOp, InlineAsmOp>(op) && !isMemoryEffectFree(op))
       for (Value operand : op->getOperands())

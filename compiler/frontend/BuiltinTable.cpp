@@ -51,7 +51,6 @@ std::vector<BuiltinParam> parseSignature(llvm::StringRef text) {
 struct Table {
   std::vector<BuiltinRow> rows;
   llvm::StringMap<size_t> byName;
-  llvm::StringSet<> later;
 
   void add(const char *space, const char *name, BuiltinHandler handler, bool isMethod,
            const char *signature, const char *doc) {
@@ -62,7 +61,6 @@ struct Table {
 #define BUILTIN(space, name, handler, method, signature, doc)                                      \
   add(#space, #name, handler, method, signature, doc);
 #define LIBRARY(name, method, doc) add("tl", #name, nullptr, method, "", doc);
-#define LATER(name) later.insert(#name);
 #include "frontend/Builtins.def"
   }
 };
@@ -77,8 +75,6 @@ const BuiltinRow *pantile::findBuiltin(llvm::StringRef space, llvm::StringRef na
   auto found = table().byName.find((space + "." + name).str());
   return found == table().byName.end() ? nullptr : &table().rows[found->second];
 }
-
-bool pantile::isKnownLater(llvm::StringRef name) { return table().later.contains(name); }
 
 std::string pantile::nearestBuiltin(llvm::StringRef space, llvm::StringRef name) {
   std::string best;

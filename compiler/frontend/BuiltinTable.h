@@ -40,8 +40,6 @@ struct BuiltinRow {
 
 /// The row of `name` in a space ("tl", "py", "host"), or null.
 const BuiltinRow *findBuiltin(llvm::StringRef space, llvm::StringRef name);
-/// Whether the language has `tl.name`, though we do not yet.
-bool isKnownLater(llvm::StringRef name);
 /// The known name of `space` nearest to `name`, or "".
 std::string nearestBuiltin(llvm::StringRef space, llvm::StringRef name);
 const std::vector<BuiltinRow> &allBuiltins();

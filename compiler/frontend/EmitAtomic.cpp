@@ -1,7 +1,8 @@
 //===- EmitAtomic.cpp - atomic operations -----------------------------------------------===//
-// Gives: tile.atomic_rmw and tile.atomic_cas; every call returns the old value.
+// Gives: tile.atomic_rmw and tile.atomic_cas; calls that change memory return the old value.
 // How:   the maximum and minimum of floats run on their bit patterns: where the new value is
 //        not negative the patterns order as signed integers, elsewhere in reverse as unsigned.
+//        Floats are loaded and stored as bit patterns, too.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include <llvm/ADT/StringSwitch.h>
@@ -15,8 +16,7 @@ struct Order {
   MemScope scope = MemScope::Gpu;
 };
 
-std::optional<Order> orderOf(Emitter &e, const BoundCall &call) {
-  Order order;
+std::optional<Order> orderOf(Emitter &e, const BoundCall &call, Order order = {}) {
   if (!call["sem"].isNone()) {
     auto name = e.needString(call["sem"], call.at("sem"), "`sem`");
     if (!name)
@@ -40,6 +40,17 @@ std::optional<Order> orderOf(Emitter &e, const BoundCall &call) {
     order.scope = *scope;
   }
   return order;
+}
+
+/// The order of a call that only reads (`own` is acquire) or only writes (release).
+std::optional<Order> oneSidedOrder(Emitter &e, const BoundCall &call, MemSemantic own) {
+  auto order = orderOf(e, call, {own, MemScope::Gpu});
+  if (!order || order->sem == own || order->sem == MemSemantic::Relaxed)
+    return order;
+  e.error(call.at("sem"), "`" + call.row->name + "` only supports " +
+                              stringifyMemSemantic(own).str() + " and relaxed semantics, got " +
+                              stringifyMemSemantic(order->sem).str());
+  return std::nullopt;
 }
 
 std::optional<RmwKind> kindOf(llvm::StringRef name, DType dtype) {
@@ -75,14 +86,14 @@ struct Operands {
 };
 
 std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
-                                   llvm::ArrayRef<llvm::StringRef> names) {
+                                   llvm::ArrayRef<llvm::StringRef> names, bool writes = true) {
   auto *pointer = call["pointer"].dynAs<Runtime>();
   if (!pointer || !pointer->type.element.isPointer()) {
     e.error(call.at("pointer"),
             "`" + call.row->name + "` needs a pointer, got " + kindText(call["pointer"]));
     return std::nullopt;
   }
-  if (pointer->type.element.isConst) {
+  if (writes && pointer->type.element.isConst) {
     e.error(call.at("pointer"), "cannot store through a pointer to const");
     return std::nullopt;
   }
@@ -105,11 +116,45 @@ std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
   return result;
 }
 
+/// Puts the call's mask into `operands`; false after an error.
+bool addMask(Emitter &e, const BoundCall &call, Operands &operands) {
+  if (call["mask"].isNone())
+    return true;
+  auto mask = e.toBool(call["mask"], call.at("mask"));
+  if (!mask)
+    return false;
+  auto shape = broadcastShapes(operands.pointer.type.shape, mask->type.shape);
+  if (!shape || *shape != operands.pointer.type.shape) {
+    e.error(call.at("mask"), "the mask `" + mask->type.name() +
+                                 "` does not broadcast to the pointers `" +
+                                 operands.pointer.type.name() + "`");
+    return false;
+  }
+  operands.mask = e.broadcastTo(*mask, *shape).ir;
+  return true;
+}
+
 Runtime rmw(Emitter &e, RmwKind kind, const Runtime &pointer, const Runtime &value,
-            mlir::Value mask, Order order) {
+            mlir::Value mask, Order order, mlir::Value timeout = {}) {
   return {AtomicRmwOp::create(e.b, e.loc(), value.ir.getType(), kind, pointer.ir, value.ir, mask,
-                              order.sem, order.scope),
+                              timeout, order.sem, order.scope),
           value.type};
+}
+
+/// The integer type of as many bits in memory.
+DType bitsType(DType type) {
+  const Scalar types[] = {Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64};
+  return types[llvm::Log2_32(std::max(type.bits(), 8u) / 8)];
+}
+
+/// Whether one can be loaded and stored indivisibly: what a register holds, but no pointer.
+bool isPlain(Emitter &e, const BoundCall &call, DType pointee) {
+  if (pointee.isNumber())
+    return true;
+  e.error(call.at("pointer"), "`" + call.row->name +
+                                  "` only supports integer and floating-point elements, got `" +
+                                  pointee.name() + "`");
+  return false;
 }
 
 Value floatExtremum(Emitter &e, const Operands &operands, Order order, bool isMax,
@@ -146,17 +191,8 @@ Value pantile::emitAtomicRmw(Emitter &e, const BoundCall &call) {
   if (!kind || !operands->pointee.isNumber() || !isSupported(name, operands->pointee))
     return e.error(call.at("pointer"),
                    "`" + name + "` does not support `" + operands->pointee.name() + "`");
-  if (!call["mask"].isNone()) {
-    auto mask = e.toBool(call["mask"], call.at("mask"));
-    if (!mask)
-      return Failed();
-    auto shape = broadcastShapes(operands->pointer.type.shape, mask->type.shape);
-    if (!shape || *shape != operands->pointer.type.shape)
-      return e.error(call.at("mask"), "the mask `" + mask->type.name() +
-                                          "` does not broadcast to the pointers `" +
-                                          operands->pointer.type.name() + "`");
-    operands->mask = e.broadcastTo(*mask, *shape).ir;
-  }
+  if (!addMask(e, call, *operands))
+    return Failed();
   bool isExtremum = name == "atomic_max" || name == "atomic_min";
   if (isExtremum && operands->pointee.isFloat())
     return floatExtremum(e, *operands, *order, name == "atomic_max", call.span);
@@ -175,4 +211,73 @@ Value pantile::emitAtomicCas(Emitter &e, const BoundCall &call) {
   return Runtime{AtomicCasOp::create(e.b, e.loc(), expected.ir.getType(), operands->pointer.ir,
                                      expected.ir, operands->values[1].ir, order->sem, order->scope),
                  expected.type};
+}
+
+Value pantile::emitAtomicLoad(Emitter &e, const BoundCall &call) {
+  auto operands = operandsOf(e, call, {}, /*writes=*/false);
+  auto order = oneSidedOrder(e, call, MemSemantic::Acquire);
+  if (!operands || !order || !isPlain(e, call, operands->pointee) || !addMask(e, call, *operands))
+    return Failed();
+  const DType bits = bitsType(operands->pointee);
+  auto pointer = e.cast(operands->pointer, bits.pointerTo(), call.span);
+  if (!pointer)
+    return Failed();
+  const Runtime unused = e.zero({bits, pointer->type.shape});
+  const Runtime seen = rmw(e, RmwKind::Load, *pointer, unused, operands->mask, *order);
+  auto result = operands->pointee.isFloat() ? e.bitcast(seen, operands->pointee, call.span)
+                                            : e.cast(seen, operands->pointee, call.span);
+  return result ? Value(*result) : Value(Failed());
+}
+
+Value pantile::emitAtomicStore(Emitter &e, const BoundCall &call) {
+  auto operands = operandsOf(e, call, {"val"});
+  auto order = oneSidedOrder(e, call, MemSemantic::Release);
+  if (!operands || !order || !isPlain(e, call, operands->pointee) || !addMask(e, call, *operands))
+    return Failed();
+  const DType bits = bitsType(operands->pointee);
+  auto pointer = e.cast(operands->pointer, bits.pointerTo(), call.span);
+  const Runtime &value = operands->values[0];
+  auto pattern = operands->pointee.isFloat() ? e.bitcast(value, bits, call.span)
+                                             : e.cast(value, bits, call.span);
+  if (!pointer || !pattern)
+    return Failed();
+  rmw(e, RmwKind::Store, *pointer, *pattern, operands->mask, *order);
+  return None();
+}
+
+namespace {
+/// `timeout_ns` as 64 bits, null without one; nothing after an error.
+std::optional<mlir::Value> timeoutOf(Emitter &e, const BoundCall &call) {
+  if (call["timeout_ns"].isNone())
+    return mlir::Value();
+  SourceSpan at = call.at("timeout_ns");
+  if (auto known = e.knownInt(call["timeout_ns"]); known && *known < 0) {
+    e.error(at, "`atomic_poll` waits for a `timeout_ns` that is non-negative, got " +
+                    bigIntText(*known));
+    return std::nullopt;
+  }
+  auto timeout = e.runtime(call["timeout_ns"], at);
+  if (timeout && (timeout->type.isTile() || !timeout->type.element.isInt())) {
+    e.error(at, "`timeout_ns` must be a scalar integer, got `" + timeout->type.name() + "`");
+    return std::nullopt;
+  }
+  auto wide = timeout ? e.cast(*timeout, Scalar::U64, at) : std::nullopt;
+  return wide ? std::optional(wide->ir) : std::nullopt;
+}
+} // namespace
+
+Value pantile::emitAtomicPoll(Emitter &e, const BoundCall &call) {
+  auto operands = operandsOf(e, call, {"expected_value"}, /*writes=*/false);
+  auto order = oneSidedOrder(e, call, MemSemantic::Acquire);
+  auto timeout = timeoutOf(e, call);
+  if (!operands || !order || !timeout)
+    return Failed();
+  if (!operands->pointee.isInt() || operands->pointee.bits() < 16)
+    return e.error(call.at("pointer"), "`atomic_poll` only supports integer elements with width "
+                                       "{16, 32, 64}, got `" +
+                                           operands->pointee.name() + "`");
+  const Runtime &expected = operands->values[0];
+  const Runtime seen =
+      rmw(e, RmwKind::Poll, operands->pointer, expected, mlir::Value(), *order, *timeout);
+  return e.compare(ast::CompareOp::Eq, seen, expected, call.span);
 }

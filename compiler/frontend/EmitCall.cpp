@@ -376,6 +376,23 @@ Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, S
 }
 
 namespace {
+/// What the methods of types give that are no questions.
+std::optional<Value> describeDType(DType dtype, StringRef method) {
+  const std::string name = dtype.name();
+  if (method == "codegen_name") {
+    if (StringRef(name).starts_with("fp"))
+      return Value("float" + name.substr(2));
+    return Value(StringRef(name).starts_with("bf") ? "bfloat" + name.substr(2) : name);
+  }
+  if (!dtype.isInt())
+    return std::nullopt;
+  if (method == "get_int_max_value")
+    return Value((BigInt(1) << (dtype.bits() - (dtype.isSigned() ? 1 : 0))) - 1);
+  if (method == "get_int_min_value")
+    return Value(dtype.isSigned() ? -(BigInt(1) << (dtype.bits() - 1)) : BigInt(0));
+  return std::nullopt;
+}
+
 std::optional<bool> askDType(DType dtype, StringRef question) {
   if (question == "is_fp8")
     return dtype.isFp8();
@@ -414,6 +431,8 @@ Value Emitter::callMethod(const MethodValue &method, llvm::SmallVector<CallArg, 
   if (self.isStruct())
     return callStructMethod(method, args, span);
   if (auto *dtype = self.dynAs<DType>()) {
+    if (std::optional<Value> answer = describeDType(*dtype, method.name))
+      return *answer;
     std::optional<bool> answer = askDType(*dtype, method.name);
     return answer ? Value(*answer) : error(span, "a type has no method `" + method.name + "`");
   }

@@ -62,6 +62,7 @@ bool isClassName(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"constexpr", "tensor", "dtype", "tuple", "const", "slice"}, true)
       .Cases({"tensor_descriptor", "tensor_descriptor_base", "tensor_descriptor_type"}, true)
+      .Cases({"tuple_type", "constexpr_type"}, true)
       .Default(false);
 }
 
@@ -143,8 +144,6 @@ Value Emitter::languageName(StringRef name, SourceSpan span, bool quiet) {
   }
   if (quiet)
     return Failed();
-  if (leaf && isKnownLater(*leaf))
-    return error(span, "`tl." + leaf->str() + "` is not supported yet", ErrorKind::Unsupported);
   std::string shown = name.contains('.') ? name.str() : "tl." + name.str();
   const std::string space = name.contains("libdevice") ? "libdevice" : "tl";
   std::string near = leaf ? nearestBuiltin(space, *leaf) : "";
@@ -267,6 +266,36 @@ Value Emitter::runtimeAttribute(const Runtime &value, StringRef name) {
   return Failed();
 }
 
+namespace {
+struct FloatFormat {
+  int mantissa, bias;
+};
+std::optional<FloatFormat> floatFormat(DType dtype) {
+  switch (dtype.scalar) {
+  case Scalar::F8E4B15:
+    return FloatFormat{3, 15};
+  case Scalar::F8E4:
+    return FloatFormat{3, 7};
+  case Scalar::F8E4B8:
+    return FloatFormat{3, 8};
+  case Scalar::F8E5:
+    return FloatFormat{2, 15};
+  case Scalar::F8E5B16:
+    return FloatFormat{2, 16};
+  case Scalar::F16:
+    return FloatFormat{10, 15};
+  case Scalar::BF16:
+    return FloatFormat{7, 127};
+  case Scalar::F32:
+    return FloatFormat{23, 127};
+  case Scalar::F64:
+    return FloatFormat{52, 1023};
+  default:
+    return std::nullopt;
+  }
+}
+} // namespace
+
 Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
   if (name == "scalar")
     return dtype;
@@ -278,7 +307,15 @@ Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
     return BigInt(dtype.bits());
   if (name == "itemsize")
     return BigInt((dtype.bits() + 7) / 8);
-  if (name.starts_with("is_") || name == "to_int" || name == "to_ir")
+  if (auto format = dtype.isFloat() ? floatFormat(dtype) : std::nullopt) {
+    if (name == "fp_mantissa_width")
+      return BigInt(format->mantissa);
+    if (name == "exponent_bias")
+      return BigInt(format->bias);
+  }
+  const bool isLimit = name == "get_int_max_value" || name == "get_int_min_value";
+  if (name.starts_with("is_") || name == "to_int" || name == "to_ir" || name == "codegen_name" ||
+      (isLimit && dtype.isInt()))
     return MethodValue{std::make_shared<Value>(dtype), name.str()};
   return Failed();
 }
@@ -328,6 +365,11 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
   } else if (auto *type = value.dynAs<TypeValue>()) {
     auto found = tileTypeAttribute(*type, name);
     result = found ? *found : dtypeAttribute(type->type.element, name);
+  } else if (value.isTuple() && name == "type") {
+    std::vector<Value> types;
+    for (const Value &element : value.elements())
+      types.push_back(attribute(element, "type", span, quiet));
+    result = Value::tuple(std::move(types));
   } else if (value.isNumber()) {
     if (name == "value")
       return value;
@@ -338,8 +380,6 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
   }
   if (isSequenceMethod(value, name) && result.failed())
     return MethodValue{std::make_shared<Value>(value), name.str()};
-  if (result.failed() && !quiet && value.isRuntime() && isKnownLater(name))
-    return error(span, "`" + name.str() + "` is not supported yet", ErrorKind::Unsupported);
   if (result.failed() && !quiet) {
     StringRef other = value.isRuntime() ? counterpartOf(name) : "";
     return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`" +

@@ -39,6 +39,11 @@ Value pantile::emitLen(Emitter &e, const BoundCall &call) {
 }
 
 namespace {
+bool isTypeValue(const Value &value) {
+  return value.is<DType>() || value.is<TypeValue>() ||
+         (value.isTuple() && llvm::all_of(value.elements(), isTypeValue));
+}
+
 bool isInstance(const Value &object, const ClassValue &type) {
   if (type.source)
     return object.isStruct() && object.as<TupleRef>()->cls == type.source;
@@ -59,6 +64,8 @@ bool isInstance(const Value &object, const ClassValue &type) {
     return object.is<std::string>();
   if (name == "tuple")
     return object.isTuple();
+  if (name == "tuple_type") // `x.type` of a tuple is the tuple of its elements' types
+    return object.isTuple() && llvm::all_of(object.elements(), isTypeValue);
   return name == "dtype" && (object.is<DType>() || object.is<TypeValue>());
 }
 

@@ -127,7 +127,6 @@ std::vector<std::string> languageNames() {
   if (std::string_view(#space) == "tl")                                                            \
     names.emplace_back(#name);
 #define LIBRARY(name, method, doc) names.emplace_back(#name);
-#define LATER(name) names.emplace_back(#name);
 #include "frontend/Builtins.def"
   return names;
 }

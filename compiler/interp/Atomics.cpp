@@ -1,13 +1,15 @@
 //===- Atomics.cpp - atomic operations on memory ------------------------------------------===//
 // Needs: Memory.h.
-// Gives: runAtomicRmw, runAtomicCas.
+// Gives: runAtomicRmw, runAtomicCas, runAtomicRead, runAtomicPoll and what goes before it.
 // How:   element by element in row-major order, by compare-and-exchange on the element's bits, with
-//        the strongest memory order whatever was asked for.
+//        the strongest memory order whatever was asked for. A poll that has to wait sets its program
+//        aside in front of itself.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Memory.h"
 #include "interp/kernels/Narrow.h"
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <fmt/format.h>
 
 namespace pantile::interp {
@@ -87,10 +89,11 @@ template <typename Run> void forStorage(unsigned bytes, Run run) {
 }
 
 /// Checks bounds and alignment of all lanes; false after an error.
-bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask) {
+bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
+               Direction direction = Direction::Write) {
   frame.touchedShared = true;
   frame.lastShared = &instr;
-  if (!checkAccess(frame, instr, access, mask, Direction::Write, allowedLanes))
+  if (!checkAccess(frame, instr, access, mask, direction, allowedLanes))
     return false;
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);
   unsigned bytes = sizeOf(access.elem);
@@ -116,7 +119,81 @@ template <typename U, typename Change> U exchange(Frame &frame, U *target, Chang
   return seen;
 }
 
+uint64_t nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Reads what `dst` does not have as `expected` yet. Gives whether all are so now, and whether one of
+/// them became so.
+template <typename U> std::pair<bool, bool> pollOnce(Frame &frame, const Instr &instr, size_t count) {
+  const uint64_t *addresses = frame.at<uint64_t>(instr.a);
+  const U *expected = frame.at<U>(instr.c);
+  U *dst = frame.at<U>(instr.dst);
+  bool all = true, some = false;
+  for (size_t i = 0; i < count; ++i) {
+    if (dst[i] == expected[i])
+      continue;
+    dst[i] = __atomic_load_n(reinterpret_cast<U *>(addresses[i]), __ATOMIC_SEQ_CST);
+    all &= dst[i] == expected[i];
+    some |= dst[i] == expected[i];
+  }
+  return {all, some};
+}
+
 } // namespace
+
+void runAtomicRead(Frame &frame, const Instr &instr) {
+  const Access &access = frame.code->atomics[instr.extra].access;
+  const uint8_t *mask = access.masked ? frame.at<uint8_t>(instr.b) : nullptr;
+  if (!mayAccess(frame, instr, access, mask, Direction::Read)) {
+    if (frame.stop)
+      return;
+    mask = allowedLanes.data();
+  }
+  forStorage(sizeOf(access.elem), [&](auto type) {
+    using U = decltype(type);
+    const uint64_t *addresses = frame.at<uint64_t>(instr.a);
+    U *dst = frame.at<U>(instr.dst);
+    for (size_t i = 0; i < size_t(access.rows) * access.cols; ++i)
+      dst[i] = mask && !mask[i]
+                   ? U(0)
+                   : __atomic_load_n(reinterpret_cast<U *>(addresses[i]), __ATOMIC_SEQ_CST);
+  });
+}
+
+void runPollStart(Frame &frame, const Instr &instr) {
+  const Access &access = frame.code->atomics[instr.extra].access;
+  const uint8_t *expected = frame.at<uint8_t>(instr.c);
+  uint8_t *dst = frame.at<uint8_t>(instr.dst);
+  for (size_t i = 0; i < size_t(access.rows) * access.cols * sizeOf(access.elem); ++i)
+    dst[i] = ~expected[i];
+}
+
+void runDeadline(Frame &frame, const Instr &instr) {
+  const uint64_t now = nanoseconds(), timeout = *frame.at<uint64_t>(instr.a);
+  *frame.at<uint64_t>(instr.dst) = timeout > UINT64_MAX - now ? UINT64_MAX : now + timeout;
+}
+
+void runAtomicPoll(Frame &frame, const Instr &instr) {
+  const Access &access = frame.code->atomics[instr.extra].access;
+  if (!mayAccess(frame, instr, access, nullptr, Direction::Read)) {
+    if (!frame.stop)
+      fail(frame, instr, "`atomic_poll` waits for memory outside of the kernel's arguments");
+    return;
+  }
+  forStorage(sizeOf(access.elem), [&](auto type) {
+    const auto [all, some] =
+        pollOnce<decltype(type)>(frame, instr, size_t(access.rows) * access.cols);
+    const bool hasDeadline = access.masked;
+    if (all || (hasDeadline && nanoseconds() >= *frame.at<uint64_t>(instr.b)))
+      return;
+    --frame.pc;
+    frame.stop = true;
+    frame.progressed = some || hasDeadline;
+  });
+}
 
 void runAtomicRmw(Frame &frame, const Instr &instr) {
   const Atomic &atomic = frame.code->atomics[instr.extra];

@@ -46,7 +46,8 @@ enum class RmwOp : uint8_t {
   And,
   Or,
   Xor,
-  Exchange
+  Exchange,
+  Read
 };
 
 struct Atomic {

@@ -18,6 +18,14 @@ void runVolatileLoad(Frame &frame, const Instr &instr);
 void runStore(Frame &frame, const Instr &instr);
 /// dst: old values, a: addresses, b: mask, c: values, extra: Code::atomics.
 void runAtomicRmw(Frame &frame, const Instr &instr);
+/// dst: values, a: addresses, b: mask, extra: Code::atomics.
+void runAtomicRead(Frame &frame, const Instr &instr);
+/// dst: anything but what is in c, extra: Code::atomics.
+void runPollStart(Frame &frame, const Instr &instr);
+/// dst: the time when the nanoseconds in a will be over.
+void runDeadline(Frame &frame, const Instr &instr);
+/// dst: what was read last, a: addresses, b: deadline if `masked`, c: expected, extra: Code::atomics.
+void runAtomicPoll(Frame &frame, const Instr &instr);
 /// dst: old values, a: addresses, b: expected, c: values, extra: Code::atomics.
 void runAtomicCas(Frame &frame, const Instr &instr);
 

@@ -33,7 +33,11 @@ RmwOp rmwOpOf(RmwKind kind, Elem elem) {
     return RmwOp::Or;
   case RmwKind::Xor:
     return RmwOp::Xor;
+  case RmwKind::Load:
+  case RmwKind::Poll:
+    return RmwOp::Read;
   case RmwKind::Xchg:
+  case RmwKind::Store:
     return RmwOp::Exchange;
   }
   return RmwOp::Exchange;
@@ -119,7 +123,30 @@ LogicalResult Translator::visitStore(StoreOp op) {
   return success();
 }
 
+/// The result starts as something else than what is waited for; the last instruction runs again and
+/// again, and other programs between, until all elements were seen as they should be.
+LogicalResult Translator::visitAtomicPoll(AtomicRmwOp op) {
+  Code &code = builder.code();
+  const Reg expected = reg(op.getValue()), result = define(op);
+  const uint32_t place = placeOf(op.getLoc());
+  Operands operands{result, reg(op.getPtr()), {}, expected};
+  Atomic atomic{accessOf(op.getPtr()), RmwOp::Read};
+  atomic.access.masked = op.getTimeout() != nullptr; // by a deadline
+  code.atomics.push_back(atomic);
+  const auto number = static_cast<uint32_t>(code.atomics.size() - 1);
+  builder.emit(runPollStart, {result, {}, {}, expected}, 1, number, place);
+  if (op.getTimeout()) {
+    operands.b = builder.newReg(sizeof(uint64_t));
+    builder.emit(runDeadline, {operands.b, reg(op.getTimeout())}, 1, 0, place);
+  }
+  code.spins = true;
+  builder.emit(runAtomicPoll, operands, 1, number, place);
+  return success();
+}
+
 LogicalResult Translator::visitAtomicRmw(AtomicRmwOp op) {
+  if (op.getKind() == RmwKind::Poll)
+    return visitAtomicPoll(op);
   Atomic atomic{accessOf(op.getPtr())};
   atomic.access.masked = op.getMask() != nullptr;
   atomic.op = rmwOpOf(op.getKind(), atomic.access.elem);
@@ -129,8 +156,8 @@ LogicalResult Translator::visitAtomicRmw(AtomicRmwOp op) {
   operands.dst = define(op);
   builder.code().spins |= op->getParentOfType<scf::WhileOp>() != nullptr;
   builder.code().atomics.push_back(atomic);
-  builder.emit(runAtomicRmw, operands, 1, static_cast<uint32_t>(builder.code().atomics.size() - 1),
-               placeOf(op.getLoc()));
+  builder.emit(op.getKind() == RmwKind::Load ? runAtomicRead : runAtomicRmw, operands, 1,
+               static_cast<uint32_t>(builder.code().atomics.size() - 1), placeOf(op.getLoc()));
   return success();
 }
 

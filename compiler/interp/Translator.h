@@ -106,6 +106,7 @@ private:
   LogicalResult visitLoad(LoadOp op);
   LogicalResult visitStore(StoreOp op);
   LogicalResult visitAtomicRmw(AtomicRmwOp op);
+  LogicalResult visitAtomicPoll(AtomicRmwOp op);
   LogicalResult visitAtomicCas(AtomicCasOp op);
   LogicalResult visitPrint(PrintOp op);
   LogicalResult visitAssert(AssertOp op);

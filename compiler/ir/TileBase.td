@@ -84,7 +84,8 @@ def Tile_RmwKind : I32EnumAttr<"RmwKind", "what an atomic does to memory", [
     I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"FAdd", 1, "fadd">, I32EnumAttrCase<"Max", 2, "max">,
     I32EnumAttrCase<"UMax", 3, "umax">, I32EnumAttrCase<"Min", 4, "min">, I32EnumAttrCase<"UMin", 5, "umin">,
     I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">, I32EnumAttrCase<"Xor", 8, "xor">,
-    I32EnumAttrCase<"Xchg", 9, "xchg">]> {
+    I32EnumAttrCase<"Xchg", 9, "xchg">, I32EnumAttrCase<"Load", 10, "load">, I32EnumAttrCase<"Store", 11, "store">,
+    I32EnumAttrCase<"Poll", 12, "poll">]> {
   let cppNamespace = "::pantile";
 }
 def Tile_Sem : I32EnumAttr<"MemSemantic", "memory order of an atomic", [

@@ -189,13 +189,19 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `,` type($value)";
   let hasVerifier = 1;
 }
-def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>]> {
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments,
+                                              AllTypesMatch<["value", "result"]>]> {
   let summary = "read, change and write one element an address, indivisibly; gives the old value";
-  let description = "- atomic_rmw_c1: `value`, `mask` and result have the shape (and layout) of `ptr`.";
+  let description = [{
+    `load` only reads, and takes nothing from `value`; `store` only writes, and its result is not used. `poll` reads until
+    memory holds `value`, or `timeout` nanoseconds are over, and gives what it read last; then all threads have met.
+    - atomic_rmw_c1: `value`, `mask` and result have the shape (and layout) of `ptr`.
+    - atomic_rmw_c2: integers for `load`, `store` and `poll`; `timeout` for `poll` alone, `mask` not for it.
+  }];
   let arguments = (ins Tile_RmwKind:$kind, Tile_PtrLike:$ptr, AnyType:$value, Optional<Tile_MaskLike>:$mask,
-                       Tile_Sem:$sem, Tile_Scope:$scope);
+                       Optional<I64>:$timeout, Tile_Sem:$sem, Tile_Scope:$scope);
   let results = (outs AnyType:$result);
-  let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr) `->` type($result)";
+  let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`mask` $mask^ `:` type($mask))? (`timeout` $timeout^)? attr-dict `:` type($ptr) `->` type($result)";
   let hasVerifier = 1;
 }
 def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["cmp", "value", "result"]>]> {

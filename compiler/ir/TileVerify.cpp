@@ -227,6 +227,13 @@ LogicalResult StoreOp::verify() {
 
 LogicalResult AtomicRmwOp::verify() {
   Type ptr = getPtr().getType();
+  const bool isPoll = getKind() == RmwKind::Poll;
+  const bool isAccess = isPoll || getKind() == RmwKind::Load || getKind() == RmwKind::Store;
+  if (isAccess && !elementTypeOf(getValue().getType()).isInteger())
+    return emitOpError() << "atomic_rmw_c2: `" << stringifyRmwKind(getKind())
+                         << "` takes integers, got " << getValue().getType();
+  if ((getTimeout() && !isPoll) || (getMask() && isPoll))
+    return emitOpError("atomic_rmw_c2: `timeout` is of `poll` alone, and `mask` not of it");
   return failure(failed(verifyCompanion(*this, ptr, getResult(), "result", "atomic_rmw_c1")) ||
                  failed(verifyCompanion(*this, ptr, getValue(), "value", "atomic_rmw_c1")) ||
                  failed(verifyCompanion(*this, ptr, getMask(), "mask", "atomic_rmw_c1")) ||

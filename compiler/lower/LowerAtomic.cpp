@@ -1,6 +1,6 @@
 //===- LowerAtomic.cpp - atomic operations on global memory -----------------------------------===//
 // Needs: pointers, values and mask in one layout.
-// Gives: atom and red instructions, done by one thread among replicas.
+// Gives: atom and red instructions, strong ld and st, done by one thread among replicas.
 // How:   predicated inline assembly. Sums that nobody reads are added in vectors, where neighbours
 //        in memory are neighbours in a thread. Where replicas need the old value, the thread that
 //        did the operation leaves it in scratch and all read it after a barrier. A scalar atomic that
@@ -39,6 +39,10 @@ std::string suffixOf(Lowering &l, RmwKind kind, Type element) {
     return bits >= 32 ? "." + stringifyRmwKind(kind).str() + ".b" + width : "";
   case RmwKind::Xchg:
     return bits >= 32 ? ".exch.b" + width : "";
+  case RmwKind::Load:
+  case RmwKind::Store:
+  case RmwKind::Poll:
+    return ".b" + width;
   }
   return "";
 }
@@ -49,7 +53,12 @@ std::string orderOf(MemSemantic sem, MemScope scope) {
   return "." + stringifyMemSemantic(sem).str() + "." + stringifyMemScope(scope).str() + ".global";
 }
 
-/// One instruction on integers of `bits`; gives the old value, or null for `red`.
+/// No register has 8 bits.
+llvm::Value *inRegister(Lowering &l, llvm::Value *value) {
+  return value->getType()->isIntegerTy(8) ? l.b.CreateZExt(value, l.b.getInt16Ty()) : value;
+}
+
+/// One instruction on integers of `bits`; gives the old value, or null for `red` and `st`.
 llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr,
                         ValueList operands, llvm::Value *mask, bool givesOld) {
   const std::string c = constraintOf(bits);
@@ -58,7 +67,7 @@ llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llv
   int next = givesOld ? 1 : 0;
   std::string text = name + (givesOld ? " $0, [$1]" : " [$0]");
   for (llvm::Value *operand : operands) {
-    all.push_back(l.toInteger(operand, bits));
+    all.push_back(inRegister(l, l.toInteger(operand, bits)));
     constraints += "," + c;
     text += ", $" + std::to_string(++next);
   }
@@ -69,10 +78,12 @@ llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llv
     constraints += ",b";
   }
   if (givesOld) { // masked-off lanes give 0
-    all.push_back(l.b.getIntN(bits, 0));
+    all.push_back(inRegister(l, l.b.getIntN(bits, 0)));
     constraints += ",0";
   }
-  return l.assembly(givesOld ? l.b.getIntNTy(bits) : l.b.getVoidTy(), text, constraints, all);
+  llvm::Value *old =
+      l.assembly(givesOld ? all.back()->getType() : l.b.getVoidTy(), text, constraints, all);
+  return givesOld && bits == 8 ? l.b.CreateTrunc(old, l.b.getInt8Ty()) : old;
 }
 
 /// The byte offsets of all registers' old values in scratch.
@@ -105,7 +116,7 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
     const std::string store = "@$2 st.shared.b" + std::to_string(bits) + " [$0], $1;";
     for (auto [offset, old] : llvm::zip_equal(offsets, olds))
       l.assembly(l.b.getVoidTy(), store, std::string("r,") + constraintOf(bits) + ",b",
-                 {l.sharedAddress(offset), old, chosen});
+                 {l.sharedAddress(offset), inRegister(l, old), chosen});
     l.barrier();
     l.set(result, l.loadShared(l.type(element), bits, offsets, bits / 8));
     return success();
@@ -267,7 +278,55 @@ LogicalResult addVectors(Lowering &l, AtomicRmwOp op, const std::string &name, i
   return success();
 }
 
+llvm::Value *nanoseconds(Lowering &l) {
+  return l.assembly(l.b.getInt64Ty(), "mov.u64 $0, %globaltimer;", "=l", {});
+}
+
+/// Reads until memory holds `expected`, or until the time is `deadline`; gives what was read last.
+llvm::Value *readUntil(Lowering &l, const std::string &name, llvm::Value *ptr,
+                       llvm::Value *expected, llvm::Value *deadline, llvm::Value *mask) {
+  auto &b = l.b;
+  const unsigned bits = expected->getType()->getIntegerBitWidth();
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  auto *loop = llvm::BasicBlock::Create(l.module.getContext(), "poll", l.function);
+  auto *done = llvm::BasicBlock::Create(l.module.getContext(), "done", l.function);
+  b.CreateCondBr(mask ? mask : b.getTrue(), loop, done);
+  b.SetInsertPoint(loop);
+  llvm::Value *seen = emitAtomic(l, name, bits, ptr, {}, nullptr, true);
+  llvm::Value *ends = b.CreateICmpEQ(seen, expected);
+  if (deadline)
+    ends = b.CreateOr(ends, b.CreateICmpUGE(nanoseconds(l), deadline));
+  b.CreateCondBr(ends, done, loop);
+  b.SetInsertPoint(done);
+  llvm::PHINode *result = b.CreatePHI(seen->getType(), 2);
+  result->addIncoming(b.getIntN(bits, 0), before);
+  result->addIncoming(seen, loop);
+  return result;
+}
+
+/// Each thread waits for its own elements, and then for all others. Every read has the order that was
+/// asked for: a fence would have to be between the last one and the barrier.
+LogicalResult lowerPoll(Lowering &l, AtomicRmwOp op) {
+  ValueList expected = l.get(op.getValue());
+  llvm::Value *deadline = nullptr;
+  if (op.getTimeout())
+    deadline = l.b.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, nanoseconds(l),
+                                         l.scalar(op.getTimeout()));
+  const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
+  const std::string name =
+      "ld" + orderOf(op.getSem(), op.getScope()) + ".b" + std::to_string(bits);
+  LogicalResult result =
+      lowerAtomic(l, op, op.getPtr(), Value(), true,
+                  [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+                    return readUntil(l, name, ptr, expected[reg], deadline, mask);
+                  });
+  l.barrier();
+  return result;
+}
+
 LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
+  if (op.getKind() == RmwKind::Poll)
+    return lowerPoll(l, op);
   Type element = elementTypeOf(op.getValue().getType());
   ValueList values = l.get(op.getValue());
   const std::string suffix = suffixOf(l, op.getKind(), element);
@@ -283,16 +342,19 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
                                     }));
   }
   // `red` has no old value to wait for, and orders like a relaxed or releasing atomic.
-  const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg &&
+  const bool isLoad = op.getKind() == RmwKind::Load, isStore = op.getKind() == RmwKind::Store;
+  const bool reduces = op.getResult().use_empty() && op.getKind() != RmwKind::Xchg && !isLoad &&
                        (order.own() == MemSemantic::Relaxed || order.own() == MemSemantic::Release);
   if (int width = reduces ? vectorOf(l, op, element) : 1; width > 1)
     return order.finish(
         addVectors(l, op, "red" + order.text() + vectorSuffix(suffix, width), width));
-  const std::string name = (reduces ? "red" : "atom") + order.text() + suffix;
+  const char *instruction = isLoad ? "ld" : isStore ? "st" : reduces ? "red" : "atom";
+  const std::string name = instruction + order.text() + suffix;
   return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
                                   [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
                                     return emitAtomic(l, name, storageBits(element), ptr,
-                                                      {values[reg]}, mask, !reduces);
+                                                      isLoad ? ValueList() : values[reg], mask,
+                                                      !reduces);
                                   }));
 }
 

@@ -13,6 +13,11 @@ def zeros_like(input):
     return tl.full(input.shape, 0, input.dtype)
 
 
+def expect_zero(x, mask):
+    tl.device_assert((x == 0) | ~mask, "expect_zero expected x == 0 where mask is true")
+    return x
+
+
 def sigmoid(x):
     return 1 / (1 + tl.exp(-x))
 

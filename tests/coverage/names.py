@@ -24,7 +24,9 @@ static_print static_range store store_tensor_descriptor sub sum swizzle2d target
 trans tuple uint16 uint32 uint64 uint8 uint_to_uniform_float umulhi view void where xor_sum zeros zeros_like
 """.split()
 
-BEYOND = "to_tensor extern_elementwise get_int_dtype".split()
+BEYOND = """
+to_tensor extern_elementwise get_int_dtype atomic_load atomic_poll atomic_store expect_zero squeeze unsqueeze
+""".split()
 
 
 def libdevice_names():

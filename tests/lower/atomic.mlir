@@ -3,12 +3,28 @@
 // RUN: pantile-lower --ptx --no-line-info %t/atomic_ticket.mlir | FileCheck %s --check-prefix=ATOMIC-TICKET
 // RUN: pantile-lower --ptx --no-line-info %t/atomic_half.mlir | FileCheck %s --check-prefix=ATOMIC-HALF
 
+// RUN: pantile-lower --ptx --no-line-info %t/atomic_access.mlir | FileCheck %s --check-prefix=ATOMIC-ACCESS
+// RUN: not pantile-lower --ptx %t/atomic_wrong.mlir 2>&1 | FileCheck %s --check-prefix=ATOMIC-WRONG
+
 // ATOMIC-TICKET: @%p{{[0-9]+}} atom.acq_rel.gpu.global.add.u32
 // ATOMIC-TICKET: @%p{{[0-9]+}} st.shared.b32
 // ATOMIC-TICKET: bar.sync 0
 // ATOMIC-TICKET: ld.shared.b32
 
 // ATOMIC-HALF: atom.relaxed.gpu.global.add.noftz.f16
+
+// Each thread waits alone, and all for one another; what they did is behind the store's barrier.
+// ATOMIC-ACCESS: mov.u64 %[[START:rd[0-9]+]], %globaltimer
+// ATOMIC-ACCESS: [[LOOP:\$L__BB[0-9_]+]]:
+// ATOMIC-ACCESS: ld.acquire.sys.global.b32 %[[SEEN:r[0-9]+]], [%rd{{[0-9]+}}]
+// ATOMIC-ACCESS: mov.u64 %{{rd[0-9]+}}, %globaltimer
+// ATOMIC-ACCESS: bra{{.*}} [[LOOP]]
+// ATOMIC-ACCESS: bar.sync 0
+// ATOMIC-ACCESS: @%p{{[0-9]+}} ld.relaxed.cta.global.b8 %rs
+// ATOMIC-ACCESS: bar.sync 0
+// ATOMIC-ACCESS: @%p{{[0-9]+}} st.release.gpu.global.b8
+
+// ATOMIC-WRONG: atomic_rmw_c2: `load` takes integers, got 'f32'
 //--- atomic_ticket.mlir
 #l0 = #tile.layout<[128], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
@@ -48,6 +64,26 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %v15 = tile.splat %y : tensor<512x!tile.ptr<f16>, #l0>
     %v16 = tile.addptr %v15, %v14 : tensor<512x!tile.ptr<f16>, #l0>, tensor<512xi32, #l0>
     tile.store %v16, %v13 : tensor<512x!tile.ptr<f16>, #l0>, tensor<512xf16, #l0>
+    return
+  }
+}
+//--- atomic_access.mlir
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @atomic_access(%x: !tile.ptr<i32>, %y: !tile.ptr<i8>, %z: !tile.ptr<i8>) attributes {tile.kernel} {
+    %one = arith.constant 1 : i32
+    %zero = arith.constant 0 : i8
+    %time = arith.constant 500 : i64
+    %seen = tile.atomic_rmw poll, acquire, sys, %x, %one timeout %time : !tile.ptr<i32> -> i32
+    %value = tile.atomic_rmw load, relaxed, cta, %y, %zero {nv.scratch = 0 : i32} : !tile.ptr<i8> -> i8
+    %none = tile.atomic_rmw store, release, gpu, %z, %value : !tile.ptr<i8> -> i8
+    return
+  }
+}
+//--- atomic_wrong.mlir
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @atomic_wrong(%x: !tile.ptr<f32>) attributes {tile.kernel} {
+    %zero = arith.constant 0.0 : f32
+    %value = tile.atomic_rmw load, relaxed, cta, %x, %zero : !tile.ptr<f32> -> f32
     return
   }
 }

@@ -65,16 +65,17 @@ class Enumeration:
 
 LANGUAGE = """
 program_id num_programs arange full zeros zeros_like to_tensor cast cat
-broadcast broadcast_to expand_dims reshape view ravel permute trans join split interleave item flip gather
+broadcast broadcast_to expand_dims squeeze unsqueeze reshape view ravel permute trans join split interleave item flip gather
 dot dot_scaled load store make_block_ptr advance aggregate_replace
 make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor
 atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas
+atomic_load atomic_store atomic_poll
 where add sub mul minimum maximum clamp cdiv sigmoid softmax swizzle2d
 umulhi exp exp2 log log2 cos sin sqrt sqrt_rn rsqrt erf floor ceil abs fdiv div_rn fma
 inline_asm_elementwise extern_elementwise map_elementwise
 reduce associative_scan sum max min argmax argmin xor_sum reduce_or cumsum cumprod sort topk bitonic_merge histogram
 _log2 logical_and logical_or
-multiple_of max_contiguous max_constancy assume debug_barrier
+multiple_of max_contiguous max_constancy assume expect_zero debug_barrier
 static_print static_assert device_print device_assert range static_range condition
 philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_float pair_uniform_to_normal
 """.split()
@@ -118,6 +119,8 @@ _MODULES = {
     "pantile.language.target_info": "tl.target_info.",
     "pantile.language.extra": "tl.extra.",
     "pantile.language.extra.cuda": "tl.extra.cuda.",
+    "pantile.language.extra.cuda.gdc": "tl.extra.cuda.",
+    "pantile.language.extra.cuda.utils": "tl.extra.cuda.",
     "pantile.language.extra.libdevice": "tl.extra.libdevice.",
     "pantile.language.extra.cuda.libdevice": "tl.extra.libdevice.",
 }
