@@ -365,11 +365,6 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
   } else if (auto *type = value.dynAs<TypeValue>()) {
     auto found = tileTypeAttribute(*type, name);
     result = found ? *found : dtypeAttribute(type->type.element, name);
-  } else if (value.isTuple() && name == "type") {
-    std::vector<Value> types;
-    for (const Value &element : value.elements())
-      types.push_back(attribute(element, "type", span, quiet));
-    result = Value::tuple(std::move(types));
   } else if (value.isNumber()) {
     if (name == "value")
       return value;

@@ -91,6 +91,12 @@ Value Emitter::structAttribute(const Value &value, StringRef name, SourceSpan sp
     if (result.is<FunctionValue>() && !llvm::is_contained(parts.cls->staticMembers, name.str()))
       return MethodValue{std::make_shared<Value>(value), name.str()};
   }
+  if (result.failed() && value.isTuple() && name == "type") {
+    std::vector<Value> types;
+    for (const Value &element : parts.elements)
+      types.push_back(attribute(element, "type", span, quiet));
+    return Value::tuple(std::move(types));
+  }
   if (result.failed() && !quiet)
     return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`" +
                            (value.isTuple() && (name == "append" || name == "extend")

@@ -5,30 +5,66 @@ Assigning to one (`knobs.autotuning.print = True`) overrides the environment unt
 until the end of `with knobs.autotuning.scope():`.
 """
 
-import functools
 import os
 import sys
 from collections import namedtuple
 
+from .env_settings import (
+    env_base,
+    env_bool,
+    env_class,
+    env_int,
+    env_nvidia_tool,
+    env_opt_bool,
+    env_opt_str,
+    env_str,
+    env_str_callable_default,
+    getenv_bool,
+    setenv,
+    toenv,
+)
 from .hooks import HookChain
-from .settings import Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
+from .settings import Env, Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
+from .toolkit import NvidiaTool, tool_setting
+
+# Whether an override shows in the environment, and so in children of the process.
+propagate_env = True
+env = Env()
 
 __all__ = [
     "CompileTimes",
+    "Env",
     "HookChain",
+    "NvidiaTool",
     "amd",
     "autotuning",
+    "base_knobs",
     "build",
     "cache",
     "compilation",
+    "env",
+    "env_base",
+    "env_bool",
+    "env_class",
+    "env_int",
+    "env_nvidia_tool",
+    "env_opt_bool",
+    "env_opt_str",
+    "env_str",
+    "env_str_callable_default",
     "export",
     "flag",
     "getenv",
+    "getenv_bool",
     "language",
     "nvidia",
+    "propagate_env",
     "proton",
     "redis",
+    "refresh_knobs",
     "runtime",
+    "setenv",
+    "toenv",
     "update_compile_settings",
 ]
 
@@ -332,52 +368,6 @@ class Build(Group):
         return {path for path in (self.cudacrt_path, self.cudart_path) if path}
 
 
-class NvidiaTool(namedtuple("NvidiaTool", ["path", "version"])):
-    """A program of the CUDA toolkit."""
-
-    __slots__ = ()
-
-    @staticmethod
-    @functools.cache
-    def from_path(path):
-        """Return the tool at `path`, or None if it does not say its version."""
-        import subprocess
-
-        try:
-            text = subprocess.run(
-                [path, "--version"], capture_output=True, text=True, check=True
-            ).stdout
-        except (OSError, subprocess.CalledProcessError):
-            return None
-        version = text.rpartition("release ")[2].partition(",")[0]
-        return NvidiaTool(path, version)
-
-
-def _tool(name, *variables, **more):
-    def find(_):
-        import shutil
-
-        found = shutil.which(name) or os.path.join("/usr/local/cuda/bin", name)
-        found = found if os.path.exists(found) else _in_wheels(name)
-        return NvidiaTool.from_path(found) if found else None
-
-    return Setting(
-        *variables,
-        default=find,
-        parse=NvidiaTool.from_path,
-        shown="on PATH, in the toolkit, in NVIDIA's wheels",
-        **more,
-    )
-
-
-def _in_wheels(name):
-    import glob
-    import sysconfig
-
-    pattern = os.path.join(sysconfig.get_path("purelib"), "nvidia", "*", "bin", name)
-    return next(iter(sorted(glob.glob(pattern))), None)
-
-
 class Nvidia(Group):
     """Tools and libraries of NVIDIA. The library chooses its assembler once a process."""
 
@@ -387,7 +377,7 @@ class Nvidia(Group):
         shown="the first that is found",
         doc="what makes machine code of PTX: `ptxas`, `nvjitlink` or `driver`",
     )
-    ptxas = _tool(
+    ptxas = tool_setting(
         "ptxas", "PANTILE_PTXAS_PATH", "TRITON_PTXAS_PATH", exported=True, doc="the assembler"
     )
     ptxas_options = Setting(
@@ -403,8 +393,8 @@ class Nvidia(Group):
         doc="assemble without optimisation",
     )
     dump_nvptx = Flag("NVPTX_ENABLE_DUMP", doc="print the PTX of each kernel that is compiled")
-    cuobjdump = _tool("cuobjdump", "TRITON_CUOBJDUMP_PATH", doc='for `kernel.asm["sass"]`')
-    nvdisasm = _tool("nvdisasm", "TRITON_NVDISASM_PATH", doc="the same, and first choice")
+    cuobjdump = tool_setting("cuobjdump", "TRITON_CUOBJDUMP_PATH", doc='for `kernel.asm["sass"]`')
+    nvdisasm = tool_setting("nvdisasm", "TRITON_NVDISASM_PATH", doc="the same, and first choice")
     libdevice_path = Setting(
         "PANTILE_LIBDEVICE_PATH",
         "TRITON_LIBDEVICE_PATH",
@@ -420,7 +410,7 @@ class Nvidia(Group):
         shown="`libcuda.so.1`",
         doc="the CUDA driver's library",
     )
-    ptxas_blackwell = _tool(
+    ptxas_blackwell = tool_setting(
         "ptxas", "TRITON_PTXAS_BLACKWELL_PATH", unused=True, doc="one assembler serves all GPUs"
     )
     mock_ptx_version = Setting(
@@ -472,6 +462,12 @@ class CompileTimes(
     def total(self):
         return self.ir_initialization + self.total_lowering + self.store_results
 
+
+# The names that Triton has for the kinds of groups.
+base_knobs = Group
+build_knobs, redis_knobs, cache_knobs = Build, Redis, Cache
+compilation_knobs, autotuning_knobs, runtime_knobs = Compilation, Autotuning, Runtime
+language_knobs, nvidia_knobs, amd_knobs, proton_knobs = Language, Nvidia, Amd, Proton
 
 build = Build.make_live()
 redis = Redis.make_live()

@@ -67,6 +67,15 @@ def _text_of(value):
     return str(getattr(value, "path", value))
 
 
+class Env:
+    """Assigned to a setting: the environment counts again."""
+
+
+def _is_propagated():
+    """Whether overrides go into the environment: `knobs.propagate_env`."""
+    return getattr(sys.modules.get("pantile.knobs"), "propagate_env", True)
+
+
 class Setting:
     """A value from the first environment variable that is set. An attribute of the object wins.
 
@@ -118,6 +127,10 @@ class Setting:
         return self.default(group) if callable(self.default) else self.default
 
     def __set__(self, group, value):
+        if isinstance(value, Env):
+            group.__dict__.pop(self.name, None)
+            self.export(group)
+            return self._update(group)
         group.__dict__[self.name] = value
         self.export(group)
         self._update(group)
@@ -137,15 +150,25 @@ class Setting:
         """Return the text of the first variable that the user has set, or None."""
         return next((v for v in map(_users_value, self.names) if v is not None), None)
 
+    @property
+    def key(self):
+        """The environment variable under the name that Triton has for it."""
+        return self.names[-1]
+
     def export(self, group):
-        """Show the library the value, if it is of the group that counts."""
-        if not self.exported or not group.is_live:
+        """Show the library, and the children of the process, the value, if its group counts."""
+        if not group.is_live and type(group) in Group._live:
             return
         value = group.__dict__.get(self.name)
-        if value is None and self.exports_default and getattr(group, self.exports_default):
-            value = getattr(group, self.name)
-        variable = self.exported if isinstance(self.exported, str) else self.names[0]
-        _put(variable, self.told() if value is None else _text_of(value))
+        if self.exported:
+            if value is None and self.exports_default and getattr(group, self.exports_default):
+                value = getattr(group, self.name)
+            variable = self.exported if isinstance(self.exported, str) else self.names[0]
+            _put(variable, self.told() if value is None else _text_of(value))
+        elif isinstance(value, (bool, int, str)) and _is_propagated():
+            _put(self.key, _text_of(value))
+        elif self.key in _exports:
+            _put(self.key, None)
 
 
 def Flag(*names, default=False, **more):

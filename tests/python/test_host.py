@@ -53,7 +53,7 @@ def test_dtypes():
     assert tl.float8e4nv.is_fp8() and tl.float8e4nv.primitive_bitwidth == 8
     assert tl.int64.is_int_signed() and tl.uint8.is_int_unsigned() and not tl.float32.is_int()
     assert tl.dtype("fp32") == tl.float32 and hash(tl.dtype("fp32")) == hash(tl.float32)
-    assert tl.pointer_type(tl.float32).is_ptr() and str(tl.pointer_type(tl.float32)) == "*fp32"
+    assert tl.pointer_type(tl.float32).is_ptr() and str(tl.pointer_type(tl.int8)) == "pointer<int8>"
     assert tl.int1.is_bool() and tl.get_int_dtype(32, False) == tl.uint32
 
 

@@ -46,8 +46,21 @@ def test_attributes():
     assert isinstance(shift, triton.KernelInterface) and shift.fn.__name__ == "shift"
     with pytest.raises(RuntimeError, match="outside of the scope of a kernel"):
         shift(1, 2, 3, 4)
-    with pytest.raises(AttributeError, match="src"):
-        shift.src = "def shift(): pass"
+    assert shift.raw_src[0] == "@triton.jit\n" and shift.raw_src[1].startswith("def shift(out")
+
+
+def test_text_that_is_assigned_is_compiled(device):
+    kernel = triton.jit(function_of("def kernel(out):\n    tl.store(out, 1)\n"))
+    out = device.to(np.zeros(1, np.int32))
+    kernel[(1,)](out)
+    kernel.src = kernel.src.replace("1)", "5)")
+    kernel[(1,)](out)
+    assert device.numpy(out)[0] == 5 and "5" in kernel.src
+    kernel.raw_src = ["@triton.jit\n", "    def kernel(out):\n", "        tl.store(out, 8)\n"]
+    kernel[(1,)](out)
+    assert device.numpy(out)[0] == 8 and kernel.raw_src[0] == "@triton.jit\n"
+    with pytest.raises(ValueError, match="hold a `def`"):
+        kernel.raw_src = ["x = 1\n"]
 
 
 def test_cache_key_is_a_content_hash():

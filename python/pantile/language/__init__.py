@@ -9,6 +9,8 @@ globals().update(TYPES)
 globals().update(CLASSES)
 language_names = {name: Builtin(name) for name in LANGUAGE}
 globals().update(language_names)
+from .type_names import str_to_ty  # noqa: E402
+
 PropagateNan = Enumeration("PropagateNan", ["NONE", "ALL"])
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
@@ -32,6 +34,7 @@ __all__ = [
     "pointer_type",
     "random",
     "standard",
+    "str_to_ty",
     "target_info",
 ]
 

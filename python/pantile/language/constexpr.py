@@ -2,16 +2,43 @@
 
 import operator
 
+from .dtypes import base_type, base_value
+from .names import LanguageClass
+
 
 def _plain(value):
     return value.value if isinstance(value, constexpr) else value
 
 
-class constexpr:
+class constexpr_type(base_type, metaclass=LanguageClass):
+    """The type of a compile-time value: the value itself."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def mangle(self):
+        return repr(self)
+
+    def __eq__(self, other):
+        return isinstance(other, constexpr_type) and bool(self.value == other.value)
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __repr__(self):
+        return f"constexpr_type[{self.value}]"
+
+
+class constexpr(base_value):
     """A value that kernels may use at compile time."""
 
     def __init__(self, value):
         self.value = _plain(value)
+
+    @property
+    def type(self):
+        """The constexpr_type of the value."""
+        return constexpr_type(self.value)
 
     @property
     def _pantile_key(self):
@@ -42,6 +69,12 @@ class constexpr:
 
     def __getitem__(self, index):
         return self.value[_plain(index)]
+
+    def __iter__(self):
+        return iter(self.value)
+
+    def __not__(self):
+        return constexpr(not self.value)
 
     def __neg__(self):
         return constexpr(-self.value)
@@ -81,6 +114,7 @@ for _name in "eq ne lt le gt ge".split():
     setattr(constexpr, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
 
 
-def const(*_):
+class const:
     """As an annotation: a pointer that the kernel only reads."""
-    raise RuntimeError("`tl.const` is an annotation")
+
+    _pantile_key = "builtin:const"

@@ -13,7 +13,10 @@ from . import (
 )
 from . import language_names as _names
 from .classes import CLASSES
+from .dtypes import base_type, base_value
 from .names import Builtin
+
+CONSTEXPR_0 = constexpr(0)
 
 globals().update(TYPES)
 globals().update(CLASSES)
@@ -60,8 +63,11 @@ __all__ = [
     *TYPES,
     *CLASSES,
     *_names,
+    "CONSTEXPR_0",
     "PropagateNan",
     "TRITON_MAX_TENSOR_NUMEL",
+    "base_type",
+    "base_value",
     "block_type",
     "builtin",
     "const",

@@ -1,5 +1,6 @@
 """Element types, usable on the host: `tl.float16.primitive_bitwidth`, `str(tl.float16)`."""
 
+import enum
 import functools
 
 _LONG_NAMES = {
@@ -25,25 +26,77 @@ _LONG_NAMES = {
 }
 _CODE_NAMES = {short: long for long, short in _LONG_NAMES.items()}
 _BITS = {"bf16": 16, "void": 0}
+# Bits of the mantissa, and the bias of the exponent.
+_FLOAT_FORMATS = {
+    "fp8e4b15": (3, 15),
+    "fp8e4nv": (3, 7),
+    "fp8e4b8": (3, 8),
+    "fp8e5": (2, 15),
+    "fp8e5b16": (2, 16),
+    "fp16": (10, 15),
+    "bf16": (7, 127),
+    "fp32": (23, 127),
+    "fp64": (52, 1023),
+}
 
 
-class dtype:
-    """An element type: `dtype("fp16")`, `dtype("int32")`. `name` is the short name, "i32"."""
+class base_value:
+    """A value of kernels; `type` is its type."""
 
-    SINT_TYPES = ("int8", "int16", "int32", "int64")
-    UINT_TYPES = ("int1", "uint8", "uint16", "uint32", "uint64")
-    FP_TYPES = tuple(name for name in _LONG_NAMES.values() if name[0] in "fb")
-    STANDARD_FP_TYPES = ("fp16", "bf16", "fp32", "fp64")
-    OTHER_TYPES = ("void",)
+    type = None
+
+
+class base_type:
+    """A type of values of kernels."""
+
+    def mangle(self):
+        """Return the type as part of a function's name."""
+        raise NotImplementedError(f"`{type(self).__name__}` has no part in names")
+
+
+class dtype(base_type):
+    """An element type: `dtype("fp16")`, `dtype("int32")`.
+
+    `name` is Triton's name of it, "int32" or "fp16"; `short_name` is that of signatures, "i32".
+    """
+
+    SINT_TYPES = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES = [*_FLOAT_FORMATS]
+    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES = ["void"]
+
+    class SIGNEDNESS(enum.Enum):
+        """Whether an integer has a sign."""
+
+        SIGNED = 0
+        UNSIGNED = 1
+
+    class KIND(enum.Enum):
+        """What a type promotes by, in order."""
+
+        BOOLEAN = 0
+        INTEGRAL = 1
+        FLOATING = 2
 
     def __init__(self, name):
         name = getattr(name, "value", name)
-        self.name = self.by_long_name(name) or name
+        self.short_name = self.by_long_name(name) or name
+        if self.short_name not in _CODE_NAMES:
+            raise ValueError(f"there is no element type `{name}`")
+        long_name = _CODE_NAMES[self.short_name]
+        self.name = self.short_name if self.short_name in _FLOAT_FORMATS else long_name
+        if self.name in self.SINT_TYPES:
+            self.int_signedness = dtype.SIGNEDNESS.SIGNED
+        elif self.name in self.UINT_TYPES:
+            self.int_signedness = dtype.SIGNEDNESS.UNSIGNED
+        elif self.name in _FLOAT_FORMATS:
+            self.fp_mantissa_width, self.exponent_bias = _FLOAT_FORMATS[self.name]
 
     @staticmethod
-    def is_dtype(name):
-        """Return whether `name` is one that the constructor takes."""
-        return bool(dtype.by_long_name(name)) or name == "void"
+    def is_dtype(type_str):
+        """Return whether `type_str` is one that the constructor takes."""
+        return bool(dtype.by_long_name(type_str)) or type_str == "void"
 
     @staticmethod
     def by_long_name(name):
@@ -56,23 +109,28 @@ class dtype:
 
     @property
     def _pantile_key(self):
-        return f"dtype:{self.name}"
+        return f"dtype:{self.short_name}"
 
     @property
     def primitive_bitwidth(self):
         """Bits of an element: 1 of a bool, 64 of a pointer."""
-        if self.name in _BITS:
-            return _BITS[self.name]
+        if self.short_name in _BITS:
+            return _BITS[self.short_name]
         if self.is_fp8():
             return 8
-        return int(self.name.lstrip("fpiu"))
+        return int(self.short_name.lstrip("fpiu"))
 
     @property
     def itemsize(self):
         """Bytes of an element in memory."""
         return max(self.primitive_bitwidth // 8, 1)
 
-    int_bitwidth = primitive_bitwidth
+    @property
+    def int_bitwidth(self):
+        """Bits of an integer; AttributeError for any other type."""
+        if not self.is_int():
+            raise AttributeError(f"`{self}` is no integer: it has no `int_bitwidth`")
+        return self.primitive_bitwidth
 
     @property
     def scalar(self):
@@ -81,43 +139,31 @@ class dtype:
 
     def is_fp8(self):
         """Return whether this is one of the 8-bit floats."""
-        return self.name.startswith("fp8")
-
-    def is_fp16(self):
-        return self.name == "fp16"
-
-    def is_bf16(self):
-        return self.name == "bf16"
-
-    def is_fp32(self):
-        return self.name == "fp32"
-
-    def is_fp64(self):
-        return self.name == "fp64"
+        return self.short_name.startswith("fp8")
 
     def is_floating(self):
         """Return whether this is a float of any width."""
-        return self.name[0] == "f" or self.name == "bf16"
+        return self.name in _FLOAT_FORMATS
 
     def is_standard_floating(self):
         """Return whether this is fp16, bf16, fp32 or fp64."""
-        return self.name in ("fp16", "bf16", "fp32", "fp64")
+        return self.name in self.STANDARD_FP_TYPES
 
     def is_int(self):
         """Return whether this is an integer or a bool."""
-        return self.name[0] in "iu"
+        return self.is_int_signed() or self.is_int_unsigned()
 
     def is_int_signed(self):
         """Return whether this is a signed integer; a bool is not."""
-        return self.name[0] == "i" and self.name != "i1"
+        return self.name in self.SINT_TYPES
 
     def is_int_unsigned(self):
         """Return whether this is an unsigned integer or a bool."""
-        return self.name[0] == "u" or self.name == "i1"
+        return self.name in self.UINT_TYPES
 
     def is_bool(self):
         """Return whether this is the type of masks."""
-        return self.name == "i1"
+        return self.name == "int1"
 
     def is_void(self):
         return self.name == "void"
@@ -133,50 +179,92 @@ class dtype:
     def is_tuple(self):
         return False
 
+    def is_block(self):
+        """Return whether this is the type of a tile."""
+        return False
+
+    def kind(self):
+        """Return the `dtype.KIND` that promotion goes by; TypeError for what is no number."""
+        if self.is_bool():
+            return dtype.KIND.BOOLEAN
+        if self.is_int():
+            return dtype.KIND.INTEGRAL
+        if self.is_floating():
+            return dtype.KIND.FLOATING
+        raise TypeError(f"`{self}` is no type of numbers")
+
+    def get_int_max_value(self):
+        """Return the largest value of an integer type; TypeError for any other."""
+        return (1 << (self._need_int() - self.is_int_signed())) - 1
+
+    def get_int_min_value(self):
+        """Return the smallest value of an integer type; TypeError for any other."""
+        return -(1 << (self._need_int() - 1)) if self.is_int_signed() else 0
+
+    def _need_int(self):
+        if not self.is_int():
+            raise TypeError(f"`{self}` is no integer")
+        return self.primitive_bitwidth
+
+    def codegen_name(self):
+        """Return the name under which `triton.language` has the type: "float16" for "fp16"."""
+        return _CODE_NAMES.get(self.short_name, self.name)
+
+    @property
+    def cache_key_part(self):
+        """What the type adds to the key of a kernel: its name."""
+        return self.name
+
+    def mangle(self):
+        """Return the type as part of a function's name: "i32", "fp16", "Pfp16"."""
+        if self.is_int():
+            return f"{'i' if self.is_int_signed() else 'u'}{self.primitive_bitwidth}"
+        return "V" if self.is_void() else str(self)
+
+    def with_element_ty(self, element_ty):
+        """Return the type of the same shape with other elements: of a scalar, `element_ty`."""
+        return element_ty
+
     def __getattr__(self, name):
         # is_int32, is_uint8, is_fp8e4nv, ...
         if name.startswith("is_") and self.is_dtype(name[3:]):
-            return lambda: self.name == self.by_long_name(name[3:])
+            return lambda: self.short_name == self.by_long_name(name[3:])
         raise AttributeError(f"a dtype has no attribute `{name}`")
 
     def __deepcopy__(self, memo):
         return self
 
-    def is_block(self):
-        """Return whether this is the type of a tile."""
-        return False
-
     def __eq__(self, other):
-        return isinstance(other, dtype) and self.name == other.name
+        other = getattr(other, "value", other)
+        return isinstance(other, dtype) and self.short_name == other.short_name
 
     def __hash__(self):
-        return hash(("dtype", self.name))
+        return hash(("dtype", self.short_name))
 
     def __str__(self):
-        return (
-            f"{'u' if self.name[0] == 'u' else ''}int{self.name[1:]}"
-            if self.is_int()
-            else self.name
-        )
+        return self.name
 
     def __repr__(self):
         # An expression that gives the type again: libraries write it into kernels.
-        return f"triton.language.{_CODE_NAMES.get(self.name, self)}"
+        return f"triton.language.{self.codegen_name()}"
 
 
 class pointer_type(dtype):
-    """A pointer to `element_ty`."""
+    """A pointer to `element_ty`; TypeError where that is no dtype."""
 
     def __init__(self, element_ty, address_space=1, const=False):
-        super().__init__(("*k" if const else "*") + element_ty.name)
+        element_ty = getattr(element_ty, "value", element_ty)
+        if not isinstance(element_ty, dtype):
+            raise TypeError(
+                f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`."
+            )
+        self.short_name = ("*k" if const else "*") + element_ty.short_name
+        self.name = f"{'const_' if const else ''}pointer<{element_ty}>"
         self.element_ty, self.address_space, self.const = element_ty, address_space, const
 
     @property
     def primitive_bitwidth(self):
         return 64
-
-    def is_int(self):
-        return False
 
     def is_ptr(self):
         return True
@@ -184,14 +272,23 @@ class pointer_type(dtype):
     def is_const(self):
         return self.const
 
+    def mangle(self):
+        return f"P{self.element_ty.mangle()}"
+
+    def __repr__(self):
+        return self.name
+
 
 class block_type(dtype):
-    """A tile of `element_ty`."""
+    """A tile of `element_ty`; TypeError for a shape without dimensions or with other than ints."""
 
     def __init__(self, element_ty, shape):
         shape = [getattr(extent, "value", extent) for extent in shape]
-        super().__init__(f"<{list(map(int, shape))}, {element_ty.name}>")
+        if not shape:
+            raise TypeError("0d block_type is forbidden")
         self.element_ty, self.shape = element_ty, tuple(shape)
+        self.short_name = f"<{list(map(int, shape))}, {element_ty.short_name}>"
+        self.name = f"<{self.shape}, {element_ty}>"
         self.numel = functools.reduce(lambda product, extent: product * extent, shape, 1)
 
     @property
@@ -213,14 +310,17 @@ class block_type(dtype):
         """Return the tile's extents."""
         return self.shape
 
+    def with_element_ty(self, scalar_ty):
+        return block_type(scalar_ty, self.shape)
+
     def is_block(self):
         return True
 
-    def is_floating(self):
-        return False
+    def mangle(self):
+        return f"{self.element_ty.mangle()}S{'_'.join(map(str, self.shape))}S"
 
-    def is_int(self):
-        return False
+    def __repr__(self):
+        return self.name
 
 
 TYPES = {long_name: dtype(short_name) for long_name, short_name in _LONG_NAMES.items()}

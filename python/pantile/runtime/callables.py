@@ -103,25 +103,40 @@ class JITCallable:
         self._src, self.first_line, self.indent = source_of(fn)
         self.file = fn.__code__.co_filename
         self._number, self._pantile_key = next_key()
-        self._hash = None
+        self._hash = self._raw_src = None
 
     @property
     def src(self):
-        """The text from `def` on; set it through `_unsafe_update_src`."""
+        """The text from `def` on; what is assigned is compiled from the next launch on."""
         return self._src
 
     @src.setter
-    def src(self, _):
-        raise AttributeError(
-            "Cannot set attribute 'src' directly. Use '_unsafe_update_src()' and manually clear the cache if necessary"
-        )
+    def src(self, text):
+        self._unsafe_update_src(text)
+        self._forget_kernels()
+
+    def _forget_kernels(self):
+        """Drop what was compiled of the text before."""
 
     @property
     def raw_src(self):
-        return inspect.getsourcelines(self.fn)[0]
+        """The lines of the source file, decorators included; what is assigned replaces the text."""
+        if self._raw_src is None:
+            self._raw_src = inspect.getsourcelines(self.fn)[0]
+        return self._raw_src
+
+    @raw_src.setter
+    def raw_src(self, lines):
+        start = next((i for i, line in enumerate(lines) if _DEF.match(line)), None)
+        if start is None:
+            raise ValueError("the lines of a jit function hold a `def`")
+        indent = _depth(lines[start])
+        self.src = "".join(_cut(line, indent) for line in lines[start:])
+        self._raw_src = list(lines)
 
     @property
     def starting_line_number(self):
+        """The line of the file that the text begins in."""
         return self.first_line
 
     def _unsafe_update_src(self, new_src):

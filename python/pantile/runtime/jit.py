@@ -81,11 +81,15 @@ class RunLaunchers:
 class JITFunction(JITCallable, KernelInterface):
     """A function of the kernel language. As a kernel it is launched; from other kernels it is called.
 
+    `JITFunction.cache_hook` and `compiled_hook`, which old programs assign to, are asked where
+    `knobs.runtime` has no hook of the kind.
+
     Libraries take one apart to pickle it: they assign None to `fn`, `__globals__`,
     `used_global_vals` and `_hash_lock`, and another `repr`. What they restore elsewhere describes
     the function, and launches kernels that were compiled from it, but compiles none.
     """
 
+    cache_hook = compiled_hook = None
     _hash_lock = None  # of Triton's, for libraries that replace it
     _hides_uses = False
 
@@ -145,6 +149,9 @@ class JITFunction(JITCallable, KernelInterface):
     def device_caches(self):
         return DeviceCaches(self)
 
+    def _forget_kernels(self):
+        self.device_caches.clear()
+
     def _cache_of_device(self):
         return (KernelCache(self.dispatcher), *self.create_binder()[1:])
 
@@ -172,6 +179,10 @@ class JITFunction(JITCallable, KernelInterface):
                 del self._uses[key]
             if dropped:
                 self._watch()
+
+    def is_gluon(self):
+        """Return whether this is a function of Gluon, another language."""
+        return False
 
     def add_pre_run_hook(self, hook):
         """Have `hook` called with the arguments of every launch, before it."""
@@ -266,7 +277,7 @@ class JITFunction(JITCallable, KernelInterface):
         snapshot = Snapshot(self)
         specialization = call.specialization(snapshot.constant)
         source = ASTSource.of_specialization(self, specialization, call.values)
-        hook = knobs.runtime.jit_cache_hook
+        hook = knobs.runtime.jit_cache_hook or JITFunction.cache_hook
         if hook and self._call_hook(hook, source, call, warmup):
             return None
         name = self._kernel_name(source)
@@ -277,8 +288,9 @@ class JITFunction(JITCallable, KernelInterface):
         def keep(kernel):
             self._remember(snapshot)
             call.adopt(kernel, kernel._kernel)
-            if knobs.runtime.jit_post_compile_hook:
-                self._call_hook(knobs.runtime.jit_post_compile_hook, source, call, warmup)
+            told = knobs.runtime.jit_post_compile_hook or JITFunction.compiled_hook
+            if told:
+                self._call_hook(told, source, call, warmup)
 
         mode = active_mode.get()
         if mode is not None:

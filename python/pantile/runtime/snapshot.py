@@ -271,7 +271,7 @@ class Snapshot:
         if isinstance(value, constexpr):
             return self._convert(value.value, True)
         if isinstance(value, dtype):
-            return _pantile.DTypeName(value.name)
+            return _pantile.DTypeName(value.short_name)
         if isinstance(value, (JITFunction, ConstexprFunction)):
             return self._reference(value)
         if isinstance(value, KernelInterface):

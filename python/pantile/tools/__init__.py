@@ -1,1 +1,5 @@
 """Tools around kernels."""
+
+from .linear_layout import LinearLayout
+
+__all__ = ["LinearLayout"]

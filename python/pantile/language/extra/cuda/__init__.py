@@ -5,4 +5,6 @@ from . import libdevice
 
 globals().update({name: Builtin(name, "cuda") for name in CUDA})
 
-__all__ = [*CUDA, "libdevice"]
+from . import gdc, utils  # noqa: E402  (they take their names from here)
+
+__all__ = [*CUDA, "gdc", "libdevice", "utils"]

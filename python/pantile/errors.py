@@ -1,0 +1,5 @@
+"""Triton's import path of the base of all errors."""
+
+from .runtime.errors import TritonError
+
+__all__ = ["TritonError"]

@@ -1,0 +1,27 @@
+"""Gluon's names: what imports them works, and `@gluon.jit` functions say at their launch what they are.
+
+Gluon is another language than Triton's, with layouts and shared memory written out. It is not
+compiled here; programs that hold a Gluon kernel beside others can be imported and run all the same.
+"""
+
+from .modules import make_modules
+from .runtime import GluonASTSource, GluonJITFunction, constexpr_function, jit
+
+language, nvidia, amd = make_modules(__name__)
+
+
+def must_use_result(fn, is_method=True):
+    """Mark a function whose result means something; returns it as it is."""
+    return fn
+
+
+__all__ = [
+    "GluonASTSource",
+    "GluonJITFunction",
+    "amd",
+    "constexpr_function",
+    "jit",
+    "language",
+    "must_use_result",
+    "nvidia",
+]
