@@ -67,8 +67,8 @@ def rand(seed, offset, n_rounds: tl.constexpr = 10):
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
 
-def rand4x(seed, offset, n_rounds: tl.constexpr = 10):
-    i1, i2, i3, i4 = randint4x(seed, offset, n_rounds)
+def rand4x(seed, offsets, n_rounds: tl.constexpr = 10):
+    i1, i2, i3, i4 = randint4x(seed, offsets, n_rounds)
     return (
         uint_to_uniform_float(i1),
         uint_to_uniform_float(i2),

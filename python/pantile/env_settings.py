@@ -15,12 +15,12 @@ def getenv_bool(name, default=False):
     return flag(name, default=default)
 
 
-def toenv(value):
+def toenv(val):
     """Return a tuple of the text that a setting's value has in the environment, None for no text."""
-    if value is None:
+    if val is None:
         return (None,)
-    if isinstance(value, (bool, int, str)):
-        return (str(int(value)) if isinstance(value, bool) else str(value),)
+    if isinstance(val, (bool, int, str)):
+        return (str(int(val)) if isinstance(val, bool) else str(val),)
     return None
 
 
@@ -44,6 +44,10 @@ class env_base(Setting):
         if text is not None:
             return self.parse(text.strip())
         return self.default(None) if callable(self.default) else self.default
+
+    def transform(self, val):
+        """Return what the group shows for what was assigned: the same."""
+        return val
 
 
 class env_str(env_base):

@@ -9,15 +9,15 @@ class HookChain:
     def __init__(self, reversed=False):
         self.calls, self.reversed = [], reversed
 
-    def add(self, function):
-        """Call `function` as well, after those that are there."""
-        if function not in self.calls:
-            self.calls.append(function)
+    def add(self, func):
+        """Call `func` as well, after those that are there."""
+        if func not in self.calls:
+            self.calls.append(func)
 
-    def remove(self, function):
-        """Call `function` no more."""
-        if function in self.calls:
-            self.calls.remove(function)
+    def remove(self, func):
+        """Call `func` no more."""
+        if func in self.calls:
+            self.calls.remove(func)
 
     def __bool__(self):
         return bool(self.calls)
@@ -40,9 +40,10 @@ class LaunchMetadata(dict):
         """Return the whole dict without arguments; else as `dict.get`."""
         return super().get(*key) if key else self
 
-    def add(self, function, args):
+    def add(self, func, args):
+        """Take in the dict that `func(*args)` gives."""
         with type(self).computing():
-            self.update(function(*args))
+            self.update(func(*args))
 
     @property
     def data(self):

@@ -24,7 +24,17 @@ from .env_settings import (
     toenv,
 )
 from .hooks import HookChain
-from .settings import Env, Flag, Group, Setting, export_all, flag, getenv, update_compile_settings
+from .settings import (
+    Env,
+    Flag,
+    Group,
+    Setting,
+    export_all,
+    flag,
+    getenv,
+    truth,
+    update_compile_settings,
+)
 from .toolkit import NvidiaTool, tool_setting
 
 # Whether an override shows in the environment, and so in children of the process.
@@ -431,6 +441,10 @@ class Amd(Group):
     use_in_thread_transpose = Flag("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", unused=True)
     use_async_copy = Flag("TRITON_HIP_USE_ASYNC_COPY", unused=True)
     scalarize_packed_fops = Flag("AMDGCN_SCALARIZE_PACKED_FOPS", unused=True)
+    buffer_ops_analyze_small_tensor_range = Flag(
+        "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", unused=True
+    )
+    use_block_pingpong = Setting("TRITON_HIP_USE_BLOCK_PINGPONG", parse=truth, unused=True)
 
 
 class Proton(Group):

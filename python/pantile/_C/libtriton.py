@@ -20,6 +20,13 @@ def getenv_bool(name, default=False):
     return flag(name, default=default)
 
 
+def get_cache_invalidating_env_vars():
+    """Return the environment variables that kernels depend on and that are set."""
+    from ..compiler.keys import get_cache_invalidating_env_vars as found
+
+    return found()
+
+
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)

@@ -29,6 +29,7 @@ class Language(Enum):
     """The language that a kernel is written in."""
 
     TRITON = 0
+    GLUON = 1
 
 
 class BaseBackend:
@@ -58,21 +59,21 @@ class BaseBackend:
         return (metadata.num_warps, metadata.num_ctas, metadata.shared)
 
     @staticmethod
-    def parse_attr(description):
+    def parse_attr(desc):
         """Return the attributes that a letter of a specialisation stands for."""
-        return [["tt.divisibility", 16]] if "D" in description else []
+        return [["tt.divisibility", 16]] if "D" in desc else []
 
     @staticmethod
-    def get_int_specialization(argument, align=False, **_):
+    def get_int_specialization(arg, **kwargs):
         """Return "D" for a multiple of 16 if `align` asks, "" otherwise."""
-        return "D" if align and argument % 16 == 0 else ""
+        return "D" if kwargs.get("align") and arg % 16 == 0 else ""
 
     @staticmethod
-    def get_tensor_specialization(argument, align=False, **_):
+    def get_tensor_specialization(arg, **kwargs):
         """Return "D" for an array at a multiple of 16 if `align` asks, "" otherwise."""
         from ..runtime.tensors import address_of
 
-        return "D" if align and address_of(argument) % 16 == 0 else ""
+        return "D" if kwargs.get("align") and address_of(arg) % 16 == 0 else ""
 
     @classmethod
     def get_arg_specialization(cls, argument, ty, align=False, **_):

@@ -20,13 +20,13 @@ class DriverBase:
 
         return do_bench
 
-    def map_python_to_cpp_type(self, kind):
+    def map_python_to_cpp_type(self, ty):
         """Return the C type of a kernel argument's type: "*fp32", "i32", "fp32"."""
-        if kind.startswith("*"):
+        if ty.startswith("*"):
             return "CUdeviceptr"
-        if kind.startswith("tensordesc"):
+        if ty.startswith("tensordesc"):
             return "CUtensorMap"
-        return _C_TYPES[kind]
+        return _C_TYPES[ty]
 
 
 _C_TYPES = {

@@ -8,21 +8,31 @@ import warnings
 from .. import knobs
 from ..backends import backends
 from ..backends.attrs_descriptor import serve_imports_from
-from ..backends.compiler import GPUTarget
+from ..backends.compiler import BaseBackend, GPUTarget, Language
 from ..backends.options import check_names, library_options
 from ..hooks import LaunchMetadata, LazyDict
+from ..runtime.errors import OutOfResources
+from .keys import get_cache_invalidating_env_vars, get_cache_key, max_shared_mem
 from .machine_code import Handles, MachineCode
 from .metadata import metadata_of
 from .remarks import Remark
 from .source import ASTSource
+from .text_source import IRSource
 
 __all__ = [
     "ASTSource",
+    "BaseBackend",
     "CompiledKernel",
     "GPUTarget",
+    "IRSource",
+    "Language",
     "LazyDict",
+    "OutOfResources",
     "compile",
+    "get_cache_invalidating_env_vars",
+    "get_cache_key",
     "make_backend",
+    "max_shared_mem",
     "triton_key",
 ]
 
@@ -106,6 +116,9 @@ class Assembly(dict):
     def items(self):
         """Return pairs of a stage and what it gave; makes those that are missing."""
         return [(name, self[name]) for name in self._names]
+
+
+AsmDict = Assembly
 
 
 class CompiledKernel:

@@ -3,7 +3,13 @@
 from ..runtime.errors import (
     CompilationError,
     CompileTimeAssertionFailure,
+    TritonError,
     UnsupportedLanguageConstruct,
 )
 
-__all__ = ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"]
+__all__ = [
+    "CompilationError",
+    "CompileTimeAssertionFailure",
+    "TritonError",
+    "UnsupportedLanguageConstruct",
+]

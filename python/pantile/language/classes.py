@@ -4,7 +4,7 @@ import builtins
 
 from .constexpr import constexpr, constexpr_type
 from .dtypes import base_type, base_value
-from .names import LanguageClass
+from .names import DESCRIPTOR_METHODS, TENSOR_METHODS, Builtin, LanguageClass
 
 
 class _KernelOnly(base_value, metaclass=LanguageClass):
@@ -15,13 +15,25 @@ class _KernelOnly(base_value, metaclass=LanguageClass):
 class tensor(_KernelOnly):
     """A scalar or tile that a kernel computes."""
 
+    dtype = shape = numel = T = handle = None  # of objects, which only kernels have
+
 
 class tensor_descriptor_base(_KernelOnly):
     """A tensor descriptor, whoever made it."""
 
+    dtype = block_type = block_shape = handle = None
+
 
 class tensor_descriptor(tensor_descriptor_base):
     """A tensor in memory that a kernel reads and writes tile by tile."""
+
+    shape = strides = None
+
+
+for _name in TENSOR_METHODS:
+    setattr(tensor, _name, Builtin(_name))
+for _name in DESCRIPTOR_METHODS:
+    setattr(tensor_descriptor_base, _name, Builtin(_name, "desc"))
 
 
 class slice_type(base_type, metaclass=LanguageClass):

@@ -1,5 +1,7 @@
 """Triton's import path of the language's names."""
 
+import math
+
 from . import (
     TRITON_MAX_TENSOR_NUMEL,
     TYPES,
@@ -16,6 +18,7 @@ from .classes import CLASSES
 from .dtypes import base_type, base_value
 from .names import Builtin
 
+_Dtype = dtype
 CONSTEXPR_0 = constexpr(0)
 
 globals().update(TYPES)
@@ -51,7 +54,50 @@ def _unwrap_shape(shape):
     return [_unwrap_if_constexpr(extent) for extent in _unwrap_if_constexpr(shape)]
 
 
+def must_use_result(x, s=True):
+    """Mark a function whose result means something: with a text, for a decorator of it."""
+    return (lambda fn: fn) if isinstance(x, str) else x
+
+
+def is_negative_zero(x):
+    """Return whether `x` is the float -0.0."""
+    return isinstance(x, float) and x == 0.0 and math.copysign(1.0, x) < 0
+
+
+def validate_block_shape(shape):
+    """Return the number of elements of a shape.
+
+    Raises TypeError for an extent that is no int, ValueError for one that is no power of two and for
+    more than TRITON_MAX_TENSOR_NUMEL elements.
+    """
+    count = 1
+    for place, extent in enumerate(shape):
+        if not isinstance(extent, int):
+            raise TypeError(
+                f"Shape element {place} must have type `constexpr[int]`, got `constexpr[{type(extent)}]"
+            )
+        if extent & (extent - 1):
+            raise ValueError(f"Shape element {place} must be a power of 2")
+        count *= extent
+    if count > TRITON_MAX_TENSOR_NUMEL:
+        raise ValueError(
+            f"numel ({count}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL})"
+        )
+    return count
+
+
+def get_primitive_bitwidth(dtype):
+    """Return the bits of an element of a type's name, such as "fp16" or "i32"."""
+    return _Dtype(dtype).primitive_bitwidth
+
+
 def __getattr__(name):
+    if name in ("JITCallable", "knobs"):
+        import importlib
+
+        module = {"JITCallable": "pantile.runtime.callables"}.get(name, "pantile.knobs")
+        found = importlib.import_module(module)
+        return found if name == "knobs" else getattr(found, name)
     if name in ("constexpr_function", "_aggregate", "aggregate_replace"):
         import pantile
 

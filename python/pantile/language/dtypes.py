@@ -323,6 +323,16 @@ class block_type(dtype):
         return self.name
 
 
+def _question(short_name):
+    return lambda self: self.short_name == short_name
+
+
+for _long, _short in _LONG_NAMES.items():
+    # is_int32, is_uint8, is_fp8e4nv, ...; of void, there is one.
+    _name = f"is_{_short if _short in _FLOAT_FORMATS else _long}"
+    if _name not in vars(dtype):
+        setattr(dtype, _name, _question(_short))
+
 TYPES = {long_name: dtype(short_name) for long_name, short_name in _LONG_NAMES.items()}
 TYPES["pi32_t"] = pointer_type(TYPES["int32"])
 

@@ -80,6 +80,17 @@ static_print static_assert device_print device_assert range static_range conditi
 philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_float pair_uniform_to_normal
 """.split()
 
+# Names that are methods too, with the tile as first argument.
+TENSOR_METHODS = """
+abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min atomic_or
+atomic_poll atomic_store atomic_xchg atomic_xor broadcast_to cast cdiv ceil cos cumprod cumsum erf exp exp2 expand_dims
+flip floor gather histogram item log log2 logical_and logical_or max min permute ravel reduce reduce_or reshape rsqrt
+sigmoid sin softmax sort split sqrt sqrt_rn squeeze store sum to trans unsqueeze view xor_sum
+""".split()
+DESCRIPTOR_METHODS = """
+load store gather scatter atomic_add atomic_and atomic_max atomic_min atomic_or atomic_xor
+""".split()
+
 MATH = """
 umulhi exp exp2 fma log log2 cos rsqrt sin sqrt sqrt_rn abs fdiv div_rn erf floor ceil cdiv
 """.split()

@@ -12,7 +12,9 @@ def platform_key():
     return ",".join([platform.machine(), platform.system(), *platform.architecture()])
 
 
-def compile_module_from_src(src, name, **_):
+def compile_module_from_src(
+    src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, **_
+):
     """Raise RuntimeError: there is nothing to build."""
     raise RuntimeError(
         f"cannot build `{name}`: launches need no C compiler here, and none is called "

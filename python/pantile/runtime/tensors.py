@@ -11,20 +11,20 @@ class MockTensor:
         self.dtype, self.shape = dtype, shape or [1]
 
     @staticmethod
-    def wrap_dtype(argument):
+    def wrap_dtype(arg):
         """Return a MockTensor for a dtype of ours or of torch, anything else as it is."""
-        if isinstance(argument, constexpr):
-            return argument
-        if isinstance(argument, pointer_type):
-            return MockTensor(argument.element_ty)
-        is_dtype = isinstance(argument, dtype) or (
-            type(argument).__name__,
-            type(argument).__module__,
+        if isinstance(arg, constexpr):
+            return arg
+        if isinstance(arg, pointer_type):
+            return MockTensor(arg.element_ty)
+        is_dtype = isinstance(arg, dtype) or (
+            type(arg).__name__,
+            type(arg).__module__,
         ) == (
             "dtype",
             "torch",
         )
-        return MockTensor(argument) if is_dtype else argument
+        return MockTensor(arg) if is_dtype else arg
 
     def stride(self):
         """Return the strides of a contiguous array of the shape, in elements."""
@@ -96,6 +96,11 @@ class TensorWrapper:
         if hasattr(self.base, "untyped_storage"):
             return self.base.untyped_storage()
         return _HostMemory(self.base)
+
+    @property
+    def data(self):
+        """The array itself."""
+        return self.base
 
     def cpu(self):
         """Return a copy on the host, read in the same way."""

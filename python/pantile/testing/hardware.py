@@ -94,9 +94,9 @@ def _bits_of(dtype):
     return int("".join(c for c in name if c.isdigit()))
 
 
-def nvsmi(attributes):
+def nvsmi(attrs):
     """Return what nvidia-smi says of GPU 0, as ints: `nvsmi(["clocks.sm", "clocks.mem"])`."""
-    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attributes)}"]
+    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attrs)}"]
     text = subprocess.check_output([*command, "--format=csv,noheader,nounits"], text=True)
     return [int(value) for value in text.strip().split(",")]
 

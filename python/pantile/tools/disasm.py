@@ -6,14 +6,14 @@ import subprocess
 import tempfile
 
 
-def extract(file, fun=None):
+def extract(file_path, fun=None):
     """Return the SASS of a cubin file, or of one function in it; needs nvdisasm or cuobjdump."""
     from .. import knobs
 
     if knobs.nvidia.nvdisasm is not None:
-        text = _output(knobs.nvidia.nvdisasm.path, "-c", file)
+        text = _output(knobs.nvidia.nvdisasm.path, "-c", file_path)
     elif knobs.nvidia.cuobjdump is not None:
-        text = _output(knobs.nvidia.cuobjdump.path, "-sass", file)
+        text = _output(knobs.nvidia.cuobjdump.path, "-sass", file_path)
     else:
         raise FileNotFoundError("neither nvdisasm nor cuobjdump is installed")
     return text if fun is None else _function(text, fun)
@@ -32,9 +32,10 @@ def _function(text, name):
     raise KeyError(f"there is no function `{name}` in the machine code")
 
 
-def get_sass(kernel, fun=None):
-    """Return the SASS of a compiled kernel, or of a cubin's bytes."""
-    cubin = kernel if isinstance(kernel, (bytes, bytearray)) else kernel.asm["cubin"]
+def get_sass(cubin_asm, fun=None):
+    """Return the SASS of a cubin's bytes, or of a compiled kernel."""
+    is_code = isinstance(cubin_asm, (bytes, bytearray))
+    cubin = cubin_asm if is_code else cubin_asm.asm["cubin"]
     handle, path = tempfile.mkstemp(suffix=".cubin")
     try:
         with os.fdopen(handle, "wb") as file:

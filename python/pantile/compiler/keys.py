@@ -1,0 +1,25 @@
+"""What libraries key their own caches of kernels by."""
+
+import os
+
+_VARIABLES = ("DISABLE_PTXAS_OPT", "PTXAS_OPTIONS", "TRITON_F32_DEFAULT", "TRITON_DEFAULT_FP_FUSION")
+
+
+def get_cache_invalidating_env_vars():
+    """Return the environment variables that kernels depend on and that are set, with their texts."""
+    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+
+
+def get_cache_key(src, backend, backend_options, env_vars):
+    """Return a text that differs wherever a kernel of these parts may differ."""
+    from ..runtime.cache import triton_key
+
+    parts = (triton_key(), src.hash(), backend.hash(), backend_options.hash())
+    return "-".join([*parts, str(sorted(env_vars.items()))])
+
+
+def max_shared_mem(device):
+    """Return the bytes of shared memory that a block of a GPU may have."""
+    from ..runtime.driver import driver
+
+    return driver.active.utils.get_device_properties(device)["max_shared_mem"]

@@ -1,0 +1,49 @@
+"""The text of a stage in a file, and what its names are."""
+
+import hashlib
+import re
+from pathlib import Path
+
+_ENTRY = {
+    "ptx": re.compile(r"\.(?:visible|extern)\s+\.(?:entry|func)\s+(\w+)\s*\(([^)]*)\)"),
+    "llir": re.compile(r"define (?:ptx_kernel )?void @(\w+)\(([^)]*)\)"),
+}
+_TILE = re.compile(r"func\.func (?:public )?@(\w+)\(([^)]*)\)")
+_PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
+
+
+class IRSource:
+    """A file of tile IR ("*.ttir", "*.ttgir"), LLVM IR ("*.llir") or PTX.
+
+    It can be read and hashed; `pantilec` compiles it. `name` and `signature` are those of the first
+    kernel in it. Raises ValueError for a file without one.
+    """
+
+    language = "TRITON"
+
+    def __init__(self, path, context=None, backend=None):
+        self.path = path
+        path = Path(path)
+        self.ext = path.suffix[1:]
+        self.src = path.read_text()
+        found = _ENTRY.get(self.ext, _TILE).search(self.src)
+        if found is None:
+            raise ValueError(f"`{path}` holds no kernel")
+        self.name = found[1]
+        self.signature = dict(enumerate(self._types(found[2])))
+
+    def _types(self, parameters):
+        if self.ext == "ptx":
+            return _PTX_PARAMETER.findall(parameters)
+        if self.ext == "llir":
+            return [text.split()[0] for text in parameters.split(",") if text.strip()]
+        return [text.strip() for text in re.findall(r"%\w+: ([^,{]+)", parameters)]
+
+    def hash(self):
+        """Return a digest of the text."""
+        return hashlib.sha256(self.src.encode()).hexdigest()
+
+    def parse_options(self):
+        """Return the launch options that the text states: the number of warps of laid out tile IR."""
+        found = re.search(r"tile\.num_warps = (\d+)", self.src) if self.ext == "ttgir" else None
+        return {"num_warps": int(found[1])} if found else {}
