@@ -38,6 +38,7 @@ VALUE_TYPES = {
 
 
 def load(name):
+    """A file of docs/data."""
     return json.loads((DATA / name).read_text())
 
 
@@ -73,7 +74,9 @@ def theirs(parameters):
     result, by_name = {}, False
     for text in parameters:
         name, equals, _ = text.partition("=")
-        kind = inspect.Parameter.KEYWORD_ONLY if by_name else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY if by_name else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
         if text == "*":
             by_name = True
             continue
@@ -113,7 +116,9 @@ def parameter_difference(parameters, value, is_method=False):
             if name in names and names.index(name) != position:
                 return f"has `{name}` in another place"
             position += 1
-    needed = [n for n in names if n not in wanted and not ours[n][1] and ours[n][0].value in (0, 1, 3)]
+    needed = [
+        n for n in names if n not in wanted and not ours[n][1] and ours[n][0].value in (0, 1, 3)
+    ]
     return f"needs `{needed[0]}`" if needed else ""
 
 
@@ -138,7 +143,9 @@ def _is_set_on_objects(cls, name):
         if name in getattr(base, "__annotations__", {}) or name in getattr(base, "_fields", ()):
             return True
         for maker in ("__init__", "__new__", "_start"):
-            function = inspect.unwrap(getattr(vars(base).get(maker), "__func__", vars(base).get(maker)))
+            function = inspect.unwrap(
+                getattr(vars(base).get(maker), "__func__", vars(base).get(maker))
+            )
             if inspect.isfunction(function) and name in function.__code__.co_names:
                 return True
     return False
@@ -197,6 +204,7 @@ def rows_of(version):
 
 
 def label(key):
+    """The text of a key that patterns of reasons are matched with."""
     module, name, member = key
     return f"{module}:{name}" + (f".{member}" if member else "") if name else module
 
@@ -235,6 +243,7 @@ _inventories = {}
 
 
 def load_once(version):
+    """The inventory of a release."""
     if version not in _inventories:
         _inventories[version] = load(f"triton-{version}.json")
     return _inventories[version]
@@ -260,7 +269,9 @@ def _imported(key):
         found = our_module(source)
         if found is not MISSING and our_name(found, name) is not MISSING:
             place = ".".join(filter(None, ("triton", source)))
-            return f"Triton's module imports it for its own use from `{place}`, where it is here too"
+            return (
+                f"Triton's module imports it for its own use from `{place}`, where it is here too"
+            )
     return ""
 
 
@@ -280,6 +291,7 @@ types of values. "-" stands for what a release does not have.
 
 
 def page(table, counts):
+    """The text of the page."""
     rows = [
         f"| {v} | {counts[v]} | {counts[v] - _others(table, i)} | {_others(table, i)} |"
         for i, v in enumerate(VERSIONS)
@@ -302,6 +314,7 @@ def _others(table, index):
 
 
 def main():
+    """Write or check the page; return the exit status."""
     table, counts, unused = compare()
     without = [f"{label(key)}: {shown}" for key, shown, reason in table if not reason]
     for line in without + [f"no row has the reason of `{pattern}`" for pattern in unused]:

@@ -22,7 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 # Modules that are not public by name, though libraries import them.
 KNOWN_PRIVATE = {"_C", "_utils", "_internal_testing", "_filecheck"}
 # Other programs and other processors: one entry each.
-WHOLE = ("experimental.", "profiler.", "backends.amd", "language.extra.hip", "tools.triton_to_gluon")
+WHOLE = (
+    "experimental.",
+    "profiler.",
+    "backends.amd",
+    "language.extra.hip",
+    "tools.triton_to_gluon",
+)
 
 
 def modules(folder):
@@ -55,6 +61,7 @@ def _text(argument, default):
 
 
 def class_entry(node):
+    """The entry of a class: its public members, those that objects get, and its bases."""
     members = {}
     for part in node.body:
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -132,7 +139,9 @@ def _listed(file):
     """What a module's `__all__` names."""
     for node in ast.parse(file.read_text()).body:
         if "__all__" in _targets(node):
-            return [part.value for part in getattr(node.value, "elts", []) if hasattr(part, "value")]
+            return [
+                part.value for part in getattr(node.value, "elts", []) if hasattr(part, "value")
+            ]
     return []
 
 
@@ -187,6 +196,7 @@ def ask(result):
 
 
 def main():
+    """Write the inventory of a release."""
     version, folder = sys.argv[1], Path(sys.argv[2])
     result = inventory(folder)
     if "--live" in sys.argv:

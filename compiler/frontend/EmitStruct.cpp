@@ -194,12 +194,12 @@ bool Emitter::assignField(const ast::Attribute &target, const Value &value) {
 }
 
 Value pantile::emitReplaceFields(Emitter &e, const BoundCall &call) {
-  const Value &object = call["obj"];
+  const Value &object = call["instance"];
   if (!object.isStruct() || object.as<TupleRef>()->fields.empty())
     return object.failed() ? object
-                           : e.error(call.at("obj"), "`" + call.row->name +
-                                                         "` needs an object with fields, got " +
-                                                         kindText(object));
+                           : e.error(call.at("instance"),
+                                     "`" + call.row->name + "` needs an object with fields, got " +
+                                         kindText(object));
   const TupleValue &old = *object.as<TupleRef>(), &changes = *call["changes"].as<TupleRef>();
   std::vector<Value> elements = old.elements;
   for (auto [name, value] : llvm::zip(changes.fields, changes.elements)) {

@@ -127,7 +127,8 @@ uint64_t nanoseconds() {
 
 /// Reads what `dst` does not have as `expected` yet. Gives whether all are so now, and whether one of
 /// them became so.
-template <typename U> std::pair<bool, bool> pollOnce(Frame &frame, const Instr &instr, size_t count) {
+template <typename U>
+std::pair<bool, bool> pollOnce(Frame &frame, const Instr &instr, size_t count) {
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);
   const U *expected = frame.at<U>(instr.c);
   U *dst = frame.at<U>(instr.dst);

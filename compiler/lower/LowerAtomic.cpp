@@ -313,13 +313,11 @@ LogicalResult lowerPoll(Lowering &l, AtomicRmwOp op) {
     deadline = l.b.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, nanoseconds(l),
                                          l.scalar(op.getTimeout()));
   const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
-  const std::string name =
-      "ld" + orderOf(op.getSem(), op.getScope()) + ".b" + std::to_string(bits);
-  LogicalResult result =
-      lowerAtomic(l, op, op.getPtr(), Value(), true,
-                  [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
-                    return readUntil(l, name, ptr, expected[reg], deadline, mask);
-                  });
+  const std::string name = "ld" + orderOf(op.getSem(), op.getScope()) + ".b" + std::to_string(bits);
+  LogicalResult result = lowerAtomic(
+      l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
+        return readUntil(l, name, ptr, expected[reg], deadline, mask);
+      });
   l.barrier();
   return result;
 }

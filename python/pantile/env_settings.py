@@ -106,7 +106,9 @@ class env_class(env_base):
     def _find(self, text):
         module, colon, name = text.partition(":")
         if not colon:
-            raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+            raise RuntimeError(
+                f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS"
+            )
         found = getattr(importlib.import_module(module), name)
         if not any(base.__name__ == self.type for base in found.__mro__):
             raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.type}'")

@@ -441,9 +441,7 @@ class Amd(Group):
     use_in_thread_transpose = Flag("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", unused=True)
     use_async_copy = Flag("TRITON_HIP_USE_ASYNC_COPY", unused=True)
     scalarize_packed_fops = Flag("AMDGCN_SCALARIZE_PACKED_FOPS", unused=True)
-    buffer_ops_analyze_small_tensor_range = Flag(
-        "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", unused=True
-    )
+    buffer_ops_analyze_small_tensor_range = Flag("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE", unused=True)
     use_block_pingpong = Setting("TRITON_HIP_USE_BLOCK_PINGPONG", parse=truth, unused=True)
 
 

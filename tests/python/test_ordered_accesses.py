@@ -6,7 +6,21 @@ import pantile.language as tl
 import pytest
 from conftest import EMULATES, random
 
-DTYPES = ["i1", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "fp16", "bf16", "fp32", "fp64"]
+DTYPES = [
+    "i1",
+    "i8",
+    "u8",
+    "i16",
+    "u16",
+    "i32",
+    "u32",
+    "i64",
+    "u64",
+    "fp16",
+    "bf16",
+    "fp32",
+    "fp64",
+]
 
 
 def words(dtype, n, seed):
@@ -116,7 +130,10 @@ def backwards_kernel(flags, out):
 
 def test_waits_for_programs_that_start_later(device):
     programs = 6
-    flags, out = device.to(np.zeros(programs, np.int32)), device.to(np.full(programs, 100, np.int32))
+    flags, out = (
+        device.to(np.zeros(programs, np.int32)),
+        device.to(np.full(programs, 100, np.int32)),
+    )
     backwards_kernel[(programs,)](flags, out)
     expected = np.cumsum(np.append(100, np.arange(programs - 2, -1, -1)))[::-1]
     np.testing.assert_array_equal(device.numpy(out), expected)

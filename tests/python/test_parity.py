@@ -35,7 +35,9 @@ def double(out, x, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
 
 
-@pytest.mark.parametrize("form", [lambda: double, lambda: double.fn, lambda: InterpretedFunction(double.fn)])
+@pytest.mark.parametrize(
+    "form", [lambda: double, lambda: double.fn, lambda: InterpretedFunction(double.fn)]
+)
 def test_grid_executor(form):
     x, out, told = random(100, "fp32", seed=81), np.zeros(100, np.float32), []
     run = GridExecutor(form(), double.arg_names, lambda meta: (triton.cdiv(meta["n"], 32),))
@@ -94,7 +96,11 @@ def test_texts_of_stages(tmp_path):
     text = _filecheck.run_parser(patterned, (tl.int32,))
     (tmp_path / "kernel.ttir").write_text(text)
     source = IRSource(str(tmp_path / "kernel.ttir"))
-    assert (source.ext, source.name, source.signature) == ("ttir", "patterned", {0: "!tile.ptr<i32>"})
+    assert (source.ext, source.name, source.signature) == (
+        "ttir",
+        "patterned",
+        {0: "!tile.ptr<i32>"},
+    )
     assert source.src == text and source.hash() == IRSource(tmp_path / "kernel.ttir").hash()
     (tmp_path / "kernel.ptx").write_text(
         ".visible .entry add_kernel(\n\t.param .u64 .ptr .global add_0,\n\t.param .u32 add_1\n)\n{}"

@@ -2,7 +2,12 @@
 
 import os
 
-_VARIABLES = ("DISABLE_PTXAS_OPT", "PTXAS_OPTIONS", "TRITON_F32_DEFAULT", "TRITON_DEFAULT_FP_FUSION")
+_VARIABLES = (
+    "DISABLE_PTXAS_OPT",
+    "PTXAS_OPTIONS",
+    "TRITON_F32_DEFAULT",
+    "TRITON_DEFAULT_FP_FUSION",
+)
 
 
 def get_cache_invalidating_env_vars():

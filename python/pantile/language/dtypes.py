@@ -255,9 +255,7 @@ class pointer_type(dtype):
     def __init__(self, element_ty, address_space=1, const=False):
         element_ty = getattr(element_ty, "value", element_ty)
         if not isinstance(element_ty, dtype):
-            raise TypeError(
-                f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`."
-            )
+            raise TypeError(f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`.")
         self.short_name = ("*k" if const else "*") + element_ty.short_name
         self.name = f"{'const_' if const else ''}pointer<{element_ty}>"
         self.element_ty, self.address_space, self.const = element_ty, address_space, const

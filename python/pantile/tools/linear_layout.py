@@ -226,9 +226,7 @@ class LinearLayout:
     def get_matrix_view(self):
         """Return the matrix over bits: a row for each output bit, a column for each input bit."""
         columns = self._columns()
-        return [
-            [column >> row & 1 for column in columns] for row in range(self._total_out_bits())
-        ]
+        return [[column >> row & 1 for column in columns] for row in range(self._total_out_bits())]
 
     def __mul__(self, outer):
         outs = {name: self._outs.get(name, 1) for name in [*self._outs, *outer._outs]}
