@@ -4,7 +4,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
-from conftest import EMULATES, random
+from conftest import random
 
 DTYPES = [
     "i1",
@@ -182,7 +182,6 @@ def test_timeout(device, timeout, n):
     np.testing.assert_array_equal(device.numpy(out), np.append(flags, flags[0]) == 3)
 
 
-@pytest.mark.skipif(EMULATES, reason="the CPU's programs say that they wait in vain")
 def test_a_poll_in_vain_is_an_error():
     flags = np.zeros(8, np.int32)
     with pytest.raises(triton.InterpreterError, match="waits here for a change of memory"):

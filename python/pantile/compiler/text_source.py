@@ -1,6 +1,5 @@
 """The text of a stage in a file, and what its names are."""
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -41,6 +40,8 @@ class IRSource:
 
     def hash(self):
         """Return a digest of the text."""
+        import hashlib
+
         return hashlib.sha256(self.src.encode()).hexdigest()
 
     def parse_options(self):

@@ -13,7 +13,7 @@ import linecache
 import re
 import sys
 
-from ..language.constexpr import constexpr
+from ..language.constexpr import constexpr, constexpr_type
 from ..language.dtypes import dtype
 from .scope import MISSING, PLAIN, Names, Scope
 
@@ -135,9 +135,14 @@ class JITCallable:
         self._raw_src = list(lines)
 
     @property
+    def type(self):
+        """The type of the function as a compile-time value."""
+        return constexpr_type(self)
+
+    @property
     def starting_line_number(self):
-        """The line of the file that the text begins in."""
-        return self.first_line
+        """The line of the file that `raw_src` begins in: of the first decorator, or of `def`."""
+        return self.fn.__code__.co_firstlineno
 
     def _unsafe_update_src(self, new_src):
         """Replace the text; kernels that were compiled from the old one stay in `device_caches`."""
@@ -179,6 +184,18 @@ class JITCallable:
         """Return the names that the function sees: its module's, then those it captured."""
         scope = Scope(self.fn)
         return {**scope.globals, **scope.captured}
+
+
+def get_full_name(fn):
+    """Return the name of a function together with that of its module."""
+    return f"{fn.__module__}.{fn.__qualname__}"
+
+
+def get_jit_fn_file_line(fn):
+    """Return the file that a function of the language was read from, and the line of its `def`."""
+    while not isinstance(fn, JITCallable):
+        fn = fn.fn
+    return fn.file, fn.first_line
 
 
 def _constant_text(value):

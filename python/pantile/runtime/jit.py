@@ -11,7 +11,13 @@ from collections import namedtuple
 
 from .. import knobs
 from ._async_compile import FutureKernel, active_mode
-from .callables import ConstexprFunction, JITCallable, constexpr_function
+from .callables import (
+    ConstexprFunction,
+    JITCallable,
+    constexpr_function,
+    get_full_name,
+    get_jit_fn_file_line,
+)
 from .kernel_cache import DeviceCaches, KernelCache
 from .parameters import KernelParam, parameters_of
 from .specialize import mangle_type, native_specialize_impl
@@ -28,6 +34,8 @@ __all__ = [
     "MockTensor",
     "TensorWrapper",
     "constexpr_function",
+    "get_full_name",
+    "get_jit_fn_file_line",
     "jit",
     "mangle_type",
     "native_specialize_impl",

@@ -66,7 +66,7 @@ def _annotation_text(annotation):
     if isinstance(annotation, str):
         return annotation.strip("\"'")
     if isinstance(annotation, dtype):
-        return annotation.name
+        return annotation.short_name
     return getattr(annotation, "__name__", str(annotation))
 
 
