@@ -1,5 +1,6 @@
 //===- TritonNames.cpp - see TritonNames.h --------------------------------------------------===//
 #include "ir/TritonNames.h"
+#include "ir/Tile.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace pantile {
@@ -12,7 +13,15 @@ std::optional<llvm::StringRef> rowOfTritonNames(llvm::StringRef name) {
       .Default(std::nullopt);
 }
 
+/// An atomic that only reads is a load to who asks what is written.
+static bool onlyReads(mlir::Operation *op) {
+  auto atomic = llvm::dyn_cast<AtomicRmwOp>(op);
+  return atomic && (atomic.getKind() == RmwKind::Load || atomic.getKind() == RmwKind::Poll);
+}
+
 std::string tritonName(mlir::Operation *op) {
+  if (onlyReads(op))
+    return "tt.load";
   llvm::StringRef name = op->getName().getStringRef();
   std::string theirs = rowOfTritonNames(name).value_or(name).str();
   if (theirs.front() == '*')

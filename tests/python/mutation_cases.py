@@ -390,6 +390,14 @@ def left_out(x, y, z, N: tl.constexpr, KEEPS: tl.constexpr):
     tl.store(y + i, tl.load(x + i))
 
 
+@case("done", flag=INT, done=INT, x=FP)
+@triton.jit
+def atomic_accesses(flag, done, x):
+    tl.atomic_poll(flag, 1)
+    if tl.load(x) > 0:
+        tl.atomic_store(done + tl.atomic_load(flag), 1)
+
+
 @case("clock", x=FP, clock="*i64")
 @triton.jit
 def counters(x, clock):
