@@ -5,6 +5,7 @@
 //        Floats are loaded and stored as bit patterns, too.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
@@ -23,7 +24,7 @@ std::optional<Order> orderOf(Emitter &e, const BoundCall &call, Order order = {}
       return std::nullopt;
     auto sem = symbolizeMemSemantic(*name);
     if (!sem) {
-      e.error(call.at("sem"), "unknown memory order \"" + *name + "\"");
+      e.error(call.at("sem"), "memory semantic \"" + *name + "\" is not supported");
       return std::nullopt;
     }
     order.sem = *sem;
@@ -94,21 +95,20 @@ std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
     return std::nullopt;
   }
   if (writes && pointer->type.element.isConst) {
-    e.error(call.at("pointer"), "cannot store through a pointer to const");
+    e.error(call.at("pointer"), "cannot store through a pointer to const" +
+                                    inTriton("Cannot store to a constant pointer"));
     return std::nullopt;
   }
   Operands result{*pointer, pointer->type.element.pointee(), {}, {}};
   for (llvm::StringRef name : names) {
     SourceSpan at = call.at(name);
-    auto value = e.runtime(call[name], at,
-                           call[name].isNumber() ? std::optional(result.pointee) : std::nullopt);
-    auto cast = value ? e.cast(*value, result.pointee, at) : std::nullopt;
+    auto cast = e.converted(call[name], result.pointee, at);
     if (!cast)
       return std::nullopt;
     auto shape = broadcastShapes(pointer->type.shape, cast->type.shape);
     if (!shape || *shape != pointer->type.shape) {
-      e.error(at, "the value `" + value->type.name() + "` does not broadcast to the pointers `" +
-                      pointer->type.name() + "`");
+      e.error(at, "the value `" + call[name].as<Runtime>().type.name() +
+                      "` does not broadcast to the pointers `" + pointer->type.name() + "`");
       return std::nullopt;
     }
     result.values.push_back(e.broadcastTo(*cast, pointer->type.shape));

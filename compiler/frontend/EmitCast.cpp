@@ -133,10 +133,38 @@ std::optional<Runtime> Emitter::number(const Value &value, DType dtype, SourceSp
   if (real && hasInteger)
     integer = BigInt(*real);
   if (!hasInteger || !fitsInto(integer, dtype)) {
-    error(span, "`" + constantText(value) + "` is out of the range of `" + dtype.name() + "`");
+    error(span, "`" + constantText(value) + "` is out of range for type `" + dtype.name() + "`");
     return std::nullopt;
   }
   return constant(dtype, integer);
+}
+
+namespace {
+/// The integer that a float is cut to; the nearest one where `dtype` has none, 0 for NaN.
+BigInt truncated(double value, DType dtype) {
+  BigInt one = 1, low = dtype.isSigned() ? -(one << (dtype.bits() - 1)) : BigInt(0);
+  BigInt high = low + (one << dtype.bits()) - 1;
+  if (std::isnan(value))
+    return 0;
+  return value <= double(low) ? low : value >= double(high) ? high : BigInt(value);
+}
+} // namespace
+
+std::optional<Runtime> Emitter::converted(const Value &value, DType dtype, SourceSpan span) {
+  if (auto *real = value.dynAs<double>(); real && dtype.isNumber()) {
+    bool isSingle = literalType(*real) == DType(Scalar::F32);
+    double typed = isSingle ? double(float(*real)) : *real;
+    if (dtype.isInt() && !dtype.isBool())
+      return constant(dtype, truncated(typed, dtype));
+    return number(typed, dtype, span);
+  }
+  std::optional<Runtime> typed = runtime(value, span);
+  if (typed && value.is<BigInt>() && dtype.isInt() && !dtype.isBool())
+    return constant(dtype, value.as<BigInt>());
+  bool isExact = value.is<BigInt>() && fitsInto(value.as<BigInt>(), Scalar::I32);
+  if (typed && dtype.isNumber() && (value.is<bool>() || isExact))
+    return number(value, dtype, span);
+  return typed ? cast(*typed, dtype, span) : std::nullopt;
 }
 
 std::optional<Runtime> Emitter::runtime(const Value &value, SourceSpan span,

@@ -1,5 +1,6 @@
 //===- EmitCreation.cpp - position, creation and conversion of tiles --------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 
 using namespace pantile;
 
@@ -7,7 +8,9 @@ namespace {
 std::optional<int32_t> gridAxis(Emitter &e, const BoundCall &call) {
   auto axis = e.needInt(call["axis"], call.at("axis"), "`axis`");
   if (axis && (*axis < 0 || *axis > 2)) {
-    e.error(call.at("axis"), "`axis` must be 0, 1 or 2, got " + bigIntText(*axis));
+    e.error(call.at("axis"), "`" + call.row->name +
+                                 "`: program_id axis must be 0, 1, or 2 but got " +
+                                 bigIntText(*axis));
     return std::nullopt;
   }
   return axis ? std::optional(int32_t(*axis)) : std::nullopt;
@@ -30,16 +33,21 @@ Value pantile::emitNumPrograms(Emitter &e, const BoundCall &call) {
 }
 
 Value pantile::emitArange(Emitter &e, const BoundCall &call) {
-  auto start = e.needInt(call["start"], call.at("start"), "the start of `arange`");
-  auto end = e.needInt(call["end"], call.at("end"), "the end of `arange`");
+  const char *const words = "arange's arguments must be of type tl.constexpr: ";
+  auto start = e.needInt(call["start"], call.at("start"), std::string(words) + "the start");
+  auto end = e.needInt(call["end"], call.at("end"), std::string(words) + "the end");
   if (!start || !end)
     return Failed();
   BigInt count = *end - *start;
   if (!fitsInto(*start, Scalar::I32) || !fitsInto(*end, Scalar::I32))
-    return e.error(call.span, "the ends of `arange` must fit into 32 bits");
-  if (count <= 0 || (count & (count - 1)) != 0)
-    return e.error(call.span, "the number of elements of `arange` must be a power of two, got " +
-                                  bigIntText(count));
+    return e.error(call.span, "the ends of `arange` must fit into 32 bits" +
+                                  inTriton("arange must fit in int32"));
+  if (count <= 0)
+    return e.error(call.span,
+                   "arange's end argument must be greater than the start argument, got " +
+                       bigIntText(*start) + " and " + bigIntText(*end));
+  if ((count & (count - 1)) != 0)
+    return e.error(call.span, "arange's range must be a power of 2, got " + bigIntText(count));
   auto shape = e.needShape(Value(count), call.span, "the size of `arange`");
   if (!shape)
     return Failed();
@@ -78,8 +86,7 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
     toZero = *name == "rtz";
   }
   const Value &input = call["input"];
-  bool direct = input.isNumber() && !*bitcast;
-  auto value = e.runtime(input, call.at("input"), direct ? dtype : std::nullopt);
+  auto value = e.runtime(input, call.at("input"));
   if (!value)
     return Failed();
   DType from = value->type.element;
@@ -88,8 +95,9 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
     return e.error(call.at("fp_downcast_rounding"),
                    "`fp_downcast_rounding` goes with a cast to a smaller float, not from `" +
                        from.name() + "` to `" + dtype->name() + "`");
-  auto result =
-      *bitcast ? e.bitcast(*value, *dtype, call.span) : e.cast(*value, *dtype, call.span, toZero);
+  auto result = *bitcast ? e.bitcast(*value, *dtype, call.span)
+                : toZero ? e.cast(*value, *dtype, call.span, toZero)
+                         : e.converted(input, *dtype, call.span);
   return result ? Value(*result) : Value(Failed());
 }
 

@@ -5,6 +5,7 @@
 //        such operand, and gives 0 where the mask is false.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"
+#include "frontend/TritonWords.h"
 #include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
@@ -43,7 +44,7 @@ std::optional<CacheModifier> cacheOf(Emitter &e, const BoundCall &call, bool isL
                              .Case(".wt", CacheModifier::Wt)
                              .Default(std::nullopt);
   if (!result)
-    e.error(call.at("cache_modifier"), "unknown cache modifier \"" + *name + "\"; it is " +
+    e.error(call.at("cache_modifier"), "cache modifier \"" + *name + "\" is not supported; it is " +
                                            (isLoad ? "\".ca\", \".cg\", \".cs\" or \".cv\""
                                                    : "\".wb\", \".cg\", \".cs\" or \".wt\""));
   return result;
@@ -60,7 +61,7 @@ std::optional<EvictionPolicy> evictionOf(Emitter &e, const BoundCall &call) {
                     .Case("evict_last", EvictionPolicy::Last)
                     .Default(std::nullopt);
   if (!result)
-    e.error(at, "unknown eviction policy \"" + *name + "\"");
+    e.error(at, "eviction policy \"" + *name + "\" is not supported");
   return result;
 }
 
@@ -117,7 +118,7 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
     return Failed();
   const Value &mask = call["mask"], &other = call["other"];
   if (mask.isNone() && !other.isNone())
-    return e.error(call.at("other"), "`other` has no meaning without `mask`");
+    return e.error(call.at("other"), "`other` cannot be provided without `mask`");
   for (auto [value, name] : {std::pair{&mask, "mask"}, {&other, "other"}}) {
     auto shape = commonShape(e, *pointer, *value, call.at(name), name);
     if (!shape)
@@ -130,9 +131,7 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
     return Failed();
   mlir::Value otherIr;
   if (!other.isNone()) {
-    auto value = e.runtime(other, call.at("other"),
-                           other.isNumber() ? std::optional(pointee) : std::nullopt);
-    auto cast = value ? e.cast(*value, pointee, call.at("other")) : std::nullopt;
+    auto cast = e.converted(other, pointee, call.at("other"));
     auto inMemory = cast ? e.cast(*cast, stored, call.at("other")) : std::nullopt;
     if (!inMemory)
       return Failed();
@@ -155,24 +154,27 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
     return Failed();
   DType element = pointer->type.element, pointee = element.pointee();
   if (element.isConst)
-    return e.error(call.at("pointer"), "cannot store through a pointer to const");
+    return e.error(call.at("pointer"), "cannot store through a pointer to const" +
+                                           inTriton("Cannot store to a constant pointer"));
   const Value &input = call["value"];
   SourceSpan at = call.at("value");
-  auto value = e.runtime(input, at, input.isNumber() ? std::optional(pointee) : std::nullopt);
-  auto cast = value ? e.cast(*value, pointee, at) : std::nullopt;
+  auto cast = e.converted(input, pointee, at);
   auto inMemory = cast ? e.cast(*cast, storageType(pointee), at) : std::nullopt;
   if (!inMemory)
     return Failed();
+  const std::string argument = " argument cannot be block type if pointer argument is not a block";
   for (auto [operand, name] : {std::pair{&input, "value"}, {&call["mask"], "mask"}}) {
     auto shape = commonShape(e, *pointer, *operand, call.at(name), name);
     if (!shape)
       return Failed();
     if (*shape != pointer->type.shape)
-      return e.error(
-          call.at(name),
-          std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
-              "` does not broadcast to the pointers `" + pointer->type.name() + "`" +
-              (pointer->type.isTile() ? "" : "; offsets added to a pointer make a tile"));
+      return e.error(call.at(name),
+                     std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
+                         "` does not broadcast to the pointers `" + pointer->type.name() + "`" +
+                         (pointer->type.isTile()
+                              ? ""
+                              : "; offsets added to a pointer make a tile" +
+                                    inTriton((operand == &input ? "Value" : "Mask") + argument)));
   }
   Mask flags = maskIn(e, call["mask"], call.at("mask"), pointer->type.shape);
   if (!flags.isValid)

@@ -170,6 +170,9 @@ public:
   std::optional<Runtime> runtime(const Value &value, SourceSpan span,
                                  std::optional<DType> wanted = std::nullopt);
   std::optional<Runtime> number(const Value &value, DType dtype, SourceSpan span);
+  /// `value` as a cast or a store makes it a `dtype`: a number has its literal type first, and an
+  /// integer that is out of range wraps around.
+  std::optional<Runtime> converted(const Value &value, DType dtype, SourceSpan span);
   /// `value != 0`.
   std::optional<Runtime> toBool(const Value &value, SourceSpan span);
 
@@ -196,6 +199,9 @@ public:
   //===- Arithmetic (EmitArith.cpp, EmitCompare.cpp) ------------------------------------===//
   Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span,
                bool checksOverflow = true);
+  /// The same of two expressions of the source: what only one of them cannot be is reported there.
+  Value binaryOf(ast::BinaryOp op, const Value &lhs, const ast::Expr &left, const Value &rhs,
+                 const ast::Expr &right, SourceSpan span);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
   /// fp8 is computed with in fp32; what is of another type stays.
   Runtime fromFp8(const Runtime &x);
@@ -293,6 +299,7 @@ private:
   void loopElse(const ast::Block &orelse, const Value &broke);
   std::optional<std::array<Runtime, 3>> loopBounds(const RangeValue &range, SourceSpan span);
   struct Carried;
+  struct KeptIndex;
   template <typename Loop>
   void endLoop(Loop loop, FlowState flow, Carried &carried, const Variables &before,
                const ast::Block &orelse, bool isEndless);
