@@ -4,30 +4,36 @@
 using namespace pantile;
 using llvm::dyn_cast;
 
-void pantile::collectTargets(const ast::Expr &target, AssignedNames::Names &names) {
-  if (auto *name = dyn_cast<ast::Name>(&target))
-    names.insert(name->id);
-  else if (auto *tuple = dyn_cast<ast::Tuple>(&target))
-    for (const ast::ExprPtr &element : tuple->elements)
-      collectTargets(*element, names);
-  else if (auto *list = dyn_cast<ast::List>(&target))
-    for (const ast::ExprPtr &element : list->elements)
-      collectTargets(*element, names);
-  else if (auto *starred = dyn_cast<ast::Starred>(&target))
-    collectTargets(*starred->value, names);
+AssignedNames::AssignedNames(const ast::FunctionDef &function) : targets(function) {
+  Names all, kept;
+  visit(function.body, all, kept);
 }
 
-AssignedNames::AssignedNames(const ast::FunctionDef &function) {
-  Names all;
-  visit(function.body, all);
-}
-
-void AssignedNames::visit(const ast::Block &block, Names &names) {
+void AssignedNames::visit(const ast::Block &block, Names &names, Names &kept) {
   for (const ast::StmtPtr &stmt : block)
-    visit(*stmt, names);
+    visit(*stmt, names, kept);
 }
 
-void AssignedNames::visit(const ast::Stmt &stmt, Names &names) {
+void AssignedNames::visit(const ast::For &loop, Names &names, Names &kept) {
+  Names inner, innerKept, own;
+  visit(loop.body, inner, innerKept);
+  collectTargets(*loop.target, own);
+  const Names &read = targets.readAfter(loop);
+  for (llvm::StringRef target : own) {
+    const bool isChanged = inner.remove(target) || targets.breaks(loop);
+    if (read.contains(target) && isChanged)
+      inner.insert(target);
+  }
+  names.insert(inner.begin(), inner.end());
+  names.insert(read.begin(), read.end());
+  kept.insert(innerKept.begin(), innerKept.end());
+  kept.insert(read.begin(), read.end());
+  loops[&loop] = std::move(inner);
+  inside[&loop] = std::move(innerKept);
+  visit(loop.orelse, names, kept);
+}
+
+void AssignedNames::visit(const ast::Stmt &stmt, Names &names, Names &kept) {
   if (auto *assign = dyn_cast<ast::Assign>(&stmt)) {
     for (const ast::ExprPtr &target : assign->targets)
       collectTargets(*target, names);
@@ -37,27 +43,21 @@ void AssignedNames::visit(const ast::Stmt &stmt, Names &names) {
     if (ann->value)
       collectTargets(*ann->target, names);
   } else if (auto *branch = dyn_cast<ast::If>(&stmt)) {
-    visit(branch->body, names);
-    visit(branch->orelse, names);
+    visit(branch->body, names, kept);
+    visit(branch->orelse, names, kept);
   } else if (auto *with = dyn_cast<ast::With>(&stmt)) {
-    visit(with->body, names);
+    visit(with->body, names, kept);
   } else if (auto *function = dyn_cast<ast::FunctionDef>(&stmt)) {
     names.insert(function->name);
   } else if (auto *loop = dyn_cast<ast::For>(&stmt)) {
-    Names inner;
-    visit(loop->body, inner);
-    Names targets;
-    collectTargets(*loop->target, targets);
-    for (llvm::StringRef target : targets)
-      inner.remove(target);
-    names.insert(inner.begin(), inner.end());
-    loops[&stmt] = std::move(inner);
-    visit(loop->orelse, names);
+    visit(*loop, names, kept);
   } else if (auto *loop = dyn_cast<ast::While>(&stmt)) {
-    Names inner;
-    visit(loop->body, inner);
+    Names inner, innerKept;
+    visit(loop->body, inner, innerKept);
     names.insert(inner.begin(), inner.end());
+    kept.insert(innerKept.begin(), innerKept.end());
     loops[&stmt] = std::move(inner);
-    visit(loop->orelse, names);
+    inside[&stmt] = std::move(innerKept);
+    visit(loop->orelse, names, kept);
   }
 }

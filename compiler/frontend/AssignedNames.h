@@ -1,32 +1,35 @@
 //===- AssignedNames.h - which variables a loop's body assigns --------------------------===//
 // Needs: the syntax tree of one function.
-// Gives: for each `for` and `while`, the names assigned in its body, in order of the text.
+// Gives: for each `for` and `while`, the names assigned in its body, in order of the text. The
+//        target of a `for` is among them where it must be carried: where it is read later, and
+//        the index alone does not give its last value.
 // How:   one walk of the function, results of inner blocks merged into outer ones, so that
 //        emission looks each loop up and never walks a body twice.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "frontend/Ast.h"
-#include <llvm/ADT/DenseMap.h>
-#include <llvm/ADT/SetVector.h>
-#include <llvm/ADT/StringRef.h>
+#include "frontend/LoopTargets.h"
 
 namespace pantile {
 
 class AssignedNames {
 public:
-  using Names = llvm::SmallSetVector<llvm::StringRef, 8>;
+  using Names = NameSet;
   AssignedNames() = default;
   explicit AssignedNames(const ast::FunctionDef &function);
-  /// `loop` is a For (its target is not among the names) or a While of the function.
+  /// `loop` is a For or a While of the function.
   const Names &of(const ast::Stmt &loop) const { return loops.at(&loop); }
+  /// Targets of the loops inside `loop` that are read after them.
+  const Names &innerTargets(const ast::Stmt &loop) const { return inside.at(&loop); }
+  bool isReadAfter(const ast::For &loop, llvm::StringRef target) const {
+    return targets.readAfter(loop).contains(target);
+  }
 
 private:
-  void visit(const ast::Block &block, Names &names);
-  void visit(const ast::Stmt &stmt, Names &names);
-  llvm::DenseMap<const ast::Stmt *, Names> loops;
+  void visit(const ast::Block &block, Names &names, Names &kept);
+  void visit(const ast::Stmt &stmt, Names &names, Names &kept);
+  void visit(const ast::For &loop, Names &names, Names &kept);
+  LoopTargets targets;
+  llvm::DenseMap<const ast::Stmt *, Names> loops, inside;
 };
-
-/// Adds the names that assignment to `target` binds.
-void collectTargets(const ast::Expr &target, AssignedNames::Names &names);
 
 } // namespace pantile

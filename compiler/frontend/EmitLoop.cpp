@@ -4,12 +4,14 @@
 //        that exist before the loop and are assigned in it; unrolled static loops.
 // How:   the body is emitted once, from block arguments of the initial types. A variable that
 //        has another type after the body is an error. What only the body defines does not
-//        live on. `range` with a negative constant step counts up and mirrors the index.
+//        live on, but for the variables of loops: where one is read later, it is computed from the
+//        bounds after the loop, or carried where that does not give it. `range` with a negative constant step counts up and mirrors the index.
 //        A loop that `break` or `return` leaves is made like any other; only then, when it is
 //        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/RebuildLoop.h"
+#include "frontend/TritonWords.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <llvm/Support/SaveAndRestore.h>
 
@@ -22,14 +24,24 @@ struct Emitter::Carried {
   struct Entry {
     StringRef name;
     Variable before;
+    bool isPlace = false;  ///< for the variable of an inner loop, which has no value before
+    bool isVacant = false; ///< a place that does not suit what the body puts there
   };
   Emitter &e;
   llvm::SmallVector<Entry> entries;
   llvm::SmallVector<mlir::Value> inits;
 
-  void collect(const AssignedNames::Names &names, SourceSpan span) {
-    for (StringRef name : names) {
+  /// What `loop` assigns. A variable of a loop inside it that lives on gets a place of int32.
+  void collect(const ast::Stmt &loop, SourceSpan span) {
+    const AssignedNames &assigned = e.frame->function->assigned;
+    for (StringRef name : assigned.of(loop)) {
       auto found = e.frame->variables.find(name);
+      if (found == e.frame->variables.end() && assigned.innerTargets(loop).contains(name)) {
+        Entry entry{name, {e.constant(Scalar::I32, BigInt(0)), span, e.nextVersion++}, true};
+        flatten(entry.before.value, inits);
+        entries.push_back(std::move(entry));
+        continue;
+      }
       if (found == e.frame->variables.end() || !isUsable(found->second.value))
         continue;
       Entry entry{name, found->second};
@@ -97,18 +109,21 @@ struct Emitter::Carried {
               ErrorKind::Type, {{entry.before.assigned, "it is assigned before the loop here"}});
     else
       e.error(after.assigned,
-              name + " is " + was + " before the loop and " + is + " after an iteration",
+              name + " is " + was + " before the loop and " + is + " after an iteration" +
+                  inTriton("Please make sure that the type stays consistent."),
               ErrorKind::Type, {{entry.before.assigned, was + " is assigned here"}});
   }
   /// The values at the end of the body.
   llvm::SmallVector<mlir::Value> finals() {
     llvm::SmallVector<mlir::Value> parts;
-    for (const Entry &entry : entries) {
+    for (Entry &entry : entries) {
       const Variable &after = e.frame->variables[entry.name];
       size_t size = parts.size();
       if (isUsable(after.value) && match(entry.before.value, after.value, parts))
         continue;
-      if (auto *defect = after.value.dynAs<std::shared_ptr<const DefectValue>>())
+      if (entry.isPlace)
+        entry.isVacant = true;
+      else if (auto *defect = after.value.dynAs<std::shared_ptr<const DefectValue>>())
         e.error(after.assigned, (*defect)->message, ErrorKind::Type, (*defect)->notes);
       else if (!after.value.failed())
         report(entry, after);
@@ -122,6 +137,9 @@ struct Emitter::Carried {
     Variables inside = std::move(e.frame->variables);
     e.frame->variables = before;
     bind(results);
+    for (const Entry &entry : entries)
+      if (entry.isVacant)
+        e.frame->variables.erase(entry.name);
     for (auto &[name, variable] : inside) {
       if (e.frame->variables.contains(name))
         continue;
@@ -131,6 +149,84 @@ struct Emitter::Carried {
       e.frame->variables[name] = {std::make_shared<const DefectValue>(std::move(defect)),
                                   variable.assigned, e.nextVersion++};
     }
+  }
+};
+
+/// The variable of a loop over a range after it, where something reads it there: its value in the
+/// last iteration; without iterations the value before the loop, or the start of the range.
+struct Emitter::KeptIndex {
+  Emitter &e;
+  const ast::Name &target;
+  Runtime low, high, step; ///< as the loop counts: up
+  bool isDown;             ///< the variable counts down
+  std::optional<Variable> before = std::nullopt;
+  std::optional<bool> runs = std::nullopt;
+  Value hasIterations = false;
+
+  void look() {
+    auto found = e.frame->variables.find(target.id);
+    if (found != e.frame->variables.end() && Carried::isUsable(found->second.value))
+      before = found->second;
+    hasIterations = e.compare(ast::CompareOp::Lt, low, high, e.here());
+    runs = e.knownTruth(hasIterations);
+  }
+  Value start() const { return isDown ? high : low; }
+  bool hadInteger() const {
+    if (!before || before->value.is<BigInt>())
+      return before.has_value();
+    auto *old = before->value.dynAs<Runtime>();
+    return old && !old->type.isTile() && old->type.element.isInt() && !old->type.element.isBool();
+  }
+  /// From the bounds: in unsigned arithmetic the distance always fits.
+  Value last() const {
+    const Type type = low.type;
+    auto make = [&]<typename Op>(const Runtime &x, const Runtime &y, Op *) {
+      return Runtime{e.b.createOrFold<Op>(e.loc(), x.ir, y.ir), type};
+    };
+    Runtime distance = make(high, low, (mlir::arith::SubIOp *)nullptr);
+    distance = make(distance, e.constant(type.element, BigInt(1)), (mlir::arith::SubIOp *)nullptr);
+    Runtime steps = make(distance, step, (mlir::arith::DivUIOp *)nullptr);
+    steps = make(steps, step, (mlir::arith::MulIOp *)nullptr);
+    return isDown ? make(high, steps, (mlir::arith::SubIOp *)nullptr)
+                  : make(low, steps, (mlir::arith::AddIOp *)nullptr);
+  }
+  Variable variable(Value value) const { return {std::move(value), target.span, e.nextVersion++}; }
+  Variable defect(std::string message) const {
+    DefectValue defect;
+    defect.message = "`" + target.id + "` " + message;
+    defect.notes = {{target.span, "it is the variable of this loop"}};
+    return variable(std::make_shared<const DefectValue>(std::move(defect)));
+  }
+  /// Nothing but the run knows whether `value` or the one before the loop, of another type, holds.
+  std::optional<Variable> mixed() const {
+    if (runs == true || !before || hadInteger())
+      return std::nullopt;
+    return defect("is " + kindText(before->value) + " before the loop and " + kindText(low) +
+                  " after an iteration");
+  }
+  Variable fromBounds() const {
+    if (runs == false)
+      return before ? *before : defect("has no value: the loop runs no iteration");
+    if (std::optional<Variable> unlike = mixed())
+      return *unlike;
+    if (runs == true)
+      return variable(last());
+    Value none = before ? e.stored(before->value, target.span) : start();
+    return variable(e.select(hasIterations, last(), none, target.span));
+  }
+  /// Gives the variable a value of the index's type before the loop that carries it; what it is
+  /// after the loop if that value does not do.
+  std::optional<Variable> carry() {
+    Value init = before ? e.stored(before->value, target.span) : start();
+    auto *old = init.dynAs<Runtime>();
+    bool fits = old && old->type == low.type;
+    e.frame->variables[target.id] = variable(fits ? init : start());
+    if (fits || runs == true)
+      return std::nullopt;
+    if (runs == false)
+      return before;
+    return defect("is " + kindText(before->value) + " before the loop and " + kindText(low) +
+                  " after an iteration");
   }
 };
 
@@ -174,7 +270,8 @@ void Emitter::forStmt(const ast::For &node) {
   if (iter.isRuntime()) {
     error(node.iter->span,
           "a `for` runs over `range`, `tl.range`, `tl.static_range` or a tuple, got a " +
-              kindText(iter),
+              kindText(iter) +
+              inTriton("Only `range` and `static_range` iterators are currently supported"),
           ErrorKind::Unsupported);
     return;
   }
@@ -287,8 +384,19 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
   if (!bounds)
     return;
   const auto &[low, high, step] = *bounds;
+  std::optional<BigInt> knownStep = knownInt(*range.step);
+  const bool isDown = knownStep && *knownStep < 0;
+  const AssignedNames &assigned = frame->function->assigned;
+  const bool isRead = assigned.isReadAfter(node, target->id);
+  const bool isCarried = isRead && assigned.of(node).contains(target->id);
+  KeptIndex kept{*this, *target, low, high, step, isDown};
+  std::optional<Variable> instead;
+  if (isRead)
+    kept.look();
+  if (isCarried)
+    instead = kept.carry();
   Carried carried{*this, {}, {}};
-  carried.collect(frame->function->assigned.of(node), node.iter->span);
+  carried.collect(node, node.iter->span);
   DType dtype = low.type.element;
   auto emptyBody = [](mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::ValueRange) {};
   Place at(*this, node.target->span.to(node.iter->span));
@@ -302,7 +410,7 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     mlir::OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     Value index = Runtime{loop.getInductionVar(), {dtype, {}}};
-    if (std::optional<BigInt> known = knownInt(*range.step); known && *known < 0) {
+    if (isDown) {
       // This may wrap, and wraps back.
       Value up = binary(ast::BinaryOp::Sub, index, low, here(), false);
       index = binary(ast::BinaryOp::Sub, high, up, here(), false);
@@ -312,17 +420,22 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     flow = loopBody(node.body);
     scf::YieldOp::create(b, loc(), carried.finals());
   }
-  before.erase(target->id);
+  if (!isRead)
+    before.erase(target->id);
+  else if (!isCarried)
+    before[target->id] = kept.fromBounds();
   countLong(*this, loop);
   if (int64_t factor = unrollFactor(range); factor > 1 && !flow.mayLeave())
     unroll(*this, loop, factor);
   endLoop(loop, std::move(flow), carried, before, node.orelse, false);
+  if (instead)
+    frame->variables[target->id] = *instead;
 }
 
 void Emitter::whileStmt(const ast::While &node) {
   Variables before = frame->variables;
   Carried carried{*this, {}, {}};
-  carried.collect(frame->function->assigned.of(node), node.test->span);
+  carried.collect(node, node.test->span);
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value init : carried.inits)
     types.push_back(init.getType());

@@ -1,0 +1,41 @@
+//===- LoopTargets.h - the variables of `for` loops that live on ------------------------===//
+// Needs: the syntax tree of one function.
+// Gives: for each `for`, which of its targets may be read after it, and whether the index alone
+//        gives their last values: the body assigns none of them, and no `break` leaves it.
+// How:   the names that each statement reads are collected from the inside out; then one walk
+//        from the end of each block on knows what is read later. A later assignment does not end
+//        that: what is kept too often costs operations that nobody uses.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "frontend/Ast.h"
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/StringRef.h>
+
+namespace pantile {
+
+using NameSet = llvm::SmallSetVector<llvm::StringRef, 8>;
+
+/// Adds the names that assignment to `target` binds.
+void collectTargets(const ast::Expr &target, NameSet &names);
+
+class LoopTargets {
+public:
+  LoopTargets() = default;
+  explicit LoopTargets(const ast::FunctionDef &function);
+  /// The targets of `loop` that are read after it.
+  const NameSet &readAfter(const ast::For &loop) const { return kept.at(&loop); }
+  /// Whether `break` may leave `loop` itself.
+  bool breaks(const ast::For &loop) const { return broken.contains(&loop); }
+
+private:
+  const NameSet &readsOf(const ast::Stmt &stmt);
+  void readsOf(const ast::Block &block, NameSet &names);
+  void noteLoop(const ast::For &loop, const NameSet &later);
+  void walk(const ast::Block &block, const NameSet &later);
+  llvm::DenseMap<const ast::Stmt *, NameSet> reads, kept;
+  llvm::DenseSet<const ast::Stmt *> broken;
+};
+
+} // namespace pantile
