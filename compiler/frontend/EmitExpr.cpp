@@ -167,7 +167,7 @@ Value Emitter::evalBinary(const ast::Binary &node) {
   Value rhs = expr(*node.rhs);
   if (node.op == ast::BinaryOp::Add)
     return addOrAccumulate(lhs, beforeLhs, rhs, beforeRhs, node.span);
-  return binary(node.op, lhs, rhs, node.span);
+  return binaryOf(node.op, lhs, *node.lhs, rhs, *node.rhs, node.span);
 }
 
 Value Emitter::evalBoolOp(const ast::BoolOp &node) {
@@ -331,7 +331,9 @@ Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span
     return subscriptTuple(*this, value, index, span);
   if (value.is<std::string>())
     return subscriptText(*this, value, index, span);
-  auto *tile = value.dynAs<Runtime>();
+  std::optional<Runtime> tile;
+  if (value.isRuntime() || value.isNumber())
+    tile = runtime(value, span);
   if (!tile)
     return error(span, "a " + kindText(value) + " cannot be indexed");
   llvm::SmallVector<Value> parts;
@@ -339,19 +341,29 @@ Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span
     parts.append(index.elements().begin(), index.elements().end());
   else
     parts.push_back(index);
-  size_t kept = llvm::count_if(parts, [](const Value &part) { return part.is<SliceValue>(); });
-  if (kept > tile->type.rank())
-    return error(span, "too many indices for `" + tile->type.name() + "`");
-  Value result = value;
-  for (auto [axis, part] : llvm::enumerate(parts)) {
+  auto isWhole = [](const Value &part) {
     auto *slice = part.dynAs<SliceValue>();
+    return slice && !slice->lower && !slice->upper && !slice->step;
+  };
+  size_t kept = llvm::count_if(parts, [](const Value &part) { return part.is<SliceValue>(); });
+  bool isScalar = !tile->type.isTile();
+  // A scalar has no dimension that `:` could keep: each `None` makes one.
+  size_t made = llvm::count_if(parts, [](const Value &part) { return part.isNone(); });
+  if (isScalar && llvm::all_of(parts, [&](auto &part) { return part.isNone() || isWhole(part); }))
+    return splat(*tile, Shape(made, 1));
+  if (kept > tile->type.rank() && !isScalar)
+    return error(span, "too many indices for `" + tile->type.name() + "`");
+  Value result = *tile;
+  for (auto [axis, part] : llvm::enumerate(parts)) {
     if (part.isNone())
       result = expandDims(result.as<Runtime>(), int64_t(axis));
-    else if (tile->type.element.isPointer() && !tile->type.isTile())
+    else if (tile->type.element.isPointer() && isScalar)
       return error(span, "a pointer cannot be indexed; `tl.load` takes pointers plus offsets",
                    ErrorKind::Unsupported);
-    else if (!slice || slice->lower || slice->upper || slice->step)
-      return error(span, "a tile is indexed with `None` and `:` only; `tl.gather` takes elements",
+    else if (!isWhole(part))
+      return error(span,
+                   "unsupported tensor index: a tile is indexed with `None` and `:` only; "
+                   "`tl.gather` takes elements",
                    ErrorKind::Unsupported);
   }
   return result;
