@@ -6,6 +6,7 @@
 //        Integer division truncates as in C.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 
 using namespace pantile;
 namespace arith = mlir::arith;
@@ -22,6 +23,15 @@ DType literalTypeOf(const Value &number) {
   return literalType(number.as<BigInt>()).value_or(Scalar::I64);
 }
 
+/// The first dimension in which shapes of one rank cannot broadcast: " at index 0: 16 and 8".
+std::string unequal(const Shape &a, const Shape &b) {
+  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i)
+    if (a[i] != b[i] && a[i] != 1 && b[i] != 1)
+      return " at index " + std::to_string(i) + ": " + std::to_string(a[i]) + " and " +
+             std::to_string(b[i]);
+  return "";
+}
+
 bool isPointer(const Value &value) {
   auto *runtime = value.dynAs<Runtime>();
   return runtime && runtime->type.element.isPointer();
@@ -34,8 +44,9 @@ std::optional<Emitter::Pair> Emitter::broadcastPair(const Runtime &lhs, const Ru
     return Pair{lhs, rhs};
   std::optional<Shape> shape = broadcastShapes(lhs.type.shape, rhs.type.shape);
   if (!shape) {
-    error(span,
-          "cannot broadcast `" + lhs.type.name() + "` and `" + rhs.type.name() + "` to one shape");
+    error(span, "cannot broadcast `" + lhs.type.name() + "` and `" + rhs.type.name() +
+                    "` to one shape: incompatible dimensions" +
+                    unequal(lhs.type.shape, rhs.type.shape));
     return std::nullopt;
   }
   return Pair{broadcastTo(lhs, *shape), broadcastTo(rhs, *shape)};
@@ -58,6 +69,12 @@ std::optional<Emitter::Pair> Emitter::promoted(const Value &lhs, const Value &rh
                       kindText(lhs) + " and " + kindText(rhs));
     return std::nullopt;
   }
+  for (const Value *value : {&lhs, &rhs})
+    if (value->is<BigInt>() && value->as<BigInt>() < 0 && common->isInt() && !common->isSigned()) {
+      error(span, "an unsigned tensor and a negative scalar: `" + constantText(*value) +
+                      "` is out of range for type `" + common->name() + "`");
+      return std::nullopt;
+    }
   auto convert = [&](const Value &value) -> std::optional<Runtime> {
     return value.isNumber() ? number(value, *common, span)
                             : cast(value.as<Runtime>(), *common, span);
@@ -117,7 +134,33 @@ bool takesIntegersOnly(BinaryOp op) {
   return op == BinaryOp::FloorDiv || op == BinaryOp::Shl || op == BinaryOp::Shr ||
          op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
 }
+
+bool isFloat(const Value &value) {
+  auto *runtime = value.dynAs<Runtime>();
+  return runtime ? runtime->type.element.isFloat() : value.is<double>();
+}
+
+/// Integers of different signedness, which division has no common type for.
+bool differInSign(const Value &lhs, const Value &rhs) {
+  if (!lhs.isRuntime() || !rhs.isRuntime())
+    return false;
+  DType a = lhs.as<Runtime>().type.element, c = rhs.as<Runtime>().type.element;
+  return a.isInt() && c.isInt() && a.isSigned() != c.isSigned();
+}
+
+std::string invalidOperands(BinaryOp op, const Value &lhs, const Value &rhs) {
+  return "invalid operands of type " + kindText(lhs) + " and " + kindText(rhs) + ": " +
+         operatorText(op) + " takes integers";
+}
 } // namespace
+
+Value Emitter::binaryOf(BinaryOp op, const Value &lhs, const ast::Expr &left, const Value &rhs,
+                        const ast::Expr &right, SourceSpan span) {
+  bool computes = lhs.isRuntime() || rhs.isRuntime();
+  if (computes && takesIntegersOnly(op) && isFloat(lhs) != isFloat(rhs))
+    return error(isFloat(lhs) ? left.span : right.span, invalidOperands(op, lhs, rhs));
+  return binary(op, lhs, rhs, span);
+}
 
 /// Asserts that the result is what it is in 64 bits. The library computes with wrapping on purpose.
 void Emitter::checkOverflow(BinaryOp op, const Pair &operands) {
@@ -158,18 +201,17 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     return addPointer(lhs, rhs, span, /*negate=*/true);
   bool division = op == BinaryOp::Div || op == BinaryOp::Mod;
   std::string what = operatorText(op);
-  if (lhs.isRuntime() && rhs.isRuntime() && (op == BinaryOp::FloorDiv || op == BinaryOp::Mod)) {
-    DType a = lhs.as<Runtime>().type.element, c = rhs.as<Runtime>().type.element;
-    if (a.isInt() && c.isInt() && a.isSigned() != c.isSigned())
-      return error(span, what + " takes no operands of different signedness: `" + a.name() +
-                             "` and `" + c.name() + "`");
-  }
+  if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && differInSign(lhs, rhs))
+    return error(span, what + " takes no operands of different signedness: " + kindText(lhs) +
+                           " and " + kindText(rhs) +
+                           inTriton("Cannot use /, #, or % with them because they have different "
+                                    "signedness"));
   std::optional<Pair> operands = promoted(lhs, rhs, span, division, what);
   if (!operands)
     return Failed();
   DType common = operands->first.type.element;
   if (takesIntegersOnly(op) && !common.isInt())
-    return error(span, what + " takes integers, got " + kindText(lhs) + " and " + kindText(rhs));
+    return error(span, invalidOperands(op, lhs, rhs));
   if (op == BinaryOp::Div && common.isInt()) {
     operands->first = *cast(operands->first, Scalar::F32, span);
     operands->second = *cast(operands->second, Scalar::F32, span);
@@ -233,7 +275,8 @@ Value Emitter::unary(ast::UnaryOp op, const Value &operand, SourceSpan span) {
   DType dtype = x->type.element;
   bool invert = op == ast::UnaryOp::Invert;
   if (!dtype.isNumber() || (invert && !dtype.isInt()))
-    return error(span, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand));
+    return error(span, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand) +
+                           ": wrong type argument to unary " + (invert ? "invert" : "minus"));
   if (op == ast::UnaryOp::Pos)
     return operand;
   if (dtype.isFloat()) {

@@ -5,8 +5,10 @@ import pantile.language as tl
 
 @triton.jit
 def kernel(p):
-    x = tl.load(p) << 2
+    x = 1 + (tl.load(p) << 2)
     tl.store(p, x)
 
-# ERROR: float-shift.py:8:9: error: `<<` takes integers, got `fp32` and int
+# ERROR: float-shift.py:8:14: error: invalid operands of type `fp32` and int: `<<` takes integers
+# ERROR-NEXT: x = 1 + (tl.load(p) << 2)
+# ERROR-NEXT: {{^}}             ^~~~~~~~~~{{$}}
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p):
     x = tl.zeros((16,), tl.int8) + 300
     tl.store(p + tl.arange(0, 16), x)
 
-# ERROR: literal-out-of-range.py:8:9: error: `300` is out of the range of `int8`
+# ERROR: literal-out-of-range.py:8:9: error: `300` is out of range for type `int8`
 # ERROR-NOT: error:

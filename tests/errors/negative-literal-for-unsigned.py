@@ -8,5 +8,5 @@ def kernel(p, n):
     u = tl.load(p).to(tl.uint8)
     tl.store(p, (u + -1).to(tl.float32))
 
-# ERROR: negative-literal-for-unsigned.py:9:18: error: `-1` is out of the range of `uint8`
+# ERROR: negative-literal-for-unsigned.py:9:18: error: an unsigned tensor and a negative scalar: `-1` is out of range for type `uint8`
 # ERROR-NOT: error:
