@@ -92,12 +92,17 @@ void showWarnings(const std::string &text) {
     throw py::error_already_set();
 }
 
+static bool isOptionName(const std::string &name) {
+  return name == "num_warps" || name == "num_stages" || name == "num_ctas" || name == "maxnreg";
+}
+
 Dispatcher::Dispatcher(std::string name, std::vector<Parameter> parameters)
     : name(std::move(name)), parameters(std::move(parameters)) {
   for (size_t i = 0; i < this->parameters.size(); ++i) {
     const Parameter &parameter = this->parameters[i];
     indexOf.emplace(parameter.name, i);
     rules.push_back(rulesOf(parameter));
+    optionsToo.push_back(isOptionName(parameter.name));
     PyObject *interned = PyUnicode_InternFromString(parameter.name.c_str());
     names.push_back(py::reinterpret_steal<py::object>(interned));
   }
@@ -151,6 +156,8 @@ void Dispatcher::bind(Call &call, const py::args &args, const py::kwargs &kwargs
       throw py::type_error("kernel " + quoted(name) + " got multiple values for argument " +
                            quoted(found->first));
     call.values[found->second] = py::reinterpret_borrow<py::object>(value);
+    if (optionsToo[found->second] && !value.is_none())
+      call.options[key] = value;
   }
   std::string missing;
   for (size_t i = 0; i < parameters.size(); ++i) {

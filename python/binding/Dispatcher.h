@@ -68,6 +68,8 @@ public:
 
   /// The parameter that a keyword names; -1 if it is an option.
   int find(PyObject *keyword) const;
+  /// A parameter named like an option of the launch: given by keyword it is both.
+  bool isOptionToo(int parameter) const { return optionsToo[parameter]; }
   PyObject *nameOf(int parameter) const { return names[parameter].ptr(); }
   /// Whether functions are to be called before launches.
   bool hasHooks() const { return preRunHooks && PyList_GET_SIZE(preRunHooks.ptr()) > 0; }
@@ -105,6 +107,7 @@ private:
   void chooseTarget(Call &call) const;
   void formKey(Call &call) const;
   std::vector<pybind11::object> names;
+  std::vector<bool> optionsToo;
   mutable TableLock::Mutex mutex; ///< of `kernels`
   mutable TableLock::Mutex watchMutex;
   std::vector<Watch> watches; ///< of what kernels read from Python

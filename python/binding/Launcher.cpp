@@ -51,7 +51,7 @@ struct Attempt {
   const Grid *extents; ///< null until the grid was called
   Grid called;         ///< what it returned
   std::array<PyObject *, LaunchReader::maxArgs> bound; ///< by parameter, once `bind` succeeded
-  std::array<Py_ssize_t, 16> options; ///< keywords that are no parameters, by position
+  std::array<Py_ssize_t, 16> options;                  ///< keywords that set options, by position
   size_t optionCount = 0;
   uint64_t settings = CompileSettings::number();
   LaunchReader reader;
@@ -75,11 +75,14 @@ bool Attempt::bind() {
   const Py_ssize_t keywordCount = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t i = 0; i < keywordCount; ++i) {
     const int index = launcher.target->find(PyTuple_GET_ITEM(names, i));
-    if (index < 0 && optionCount == options.size())
+    const bool isOption = index < 0 || launcher.target->isOptionToo(index);
+    if (isOption && optionCount == options.size())
       return false;
-    if (index < 0)
+    if (isOption)
       options[optionCount++] = i;
-    else if (bound[index])
+    if (index < 0)
+      continue;
+    if (bound[index])
       return false;
     else
       bound[index] = args[count + i];

@@ -297,6 +297,9 @@ bool Shortcut::Maker::all() {
   for (Py_ssize_t i = 0; i < count + keywords; ++i) {
     const int number =
         i < count ? static_cast<int>(i) : call.dispatcher.find(PyTuple_GET_ITEM(names, i - count));
+    const bool setsOption = i >= count && number >= 0 && call.dispatcher.isOptionToo(number);
+    if (setsOption && !call.dispatcher.rules[number].isConstexpr)
+      return false;
     if (number >= 0)
       isGiven[number] = true;
     if (!given(i, args[i], number))
