@@ -220,7 +220,7 @@ Value Emitter::lookUp(StringRef name, SourceSpan span) {
   if (auto found = globals.find(name.str()); found != globals.end()) {
     Value value = resolveSnapshot(fromProgram(found->second), span);
     if (auto *opaque = value.dynAs<OpaqueValue>())
-      return error(span, "`" + name.str() + "` is " + opaque->description +
+      return error(span, "the global variable `" + name.str() + "` is " + opaque->description +
                              ", which a kernel cannot use" +
                              insteadOfGlobal(name, opaque->description));
     return value;
@@ -297,7 +297,7 @@ std::optional<FloatFormat> floatFormat(DType dtype) {
 } // namespace
 
 Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
-  if (name == "scalar")
+  if (name == "scalar" || name == "value")
     return dtype;
   if (name == "element_ty" && dtype.isPointer())
     return dtype.pointee();
@@ -327,6 +327,8 @@ std::optional<Value> tileTypeAttribute(const TypeValue &value, StringRef name) {
   const Type &type = value.type;
   if (name == "is_block" || name == "is_ptr")
     return Value(MethodValue{std::make_shared<Value>(value), name.str()});
+  if (name == "value")
+    return Value(value);
   if (value.isPointer)
     return name == "scalar"       ? std::optional<Value>(value)
            : name == "element_ty" ? std::optional<Value>(TypeValue{type})
@@ -362,6 +364,8 @@ Value Emitter::attribute(const Value &value, StringRef name, SourceSpan span, bo
     return structAttribute(value, name, span, quiet);
   } else if (auto *cls = value.dynAs<ClassValue>(); cls && cls->source) {
     result = memberOf(*cls->source, name, span);
+    if (result.failed() && name == "value")
+      return value;
   } else if (auto *type = value.dynAs<TypeValue>()) {
     auto found = tileTypeAttribute(*type, name);
     result = found ? *found : dtypeAttribute(type->type.element, name);

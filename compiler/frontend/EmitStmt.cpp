@@ -201,7 +201,7 @@ void Emitter::augAssign(const ast::AugAssign &node) {
   Value operand = expr(*node.value);
   Value result = node.op == ast::BinaryOp::Add
                      ? addOrAccumulate(old, beforeOld, operand, before, node.span)
-                     : binary(node.op, old, operand, node.span);
+                     : binaryOf(node.op, old, *node.target, operand, *node.value, node.span);
   assign(*node.target, stored(result, node.span));
 }
 
@@ -212,11 +212,12 @@ void Emitter::annAssign(const ast::AnnAssign &node) {
   if (!isConstexprAnnotation(node.annotation.get()))
     return assign(*node.target, stored(value, node.value->span));
   std::optional<Value> known = knownValue(value);
-  if (!known && !value.failed())
-    error(node.value->span,
-          "a constexpr must be known at compile time, got a run-time value of type " +
-              kindText(value));
-  assign(*node.target, known.value_or(Failed()));
+  if (known || value.failed())
+    return assign(*node.target, known.value_or(Failed()));
+  Place at(*this, node.annotation->span);
+  mlir::emitRemark(loc()) << "this is no constexpr but an ordinary variable: its value, "
+                          << kindText(value) << ", is known at run time only";
+  assign(*node.target, stored(value, node.value->span));
 }
 
 void Emitter::returnStmt(const ast::Return &node) {

@@ -97,6 +97,8 @@ Value Emitter::structAttribute(const Value &value, StringRef name, SourceSpan sp
       types.push_back(attribute(element, "type", span, quiet));
     return Value::tuple(std::move(types));
   }
+  if (result.failed() && name == "value" && value.isTuple())
+    return value;
   if (result.failed() && !quiet)
     return error(span, "a " + kindText(value) + " has no attribute `" + name.str() + "`" +
                            (value.isTuple() && (name == "append" || name == "extend")
