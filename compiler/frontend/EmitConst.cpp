@@ -5,6 +5,7 @@
 //        a run-time value, and `tl.arange(0, x)` works all the same.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace pantile;
@@ -140,16 +141,17 @@ std::optional<Shape> Emitter::needShape(const Value &value, SourceSpan span, llv
   if (!ints)
     return std::nullopt;
   int64_t count = 1;
-  for (int64_t size : *ints) {
+  for (auto [i, size] : llvm::enumerate(*ints)) {
     if (size <= 0 || (size & (size - 1)) != 0) {
       error(span, "shape " + shapeText(*ints) + " has a dimension of " + std::to_string(size) +
-                      ", which is no power of two");
+                      ", which is no power of two" +
+                      inTriton("Shape element " + std::to_string(i) + " must be a power of 2"));
       return std::nullopt;
     }
     count *= std::min(size, maxElements * 2);
     if (count > maxElements) {
       error(span, "shape " + shapeText(*ints) + " has more than " + std::to_string(maxElements) +
-                      " elements");
+                      " elements: it exceeds triton maximum tensor numel");
       return std::nullopt;
     }
   }
@@ -167,8 +169,8 @@ std::optional<int64_t> Emitter::needAxis(const Value &value, SourceSpan span, si
     return std::nullopt;
   BigInt normal = *axis < 0 ? *axis + BigInt(rank) : *axis;
   if (normal < 0 || normal >= BigInt(rank)) {
-    error(span, "axis " + bigIntText(*axis) + " is out of the range of a tile of rank " +
-                    std::to_string(rank));
+    error(span, "invalid axis " + bigIntText(*axis) +
+                    ": it is out of the range of a tile of rank " + std::to_string(rank));
     return std::nullopt;
   }
   return int64_t(normal);

@@ -9,6 +9,7 @@
 //        over the bodies.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <llvm/Support/SaveAndRestore.h>
 
@@ -235,11 +236,12 @@ FlowState Emitter::planFlow(Merge &merge, const FlowState &a, const FlowState &c
   result.returned = returns ? a.returned : c.returned;
   if (returns && alsoReturns) {
     std::optional<Value> merged = merge.plan(a.value, c.value);
-    result.value = merged ? *merged
-                          : error(c.returned,
-                                  "this `return` gives " + kindText(c.value) +
-                                      ", another one of the function " + kindText(a.value),
-                                  ErrorKind::Type, {{a.returned, "the other `return` is here"}});
+    result.value =
+        merged ? *merged
+               : error(c.returned,
+                       "inconsistent return types: this `return` gives " + kindText(c.value) +
+                           ", another one of the function " + kindText(a.value),
+                       ErrorKind::Type, {{a.returned, "the other `return` is here"}});
   } else if (returns || alsoReturns) {
     result.value = returns ? merge.planOne(a.value, 0) : merge.planOne(c.value, 1);
   }
@@ -297,7 +299,8 @@ std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
     return flag;
   if (flag->type.count() != 1) {
     error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() +
-                    "`; `tl.where` chooses by element");
+                    "`; `tl.where` chooses by element" +
+                    inTriton("Boolean value of Tensor with more than one value is ambiguous"));
     return std::nullopt;
   }
   warning(span, "the condition is a tile of one element, `" + value.as<Runtime>().type.name() +

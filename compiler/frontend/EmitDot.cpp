@@ -5,6 +5,7 @@
 //        fp64 itself, fp16 and fp8 what `out_dtype` says.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 
 using namespace pantile;
 
@@ -23,8 +24,8 @@ bool checkTypes(Emitter &e, const BoundCall &call, DType lhs, DType rhs) {
     }
   if (lhs == rhs || (lhs.isFp8() && rhs.isFp8()))
     return true;
-  e.error(call.span,
-          "`dot` takes operands of one type, got `" + lhs.name() + "` and `" + rhs.name() + "`");
+  e.error(call.span, "`dot` takes operands of one type, got `" + lhs.name() + "` and `" +
+                         rhs.name() + "`" + inTriton("Both operands must be same dtype"));
   return false;
 }
 
@@ -39,11 +40,14 @@ bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type 
   size_t rank = lhs.rank();
   if (rank != rhs.rank() || rank < 2) {
     e.error(call.span, "`dot` takes two matrices or two batches of them, got `" + lhs.name() +
-                           "` and `" + rhs.name() + "`");
+                           "` and `" + rhs.name() + "`" +
+                           inTriton("Both inputs must be either 2D or 3D"));
     return false;
   }
   if (lhs.shape[rank - 1] != rhs.shape[rank - 2]) {
-    e.error(call.span, "cannot multiply a " + byText(lhs) + " tile by a " + byText(rhs) + " tile",
+    e.error(call.span,
+            "cannot multiply a " + byText(lhs) + " tile by a " + byText(rhs) +
+                " tile: they are not compatible for matmul",
             ErrorKind::Type,
             {{call.at("other"), "expected " + std::to_string(lhs.shape[rank - 1]) + " rows"}});
     return false;
@@ -54,8 +58,9 @@ bool checkShapes(Emitter &e, const BoundCall &call, const Type &lhs, const Type 
   }
   const int64_t least = lhs.element.bits() == 8 ? 32 : 16, k = lhs.shape[rank - 1];
   if (k < least) {
-    e.error(call.span, "`dot` of `" + lhs.element.name() + "` needs M >= 1, N >= 1 and K >= " +
-                           std::to_string(least) + ", got K = " + std::to_string(k));
+    const std::string sizes = "M >= 1, N >= 1 and K >= " + std::to_string(least);
+    e.error(call.span, "`dot` of `" + lhs.element.name() + "` needs " + sizes + ", got K = " +
+                           std::to_string(k) + inTriton("Input shapes should have " + sizes));
     return false;
   }
   return true;
@@ -122,8 +127,8 @@ std::optional<int32_t> maxImprecise(Emitter &e, const BoundCall &call, const Typ
     return 0;
   const int64_t k = lhs.shape.back();
   if (*most < 0 || *most > k) {
-    e.error(at, "`max_num_imprecise_acc` must be from 0 to K = " + std::to_string(k) + ", got " +
-                    constantText(given));
+    e.error(at, "max_num_imprecise_acc (" + constantText(given) + ") must be <= K (" +
+                    std::to_string(k) + ") and not negative");
     return std::nullopt;
   }
   return std::max<int32_t>(static_cast<int32_t>(*most), 1);

@@ -15,9 +15,9 @@ Value pantile::emitGather(Emitter &e, const BoundCall &call) {
     return Failed();
   if (!index->type.element.isInt() || index->type.element.isBool())
     return e.error(call.at("index"),
-                   "`index` must hold integers, got `" + index->type.name() + "`");
+                   "index must be an integer tensor, got `" + index->type.name() + "`");
   if (src->type.rank() != index->type.rank())
-    return e.error(call.span, "`src` and `index` of `gather` must have one rank, got `" +
+    return e.error(call.span, "source and index tensors must have the same rank, got `" +
                                   src->type.name() + "` and `" + index->type.name() + "`");
   auto axis = e.needAxis(call["axis"], call.at("axis"), src->type.rank());
   if (!axis)

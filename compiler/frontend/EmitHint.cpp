@@ -3,6 +3,7 @@
 //        the ranges that loops run over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include "ir/Hints.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -71,7 +72,9 @@ Value pantile::emitBarrier(Emitter &e, const BoundCall &call) {
 }
 
 Value pantile::emitStaticAssert(Emitter &e, const BoundCall &call) {
-  auto holds = e.needBool(call["cond"], call.at("cond"), "the condition of `static_assert`");
+  auto holds = e.needBool(call["cond"], call.at("cond"),
+                          "the condition of `static_assert`" +
+                              inTriton("could not be determined at compile-time"));
   if (!holds)
     return Failed();
   std::string message = constantText(call["msg"]);

@@ -75,7 +75,8 @@ Value pantile::emitExpandDims(Emitter &e, const BoundCall &call) {
   }
   llvm::sort(*axes);
   if (std::adjacent_find(axes->begin(), axes->end()) != axes->end())
-    return e.error(call.at("axis"), "`axis` names a dimension twice");
+    return e.error(call.at("axis"),
+                   "expand_dims received duplicate axes: `axis` names a dimension twice");
   Value result = *value;
   for (int64_t axis : *axes)
     result = e.expandDims(result.as<Runtime>(), axis);
@@ -110,7 +111,8 @@ Value pantile::emitReshape(Emitter &e, const BoundCall &call) {
     return Failed();
   int64_t count = Type{value->type.element, *shape}.count();
   if (count != value->type.count())
-    return e.error(call.span, "cannot reshape `" + value->type.name() + "` of " +
+    return e.error(call.span, "reshape() cannot change total number of elements in tensor: `" +
+                                  value->type.name() + "` of " +
                                   std::to_string(value->type.count()) + " elements to " +
                                   shapeText(*shape) + " of " + std::to_string(count));
   return reshape(e, *value, *shape, *canReorder);
@@ -137,12 +139,14 @@ Value permuted(Emitter &e, const BoundCall &call, const Value &dims) {
     if (!axis)
       return Failed();
     if (seen[*axis])
-      return e.error(call.at("dims"), "dimension " + std::to_string(dim) + " is named twice");
+      return e.error(call.at("dims"), "permute dims must be a permutation: dimension " +
+                                          std::to_string(dim) + " is named twice");
     seen[*axis] = true;
     order.push_back(int32_t(*axis));
   }
   if (order.size() != value->type.rank())
-    return e.error(call.at("dims"), "`" + value->type.name() + "` has " +
+    return e.error(call.at("dims"), "permute dims must have the same length as input shape: `" +
+                                        value->type.name() + "` has " +
                                         std::to_string(value->type.rank()) + " dimensions, got " +
                                         std::to_string(order.size()));
   return e.transpose(*value, order);

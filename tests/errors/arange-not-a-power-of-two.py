@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p + tl.arange(0, 100), 1.0)
 
-# ERROR: arange-not-a-power-of-two.py:8:18: error: the number of elements of `arange` must be a power of two, got 100
+# ERROR: arange-not-a-power-of-two.py:8:18: error: arange's range must be a power of 2, got 100
 # ERROR-NOT: error:

@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p, n):
     tl.store(p + tl.arange(0, n), 1.0)
 
-# ERROR: arange-not-constant.py:8:31: error: the end of `arange` must be a compile-time integer, got a run-time value of type `int32`
+# ERROR: arange-not-constant.py:8:31: error: arange's arguments must be of type tl.constexpr: the end must be a compile-time integer, got a run-time value of type `int32`
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p):
     x = tl.sum(tl.zeros((16, 16), tl.float32), axis=2)
     tl.store(p, x)
 
-# ERROR: axis-out-of-range.py:8:9: error: axis 2 is out of the range of a tile of rank 2
+# ERROR: axis-out-of-range.py:8:9: error: invalid axis 2: it is out of the range of a tile of rank 2
 # ERROR-NOT: error:

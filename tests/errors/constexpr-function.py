@@ -12,5 +12,5 @@ def squares(count):
 def kernel(p):
     tl.store(p, squares(3)[2])
 
-# ERROR: constexpr-function.py:13:17: error: `squares` is a constexpr function of a file that is compiled without Python, which a kernel cannot use
+# ERROR: constexpr-function.py:13:17: error: the global variable `squares` is a constexpr function of a file that is compiled without Python, which a kernel cannot use
 # ERROR-NOT: error:

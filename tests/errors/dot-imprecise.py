@@ -9,5 +9,5 @@ def kernel(p):
     c = tl.dot(a, a, max_num_imprecise_acc=64)
     tl.store(p, tl.sum(c).to(tl.float32))
 
-# ERROR: dot-imprecise.py:9:44: error: `max_num_imprecise_acc` must be from 0 to K = 32, got 64
+# ERROR: dot-imprecise.py:9:44: error: max_num_imprecise_acc (64) must be <= K (32) and not negative
 # ERROR-NOT: error:

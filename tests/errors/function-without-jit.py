@@ -11,5 +11,5 @@ def doubled(x):
 def kernel(p):
     tl.store(p, doubled(tl.load(p)))
 
-# ERROR: function-without-jit.py:12:17: error: `doubled` is a Python function without the jit decorator, which a kernel cannot use; the jit decorator makes it one that kernels call
+# ERROR: function-without-jit.py:12:17: error: the global variable `doubled` is a Python function without the jit decorator, which a kernel cannot use; the jit decorator makes it one that kernels call
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p):
     x = tl.load(p + tl.arange(0, 16))
     tl.store(p, tl.sum(tl.gather(x, x, 0)))
 
-# ERROR: gather-float-index.py:{{[0-9]+}}:{{[0-9]+}}: error: `index` must hold integers, got `fp32[16]`
+# ERROR: gather-float-index.py:{{[0-9]+}}:{{[0-9]+}}: error: index must be an integer tensor, got `fp32[16]`
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p):
     x = tl.load(p + tl.arange(0, 16))
     tl.store(p, x[0])
 
-# ERROR: index-with-a-number.py:9:17: error: a tile is indexed with `None` and `:` only
+# ERROR: index-with-a-number.py:9:17: error: unsupported tensor index: a tile is indexed with `None` and `:` only
 # ERROR-NOT: error:

@@ -8,6 +8,6 @@ def kernel(p, BLOCK):
     i = tl.arange(0, BLOCK)
     tl.store(p + i, 1.0)
 
-# ERROR: kernel-parameter-without-constexpr.py:8:22: error: the end of `arange` must be a compile-time integer, got a run-time value of type `int32`
+# ERROR: kernel-parameter-without-constexpr.py:8:22: error: arange's arguments must be of type tl.constexpr: the end must be a compile-time integer, got a run-time value of type `int32`
 # ERROR: kernel-parameter-without-constexpr.py:7:15: note: `BLOCK: tl.constexpr` makes it known to the compiler
 # ERROR-NOT: error:

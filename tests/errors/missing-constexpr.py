@@ -12,6 +12,6 @@ def scale(x, factor, BLOCK: tl.constexpr):
 def kernel(p, n):
     tl.store(p, scale(1.0, 2.0, n))
 
-# ERROR: missing-constexpr.py:8:45: error: the end of `arange` must be a compile-time integer, got a run-time value of type `int32`
+# ERROR: missing-constexpr.py:8:45: error: arange's arguments must be of type tl.constexpr: the end must be a compile-time integer, got a run-time value of type `int32`
 # ERROR: missing-constexpr.py:13:17: note: in the call of `scale`
 # ERROR-NOT: error:

@@ -10,5 +10,5 @@ import numpy as np
 def kernel(p):
     tl.store(p, np.sqrt(tl.load(p)))
 
-# ERROR: module-in-a-kernel.py:11:17: error: `np` is the module `numpy`, which a kernel cannot use; `tl` has the functions of kernels
+# ERROR: module-in-a-kernel.py:11:17: error: the global variable `np` is the module `numpy`, which a kernel cannot use; `tl` has the functions of kernels
 # ERROR-NOT: error:

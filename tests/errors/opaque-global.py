@@ -10,5 +10,5 @@ limits = compute_limits()
 def kernel(p):
     tl.store(p, limits[0])
 
-# ERROR: opaque-global.py:11:17: error: `limits` is a value that is not a compile-time constant, which a kernel cannot use
+# ERROR: opaque-global.py:11:17: error: the global variable `limits` is a value that is not a compile-time constant, which a kernel cannot use
 # ERROR-NOT: error:

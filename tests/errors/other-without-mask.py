@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p, tl.load(p, other=0.0))
 
-# ERROR: other-without-mask.py:8:34: error: `other` has no meaning without `mask`
+# ERROR: other-without-mask.py:8:34: error: `other` cannot be provided without `mask`
 # ERROR-NOT: error:

@@ -14,7 +14,7 @@ def choose(n):
 def kernel(p, n):
     tl.store(p, choose(n))
 
-# ERROR: return-types-differ.py:10:5: error: this `return` gives tuple, another one of the function `int32`
+# ERROR: return-types-differ.py:10:5: error: inconsistent return types: this `return` gives tuple, another one of the function `int32`
 # ERROR: return-types-differ.py:9:9: note: the other `return` is here
 # ERROR: return-types-differ.py:15:17: note: in the call of `choose`
 # ERROR-NOT: error:

@@ -12,6 +12,6 @@ def kernel(p):
 
 # ERROR: several-errors.py:8:17: error: `a` is not defined
 # ERROR: several-errors.py:9:17: error: `b` is not defined
-# ERROR: several-errors.py:10:9: error: the number of elements of `arange` must be a power of two, got 3
+# ERROR: several-errors.py:10:9: error: arange's range must be a power of 2, got 3
 # ERROR: several-errors.py:11:21: error: `a` is not defined
 # ERROR-NOT: error:

@@ -8,5 +8,5 @@ def kernel(p, n):
     x = tl.load(p + tl.arange(0, 16))
     tl.store(p, x[2:4])
 
-# ERROR: slice-of-a-tile.py:9:17: error: a tile is indexed with `None` and `:` only; `tl.gather` takes elements
+# ERROR: slice-of-a-tile.py:9:17: error: unsupported tensor index: a tile is indexed with `None` and `:` only; `tl.gather` takes elements
 # ERROR-NOT: error:

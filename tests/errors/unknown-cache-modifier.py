@@ -7,5 +7,5 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p, tl.load(p, cache_modifier=".zz"))
 
-# ERROR: unknown-cache-modifier.py:8:43: error: unknown cache modifier ".zz"; it is ".ca", ".cg", ".cs" or ".cv"
+# ERROR: unknown-cache-modifier.py:8:43: error: cache modifier ".zz" is not supported; it is ".ca", ".cg", ".cs" or ".cv"
 # ERROR-NOT: error:

@@ -120,15 +120,19 @@ def _assembler_options(options):
     return " ".join(word for word in words if word)
 
 
+class OptionError(ValueError, AssertionError):
+    """A compile option is out of range; Triton asserts it."""
+
+
 def _check_counts(options):
     for name in ("num_warps", "num_stages", "num_ctas"):
         if not hasattr(getattr(options, name), "__index__"):
             raise TypeError(f"{name} must be an integer, not {getattr(options, name)!r}")
     warps = options.num_warps
     if not 1 <= warps <= 32 or warps & (warps - 1):
-        raise ValueError(f"num_warps must be a power of two from 1 to 32, not {warps}")
+        raise OptionError(f"num_warps must be a power of 2 from 1 to 32, not {warps}")
     if options.num_stages < 0:
         raise ValueError(f"num_stages must not be negative, but is {options.num_stages}")
     ctas = options.num_ctas
     if not 1 <= ctas <= 16 or ctas & (ctas - 1):
-        raise ValueError(f"num_ctas must be a power of two from 1 to 16, not {ctas}")
+        raise OptionError(f"num_ctas must be a power of 2 from 1 to 16, not {ctas}")

@@ -4,6 +4,10 @@ import importlib
 import sys
 
 
+class OutsideKernelError(RuntimeError, ValueError):
+    """An operation of kernels was called on the host; Triton raises a ValueError."""
+
+
 class Builtin:
     """A name such as `tl.load`. The compiler knows it by `reference`; on the host it cannot be called."""
 
@@ -33,8 +37,9 @@ class Builtin:
         return f"builtin:{self.reference}"
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(
-            f"`{self.__qualname__}` means something only inside a kernel: call it from a function with @triton.jit"
+        raise OutsideKernelError(
+            f"`{self.__qualname__}` means something only inside a kernel: call it from a function "
+            'with @triton.jit (Triton: "Did you forget to add @triton.jit ?")'
         )
 
     def __repr__(self):
