@@ -60,8 +60,14 @@ Value pantile::emitArange(Emitter &e, const BoundCall &call) {
 Value pantile::emitFull(Emitter &e, const BoundCall &call) {
   auto shape = e.needShape(call["shape"], call.at("shape"), "a shape");
   auto dtype = e.needDType(call["dtype"], call.at("dtype"), "`dtype`");
-  auto value = e.runtime(call["value"], call.at("value"), dtype);
-  if (!shape || !dtype || !value)
+  if (!shape || !dtype)
+    return Failed();
+  auto *integer = call["value"].dynAs<BigInt>();
+  bool wraps = integer && dtype->isInt() && !dtype->isBool() &&
+               fitsInto(*integer, dtype->isSigned() ? Scalar::I64 : Scalar::U64);
+  std::optional<Runtime> value =
+      wraps ? e.constant(*dtype, *integer) : e.runtime(call["value"], call.at("value"), dtype);
+  if (!value)
     return Failed();
   if (value->type.isTile())
     return e.error(call.at("value"), "`full` takes a scalar, got `" + value->type.name() + "`");

@@ -60,8 +60,7 @@ void Emitter::stmt(const Stmt &node) {
     return;
   switch (node.kind) {
   case Stmt::Kind::Expr:
-    expr(*llvm::cast<ast::ExprStmt>(&node)->value);
-    return;
+    return exprStmt(*llvm::cast<ast::ExprStmt>(&node));
   case Stmt::Kind::Assign: {
     auto *assignment = llvm::cast<ast::Assign>(&node);
     Value value = stored(expr(*assignment->value), assignment->value->span);
@@ -190,6 +189,15 @@ void Emitter::unpack(const ast::Expr &target, llvm::ArrayRef<ast::ExprPtr> targe
     next += count;
     star ? assign(*star->value, Value::tuple(std::vector<Value>(taken))) : assign(*part, taken[0]);
   }
+}
+
+void Emitter::exprStmt(const ast::ExprStmt &node) {
+  const bool isMoved = expr(*node.value).isStruct(StructKind::BlockPointer);
+  auto *call = llvm::dyn_cast<ast::Call>(node.value.get());
+  auto *callee = call ? llvm::dyn_cast<ast::Attribute>(call->callee.get()) : nullptr;
+  if (isMoved && callee && callee->attr == "advance")
+    error(node.span, "the result of `advance` is not being used; assign it to a variable: the "
+                     "block pointer itself does not move");
 }
 
 void Emitter::augAssign(const ast::AugAssign &node) {

@@ -271,6 +271,7 @@ private:
   void stmt(const ast::Stmt &stmt);
   void assign(const ast::Expr &target, const Value &value);
   void assignName(llvm::StringRef name, Value value, SourceSpan span);
+  void exprStmt(const ast::ExprStmt &stmt);
   void augAssign(const ast::AugAssign &stmt);
   void annAssign(const ast::AnnAssign &stmt);
   void returnStmt(const ast::Return &stmt);

@@ -12,7 +12,7 @@ def kernel(p, n):
     # TILE: %[[SUM:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
     # TILE: arith.sitofp %[[SUM]] : i32 to f32
     tl.store(p, width + known)
-    # TILE: tile.arange 0 to 16
+    # TILE: tile.arange 0, 16
     tl.store(p + tl.arange(0, known), 1.0)
 
 # REMARK-NOT: remark:

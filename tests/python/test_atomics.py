@@ -207,5 +207,5 @@ def unknown_order_kernel(out_ptr):
 
 
 def test_unknown_orders_are_named():
-    with pytest.raises(triton.CompilationError, match="unknown memory order"):
+    with pytest.raises(triton.CompilationError, match="memory semantic"):
         unknown_order_kernel[(1,)](np.zeros(1, np.int32))

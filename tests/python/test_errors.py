@@ -88,7 +88,7 @@ def test_undefined_name():
     "kernel, args, words",
     [
         (shapes_kernel, (), ["16x32", "16x16", "expected 32 rows"]),
-        (arange_kernel, (), ["power of two"]),
+        (arange_kernel, (), ["power of 2"]),
         (unknown_keyword_kernel, (), ["masks"]),
         (carried_kernel, (5,), ["x"]),
         (numpy_type_kernel, (), ["`np` is the module `numpy`", "`tl` has the functions"]),

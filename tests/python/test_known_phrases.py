@@ -201,13 +201,29 @@ def quotient(p, q):
     tl.store(p, tl.load(p) // tl.load(q))
 
 
+@says("is not being used")
+def advanced(p):
+    block = tl.make_block_ptr(p, (16,), (1,), (0,), (16,), (0,))
+    tl.advance(block, (0,))
+    block.advance((4,))
+
+
 @pytest.mark.parametrize("kernel, phrases, arrays, args", CASES)
 def test_message(kernel, phrases, arrays, args):
     with pytest.raises(triton.CompilationError) as caught:
         kernel[(1,)](*(np.ones(16, dtype) for dtype in arrays), *args)
     for phrase in phrases:
         assert phrase in str(caught.value)
-    assert issubclass(type(caught.value), triton.TritonError)
+
+
+@pytest.mark.parametrize("keyword", ["do_not_specialize", "do_not_specialize_on_alignment"])
+def test_constexpr_that_is_not_to_be_specialised(keyword):
+    @triton.jit(**{keyword: ["N"]})
+    def kernel(p, N: tl.constexpr):
+        tl.store(p, N)
+
+    with pytest.raises(triton.CompilationError, match="N marked as constexpr and listed in do_not"):
+        kernel[(1,)](np.zeros(1, np.float32), 3)
 
 
 @pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_ctas": 5}])

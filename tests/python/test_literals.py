@@ -130,6 +130,21 @@ def test_cast_of_a_literal(device):
 
 
 @triton.jit
+def full_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    narrow = tl.full((N,), 300, tl.int8)
+    tl.store(out_ptr + offsets, x ^ tl.full((N,), 0xFF00FF00, tl.int32) + narrow)
+
+
+def test_full_of_a_literal(device):
+    x = random(64, "i32", seed=6, low=-(2**31), high=2**31)
+    out = device.output(64, "i32")
+    full_kernel[(1,)](out.array, device.to(x), 64)
+    np.testing.assert_array_equal(out.numpy(), x ^ np.int32(0xFF00FF00 - 2**32 + 44))
+
+
+@triton.jit
 def variable_kernel(out_ptr):
     x = 0xFFFFFFFF
     tl.static_assert(x.dtype == tl.uint32)

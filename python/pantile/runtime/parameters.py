@@ -4,6 +4,7 @@ import functools
 import inspect
 
 from ..language.dtypes import dtype
+from .errors import CompilationError
 
 
 class KernelParam:
@@ -49,6 +50,13 @@ class KernelParam:
             raise TypeError(
                 f"a kernel cannot take `**{self.name}`, as in Triton 1: give each meta-parameter "
                 "a name of its own, `BLOCK: tl.constexpr`"
+            )
+        if self.is_constexpr and (self.do_not_specialize or self.do_not_specialize_on_alignment):
+            raise CompilationError(
+                None,
+                None,
+                f"{self.name} marked as constexpr and listed in do_not_specialize or "
+                "do_not_specialize_on_alignment; a compile-time value is always specialised",
             )
         return _pantile.Parameter(
             self.name,
