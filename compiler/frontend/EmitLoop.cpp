@@ -420,9 +420,7 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     flow = loopBody(node.body);
     scf::YieldOp::create(b, loc(), carried.finals());
   }
-  if (!isRead)
-    before.erase(target->id);
-  else if (!isCarried)
+  if (isRead && !isCarried)
     before[target->id] = kept.fromBounds();
   countLong(*this, loop);
   if (int64_t factor = unrollFactor(range); factor > 1 && !flow.mayLeave())
