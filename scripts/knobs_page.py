@@ -31,6 +31,9 @@ with knobs.autotuning.scope():  # until the end of the block
 
 `1`, `true`, `on`, `yes` and `y` mean yes. The command line and C++ read the variables that start with
 `PANTILE_`.
+
+`PANTILE_AS_TRITON` is no attribute, since Python reads it when it starts: with `1`, `import triton`
+gives Pantile wherever its wheel is installed ([child processes](python.md#child-processes)).
 """
 
 HOOKS = """## Hooks

@@ -333,7 +333,7 @@ def test_variable_that_python_reads_when_it_starts(site):
     assert found == f"{pantile.__version__}\n"
 
 
-@pytest.mark.parametrize("value", ["", "0", None])
+@pytest.mark.parametrize("value", ["", "0", "no", None])
 def test_variable_that_is_not_set_costs_nothing(value):
     given = {} if value is None else {"PANTILE_AS_TRITON": value}
     said = started(
