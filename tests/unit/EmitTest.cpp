@@ -119,7 +119,7 @@ TEST(Emit, SeveralErrorsInOneRun) {
              {"*fp32"});
   EXPECT_FALSE(e.module);
   EXPECT_THAT(e.messages(), ElementsAre(HasSubstr("`first` is not defined"),
-                                        HasSubstr("must be a power of two, got 3")));
+                                        HasSubstr("must be a power of 2, got 3")));
 }
 
 TEST(Emit, AnErrorShowsItsCalls) {
