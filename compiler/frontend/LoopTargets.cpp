@@ -65,22 +65,37 @@ void collectReads(const ast::Block &block, NameSet &names) {
   }
 }
 
-bool hasBreak(const ast::Block &block) {
-  return llvm::any_of(block, [](const ast::StmtPtr &stmt) {
-    if (llvm::isa<ast::Break>(stmt.get()))
-      return true;
-    auto *loop = dyn_cast<ast::For>(stmt.get());
-    auto *whileLoop = dyn_cast<ast::While>(stmt.get());
-    if (loop || whileLoop) // their `break` is their own, except in `else`
-      return hasBreak(loop ? loop->orelse : whileLoop->orelse);
-    bool found = false;
-    forEachBlock(*stmt, [&](const ast::Block &inner) { found |= hasBreak(inner); });
-    return found;
-  });
+/// Whether a `break` (or also a `continue`) in `stmt` goes to the loop around it.
+bool jumps(const ast::Stmt &stmt, bool alsoContinue) {
+  if (llvm::isa<ast::Break>(&stmt) || (alsoContinue && llvm::isa<ast::Continue>(&stmt)))
+    return true;
+  bool found = false;
+  auto look = [&](const ast::Block &inner) {
+    found |= llvm::any_of(inner, [&](auto &part) { return jumps(*part, alsoContinue); });
+  };
+  if (auto *loop = dyn_cast<ast::For>(&stmt)) // its own jumps are those of its body
+    look(loop->orelse);
+  else if (auto *whileLoop = dyn_cast<ast::While>(&stmt))
+    look(whileLoop->orelse);
+  else if (!llvm::isa<ast::FunctionDef>(&stmt))
+    forEachBlock(stmt, look);
+  return found;
+}
+
+/// The names that `stmt` gives other values before anything later reads them.
+NameSet overwritten(const ast::Stmt &stmt) {
+  NameSet names;
+  if (auto *assign = dyn_cast<ast::Assign>(&stmt)) {
+    for (const ast::ExprPtr &target : assign->targets)
+      collectTargets(*target, names);
+  } else if (auto *ann = dyn_cast<ast::AnnAssign>(&stmt); ann && ann->value) {
+    collectTargets(*ann->target, names);
+  }
+  return names;
 }
 } // namespace
 
-LoopTargets::LoopTargets(const ast::FunctionDef &function) { walk(function.body, {}); }
+LoopTargets::LoopTargets(const ast::FunctionDef &function) { walk(function.body, {}, {}); }
 
 void LoopTargets::readsOf(const ast::Block &block, NameSet &names) {
   for (const ast::StmtPtr &stmt : block) {
@@ -119,27 +134,31 @@ void LoopTargets::noteLoop(const ast::For &loop, const NameSet &later) {
     if (after.contains(target))
       result.insert(target);
   kept[&loop] = std::move(result);
-  if (hasBreak(loop.body))
+  if (llvm::any_of(loop.body, [](auto &stmt) { return jumps(*stmt, false); }))
     broken.insert(&loop);
 }
 
-/// `later`: what is read after the block, on any path.
-void LoopTargets::walk(const ast::Block &block, const NameSet &later) {
+/// `later`: what is read after the block, on any path; `exits`: after a jump out of it.
+void LoopTargets::walk(const ast::Block &block, const NameSet &later, const NameSet &exits) {
   NameSet live = later;
   for (const ast::StmtPtr &stmt : llvm::reverse(block)) {
     const NameSet &own = readsOf(*stmt);
-    if (auto *loop = dyn_cast<ast::For>(stmt.get()))
+    auto *loop = dyn_cast<ast::For>(stmt.get());
+    auto *whileLoop = dyn_cast<ast::While>(stmt.get());
+    if (jumps(*stmt, true))
+      live.insert(exits.begin(), exits.end());
+    if (loop)
       noteLoop(*loop, live);
-    bool repeats = llvm::isa<ast::For, ast::While>(stmt.get());
-    bool isPlain = llvm::isa<ast::FunctionDef>(stmt.get());
-    forEachBlock(*stmt, [&](const ast::Block &inner) {
-      if (isPlain || inner.empty())
-        return;
+    if (loop || whileLoop) {
       NameSet inside = live;
-      if (repeats)
-        inside.insert(own.begin(), own.end());
-      walk(inner, inside);
-    });
+      inside.insert(own.begin(), own.end());
+      walk(loop ? loop->body : whileLoop->body, inside, inside);
+      walk(loop ? loop->orelse : whileLoop->orelse, live, exits);
+    } else if (!llvm::isa<ast::FunctionDef>(stmt.get())) {
+      forEachBlock(*stmt, [&](const ast::Block &inner) { walk(inner, live, exits); });
+    }
+    for (llvm::StringRef name : overwritten(*stmt))
+      live.remove(name);
     live.insert(own.begin(), own.end());
   }
 }

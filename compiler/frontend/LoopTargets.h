@@ -3,8 +3,8 @@
 // Gives: for each `for`, which of its targets may be read after it, and whether the index alone
 //        gives their last values: the body assigns none of them, and no `break` leaves it.
 // How:   the names that each statement reads are collected from the inside out; then one walk
-//        from the end of each block on knows what is read later. A later assignment does not end
-//        that: what is kept too often costs operations that nobody uses.
+//        from the end of each block on finds what is read later. Only an assignment that the block
+//        reaches on every path ends that: what is kept too often costs an unused operation.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"
@@ -33,7 +33,7 @@ private:
   const NameSet &readsOf(const ast::Stmt &stmt);
   void readsOf(const ast::Block &block, NameSet &names);
   void noteLoop(const ast::For &loop, const NameSet &later);
-  void walk(const ast::Block &block, const NameSet &later);
+  void walk(const ast::Block &block, const NameSet &later, const NameSet &exits);
   llvm::DenseMap<const ast::Stmt *, NameSet> reads, kept;
   llvm::DenseSet<const ast::Stmt *> broken;
 };
