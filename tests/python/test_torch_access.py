@@ -191,3 +191,53 @@ def test_compiled_functions_with_user_kernels(gpu, tmp_path):
     text = "compiled = torch.compile(lambda x, y: twice_and(x, y) + 1)\n"
     text += "torch.testing.assert_close(compiled(x, y), x * 2 + y + 1)\n"
     run_file(tmp_path, PROGRAM + text)
+
+
+# Kernels of a function and of its gradient, compiled by workers: processes that this one starts.
+COMPILED = """
+import sys, time
+import torch
+import torch._inductor.config as config
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+device = sys.argv[1]
+config.cpu_backend, config.compile_threads, config.fx_graph_cache = "triton", 2, False
+came, taken_up = [], CachingAutotuner.__setstate__
+
+def note(self, state):
+    taken_up(self, state)
+    came.append(self.fn.__name__)
+
+CachingAutotuner.__setstate__ = note
+AsyncCompile.warm_pool()
+end = time.monotonic() + 300
+while not AsyncCompile.use_process_pool():
+    assert time.monotonic() < end, "no worker is ready"
+    time.sleep(0.1)
+
+def function(x, w):
+    return torch.softmax(x @ w, -1).cumsum(0) + torch.nn.functional.gelu(x).sum(1, keepdim=True)
+
+def results(function):
+    torch.manual_seed(4)
+    x, w = (torch.randn(96, 96, device=device, requires_grad=True) for _ in range(2))
+    out = function(x, w)
+    return out, *torch.autograd.grad(out.square().mean(), (x, w))
+
+for got, want in zip(results(torch.compile(function)), results(function)):
+    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
+assert came and all(name.startswith("triton_") for name in came), came
+import os, triton
+assert triton.__name__ == "pantile"
+print(len(came), "kernels came from workers", flush=True)
+os._exit(0)  # Python 3.12 may wait for workers that wait for it
+"""
+
+
+def test_kernels_that_workers_compile(gpu, tmp_path):
+    (tmp_path / "program.py").write_text(COMPILED)
+    command = [sys.executable, "-m", "pantile.compat", str(tmp_path / "program.py"), "cuda"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "kernels came from workers" in done.stdout
