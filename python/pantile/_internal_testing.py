@@ -11,6 +11,7 @@ import pytest
 
 from . import knobs
 from . import language as tl
+from ._utils import type_canonicalisation_dict
 from .runtime.tensors import TensorWrapper, reinterpret
 
 int_dtypes = ["int8", "int16", "int32", "int64"]
@@ -65,6 +66,19 @@ def is_blackwell():
 
 def is_sm12x():
     return _capability() == 12
+
+
+def is_blackwell_ultra():
+    return get_arch() == "103"
+
+
+def is_rubin():
+    return get_arch() == "107"
+
+
+def supports_clc():
+    """Return whether clusters may be cancelled and taken over by others in hardware."""
+    return is_cuda() and _capability() >= 10
 
 
 def _never():
@@ -128,7 +142,7 @@ def to_triton(x, device, dst_type=None):
 
 def str_to_triton_dtype(x):
     """Return the type of a name such as "float16" or "int32"."""
-    return tl.dtype({"bool": "int1", "float": "fp32", "half": "fp16", "double": "fp64"}.get(x, x))
+    return tl.str_to_ty(type_canonicalisation_dict[x], None)
 
 
 def torch_dtype_name(dtype):

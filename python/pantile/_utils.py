@@ -1,6 +1,70 @@
-"""Paths into nested tuples and lists, under the name that torch imports from Triton."""
+"""Names of types, and paths into nested tuples, under the name that libraries import from Triton."""
 
 import functools
+
+from .language.classes import tuple_type
+from .language.core import TRITON_MAX_TENSOR_NUMEL, validate_block_shape
+from .language.dtypes import TYPES, dtype
+
+__all__ = [
+    "BITWIDTH_DICT",
+    "TRITON_MAX_TENSOR_NUMEL",
+    "canonicalize_dtype",
+    "canonicalize_ptr_dtype",
+    "find_paths_if",
+    "get_iterable_path",
+    "get_primitive_bitwidth",
+    "is_namedtuple",
+    "is_power_of_two",
+    "type_canonicalisation_dict",
+    "validate_block_shape",
+]
+
+_ELEMENTS = {name: kind for name, kind in TYPES.items() if not kind.is_ptr()}
+# The short name of each name of a type, also of torch's and NumPy's; a bool is "u1".
+type_canonicalisation_dict = {
+    **{name: kind.short_name for name, kind in _ELEMENTS.items()},
+    **{kind.short_name: kind.short_name for kind in _ELEMENTS.values()},
+    **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2": "fp8e5",
+    "float8_e5m2fnuz": "fp8e5b16",
+    "half": "fp16",
+    "float": "fp32",
+    "double": "fp64",
+    "int": "i32",
+}
+# Bits of an element, by any of those names.
+BITWIDTH_DICT = {
+    name: 1 if short == "u1" else dtype(short).primitive_bitwidth
+    for name, short in type_canonicalisation_dict.items()
+}
+
+
+def canonicalize_dtype(dtype):
+    """Return the short name of an element type of ours, torch's or NumPy's; KeyError for another."""
+    return type_canonicalisation_dict[str(dtype).rpartition(".")[2]]
+
+
+def canonicalize_ptr_dtype(dtype, is_const):
+    """Return the short name of pointers to an element type: "*fp32", "*kfp32" for reading only."""
+    return f"{'*k' if is_const else '*'}{canonicalize_dtype(dtype)}"
+
+
+def get_primitive_bitwidth(dtype):
+    """Return the bits of an element of a type's name; KeyError for no such name."""
+    return BITWIDTH_DICT[dtype]
+
+
+def is_power_of_two(x):
+    """Return whether an integer is a power of two, or 0."""
+    return x & (x - 1) == 0
+
+
+def is_namedtuple(val):
+    """Return whether `val` is a class of named tuples."""
+    return isinstance(val, type) and issubclass(val, tuple) and hasattr(val, "_fields")
 
 
 def get_iterable_path(iterable, path):
@@ -17,7 +81,7 @@ def find_paths_if(iterable, pred):
     found = []
 
     def walk(path, value):
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, tuple_type)):
             for position, part in enumerate(value):
                 walk((*path, position), part)
         elif pred(path, value):

@@ -169,6 +169,46 @@ def test_overrides_reach_children(monkeypatch):
         assert "TRITON_DUMP_DIR" not in os.environ and knobs.cache.dump_dir == "/elsewhere"
 
 
+def test_names_of_types():
+    from collections import namedtuple
+
+    from pantile import _internal_testing, _utils
+
+    for name in ("uint8", "int16", "float32", "float64", "bool"):
+        kind = np.dtype(name)
+        bits = 1 if name == "bool" else 8 * kind.itemsize
+        assert _utils.get_primitive_bitwidth(_utils.canonicalize_dtype(kind)) == bits
+        assert _internal_testing.str_to_triton_dtype(name).primitive_bitwidth == bits
+    names = {"torch.float8_e5m2": "fp8e5", "torch.bfloat16": "bf16", "bool": "u1", "i1": "u1"}
+    for name, short in {**names, "half": "fp16", "uint64": "u64", "int": "i32"}.items():
+        assert _utils.canonicalize_dtype(name) == short
+    assert _utils.canonicalize_dtype(tl.float8e4b15) == "fp8e4b15"
+    assert _utils.canonicalize_ptr_dtype(np.dtype("int8"), True) == "*ki8"
+    assert _utils.validate_block_shape([4, 16, 1]) == 64 and _utils.is_power_of_two(64)
+    assert _utils.is_namedtuple(namedtuple("Pair", "a b")) and not _utils.is_namedtuple(tuple)
+    types = tl.str_to_ty(("i32", ("*fp32", "constexpr")), 3)
+    paths = _utils.find_paths_if(types, lambda path, kind: isinstance(kind, tl.dtype))
+    assert paths == [(0,), (1, 0)] and _utils.get_iterable_path(types, (0,)) == tl.int32
+    with pytest.raises(ValueError, match="must be a power of 2"):
+        _utils.validate_block_shape([4, 6])
+    with pytest.raises(ValueError, match="exceeds triton maximum"):
+        _utils.validate_block_shape([2048, 1024])
+
+
+def test_random_arrays_of_tests():
+    from pantile import _internal_testing as internal
+
+    for name in internal.dtypes:
+        first, second = (internal.numpy_random((40, 50), name) for _ in range(2))
+        assert first.dtype == name and first.shape == (40, 50)
+        assert np.array_equal(first, second) and np.all(first != 0)
+    few = internal.numpy_random(1000, "int32", low=-3, high=4)
+    assert set(few) == {-3, -2, -1, 1, 2, 3}
+    exact = internal.numpy_random(100, "bfloat16")
+    assert exact.dtype == np.float32 and not np.any(exact.view(np.uint32) & 0xFFFF)
+    assert internal.torch_dtype_name(tl.uint8) == "uint8" and not internal.is_hip()
+
+
 @triton.jit
 def dependent_kernel(out, x, N: tl.constexpr):
     tl.extra.cuda.gdc_wait()
