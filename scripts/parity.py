@@ -31,8 +31,9 @@ FIRST = ("self", "cls", "input", "pointer", "x", "a", "src", "desc")
 # Compared by what they are for, not by their Python class.
 VALUE_TYPES = {
     "PROPAGATE_NAN": "Enumeration",
-    "pybind11_type": "Enumeration",
+    "pybind11_type": "Enumeration",  # or a class of our own
     "function": None,
+    "builtin_function_or_method": "function",
     "constexpr": "constexpr",
 }
 
@@ -175,6 +176,11 @@ def differences(entry, value):
 
 
 def _type_difference(wanted, value):
+    if wanted == "pybind11_type" and isinstance(value, type):
+        return ""
+    same_class = getattr(our_module("knobs"), wanted or "", None)
+    if isinstance(same_class, type) and isinstance(value, same_class):
+        return ""
     wanted = VALUE_TYPES.get(wanted, wanted)
     names = {base.__name__ for base in type(value).__mro__}
     if isinstance(value, enum.EnumMeta):
@@ -253,7 +259,7 @@ def _chosen(shown):
     if shown[0] == "same":
         return "Triton 3.9 changed it: it is as in 3.6, the release that this package stands in for"
     if shown[1] == "same":
-        return "Triton changed it after 3.6: it is as in 3.9, which also takes what 3.6 takes"
+        return "Triton changed it after 3.6, and it is as in 3.9: arguments by place go to either"
     return ""
 
 
