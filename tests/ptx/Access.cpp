@@ -92,7 +92,7 @@ void store(Warp &w, const Instruction &i) {
   const Operand *parts = count > 1 ? i[1].parts.data() : &i[1];
   const bool isShared = static_cast<Space>(i.number[2]) == Space::Shared;
   const Order order(i.op);
-  const Knowledge released = order.releases ? w.clock.release(w.active) : Knowledge();
+  const Knowledge released = order.releases ? w.clock.beginRelease(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
     const auto [to, place] = bytesAt(w, i, i[0], lane, bytes * count);
     uint8_t values[64];
@@ -105,6 +105,8 @@ void store(Warp &w, const Instruction &i) {
     if (isShared)
       w.block.noteWrite(w.index, uint32_t(w.address(i[0], lane)), bytes * count);
   });
+  if (order.releases)
+    w.clock.endRelease();
 }
 
 /// Nothing but the check that there is such memory.
@@ -217,7 +219,7 @@ void atomic(Warp &w, const Instruction &i) {
     return operand.kind == Operand::Vector ? operand.parts[n] : operand;
   };
   const Order order(i.op);
-  const Knowledge released = order.releases ? w.clock.release(w.active) : Knowledge();
+  const Knowledge released = order.releases ? w.clock.beginRelease(w.active) : Knowledge();
   forLanes(w.active, [&](int lane) {
     const Found found = bytesAt(w, i, i[at], lane, bytes * count);
     uint8_t *place = found.bytes;
@@ -241,6 +243,8 @@ void atomic(Warp &w, const Instruction &i) {
     if (static_cast<Space>(i.number[2]) == Space::Shared)
       w.block.noteWrite(w.index, uint32_t(w.address(i[at], lane)), bytes * count);
   });
+  if (order.releases)
+    w.clock.endRelease();
   w.stops = w.block.chance(4);
 }
 

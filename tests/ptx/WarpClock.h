@@ -31,6 +31,9 @@ public:
   void synchronize();
   /// What a release by `lanes` hands on; what they do later is not part of it.
   Knowledge release(Lanes lanes);
+  /// The same, but what `lanes` do until `endRelease` is part of it: the releasing access itself.
+  Knowledge beginRelease(Lanes lanes) const { return knowledgeOf(lanes); }
+  void endRelease() { ++tick; }
   void acquire(Lanes lanes, const Knowledge &knowledge);
   /// Operations of `unit` up to group `done` are complete, and `lanes` have waited for them.
   void finish(Unit unit, Tick done, Lanes lanes);

@@ -104,6 +104,21 @@ def test_a_flag_orders_blocks(driver, text):
 
 
 @pytest.mark.parametrize(
+    "raises",
+    ["st.release.gpu.global.u32 [%d3], 1;", "red.release.gpu.global.add.u32 [%d3], 1;"],
+    ids=["store", "atomic"],
+)
+def test_a_flag_is_read_after_it_was_seen(driver, raises):
+    """The release itself comes before what follows the acquire."""
+    text = changed(TELL, "st.release.gpu.global.u32 [%d3], 1;", raises)
+    text = changed(text, "ld.global.u32 %r8, [%d6];", "ld.global.u32 %r8, [%d3];")
+    _, made = run(driver, text, blocks=2)
+    np.testing.assert_array_equal(made[128:160], 1)
+    after = changed(text, raises, f"{raises}\n  @%p1 st.global.u32 [%d3], 2;")
+    fails(driver, after, RACE, blocks=2)
+
+
+@pytest.mark.parametrize(
     "text, old, new",
     [
         (TELL, "st.release.gpu", "st.relaxed.gpu"),
