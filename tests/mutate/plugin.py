@@ -9,6 +9,7 @@ Gives: `--results FOLDER`: a file for each process with a line of JSON for each 
 import collections
 import json
 import os
+import textwrap
 import time
 from pathlib import Path
 
@@ -88,7 +89,7 @@ class Results:
             "outcome": report.outcome,
             "seconds": round(time.time() - self.start, 3),
             "texts": sorted(set(launched)),
-            "message": lines[0][:300] if lines else "",
+            "message": textwrap.shorten(lines[0], 300, placeholder=" ...") if lines else "",
         }
         with self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
