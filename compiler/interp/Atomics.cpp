@@ -2,8 +2,8 @@
 // Needs: Memory.h.
 // Gives: runAtomicRmw, runAtomicCas, runAtomicRead, runAtomicPoll and what goes before it.
 // How:   element by element in row-major order, by compare-and-exchange on the element's bits, with
-//        the strongest memory order whatever was asked for. A poll that has to wait sets its program
-//        aside in front of itself.
+//        the strongest memory order whatever was asked for. A poll that has to wait suspends its
+//        program, which polls again when it is resumed.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Memory.h"
 #include "interp/kernels/Narrow.h"

@@ -19,9 +19,8 @@ ALIGNED = [["tt.divisibility", 16]]
 
 
 @triton.jit
-def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    rows = tl.program_id(1) * BM + tl.arange(0, BM)
-    cols = tl.program_id(0) * BN + tl.arange(0, BN)
+def one_tile(a, b, c, M, N, K, row, col, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, cols = row * BM + tl.arange(0, BM), col * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
         deep = k + tl.arange(0, BK)
@@ -33,20 +32,16 @@ def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
 
 
 @triton.jit
+def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    one_tile(a, b, c, M, N, K, tl.program_id(1), tl.program_id(0), BM, BN, BK)
+
+
+@triton.jit
 def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """A block takes every so many programs, as many as blocks were launched."""
+    """A CTA takes every so many tiles, as many as CTAs were launched."""
     across = tl.cdiv(N, BN)
     for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0)):
-        rows = tile // across * BM + tl.arange(0, BM)
-        cols = tile % across * BN + tl.arange(0, BN)
-        acc = tl.zeros((BM, BN), tl.float32)
-        for k in range(0, K, BK):
-            deep = k + tl.arange(0, BK)
-            x = tl.load(a + rows[:, None] * K + deep[None, :], mask=(rows < M)[:, None], other=0.0)
-            y = tl.load(b + deep[:, None] * N + cols[None, :], mask=(cols < N)[None, :], other=0.0)
-            acc = tl.dot(x, y, acc)
-        inside = (rows < M)[:, None] & (cols < N)[None, :]
-        tl.store(c + rows[:, None] * N + cols[None, :], acc, mask=inside)
+        one_tile(a, b, c, M, N, K, tile // across, tile % across, BM, BN, BK)
 
 
 @triton.jit

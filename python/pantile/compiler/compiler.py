@@ -76,7 +76,7 @@ class Assembly(dict):
     def __reduce__(self):
         on_gpu = "cubin" in self._names
         if not on_gpu and self._remake:
-            self["ttir"]  # made here, since nobody makes it later
+            self["ttir"]  # made here, since it cannot be made where it is restored
         kept = {name: dict.__getitem__(self, name) for name in dict.keys(self)}
         return (Assembly, (kept, None, on_gpu))
 

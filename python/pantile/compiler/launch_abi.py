@@ -3,7 +3,7 @@
 `triton`: the kernel takes its run-time arguments and two null pointers, one block runs one program,
 and a block has `num_warps` warps, so any launcher can start it. `full`: it may take tensor maps and
 the grid besides, have more warps, and run several programs in a block or one in several; only our
-launchers start it. `auto` is `full` for who launches through us, where nobody else will.
+launchers start it. `auto` is `full` where only our launchers start the kernel.
 """
 
 import sys

@@ -1,16 +1,15 @@
 """Scopes: names that the kernels launched within them are listed under."""
 
-import copy
 import time
-from functools import wraps
 
 from . import places, session
+from .decorator import Decorator
 from .flags import flags
 
 _CPU_TIME = "cpu_time (ns)(exc)"
 
 
-class scope:
+class scope(Decorator):
     """A scope, as a context manager or as a decorator.
 
     Parameters
@@ -44,14 +43,6 @@ class scope:
 
     def __exit__(self, exc_type, exc_value, traceback):
         self._exit_scope()
-
-    def __call__(self, func):
-        @wraps(func)
-        def wrapper(*args, **kwargs):
-            with copy.copy(self):  # calls may overlap
-                return func(*args, **kwargs)
-
-        return wrapper
 
 
 class cpu_timed_scope(scope):

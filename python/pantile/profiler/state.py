@@ -1,13 +1,11 @@
 """States: one more frame for all that a thread launches, such as what a launch hook computes."""
 
-import copy
-from functools import wraps
-
 from . import places
+from .decorator import Decorator
 from .flags import flags
 
 
-class state:
+class state(Decorator):
     """A state, as a context manager or as a decorator; a thread has at most one, the last.
 
     Parameters
@@ -26,14 +24,6 @@ class state:
     def __exit__(self, exc_type, exc_value, traceback):
         if flags.profiling_on:
             places.set_state(self._before)
-
-    def __call__(self, func):
-        @wraps(func)
-        def wrapper(*args, **kwargs):
-            with copy.copy(self):  # calls may overlap
-                return func(*args, **kwargs)
-
-        return wrapper
 
 
 def enter_state(name):

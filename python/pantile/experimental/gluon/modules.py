@@ -70,7 +70,7 @@ _MODULES = {
 
 
 class GluonFunction:
-    """A function of Gluon's language, which nobody can call here."""
+    """A function of Gluon's language, which cannot be called here."""
 
     def __init__(self, name, module):
         self.__name__ = self.__qualname__ = name
