@@ -13,7 +13,7 @@ namespace pantile {
 namespace {
 
 /// Adds the positions of `spec`'s sizes and strides among the launch arguments; `position` is that
-/// of its first argument, and then of the one behind it.
+/// of its first argument, and then of the one after it.
 void addExtents(const ArgSpec &spec, unsigned &position, std::set<unsigned> &extents) {
   if (spec.kind == ArgSpec::Kind::Tuple) {
     for (const ArgSpec &element : spec.elements)

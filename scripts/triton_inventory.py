@@ -7,7 +7,7 @@ Gives: {module: {name: entry}}. An entry is [kind, ...]: ["function", parameters
        parameters or null}, bases], ["value", type or null], ["module"]; "from x" at its end says that the
        module only imports the name, for its own use as it seems, from the module x.
 How:   modules and names with an underscore in front are left out but for those that libraries import.
-       A parameter is a text: "x", "axis=None", "*shape", "*" in front of those that are only by name.
+       A parameter is a text: "x", "axis=None", "*shape", "*" before those that are only by name.
 
 Usage: scripts/triton_inventory.py VERSION FOLDER [--live]
 """

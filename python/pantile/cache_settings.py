@@ -85,7 +85,7 @@ class Cache(Group):
         "TRITON_CACHE_MANAGER", doc="class, as `module:name`, of `runtime.cache.get_cache_manager`"
     )
     remote_manager_class = Setting(
-        "TRITON_REMOTE_CACHE_BACKEND", doc="class behind `RemoteCacheManager`"
+        "TRITON_REMOTE_CACHE_BACKEND", doc="class that `RemoteCacheManager` calls"
     )
 
     def get_triton_dir(self, dirname):

@@ -13,7 +13,7 @@
 
 // ATOMIC-HALF: atom.relaxed.gpu.global.add.noftz.f16
 
-// Each thread waits alone, and all for one another; what they did is behind the store's barrier.
+// Each thread waits alone, and all for one another; the barrier of the store orders what they did.
 // ATOMIC-ACCESS: mov.u64 %[[START:rd[0-9]+]], %globaltimer
 // ATOMIC-ACCESS: [[LOOP:\$L__BB[0-9_]+]]:
 // ATOMIC-ACCESS: ld.acquire.sys.global.b32 %[[SEEN:r[0-9]+]], [%rd{{[0-9]+}}]

@@ -9,7 +9,7 @@ class MachineCode:
     """The library's kernel, and the function that compiles it again up to another stage.
 
     Pickles as the bytes of an artifact: machine code, or on the CPU tile IR, with all that a launch
-    needs. The function stays behind: `compile_to` is None in what is restored, and RuntimeError says
+    needs. The function is left out: `compile_to` is None in what is restored, and RuntimeError says
     so where a stage is asked for that was not kept.
     """
 

@@ -1,7 +1,7 @@
 """Gluon's names: what imports them works, and `@gluon.jit` functions say at their launch what they are.
 
 Gluon is another language than Triton's, with layouts and shared memory written out. It is not
-compiled here; programs that hold a Gluon kernel beside others can be imported and run all the same.
+compiled here; programs that hold a Gluon kernel next to others can be imported and run all the same.
 """
 
 from .modules import make_modules
