@@ -283,19 +283,22 @@ private:
       }
     b.setInsertionPoint(product);
     Value barrier = slotOf(barriers, now.slot);
+    // In front of the wait, so that copies start as soon as their slots are free.
+    std::vector<SmallVector<Value>> coordinates(fed.loads.size());
+    for (auto [i, raised] : llvm::enumerate(fed.loads))
+      if (groupOf[i] == group)
+        coordinates[i] = makeCoordinates(b, loc, affine, raised.access);
     markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, now.otherParity));
     markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group)
-        copyInto(raised, rings[i], maps[i], barrier, now);
+        copyInto(raised, slotOf(rings[i], now.slot), maps[i], coordinates[i], barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, now.parity);
     release(fed, last, barriers, barrier, now);
   }
 
-  void copyInto(Raised &raised, Value ring, Value map, Value barrier, const Turn &now) {
-    Value buffer = slotOf(ring, now.slot);
-    SmallVector<Value> coords = makeCoordinates(b, loc, affine, raised.access);
-    markProducer(nv::TmaLoadOp::create(b, loc, map, coords, buffer, barrier));
+  void copyInto(Raised &raised, Value buffer, Value map, ValueRange coordinates, Value barrier) {
+    markProducer(nv::TmaLoadOp::create(b, loc, map, coordinates, buffer, barrier));
     StagedLoad staged = raised.staged;
     for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
       if (isa<nv::DeallocOp>(user))
