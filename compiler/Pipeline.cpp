@@ -138,8 +138,7 @@ void addLayoutPasses(Passes &passes) {
                      "dot's result"))
     passes.tell(names::withoutInWarpStores);
   passes.need(createAssignLayouts());
-  passes.add(createSumByMma());
-  passes.add(createDeferSums()); // of the others, as soon as it is known which threads share a row
+  passes.add(createDeferSums()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }

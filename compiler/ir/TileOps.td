@@ -303,17 +303,10 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock]> {
     associative; its order is not fixed.
     - reduce_c1: results have the operands' shape without `axis`; a rank-1 operand gives a scalar.
     - reduce_c2: the region's arguments and yields have the operands' element types.
-    - reduce_c3: `by_mma` stands on a sum of one fp32 operand.
-
-    `by_mma`: tensor cores may sum what was widened from 16 bits, as a dot with ones (set by `tile-sum-by-mma`).
   }];
-  let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis, UnitAttr:$by_mma);
+  let arguments = (ins Variadic<Tile_Tile>:$srcs, I32Attr:$axis);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$combine);
-  let extraClassDeclaration = [{
-    /// Whether it adds up the elements of one floating-point operand.
-    bool isSum();
-  }];
   let assemblyFormat = "`(` $srcs `)` `,` $axis $combine attr-dict `:` functional-type($srcs, $results)";
   let hasVerifier = 1;
 }

@@ -275,17 +275,7 @@ LogicalResult ReduceOp::verify() {
       return emitOpError() << "reduce_c1: " << result.getType() << " does not follow from "
                            << src.getType();
   }
-  if (failed(verifyCombine(*this, getCombine(), getSrcs(), "reduce_c2")))
-    return failure();
-  if (getByMma() && !(isSum() && elementTypeOf(getSrcs()[0].getType()).isF32()))
-    return emitOpError("reduce_c3: `by_mma` stands on another reduction than a sum of fp32");
-  return success();
-}
-
-bool ReduceOp::isSum() {
-  Block &block = getCombine().front();
-  return getSrcs().size() == 1 && block.getOperations().size() == 2 &&
-         isa<arith::AddFOp>(block.front());
+  return verifyCombine(*this, getCombine(), getSrcs(), "reduce_c2");
 }
 
 LogicalResult ScanOp::verify() {

@@ -6,13 +6,11 @@
 //        several warps share the axis, all partial results of a position are written side by side
 //        to scratch, and each thread combines those it needs; where these are as many as lanes,
 //        and the same for all threads, each lane takes one, and shuffles follow.
-//        A sum that is marked so is a dot with ones instead, of registers and neighbouring lanes.
 //        Replicas must agree to the bit, so where a combination is not commutative the lanes
 //        order its operands.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
-#include "lower/MmaSync.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -57,9 +55,7 @@ private:
         row.push_back(l.get(src)[reg]);
       rows.push_back(row);
     }
-    if (auto wide = widened())
-      sumByMma(wide);
-    else if (failed(addProducts()))
+    if (failed(addProducts()))
       return failure();
     for (const AxisBits::Bit &bit : axis.bits) {
       if (bit.where != AxisBits::Reg || (done & bit.mask()))
@@ -96,52 +92,9 @@ private:
     return success();
   }
 
-  /// What made the operand of 16-bit elements, where an MMA may sum these.
-  arith::ExtFOp widened() {
-    return op.getByMma() ? op.getSrcs()[0].getDefiningOp<arith::ExtFOp>() : arith::ExtFOp();
-  }
-
-  /// Each fragment has four elements, two words, of each of two rows; the lanes of a row get the same
-  /// sum.
-  void sumByMma(arith::ExtFOp wide) {
-    ValueList narrow = l.get(wide.getIn());
-    const int along = axis.mask(AxisBits::Reg);
-    const unsigned others = along | layout.freeBits().reg;
-    SmallVector<int> starts;
-    for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (!(reg & others))
-        starts.push_back(reg);
-    const Type type = elementTypeOf(wide.getIn().getType());
-    MmaSync instruction(l, type, type, elementTypeOf(wide.getType()), 16, 8, 16);
-    for (size_t i = 0; i < starts.size(); i += 2) {
-      const int first = starts[i], second = starts[std::min(i + 1, starts.size() - 1)];
-      Values sums(4, llvm::ConstantFP::get(l.b.getFloatTy(), 0.0));
-      int next = 0;
-      do {
-        Values upper, lower;
-        for (int element = 0; element < 4; ++element, next = (next - along) & along) {
-          upper.push_back(narrow[first | next]);
-          lower.push_back(narrow[second | next]);
-        }
-        const Values a = l.pack(upper, 16), c = l.pack(lower, 16);
-        sums = instruction({a[0], c[0], a[1], c[1]}, ones(narrow[0]->getType()), sums);
-      } while (next != 0);
-      rows[first] = {sums[0]};
-      rows[second] = {sums[2]};
-    }
-    done |= along;
-    summedLanes = axis.mask(AxisBits::Lane);
-  }
-
-  Values ones(llvm::Type *type) {
-    llvm::Value *one = llvm::ConstantFP::get(type, 1.0);
-    return Values(2, l.pack({one, one}, 16)[0]);
-  }
-
   LogicalResult reduceLanes() {
     for (const AxisBits::Bit &bit : axis.bits)
-      if (bit.where == AxisBits::Lane && !(summedLanes & bit.mask()) &&
-          failed(combineLanes(bit.mask())))
+      if (bit.where == AxisBits::Lane && failed(combineLanes(bit.mask())))
         return failure();
     return success();
   }
@@ -308,7 +261,6 @@ private:
   std::vector<Values> rows;
   llvm::SmallVector<int> kept;
   int done = 0;
-  int summedLanes = 0; ///< mask of the lanes' bits that need no shuffle
 };
 
 LogicalResult lowerReduce(Lowering &l, ReduceOp op) { return Reduction(l, op).run(); }

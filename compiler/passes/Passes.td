@@ -43,14 +43,6 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
 }
-def SumByMma : Pass<"tile-sum-by-mma", "::mlir::ModuleOp"> {
-  let summary = "tensor cores sum what was widened from 16 bits";
-  let description = [{
-    Sets `by_mma` on sums of fp32 elements that were widened from fp16 or bf16, beside dots on tensor cores, where four neighbouring lanes share a
-    row as in the fragments of an MMA.
-  }];
-  let dependentDialects = ["::pantile::TileDialect"];
-}
 def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
   let summary = "threads add up their own parts of a row, and meet behind the loop";
   let description = [{

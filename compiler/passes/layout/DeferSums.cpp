@@ -40,6 +40,12 @@ struct Cut {
   RankedTensorType partial;
 };
 
+bool isSum(ReduceOp reduce) {
+  Block &block = reduce.getCombine().front();
+  return reduce.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
+         isa<arith::AddFOp>(block.front());
+}
+
 std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
   BlockArgument argument = loop.getRegionIterArg(position);
   auto next = loop.getYieldedValues()[position].getDefiningOp<arith::AddFOp>();
@@ -48,8 +54,7 @@ std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
   for (auto [one, other] :
        {std::pair(next.getLhs(), next.getRhs()), std::pair(next.getRhs(), next.getLhs())}) {
     auto reduce = other.getDefiningOp<ReduceOp>();
-    if (!reduce || !reduce->hasOneUse() || !reduce.isSum() || reduce.getByMma() ||
-        reduce->getBlock() != next->getBlock())
+    if (!reduce || !reduce->hasOneUse() || !isSum(reduce) || reduce->getBlock() != next->getBlock())
       continue;
     if (one == argument)
       return RunningSum{position, next, {}, {}, reduce};
@@ -166,7 +171,7 @@ private:
     if (matchPattern(init, m_AnyZeroFloat()))
       return arith::ConstantOp::create(rewriter, init.getLoc(), rewriter.getZeroAttr(cut.partial));
     auto total = init.getDefiningOp<ReduceOp>();
-    const bool isOfParts = total && total.isSum() && static_cast<int>(total.getAxis()) == axis &&
+    const bool isOfParts = total && isSum(total) && static_cast<int>(total.getAxis()) == axis &&
                            total.getSrcs()[0].getType() == cut.partial;
     return isOfParts ? total.getSrcs()[0] : Value();
   }
