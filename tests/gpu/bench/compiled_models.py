@@ -1,133 +1,211 @@
 """torch.compile on models and programs, with the real Triton and with Pantile in its place.
 
-Each measurement is a process of its own with empty caches. A case passes where it runs and its
-results differ from eager execution by at most twice what they differ under Triton, or by 1e-5 of
-the largest element.
+Each measurement is a process of its own with empty caches. A batch of cases compiles at once, both
+sides together (compiled/batch.py); then each is timed while nothing else runs, the sides in turn. A
+case passes where it runs and its results differ from eager execution by at most twice what they
+differ under Triton, or by 1e-5 of the largest element.
 
-Usage: compiled_models.py [--only TEXT ...] [--jobs 1] [--sides triton pantile] [--minutes 9]
-                          [--threads 8] [--json FILE]
-       With more than one job times are those of processes that share the machine.
-Gives: by case compilation and run times, their ratios (above 1, Pantile is faster), warnings that
-       Triton does not give, and failures.
+Usage: compiled_models.py [--only TEXT ...] [--exactly CASE ...] [--batch 7] [--minutes 9]
+                          [--threads 2] [--rounds 7] [--limit 300] [--json FILE [--resume]]
+                          [--skip-json FILE ...] [--alone CASE ...] [--list]
+       --minutes: begin no batch later. --json: written again after each batch; --resume keeps
+       what stands there and leaves those cases out, unless --exactly names them. --alone: the cold
+       compilation of these cases with one process at a time and 16 threads, before the batches;
+       only these with --batch 0.
+Gives: by case compilation and run times, their ratios (above 1, Pantile is faster), warnings and
+       counters that Triton does not give, and failures.
 """
 
 import argparse
+import datetime
+import importlib.metadata
 import json
-import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALLOWED = 1e-5  # difference from eager execution, of the largest element
-SIDES = {"triton": (), "pantile": ("-m", "pantile.compat")}
+sys.path.insert(0, str(HERE))
 
+from compiled import processes, report  # noqa: E402
+from compiled.batch import Batch  # noqa: E402
 
-def run_child(name, side, threads, timeout=400):
-    folder = tempfile.mkdtemp(prefix="compiled-")
-    caches = {
-        "TORCHINDUCTOR_CACHE_DIR": "inductor",
-        "TRITON_CACHE_DIR": "triton",
-        "PANTILE_CACHE_DIR": "pantile",
-    }
-    environment = os.environ | {k: str(Path(folder, v)) for k, v in caches.items()}
-    environment |= {"TORCHINDUCTOR_COMPILE_THREADS": str(threads), "PYTHONFAULTHANDLER": "1"}
-    command = [sys.executable, *SIDES[side], str(HERE / "compiled/child.py"), name]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=timeout, cwd=folder
-        )
-    except subprocess.TimeoutExpired:
-        return {"failure": f"more than {timeout} s"}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    lines = [t for t in done.stdout.splitlines() if t.startswith("RESULT ")]
-    if not lines:
-        return {"failure": f"exit status {done.returncode}", "trace": done.stderr[-6000:]}
-    return json.loads(lines[-1][len("RESULT ") :])
-
-
-def verdict(row):
-    """What is wrong with the row; "" if nothing."""
-    ours, theirs = row.get("pantile", {}), row.get("triton", {})
-    if "failure" in ours:
-        return ("both fail: " if "failure" in theirs else "") + ours["failure"]
-    allowed = max(ALLOWED, 2 * theirs.get("error", 0.0))
-    if ours and not ours["error"] <= allowed:
-        return f"differs by {ours['error']:.2g} of the largest element, Triton by {theirs.get('error')}"
-    return ""
-
-
-def line_of(name, row):
-    ours, theirs = row.get("pantile", {}), row.get("triton", {})
-    cells = [f"{name:28}"]
-    for key in ("compile_s", "run_ms"):
-        a, b = theirs.get(key), ours.get(key)
-        ratio = f"{a / b:6.2f}" if a and b else "     -"
-        cells.append(f"{a or math.nan:8.2f} {b or math.nan:8.2f} {ratio}")
-    new = [w for w in ours.get("warnings", []) if w not in theirs.get("warnings", [])]
-    cells.append(f"{len(new)} warnings" if new else "")
-    return "  ".join(cells) + ("  FAILED " + row["verdict"][:160] if row["verdict"] else "")
-
-
-def geometric_mean(rows, key):
-    both = [(r["triton"], r["pantile"]) for r in rows.values() if len(r) > 2]
-    ratios = [a[key] / b[key] for a, b in both if key in a and key in b]
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+ALONE_THREADS = 16
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", default=[""])
     parser.add_argument("--exactly", nargs="*", default=[])
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--alone", nargs="*", default=[])
+    parser.add_argument("--batch", type=int, default=7)
     parser.add_argument("--minutes", type=float, default=9)
-    parser.add_argument("--sides", nargs="*", default=list(SIDES))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--limit", type=float, default=300, help="seconds of a child's compilation")
+    parser.add_argument("--sides", nargs="*", default=list(processes.SIDES))
     parser.add_argument("--json")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--skip-json", nargs="*", default=[])
+    parser.add_argument(
+        "--not-ahead", action="store_true", help="start no batch before the last ended"
+    )
+    parser.add_argument("--same", action="store_true", help="both sides plain: tries this script")
+    parser.add_argument("--list", action="store_true")
     return parser.parse_args()
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def device():
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+
+
+def commit():
+    """The commit of the checkout; a machine without one is told it."""
+    if "PANTILE_COMMIT" in os.environ:
+        return os.environ["PANTILE_COMMIT"]
+    if not shutil.which("git"):
+        return ""
+    done = subprocess.run(
+        ["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+class Record:
+    """The file of results: read to go on from, written after each batch."""
+
+    def __init__(self, options):
+        self.path = Path(options.json) if options.json else None
+        self.packages = ("triton", "triton" if options.same else "pantile")
+        self.found = {"rows": {}, "alone": {}}
+        if options.resume and self.path and self.path.exists():
+            self.found |= json.loads(self.path.read_text())
+        how = {n: getattr(options, n) for n in ("batch", "threads", "rounds")}
+        self.found |= {
+            "date": datetime.date.today().isoformat(),
+            "device": device(),
+            "cpus": os.cpu_count(),
+            "commit": commit(),
+            "script": "tests/gpu/bench/compiled_models.py",
+            "how": how | {"alone_threads": ALONE_THREADS},
+            **{n: version(n) for n in ("torch", "triton", "transformers", "torchvision")},
+        }
+        self.skipped = set(self.found["rows"])
+        for path in options.skip_json:
+            self.skipped |= set(json.loads(Path(path).read_text())["rows"])
+
+    def take(self, part, rows):
+        for row in rows.values():
+            row["verdict"] = report.verdict(row, self.packages)
+        self.found[part].update(rows)
+        if self.path:
+            new = self.path.with_suffix(".new")
+            new.write_text(json.dumps(self.found, indent=1))
+            new.replace(self.path)
+        for name, row in rows.items():
+            print(report.line_of(name, row), flush=True)
+
+
+def measured_alone(name, case, options):
+    """The row of a case whose processes run one after the other."""
+    row = {}
+    alone = argparse.Namespace(**vars(options) | {"threads": ALONE_THREADS})
+    for side in options.sides:
+        one = Batch({name: case}, [side], alone)
+        try:
+            one.compile()
+            one.time()
+            row |= one.rows[name]
+        finally:
+            one.end()
+    return row
+
+
+class Queue:
+    """The batches: one is measured, and while its last children compile, the next one starts."""
+
+    def __init__(self, cases, options):
+        self.options = options
+        self.end = time.monotonic() + 60 * options.minutes
+        names = list(cases)
+        sizes = range(0, len(names), options.batch)
+        self.left = [{n: cases[n] for n in names[i : i + options.batch]} for i in sizes]
+        self.next = None
+
+    def begin(self, kind="ahead"):
+        """Start the next batch, unless that was done or the time is over."""
+        if self.left and not self.next and time.monotonic() < self.end:
+            self.next = Batch(self.left.pop(0), self.options.sides, self.options)
+            self.next.prepare(kind)
+
+    def take(self):
+        """The next batch, started; None at the end."""
+        self.begin("")
+        batch, self.next = self.next, None
+        return batch
+
+    def measure(self, batch):
+        """All phases of a batch. What is started ahead has to be idle when times are taken."""
+        may_begin = os.geteuid() == 0 and not self.options.not_ahead  # root may undo `nice`
+        batch.compile(few_left=self.begin if may_begin else None)
+        if self.next:
+            self.next.wait_prepared()
+        batch.warm_up()
+        batch.time()
+
+
+def in_batches(cases, options, record):
+    """Measure all cases, a batch at a time, until the time is over."""
+    batches = Queue(cases, options)
+    try:
+        while batch := batches.take():
+            start = time.monotonic()
+            try:
+                batches.measure(batch)
+                record.take("rows", batch.rows)
+            finally:
+                batch.end()
+            print(f"--- {time.monotonic() - start:.0f} s for the batch", flush=True)
+    finally:
+        if batches.next:
+            batches.next.end()
 
 
 def main():
     options = arguments()
-    sys.path.insert(0, str(HERE))
-    from compiled.zoo import CASES
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(124))  # so that the children are ended
+    if options.same:
+        processes.SIDES.update(dict.fromkeys(processes.SIDES, ()))
+    from compiled.cases import CASES
 
-    names = options.exactly or [n for n in CASES if any(t in n for t in options.only)]
-    end = time.monotonic() + 60 * options.minutes
-    rows = {}
-
-    def one(name):
-        if time.monotonic() > end:
-            return
-        row = {side: run_child(name, side, options.threads) for side in options.sides}
-        row["verdict"] = verdict(row)
-        rows[name] = row
-        print(line_of(name, row), flush=True)
-
-    with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(one, names))
-    print("=== table: case, compilation in s (Triton, Pantile, ratio), run in ms (the same)")
-    for name in names:
-        print(line_of(name, rows[name]) if name in rows else f"{name:28}  not begun")
-    for key in ("compile_s", "run_ms"):
-        print(f"geometric mean of {key}: {geometric_mean(rows, key):.3f}")
-    failed = [n for n, row in rows.items() if row["verdict"]]
-    print(f"{len(rows) - len(failed)} of {len(rows)} right; failed: {', '.join(failed) or 'none'}")
-    for name, row in rows.items():
-        for warning in row.get("pantile", {}).get("warnings", []):
-            if warning not in row.get("triton", {}).get("warnings", []):
-                print(f"warning of {name}: {warning}")
-        if "trace" in row.get("pantile", {}) and row["verdict"]:
-            print(f"--- {name}\n{row['pantile']['trace']}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=1))
-    return 1 if failed else 0
+    record = Record(options)
+    names = options.exactly or [
+        n for n in CASES if any(t in n for t in options.only) and n not in record.skipped
+    ]
+    if options.list:
+        print(*names, sep="\n")
+        return 0
+    for name in options.alone:
+        row = measured_alone(name, CASES[name], options)
+        record.take("alone", {name: row})
+    if options.batch:
+        in_batches({name: CASES[name] for name in names}, options, record)
+    rows = record.found["rows"]
+    print(*report.summary(rows, list(dict.fromkeys([*rows, *names]))), sep="\n")
+    return 1 if any(row["verdict"] for row in rows.values()) else 0
 
 
 if __name__ == "__main__":
