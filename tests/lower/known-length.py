@@ -1,11 +1,28 @@
-# A loop of known length with an MMA stays a loop: ptxas 13.0 would unroll it whole, and lose the first of its MMAs.
-# RUN: pantilec %s --kernel halved --signature "*fp16:16, *fp16:16, *fp32:16" -D N=3 --target sm_90a --no-cache --emit ptx | FileCheck %s --check-prefix=KNOWN
+# A loop of known length with an MMA stays a loop: ptxas 13.0 would unroll it whole, and lose the first of its MMAs. One whose length the launch tells is left to the assembler.
+# The branch after the MMA is the one back to the loop's beginning.
+# DEFINE: %{run} = pantilec %s --kernel halved --target sm_90a --no-cache -o -
+# RUN: %{run} --signature "*fp16:16, *fp16:16, *fp32:16" -D N=3 --emit llvm | FileCheck %s --check-prefix=KNOWN
+# RUN: %{run} --signature "*fp16:16, *fp16:16, *fp32:16, i32" --emit llvm | FileCheck %s --check-prefix=OPEN
+# RUN: %{run} --signature "*fp16:16, *fp16:16, *fp32:16" -D N=3 --disable-pass nv-make-persistent --emit ptx | FileCheck %s --check-prefix=PTX
+# RUN: %{run} --signature "*fp16:16, *fp16:16, *fp32:16, i32" --disable-pass nv-make-persistent --emit ptx | FileCheck %s --check-prefix=OPEN-PTX
 import pantile as triton
 import pantile.language as tl
 
 
-# KNOWN: .pragma "nounroll"
 # KNOWN: wgmma.mma_async
+# KNOWN: br i1
+# KNOWN-SAME: !llvm.loop ![[LOOP:[0-9]+]]
+# KNOWN-DAG: ![[LOOP]] = distinct !{{[{]}}![[LOOP]], ![[ROLLED:[0-9]+]]}
+# KNOWN-DAG: ![[ROLLED]] = !{!"llvm.loop.unroll.disable"}
+# OPEN: wgmma.mma_async
+# OPEN: br i1
+# OPEN-NOT: llvm.loop
+# OPEN: {{$}}
+# PTX: .pragma "nounroll"
+# PTX: wgmma.mma_async
+# OPEN-PTX-NOT: nounroll
+# OPEN-PTX: wgmma.mma_async
+# OPEN-PTX-NOT: nounroll
 @triton.jit
 def halved(a, b, c, N):
     r = tl.arange(0, 64)
