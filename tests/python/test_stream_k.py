@@ -257,3 +257,72 @@ def test_memory_of_graphs(gpu):
     torch.cuda.synchronize()
     assert free_before - torch.cuda.mem_get_info()[0] < 64 << 20
     assert triton.runtime.release_workspaces() > 0
+
+
+@triton.jit(do_not_specialize=["start", "stop"])
+def far_depths(
+    a, b, c, start, stop, stride, STEP: tl.constexpr, B: tl.constexpr, BK: tl.constexpr,
+    BELOW: tl.constexpr,
+):  # fmt: skip
+    """C = A B^T over BK columns of each number of `range(start, stop, STEP)`, those below 0 as zeros."""
+    r, within = tl.arange(0, B), tl.arange(0, BK)
+    xs = a + (tl.program_id(0) * B + r)[:, None] * stride
+    ys = b + r[None, :] * stride
+    acc = tl.zeros((B, B), tl.float32)
+    for i in range(start, stop, STEP):
+        deep = i + within
+        if BELOW:
+            x = tl.load(xs + deep[None, :], mask=deep[None, :] >= 0, other=0.0)
+            y = tl.load(ys + deep[:, None], mask=deep[:, None] >= 0, other=0.0)
+        else:
+            x, y = tl.load(xs + deep[None, :]), tl.load(ys + deep[:, None])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + (tl.program_id(0) * B + r)[:, None] * B + r[None, :], acc)
+
+
+LAST = 2**31 - 1
+BORDERS = [
+    (LAST - 400 * 64 + 32, LAST, 64),  # the end and a step is beyond the last integer
+    (LAST - 400 * 64, LAST, 64),
+    (LAST - 400 * 64 + 1, LAST - 31, 64),
+    (-200 * 64, 200 * 64, 64),
+    (-(2**31), LAST, 2**23),  # a length of 2^32 - 1
+    (-(2**31), LAST - 31, 2**23 - 16),
+    (LAST, -(2**31), 64),
+    (64, 64, 64),
+]
+
+
+def far_matrices(device, rows, depths, width, stride):
+    """Both operands: zeros but for some columns, and these alone."""
+    size = (max(depths, default=0) if depths else 0) + width + 256 * stride
+    parts = [np.zeros((n, len(depths) * width), np.float16) for n in (rows, 64)]
+    arrays = [device.empty(size, np.float16) for _ in parts]
+    rng = np.random.default_rng(rows)
+    for part, array in zip(parts, arrays):
+        for i, depth in enumerate(depths):
+            values = rng.standard_normal((len(part), width)).astype(np.float16)
+            part[:, i * width : (i + 1) * width] = values if depth >= 0 else 0
+            for row, line in enumerate(values if depth >= 0 else ()):
+                at = row * stride + depth
+                array[at : at + width] = device.to(line)
+    return parts, arrays
+
+
+@pytest.mark.parametrize("programs", [1, 4])
+@pytest.mark.parametrize("bounds", BORDERS)
+def test_bounds_next_to_the_last_integer(device, bounds, programs):
+    """The iterations of a part begin and end where those of the whole loop do."""
+    depths, stride = list(range(*bounds)), 2**15
+    (a, b), arrays = far_matrices(device, 64 * programs, depths, 32, stride)
+    outs = []
+    for options in (SPLIT, {}):
+        out = device.output((64 * programs, 64), "fp32")
+        kernel = far_depths[(programs,)](
+            *arrays, out.array, *bounds[:2], stride, STEP=bounds[2],
+            B=64, BK=32, BELOW=bounds[0] < 0, num_stages=3, num_warps=4, **options,
+        )  # fmt: skip
+        outs.append(out.numpy())
+        check_product(outs[-1], a, b.T)
+    if device.name == "emulated" and device.arch == 90 and depths:
+        assert (outs[0] != outs[1]).any(), [r.message for r in kernel.remarks]

@@ -11,9 +11,12 @@
 //        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
 //        added in the order of the blocks; where registers suffice the first is asked for some
 //        iterations before it is needed. Each value that the loop carries must be the sum or
-//        advance evenly, and what stands in front of the loop must be free to run twice.
+//        advance evenly, and what stands in front of the loop must be free to run twice. A part
+//        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
+//        within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/LinearLayout.h"
+#include "ir/Hints.h"
 #include "ir/Remarks.h"
 #include "ir/SplitPrograms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -76,11 +79,20 @@ private:
     loop = dyn_cast<scf::ForOp>(product->getParentOp());
     if (!loop || loop->getParentOp() != programs)
       return refuse(product, "its loop stands in another one, or under a condition");
-    APInt step;
+    return hasCountableIterations() || refuse(loop, "its iterations cannot be counted in 32 bits");
+  }
+
+  /// Their number is a signed one of 32 bits: at most (2^32 - 2) / step + 1, and below 2^31 from a
+  /// signed number on that is not negative.
+  bool hasCountableIterations() {
+    APInt step, begin;
     if (!loop.getInductionVar().getType().isInteger(32) ||
         !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
-      return refuse(loop, "its iterations cannot be counted in 32 bits");
-    return true;
+      return false;
+    const bool isHalf = !loop.getUnsignedCmp() &&
+                        matchPattern(loop.getLowerBound(), m_ConstantInt(&begin)) &&
+                        begin.isNonNegative();
+    return isHalf || step.ugt(2);
   }
 
   /// What stands in front of the loop, for each part.
@@ -207,9 +219,13 @@ private:
       if (bounds.contains(&op))
         b.clone(op, outside);
     auto bound = [&](Value value) { return outside.lookupOrDefault(value); };
-    Value step = bound(loop.getStep());
-    Value length = n.sub(bound(loop.getUpperBound()), bound(loop.getLowerBound()));
-    return n.div(n.add(n.max(length, n.of(0)), n.sub(step, n.of(1))), step);
+    Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound());
+    const auto isBefore =
+        loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value any = arith::CmpIOp::create(b, programs.getLoc(), isBefore, begin, end);
+    // The length is below 2^32, and more than a signed number holds where the loop begins below 0.
+    Value others = n.div(n.sub(n.sub(end, begin), n.of(1)), bound(loop.getStep()));
+    return n.pick(any, n.add(others, n.of(1)), n.of(0));
   }
 
   //===- the new loop ----------------------------------------------------------------------===//
@@ -288,7 +304,7 @@ private:
     return branch.getResult(0);
   }
 
-  /// Lets `part` of the loop run from `first` to `last`.
+  /// Lets `part` of the loop run over the iterations from `first` to `last`.
   void narrow(scf::ForOp part, Value first, Value last) {
     b.setInsertionPoint(part);
     Numbers n(b, part.getLoc());
@@ -296,9 +312,36 @@ private:
       if (i != position)
         part.getInitArgsMutable()[i].assign(
             advanced(part.getInitArgs()[i], advanceOf(part, i), first));
-    Value begin = part.getLowerBound(), step = part.getStep();
-    part.setLowerBound(n.add(begin, n.mul(first, step)));
-    part.setUpperBound(n.add(begin, n.mul(last, step)));
+    countIterations(part);
+    part.setLowerBound(first);
+    part.setUpperBound(last);
+    part.setStep(n.of(1));
+    part.setUnsignedCmp(false);
+  }
+
+  /// The counter of `part` becomes the number of the iteration. What was promised of the counter that
+  /// it had is no longer said of it.
+  void countIterations(scf::ForOp part) {
+    Value step = part.getStep(), number = part.getInductionVar();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(part.getBody());
+    auto passed = arith::MulIOp::create(b, part.getLoc(), number, step);
+    number.replaceAllUsesExcept(counterAt(part, passed), passed);
+    part->removeAttr(indexDivisibility);
+  }
+
+  /// What the counter of `part` was after it had grown by `passed`. It is never below its first
+  /// value: said by a maximum, it stays a coordinate of its own, as an argument that it begins at
+  /// would become part of a tensor map's base.
+  Value counterAt(scf::ForOp part, Value passed) {
+    Value begin = part.getLowerBound();
+    if (matchPattern(begin, m_Zero()))
+      return passed;
+    Location loc = part.getLoc();
+    Value counter = arith::AddIOp::create(b, loc, passed, begin);
+    if (part.getUnsignedCmp())
+      return arith::MaxUIOp::create(b, loc, counter, begin);
+    return arith::MaxSIOp::create(b, loc, counter, begin);
   }
 
   /// `value` after `count` iterations that add `step` each.
