@@ -108,8 +108,9 @@ void Races::read(const Touch &touch, const Place &place, int bytes) {
   if (!checks || !place.shadow)
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
+    // One after the write is none: in the next iteration, what was written is read for its own sake.
     const bool isLateCopy = cell.isReplaced && isCopy(cell.write, touch.stamp) &&
-                            cell.readBy == touch.stamp.instruction;
+                            cell.readBy == touch.stamp.instruction && !mayFollow(touch, cell.write);
     if (!place.block && isLateCopy)
       return;
     if (!cell.isSilent && !mayFollow(touch, cell.write))

@@ -220,6 +220,17 @@ def test_threads_that_hold_the_same_element(driver):
         np.testing.assert_array_equal(made[:32], values[:32])
 
 
+def test_threads_that_hold_the_same_element_in_each_iteration(driver):
+    """What a warp reads late counts for its own iteration; behind the barrier it is a read like any other."""
+    start, end = COPIES.index("  ld.global.u32 %r10"), COPIES.index("  ret;")
+    loop = "  mov.u32 %r12, 0;\nAGAIN:\n  bar.sync 0;\n" + COPIES[start:end]
+    loop += "  add.u32 %r12, %r12, 1;\n  setp.lt.u32 %p4, %r12, 3;\n  @%p4 bra AGAIN;\n"
+    text = COPIES[:start] + loop + COPIES[end:]
+    for _ in range(8):
+        values, made = run(driver, text, threads=64)
+        np.testing.assert_array_equal(made[:32], values[:32] * np.uint32(3))
+
+
 def test_copies_are_reported_on_request(driver, monkeypatch):
     monkeypatch.setenv("PANTILE_EMULATION_COPIES", "1")
     fails(driver, COPIES, RACE, threads=64)
