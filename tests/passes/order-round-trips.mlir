@@ -1,5 +1,5 @@
 // A load or store behind a store through the same pointers waits for it; in a loop, the next store waits too.
-// RUN: pantile-opt %s -tile-order-round-trips | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -tile-order-round-trips | FileCheck %s
 module attributes {tile.num_warps = 4 : i32} {
   // CHECK-LABEL: @straight
   // CHECK-NEXT: tile.store
@@ -154,6 +154,25 @@ module attributes {tile.num_warps = 4 : i32} {
       %b = tile.load %own : !tile.ptr<f32> -> f32
       tile.store %own, %b : !tile.ptr<f32>, f32
     }
+    return
+  }
+}
+
+// -----
+
+// Of one warp, nothing else orders stores of other lanes; a load is issued to all of them before the store.
+module attributes {tile.num_warps = 1 : i32} {
+  // CHECK-LABEL: @of_one_warp
+  // CHECK: tile.load
+  // CHECK-NEXT: tile.store %arg1
+  // CHECK-NEXT: tile.store %arg0
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  func.func @of_one_warp(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>, %x: tensor<64xf32>, %y: tensor<64xf32>) {
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>> -> tensor<64xf32>
+    tile.store %q, %a : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
+    tile.store %p, %y : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
     return
   }
 }

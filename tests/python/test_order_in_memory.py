@@ -194,3 +194,30 @@ def test_states(device, shape, num_warps):
         wanted = wanted * 0.5 + x[k]
         np.testing.assert_allclose(out.numpy()[k], wanted, 1e-5, 1e-5)
     np.testing.assert_allclose(device.numpy(kept), wanted, 1e-5, 1e-5)
+
+
+@triton.jit
+def overwritten_kernel(a, b, out, n, B: tl.constexpr):
+    """A product's result goes where every other row of an operand goes next, by other lanes."""
+    r = tl.arange(0, B)
+    at = r[:, None] * B + r[None, :]
+    for i in range(n):
+        x, y = tl.load(a + at), tl.load(b + i * B * B + at)
+        tl.store(out + at, tl.dot(x, y))
+        tl.store(out + at, y.to(tl.float32), mask=((r + i) % 2 == 0)[:, None])
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("side", [16, 64])
+def test_stores_of_other_lanes(device, side, num_warps):
+    """Of one warp, too: nothing but a barrier orders its lanes."""
+    rounds = 3
+    a, b = random((side, side), "fp16", 1), random((rounds, side, side), "fp16", 2)
+    out = device.output((side, side), "fp32")
+    overwritten_kernel[(1,)](
+        device.to(a), device.to(b), out.array, rounds, side, num_warps=num_warps
+    )
+    last = b[-1].astype(np.float64)
+    wanted = a.astype(np.float64) @ last
+    wanted[(rounds - 1) % 2 :: 2] = last[(rounds - 1) % 2 :: 2]
+    np.testing.assert_allclose(out.numpy(), wanted, 1e-3, 1e-2)

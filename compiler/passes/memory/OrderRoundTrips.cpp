@@ -113,9 +113,10 @@ private:
       return false;
     if (writes(earlier) && reads(later))
       return true;
-    if (threads <= 32 || !writes(later) || earlier == later)
+    if (!writes(later) || earlier == later)
       return false;
-    return writes(earlier) || mayOvertake(later, earlier);
+    // The lanes of one warp load together, but nothing orders what two of them store.
+    return writes(earlier) || (threads > 32 && mayOvertake(later, earlier));
   }
 
   /// Whether `store` may overwrite what some warp has yet to load for another use.
