@@ -117,8 +117,9 @@ AxisInfo remainder(Value result, const AxisInfo &a, const AxisInfo &b) {
     info.divisibility[d] = std::min(a.divisibilityAt(d, block), b.divisibilityAt(d, 1));
   }
   info.nonNegative = a.nonNegative;
+  // Where `x` is negative, the sign of the rest depends on the operation.
   foldConstant(info, result, a, b, [](int64_t x, int64_t y) -> std::optional<int64_t> {
-    return y > 0 ? std::optional(x % y) : std::nullopt;
+    return x >= 0 && y > 0 ? std::optional(x % y) : std::nullopt;
   });
   return info;
 }
@@ -266,9 +267,25 @@ AxisInfo reinterpreted(Operation *op, const AxisInfo &source) {
   return info;
 }
 
+/// Numbers of few bits begin again within a tile, as a conversion to them may that is no overflow:
+/// from one multiple of a block's length to the next they do not, if half of all are that long.
+void endRunsWhereNumbersWrap(AxisInfo &info, unsigned bits) {
+  if (bits >= 32) // indices, which are taken not to overflow
+    return;
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t half = int64_t(1) << (bits - 1);
+    const int64_t block = std::min({info.contiguity[d], info.divisibility[d], half});
+    info.divisibility[d] = info.divisibilityAt(d, block);
+    info.contiguity[d] = block;
+  }
+}
+
 /// Wider or narrower integers. A known constant is kept where the cast cannot change it.
 AxisInfo resized(Operation *op, const AxisInfo &source) {
   AxisInfo info = source;
+  if (isa<arith::TruncIOp>(op))
+    endRunsWhereNumbersWrap(info,
+                            elementTypeOf(op->getResult(0).getType()).getIntOrFloatBitWidth());
   const bool isFlag = elementTypeOf(op->getOperand(0).getType()).isInteger(1);
   const bool isZeroExtension = isa<arith::ExtUIOp>(op);
   if (isa<arith::TruncIOp>(op) ||

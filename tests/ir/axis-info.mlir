@@ -206,3 +206,37 @@ func.func @extremes(%x: i64 {tile.divisibility = 16 : i32}) {
   %product = arith.muli %most, %most : i64
   return
 }
+
+// Numbers of 8 bits begin again after 128, those of 16 after 32768.
+func.func @few_bits(%n: i32) {
+  // expected-remark @+1 {{contiguity = [1024], divisibility = [1073741824], constancy = [1]}}
+  %r = tile.arange 0, 1024 : tensor<1024xi32>
+  // expected-remark @+1 {{contiguity = [128], divisibility = [128], constancy = [1]}}
+  %i8 = arith.trunci %r : tensor<1024xi32> to tensor<1024xi8>
+  // expected-remark @+1 {{contiguity = [128], divisibility = [128], constancy = [1]}}
+  %wide = arith.extsi %i8 : tensor<1024xi8> to tensor<1024xi32>
+  // expected-remark @+1 {{constancy = [1024], constant = 0}}
+  %c0 = arith.constant dense<0> : tensor<1024xi32>
+  // expected-remark @+1 {{constancy = [128]}}
+  %negative = arith.cmpi slt, %wide, %c0 : tensor<1024xi32>
+  // expected-remark @+1 {{contiguity = [1024], divisibility = [1073741824], constancy = [1]}}
+  %i16 = arith.trunci %r : tensor<1024xi32> to tensor<1024xi16>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1024]}}
+  %ns = tile.splat %n : tensor<1024xi32>
+  // expected-remark @+1 {{contiguity = [1024], divisibility = [1], constancy = [1]}}
+  %sum = arith.addi %r, %ns : tensor<1024xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %begins_anywhere = arith.trunci %sum : tensor<1024xi32> to tensor<1024xi8>
+  return
+}
+
+// The rest of a negative number has its sign or not.
+func.func @rests_of_negative_constants() {
+  // expected-remark @+1 {{constant = -5}}
+  %x = arith.constant -5 : i32
+  // expected-remark @+1 {{constant = 7}}
+  %c7 = arith.constant 7 : i32
+  // expected-remark-re @+1 {{constancy = [1]{{$}}}}
+  %and = arith.andi %x, %c7 : i32
+  return
+}
