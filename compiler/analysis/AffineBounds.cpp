@@ -66,11 +66,23 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
   auto both = [&](auto op) {
     return isNonNegative(op.getLhs(), assumed) && isNonNegative(op.getRhs(), assumed);
   };
+  auto either = [&](auto op) {
+    return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
+  };
+  // As unsigned numbers, those that are not negative are the ones below half of all. A minimum, `&`
+  // and a rest are at most their operands (a rest also below its divisor), so one such operand is
+  // enough; `|` and a maximum have the highest bit if one of theirs has it.
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
       .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp>(both)
-      .Case([&](arith::MaxSIOp op) {
-        return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
+      .Case<arith::MaxSIOp, arith::MinUIOp, arith::AndIOp, arith::RemUIOp>(either)
+      .Case<arith::MaxUIOp, arith::OrIOp, arith::XOrIOp>(both)
+      .Case([&](arith::DivUIOp op) { return isNonNegative(op.getLhs(), assumed); })
+      .Case<arith::ShRSIOp, arith::ShRUIOp>(
+          [&](auto op) { return isNonNegative(op.getLhs(), assumed); })
+      .Case([&](arith::SelectOp op) {
+        return isNonNegative(op.getTrueValue(), assumed) &&
+               isNonNegative(op.getFalseValue(), assumed);
       })
       .Case([&](arith::DivSIOp op) {
         return constantOf(op.getRhs()).value_or(1) > 0 && isNonNegative(op.getLhs(), assumed);

@@ -183,8 +183,9 @@ AxisInfo extremum(Operation *op, const AxisInfo &a, const AxisInfo &b) {
   for (size_t d = 0; d < info.rank(); ++d)
     info.divisibility[d] = std::min(a.divisibilityAt(d, 1), b.divisibilityAt(d, 1));
   const bool isSigned = isa<arith::MinSIOp, arith::MaxSIOp>(op);
+  // Unsigned, a number that is negative is above all that are not.
   info.nonNegative =
-      isMin || !isSigned ? a.nonNegative && b.nonNegative : a.nonNegative || b.nonNegative;
+      isMin == isSigned ? a.nonNegative && b.nonNegative : a.nonNegative || b.nonNegative;
   if (isSigned)
     foldConstant(info, op->getResult(0), a, b,
                  [&](int64_t x, int64_t y) { return isMin ? std::min(x, y) : std::max(x, y); });

@@ -240,3 +240,36 @@ func.func @rests_of_negative_constants() {
   %and = arith.andi %x, %c7 : i32
   return
 }
+
+// An unsigned minimum with a number that is not negative is none, so its quotients round down; a maximum may be.
+func.func @unsigned_extrema(%x: i32) {
+  // expected-remark @+1 {{contiguity = [1]}}
+  %pid = tile.program_id 0
+  // expected-remark @+1 {{constant = 64}}
+  %c64 = arith.constant 64 : i32
+  // expected-remark @+1 {{contiguity = [64]}}
+  %r = tile.arange 0, 64 : tensor<64xi32>
+  // expected-remark @+1 {{constant = 16}}
+  %c16 = arith.constant dense<16> : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1]}}
+  %least = arith.minui %x, %pid : i32
+  // expected-remark @+1 {{divisibility = [64]}}
+  %low = arith.muli %least, %c64 : i32
+  // expected-remark @+1 {{constancy = [64]}}
+  %lows = tile.splat %low : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [64]}}
+  %from_low = arith.addi %lows, %r : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [16]}}
+  %sixteenths = arith.divsi %from_low, %c16 : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1]}}
+  %most = arith.maxui %x, %pid : i32
+  // expected-remark @+1 {{divisibility = [64]}}
+  %high = arith.muli %most, %c64 : i32
+  // expected-remark @+1 {{constancy = [64]}}
+  %highs = tile.splat %high : tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [64]}}
+  %from_high = arith.addi %highs, %r : tensor<64xi32>
+  // expected-remark @+1 {{constancy = [1]}}
+  %others = arith.divsi %from_high, %c16 : tensor<64xi32>
+  return
+}
