@@ -2,7 +2,8 @@
 
 Each suite runs in processes of its own, twice. What passes with Triton should pass with Pantile.
 
-Usage: run.py FOLDER [--only SUITE ...] [--jobs 7] [--minutes 8] [--json FILE]
+Usage: run.py FOLDER [--only SUITE ...] [--sides triton pantile] [--jobs 7] [--minutes 8]
+              [--json FILE]
        FOLDER holds what tests/gpu/libraries/pack packed: `site` and `tests`.
 Gives: by suite how many tests pass with each, how many of Triton's pass with Pantile, and the names
        of those that do not.
@@ -11,6 +12,7 @@ Gives: by suite how many tests pass with each, how many of Triton's pass with Pa
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,15 @@ def outcomes(report):
     return found
 
 
+def interrupt(process, patience=15):
+    """Stop pytest as Ctrl-C does, so that it reports what has run."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def run_suite(folder, name, side, options):
     places = [str(HERE / t) if t.endswith(".py") else str(folder / t) for t in SUITES[name]]
     places = [place for place in places if Path(place).exists()]
@@ -55,20 +66,17 @@ def run_suite(folder, name, side, options):
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
     }
     command = [sys.executable, *SIDES[side], "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-n", str(options.jobs), f"--junit-xml={report}"]
+    command += ["-n", str(options.jobs), "-rfE", "--tb=short", f"--junit-xml={report}"]
     log = options.logs / f"{name}-{side}.log"
     with log.open("w") as file:
+        started = subprocess.Popen(
+            [*command, *places], env=environment, cwd=scratch, stdout=file, stderr=subprocess.STDOUT
+        )
         try:
-            subprocess.run(
-                [*command, *places],
-                env=environment,
-                cwd=scratch,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                timeout=60 * options.minutes,
-            )
+            started.wait(60 * options.minutes)
         except subprocess.TimeoutExpired:
             print(f"{name} with {side}: more than {options.minutes} minutes", flush=True)
+            interrupt(started)
     return outcomes(report) if report.exists() else {}
 
 
@@ -90,6 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=list(SUITES))
+    parser.add_argument("--sides", nargs="*", default=list(SIDES))
     parser.add_argument("--jobs", type=int, default=7)
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--logs", type=Path, default=Path(tempfile.mkdtemp()))
@@ -99,8 +108,9 @@ def main():
     folder, rows = options.folder.resolve(), []
     for name in options.only:
         with ThreadPoolExecutor(len(SIDES)) as pool:
-            runs = {s: pool.submit(run_suite, folder, name, s, options) for s in SIDES}
-            rows.append(row_of(name, {side: run.result() for side, run in runs.items()}))
+            runs = {s: pool.submit(run_suite, folder, name, s, options) for s in options.sides}
+            found = {side: run.result() for side, run in runs.items()}
+            rows.append(row_of(name, dict.fromkeys(SIDES, {}) | found))
         r = rows[-1]
         print(
             f"{name:24} {r['tests']:5} tests; Triton {r['triton']:5}, Pantile {r['pantile']:5},"
