@@ -155,7 +155,7 @@ Type pantile::pointedType(const Value &blockPointer) {
 
 Value pantile::loadBlock(Emitter &e, const BoundCall &call) {
   auto padding =
-      e.needString(call["padding_option"], call.at("padding_option"), "`padding_option`");
+      e.stringOrNone(call["padding_option"], call.at("padding_option"), "`padding_option`");
   if (!padding)
     return Failed();
   SourceSpan at = call.at("padding_option");

@@ -92,6 +92,11 @@ std::optional<std::string> Emitter::needString(const Value &value, SourceSpan sp
   return std::nullopt;
 }
 
+std::optional<std::string> Emitter::stringOrNone(const Value &value, SourceSpan span,
+                                                 llvm::StringRef what) {
+  return value.isNone() ? std::string() : needString(value, span, what);
+}
+
 std::optional<DType> Emitter::needDType(const Value &value, SourceSpan span, llvm::StringRef what) {
   if (auto *dtype = value.dynAs<DType>())
     return *dtype;

@@ -25,7 +25,7 @@ std::optional<Runtime> needPointer(Emitter &e, const Value &value, SourceSpan sp
 }
 
 std::optional<CacheModifier> cacheOf(Emitter &e, const BoundCall &call, bool isLoad) {
-  auto name = e.needString(call["cache_modifier"], call.at("cache_modifier"), "`cache_modifier`");
+  auto name = e.stringOrNone(call["cache_modifier"], call.at("cache_modifier"), "`cache_modifier`");
   if (!name)
     return std::nullopt;
   auto common = llvm::StringSwitch<std::optional<CacheModifier>>(*name)
@@ -52,7 +52,7 @@ std::optional<CacheModifier> cacheOf(Emitter &e, const BoundCall &call, bool isL
 
 std::optional<EvictionPolicy> evictionOf(Emitter &e, const BoundCall &call) {
   SourceSpan at = call.at("eviction_policy");
-  auto name = e.needString(call["eviction_policy"], at, "`eviction_policy`");
+  auto name = e.stringOrNone(call["eviction_policy"], at, "`eviction_policy`");
   if (!name)
     return std::nullopt;
   auto result = llvm::StringSwitch<std::optional<EvictionPolicy>>(*name)
@@ -73,10 +73,12 @@ bool refuseBlockPointers(Emitter &e, const BoundCall &call) {
     e.error(call.at("boundary_check"), "`boundary_check` is for block pointers only");
   if (call.row->name != "load" || !isEmpty)
     return isEmpty;
-  auto *padding = call["padding_option"].dynAs<std::string>();
-  if (!padding || !padding->empty())
+  const Value &padding = call["padding_option"];
+  auto *name = padding.dynAs<std::string>();
+  const bool isUnset = padding.isNone() || (name && name->empty());
+  if (!isUnset)
     e.error(call.at("padding_option"), "`padding_option` is for block pointers only");
-  return padding && padding->empty();
+  return isUnset;
 }
 
 /// `mask` as int1 in `shape`; nothing for None.

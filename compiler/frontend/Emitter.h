@@ -186,6 +186,9 @@ public:
   std::optional<BigInt> needInt(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<bool> needBool(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<std::string> needString(const Value &value, SourceSpan span, llvm::StringRef what);
+  /// A compile-time string; `None` is the empty one.
+  std::optional<std::string> stringOrNone(const Value &value, SourceSpan span,
+                                          llvm::StringRef what);
   std::optional<DType> needDType(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<Shape> needShape(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<llvm::SmallVector<int64_t, 4>> needInts(const Value &value, SourceSpan span,
