@@ -269,6 +269,8 @@ class Snapshot:
         from .. import _pantile
 
         if isinstance(value, constexpr):
+            if isinstance(value.value, types.FunctionType):
+                return self._reference(_constexpr_function(value.value))
             return self._convert(value.value, True)
         if isinstance(value, dtype):
             return _pantile.DTypeName(value.short_name)
@@ -357,3 +359,9 @@ def _description(value):
     if isinstance(value, (*PLAIN, tuple, list)):
         return f"the plain value {value!r}, not a `tl.constexpr`"
     return f"an object of type `{type(value).__name__}`"
+
+
+@functools.cache
+def _constexpr_function(function):
+    """The function of compile time that `@tl.constexpr` over a plain function makes."""
+    return ConstexprFunction(function)
