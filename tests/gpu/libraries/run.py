@@ -24,6 +24,9 @@ HERE = Path(__file__).resolve().parent
 LIGER = "tests/liger"
 # Suite: its tests, under FOLDER where they came with the library.
 SUITES = {
+    "vLLM": ["test_vllm_attention.py", "test_vllm_kernels.py"],
+    "SGLang": ["test_sglang.py"],
+    "triton_kernels": ["test_triton_kernels.py"],
     "helion": ["test_helion.py"],
     "bitsandbytes": ["test_bitsandbytes.py"],
     "torchao": ["test_torchao.py"],
@@ -31,6 +34,8 @@ SUITES = {
     "FlagGems": ["test_flaggems.py"],
     "Liger-Kernel": [f"{LIGER}/ops", f"{LIGER}/transformers", f"{LIGER}/chunked_loss"],
 }
+# Cases per test function, where all of them take too long.
+CASES = {"flash-linear-attention": 40, "FlagGems": 120, "Liger-Kernel": 2}
 SIDES = {"triton": (), "pantile": ("-m", "pantile.compat")}
 
 
@@ -60,13 +65,14 @@ def run_suite(folder, name, side, options):
     scratch = Path(tempfile.mkdtemp(prefix="libraries-"))
     report = scratch / "junit.xml"
     environment = os.environ | {
-        "PYTHONPATH": f"{folder / 'site'}:{os.environ.get('PYTHONPATH', '')}",
+        "PYTHONPATH": f"{HERE}:{folder / 'site'}:{os.environ.get('PYTHONPATH', '')}",
         "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PANTILE_CACHE_DIR": str(scratch / "pantile"),
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
     }
     command = [sys.executable, *SIDES[side], "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["-n", str(options.jobs), "-rfE", "--tb=short", f"--junit-xml={report}"]
+    command += ["-p", "sampling", "--cases", str(CASES.get(name, 0)), "--timeout", "60"]
     log = options.logs / f"{name}-{side}.log"
     with log.open("w") as file:
         started = subprocess.Popen(

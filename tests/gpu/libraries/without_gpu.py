@@ -139,6 +139,8 @@ def pretend():
         setattr(torch.cuda, name, lambda *_, value=value, **__: value)
     for name in ("device", "stream", "device_of"):
         setattr(torch.cuda, name, type(name, (_Scope,), {}))
+    torch.accelerator.device_index = _Scope
+    torch.accelerator.current_device_index = lambda: 0
     torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
     register = torch.library.Library.impl
     torch.library.Library.impl = lambda self, op, fn, dispatch_key="", **more: register(
