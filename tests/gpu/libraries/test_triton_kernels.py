@@ -74,9 +74,7 @@ def test_experts(tokens, dtype, agrees):
     wide = matmul.matmul_ogs(x, up, bias, data, gather_indx=gather)
     limits = swiglu.PrecisionConfig(limit=1.5)
     active = swiglu.swiglu(wide, 1.7, limits, data)
-    found = matmul.matmul_ogs(
-        active, down, None, data, scatter_indx=scatter, gammas=data.gate_scal
-    )
+    found = matmul.matmul_ogs(active, down, None, data, scatter_indx=scatter, gammas=data.gate_scal)
     hidden = torch.einsum("tk,tekn->ten", x.float(), up.float()[experts]) + bias[experts]
     hidden = swiglu.swiglu_torch(hidden, 1.7, limits)
     each = torch.einsum("ten,tenk->tek", hidden, down.float()[experts])

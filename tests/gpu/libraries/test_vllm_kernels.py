@@ -207,9 +207,7 @@ def test_chunk_scan(agrees):
     b, c = normal(104, 1, 64) / 8, normal(104, 1, 64)
     out = torch.empty_like(x)
     bounds = ints([0, 32, 64, 96, 104])
-    call(
-        x, dt, a, b, c, chunk, starts(lengths), bounds, ints([1, 3]), ints([0, 0, 1, 1]), out, D=d
-    )
+    call(x, dt, a, b, c, chunk, starts(lengths), bounds, ints([1, 3]), ints([0, 0, 1, 1]), out, D=d)
     parts = zip(*(value.split(lengths) for value in (x, dt, b, c)), strict=True)
     expected = [selective_scan(p, q, a, r, s, d) for p, q, r, s in parts]
     agrees(out, torch.cat(expected).half(), torch.float16)

@@ -144,7 +144,11 @@ def pretend():
     torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
     register = torch.library.Library.impl
     torch.library.Library.impl = lambda self, op, fn, dispatch_key="", **more: register(
-        self, op, fn, "CPU" if dispatch_key == "CUDA" else dispatch_key, **more | {"allow_override": True}
+        self,
+        op,
+        fn,
+        "CPU" if dispatch_key == "CUDA" else dispatch_key,
+        **more | {"allow_override": True},
     )
     torch._C._cuda_getCurrentRawStream = lambda *_: 0
     torch._C._cuda_getDevice = lambda: 0
