@@ -109,3 +109,63 @@ def test_conversions_between_layouts(seed):
     between = source.invert_and_compose(target)
     for index in indices(source):
         assert target.apply(between.apply(index)) == source.apply(index)
+
+
+def test_views_of_registers():
+    """The texts are Triton 3.6's."""
+    bases = [("register", [[0, 1]]), ("lane", [[0, 2], [1, 0]]), ("warp", [[2, 0]]), ("block", [])]
+    layout = LinearLayout.from_bases(bases, ["row", "col"])
+    assert layout.get_distributed_view(False) == (
+        "[[T0:0, T0:1, T1:0, T1:1]\n[ T2:0, T2:1, T3:0, T3:1]\n"
+        "[ T4:0, T4:1, T5:0, T5:1]\n[ T6:0, T6:1, T7:0, T7:1]]\n"
+    )
+    assert layout.get_distributed_view(True) == (
+        "Warp0:\n(0,0), (0,2), (1,0), (1,2)\n(0,1), (0,3), (1,1), (1,3)\n"
+        "Warp1:\n(2,0), (2,2), (3,0), (3,2)\n(2,1), (2,3), (3,1), (3,3)\n"
+    )
+    bases = [("register", []), ("lane", [[1], [0]]), ("warp", [[0], [2]]), ("block", [[4]])]
+    assert LinearLayout.from_bases(bases, ["x"]).get_distributed_view(False) == (
+        "[ B0:T0:0| B0:T2:0| B0:T4:0| B0:T6:0,  B0:T1:0| B0:T3:0| B0:T5:0| B0:T7:0, "
+        " B0:T8:0|B0:T10:0|B0:T12:0|B0:T14:0,  B0:T9:0|B0:T11:0|B0:T13:0|B0:T15:0, "
+        " B1:T0:0| B1:T2:0| B1:T4:0| B1:T6:0,  B1:T1:0| B1:T3:0| B1:T5:0| B1:T7:0, "
+        " B1:T8:0|B1:T10:0|B1:T12:0|B1:T14:0,  B1:T9:0|B1:T11:0|B1:T13:0|B1:T15:0]\n"
+    )
+
+
+def test_views_of_shared_memory():
+    """The texts are Triton 3.6's."""
+    bases = [("offset", [[0, 1, 0], [0, 0, 1], [1, 1, 0]]), ("block", [])]
+    layout = LinearLayout.from_bases(bases, ["a", "b", "c"])
+    assert layout.get_shared_view(False) == (
+        "[[[(0:0:0),(0:1:0)]\n[  (0:0:1),(0:1:1)]]\n[[ (1:1:0),(1:0:0)]\n[  (1:1:1),(1:0:1)]]]\n"
+    )
+    text = LinearLayout.from_bases([("offset", [[1], [2], [4]]), ("block", [[8]])], ["x"])
+    assert text.get_shared_view(True) == "".join(
+        f"Block: {block}:\n"
+        + "".join(f"Offset: {i} -> ({str(8 * block + i).rjust(2)})\n" for i in range(8))
+        for block in range(2)
+    )
+    with pytest.raises(ValueError, match="the view needs the input dimensions"):
+        layout.get_distributed_view(False)
+    with pytest.raises(ValueError, match="the view needs the input dimensions"):
+        LinearLayout.from_bases([("register", [[1]])], ["x"]).get_shared_view(True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_element_has_its_holder(seed):
+    rng = random.Random(seed)
+    size = 1 << rng.randint(3, 6)
+    steps = [[1 << bit] for bit in range(size.bit_length() - 1)]
+    rng.shuffle(steps)
+    names = ["register", "lane", "warp", "block"]
+    bases = {name: [] for name in names}
+    for step in steps:
+        bases[rng.choice(names[:3])].append(step)
+    layout = LinearLayout.from_bases(list(bases.items()), ["x"])
+    holders = layout.get_distributed_view(False).strip("[]\n").split(", ")
+    lanes = 1 << len(bases["lane"])
+    for place, holder in enumerate(holders):
+        thread, register = map(int, holder.strip().lstrip("T").split(":"))
+        index = {"register": register, "lane": thread % lanes, "warp": thread // lanes, "block": 0}
+        assert layout.apply(index) == {"x": place}
+    assert len(holders) == size

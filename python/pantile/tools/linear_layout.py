@@ -228,6 +228,44 @@ class LinearLayout:
         columns = self._columns()
         return [[column >> row & 1 for column in columns] for row in range(self._total_out_bits())]
 
+    def get_distributed_view(self, use_hw_point_of_view):
+        """Return a layout of registers as text.
+
+        Parameters
+        ----------
+        use_hw_point_of_view : bool
+            True: the coordinates of each thread's registers, a row per register and a column per
+            lane, under the warp and, of several, the block. False: the tensor as a nested list of
+            its holders: "T5:2" is register 2 of thread 5, after "B1:" for one of several blocks;
+            "|" is between holders of one element.
+
+        Raises
+        ------
+        ValueError
+            If the input dimensions are not `register`, `lane`, `warp` and `block`.
+        """
+        from .layout_view import distributed_view
+
+        return distributed_view(self, use_hw_point_of_view)
+
+    def get_shared_view(self, use_hw_point_of_view):
+        """Return a layout of shared memory as text.
+
+        Parameters
+        ----------
+        use_hw_point_of_view : bool
+            True: the coordinates at each offset of each block, a line per offset. False: the same
+            coordinates in the order of the memory, as a nested list in the tensor's shape.
+
+        Raises
+        ------
+        ValueError
+            If the input dimensions are not `offset` and `block`.
+        """
+        from .layout_view import shared_view
+
+        return shared_view(self, use_hw_point_of_view)
+
     def __mul__(self, outer):
         outs = {name: self._outs.get(name, 1) for name in [*self._outs, *outer._outs]}
         bases = {name: [] for name in [*self._bases, *outer._bases]}
