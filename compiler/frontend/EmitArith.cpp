@@ -140,12 +140,19 @@ bool isFloat(const Value &value) {
   return runtime ? runtime->type.element.isFloat() : value.is<double>();
 }
 
-/// Integers of different signedness, which division has no common type for.
+/// Integers of different signedness, which division has no common type for. A literal takes the type
+/// of the other operand, unless that one is boolean and the literal is not.
 bool differInSign(const Value &lhs, const Value &rhs) {
-  if (!lhs.isRuntime() || !rhs.isRuntime())
+  auto typeOf = [](const Value &value) -> std::optional<DType> {
+    if (value.isRuntime())
+      return value.as<Runtime>().type.element;
+    return value.is<BigInt>() ? std::optional(literalTypeOf(value)) : std::nullopt;
+  };
+  const std::optional<DType> a = typeOf(lhs), c = typeOf(rhs);
+  if (!a || !c || !a->isInt() || !c->isInt() || a->isSigned() == c->isSigned())
     return false;
-  DType a = lhs.as<Runtime>().type.element, c = rhs.as<Runtime>().type.element;
-  return a.isInt() && c.isInt() && a.isSigned() != c.isSigned();
+  const bool hasLiteral = lhs.is<BigInt>() || rhs.is<BigInt>();
+  return !hasLiteral || (lhs.isRuntime() ? *a : *c).isBool();
 }
 
 std::string invalidOperands(BinaryOp op, const Value &lhs, const Value &rhs) {
@@ -201,7 +208,7 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     return addPointer(lhs, rhs, span, /*negate=*/true);
   bool division = op == BinaryOp::Div || op == BinaryOp::Mod;
   std::string what = operatorText(op);
-  if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && differInSign(lhs, rhs))
+  if ((op == BinaryOp::FloorDiv || division) && differInSign(lhs, rhs))
     return error(span, what + " takes no operands of different signedness: " + kindText(lhs) +
                            " and " + kindText(rhs) +
                            inTriton("Cannot use /, #, or % with them because they have different "

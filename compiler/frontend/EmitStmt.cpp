@@ -5,6 +5,7 @@
 //        literal type, unless the assignment is annotated constexpr.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include <llvm/ADT/StringSwitch.h>
 
 using namespace pantile;
@@ -213,12 +214,27 @@ void Emitter::augAssign(const ast::AugAssign &node) {
   assign(*node.target, stored(result, node.span));
 }
 
+/// The same declaration may come again where a loop is unrolled.
+bool Emitter::checkNewConstexpr(const ast::Expr &target) {
+  auto *name = llvm::dyn_cast<ast::Name>(&target);
+  auto known = name ? frame->variables.find(name->id) : frame->variables.end();
+  if (known == frame->variables.end() || known->second.assigned == target.span)
+    return true;
+  error(target.span,
+        "`" + name->id + "` is already defined; constexpr cannot be reassigned" +
+            inTriton(name->id + " is already defined. constexpr cannot be reassigned."),
+        ErrorKind::Type, {{known->second.assigned, "it is defined here"}});
+  return false;
+}
+
 void Emitter::annAssign(const ast::AnnAssign &node) {
   if (!node.value)
     return;
   Value value = expr(*node.value);
   if (!isConstexprAnnotation(node.annotation.get()))
     return assign(*node.target, stored(value, node.value->span));
+  if (!checkNewConstexpr(*node.target))
+    return;
   std::optional<Value> known = knownValue(value);
   if (known || value.failed())
     return assign(*node.target, known.value_or(Failed()));

@@ -278,6 +278,7 @@ private:
   void augAssign(const ast::AugAssign &stmt);
   void annAssign(const ast::AnnAssign &stmt);
   void returnStmt(const ast::Return &stmt);
+  bool checkNewConstexpr(const ast::Expr &target);
   void innerFunction(const ast::FunctionDef &def);
   void failNames(const ast::UnsupportedStmt &stmt);
   void assertStmt(const ast::Assert &stmt);
