@@ -8,6 +8,7 @@
 #include "frontend/Emitter.h"
 #include "frontend/Parser.h"
 #include "frontend/Stdlib.h"
+#include <llvm/Support/SaveAndRestore.h>
 
 using namespace pantile;
 using llvm::StringRef;
@@ -96,6 +97,7 @@ static std::string requiredParams(const BuiltinRow &row) {
 Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span) {
   if (!row.handler)
     return callFunction(FunctionValue{*findLibraryFunction(row.name), true}, args, span);
+  llvm::SaveAndRestore binding(frame->bindsCall, true);
   BoundCall bound{&row, span, {}, {}};
   std::vector<bool> isGiven(row.params.size(), false);
   std::vector<Value> rest;
@@ -281,8 +283,11 @@ Value Emitter::callParsed(const ParsedFunction &target, llvm::ArrayRef<CallArg> 
   callee.depth = frame->depth + 1;
   Place at(*this, span);
   callee.callerLoc = loc();
-  if (!bindParameters(def, args, span, callee))
-    return Failed();
+  {
+    llvm::SaveAndRestore binding(frame->bindsCall, true);
+    if (!bindParameters(def, args, span, callee))
+      return Failed();
+  }
   Frame *caller = frame;
   frame = &callee;
   Value result = Failed();

@@ -35,7 +35,8 @@ llvm::SmallVector<const Frame *> Emitter::userCalls() const {
 Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
                      llvm::ArrayRef<std::pair<SourceSpan, std::string>> notes) {
   llvm::SmallVector<const Frame *> calls = userCalls();
-  if (frame && frame->function->inLibrary && !calls.empty()) {
+  const bool isInLibrary = frame && frame->function->inLibrary && !calls.empty();
+  if (isInLibrary) {
     span = calls.front()->callSpan;
     calls.erase(calls.begin());
     notes = {};
@@ -45,6 +46,7 @@ Value Emitter::error(SourceSpan span, std::string message, ErrorKind kind,
   if (!isNew || diagnostics.errorCount() >= maxErrors)
     return Failed();
   DiagnosticBuilder builder = diagnostics.error(span, kind, std::move(message));
+  builder.within(int(calls.size()), isInLibrary || (frame && frame->bindsCall));
   for (const auto &[at, text] : notes)
     builder.note(at, text);
   if (calls.size() > 2 * callNotesAtEnds)

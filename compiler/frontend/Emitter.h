@@ -89,6 +89,7 @@ struct Frame {
   FlowState flow;
   LoopBody *loop = nullptr; ///< the innermost one
   int depth = 0;
+  bool bindsCall = false; ///< an operation or a call looks at its arguments; see Error::inBuiltin
 };
 
 /// Whether `self`, a compile-time string or a tuple, has the method.
@@ -277,8 +278,8 @@ private:
   void exprStmt(const ast::ExprStmt &stmt);
   void augAssign(const ast::AugAssign &stmt);
   void annAssign(const ast::AnnAssign &stmt);
-  void returnStmt(const ast::Return &stmt);
   bool checkNewConstexpr(const ast::Expr &target);
+  void returnStmt(const ast::Return &stmt);
   void innerFunction(const ast::FunctionDef &def);
   void failNames(const ast::UnsupportedStmt &stmt);
   void assertStmt(const ast::Assert &stmt);

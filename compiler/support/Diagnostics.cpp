@@ -96,6 +96,12 @@ DiagnosticBuilder &DiagnosticBuilder::note(SourceSpan span, std::string message)
   return *this;
 }
 
+DiagnosticBuilder &DiagnosticBuilder::within(int calls, bool inBuiltin) {
+  engine.list[index].calls = calls;
+  engine.list[index].inBuiltin = inBuiltin;
+  return *this;
+}
+
 DiagnosticBuilder DiagnosticEngine::report(Diagnostic diagnostic) {
   errors += diagnostic.severity == Severity::Error;
   list.push_back(std::move(diagnostic));
@@ -128,7 +134,8 @@ std::string DiagnosticEngine::render() const {
 Error DiagnosticEngine::toError() const {
   const auto first = std::ranges::find(list, Severity::Error, &Diagnostic::severity);
   assert(first != list.end() && "no error was reported");
-  return {first->kind, first->message, render(), sources.range(first->span)};
+  return {first->kind,  first->message,  render(), sources.range(first->span),
+          first->calls, first->inBuiltin};
 }
 
 } // namespace pantile

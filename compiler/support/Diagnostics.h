@@ -31,6 +31,8 @@ struct Diagnostic {
   SourceSpan span;
   std::string message;
   std::vector<DiagnosticNote> notes;
+  int calls = 0;          ///< see Error
+  bool inBuiltin = false; ///< see Error
 };
 
 class DiagnosticEngine;
@@ -39,6 +41,8 @@ class DiagnosticEngine;
 class DiagnosticBuilder {
 public:
   DiagnosticBuilder &note(SourceSpan span, std::string message);
+  /// Records what the error is inside of; see Error.
+  DiagnosticBuilder &within(int calls, bool inBuiltin);
 
 private:
   friend class DiagnosticEngine;

@@ -38,7 +38,7 @@ void raise(const Error &error, std::string_view phase) {
       py::module_::import("pantile.runtime.errors")
           .attr("from_library")(nameOf(error.kind), py::str(std::string(phase)), error.message,
                                 error.rendered, at.file, at.line, at.column, at.endLine,
-                                at.endColumn);
+                                at.endColumn, error.calls, error.inBuiltin);
   PyErr_SetObject(py::type::of(exception).ptr(), exception.ptr());
   throw py::error_already_set();
 }

@@ -36,6 +36,8 @@ struct Error {
   std::string message;
   std::string rendered;
   SourceRange range;
+  int calls = 0;          ///< of the kernel's own functions around the place
+  bool inBuiltin = false; ///< an operation of the language refused its arguments
 };
 
 /// An error that belongs to no place in a source.

@@ -75,6 +75,14 @@ class CompilationError(TritonError):
         self.rendered = self._shown(self.message)
 
 
+class LanguageError(TypeError, ValueError, AssertionError):
+    """What an operation of the language says of arguments that it refuses.
+
+    It is the `__cause__` of the CompilationError. Triton's operations raise one of the three base
+    classes, or Exception.
+    """
+
+
 class UnsupportedLanguageConstruct(CompilationError):
     """The source uses something that kernels cannot."""
 
@@ -147,13 +155,50 @@ _CLASSES = {
 }
 
 
-def from_library(kind, phase, message, rendered, file, line, column, end_line, end_column):
-    """Make the exception for an error of the library; the extension module calls this."""
+def _inner_error(error, calls, in_builtin):
+    """The `__cause__` that Triton's error has, for each call around it and for a refused argument."""
+    cause = LanguageError(error.message) if in_builtin else None
+    for _ in range(calls):
+        inner = type(error).of_library(error.message, error.rendered, error.range)
+        inner.__cause__, cause = cause, inner
+    return cause
+
+
+def from_library(
+    kind,
+    phase,
+    message,
+    rendered,
+    file,
+    line,
+    column,
+    end_line,
+    end_column,
+    calls=0,
+    in_builtin=False,
+):
+    """Make the exception for an error of the library; the extension module calls this.
+
+    Parameters
+    ----------
+    kind, phase : str
+        The kind of error, a key of `_CLASSES`, and the step in which it came up, "launch" or other.
+    message, rendered : str
+        One line, and the text with source and notes.
+    file, line, column, end_line, end_column : str and int
+        The place; `line` is 0 where there is none.
+    calls : int
+        How many calls of jit functions are around the place.
+    in_builtin : bool
+        Whether a call refused its arguments.
+    """
     place = (file, line, column, end_line, end_column) if line else None
     failed_in_source = place is not None and kind not in ("driver", "resources", "internal")
     if phase == "launch" and (failed_in_source or kind == "assertion"):
         return InterpreterError.of_library(message, rendered, place)
     error = _CLASSES[kind].of_library(message, rendered, place)
+    if isinstance(error, CompilationError):
+        error.__cause__ = _inner_error(error, calls, in_builtin and kind in ("syntax", "type"))
     needs = re.match(r"out of resource: (.*), Required: (\d+), Hardware limit: (\d+)", message)
     if kind == "resources" and needs:
         error.name, error.required, error.limit = needs[1], int(needs[2]), int(needs[3])
