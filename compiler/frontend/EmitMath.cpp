@@ -3,6 +3,7 @@
 // Gives: operations of the arith, math and tile dialects, one a call.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
+#include "frontend/TritonWords.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <llvm/ADT/StringMap.h>
 
@@ -95,9 +96,17 @@ Value pantile::emitDivRn(Emitter &e, const BoundCall &call) {
 
 Value pantile::emitFdiv(Emitter &e, const BoundCall &call) {
   auto precise = e.needBool(call["ieee_rounding"], call.at("ieee_rounding"), "`ieee_rounding`");
+  auto approximate = e.needBool(call["approx"], call.at("approx"), "`approx`");
   auto both = needFloats(e, call);
-  if (!both || !precise)
+  if (!both || !precise || !approximate)
     return Failed();
+  // The quotient is one for all: `approx` permits an error, and none is used.
+  if (*approximate && *precise)
+    return e.error(call.at("approx"), "`approx` and `ieee_rounding` cannot both be True" +
+                                          inTriton("approx and ieee_rounding cannot both be True"));
+  if (*approximate && both->first.type.element != DType(Scalar::F32))
+    return e.error(call.at("approx"), "approx division requires float32 operands, got `" +
+                                          both->first.type.element.name() + "`");
   if (*precise)
     return emitDivRn(e, call);
   return Runtime{arith::DivFOp::create(e.b, e.loc(), both->first.ir, both->second.ir),

@@ -127,5 +127,7 @@ def cumsum(input, axis=0, reverse=False, dtype: tl.constexpr = None):
     return tl.associative_scan(x.to(wide), axis, _add, reverse)
 
 
-def cumprod(input, axis=0, reverse=False):
-    return tl.associative_scan(_without_bf16(input), axis, _multiply, reverse)
+def cumprod(input, axis=0, reverse=False, dtype: tl.constexpr = None):
+    x = _without_bf16(input)
+    wide: tl.constexpr = x.dtype if dtype is None else dtype
+    return tl.associative_scan(x.to(wide), axis, _multiply, reverse)
