@@ -8,6 +8,7 @@
 #include "Dependencies.h"
 #include "LaunchAbi.h"
 #include "Pipeline.h"
+#include "ReadTileIR.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
 #include "analysis/WrittenArguments.h"
@@ -220,7 +221,14 @@ Result<void> Compilation::printTree() {
 Result<void> Compilation::emitTile() {
   {
     auto scope = timing.scope("parse and emit");
-    module = emitTileIR(context, program, specialization, options, sources, diagnostics);
+    if (const FunctionSource &source = program.functions[program.kernel]; isTileIR(source)) {
+      Result<mlir::OwningOpRef<mlir::ModuleOp>> read =
+          readTileIR(context, source, specialization, options);
+      if (!read)
+        return read.error();
+      module = std::move(*read);
+    } else
+      module = emitTileIR(context, program, specialization, options, sources, diagnostics);
   }
   if (diagnostics.hasErrors())
     return diagnostics.toError();

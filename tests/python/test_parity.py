@@ -99,7 +99,7 @@ def test_texts_of_stages(tmp_path):
     assert (source.ext, source.name, source.signature) == (
         "ttir",
         "patterned",
-        {0: "!tile.ptr<i32>"},
+        {0: "*i32"},
     )
     assert source.src == text and source.hash() == IRSource(tmp_path / "kernel.ttir").hash()
     (tmp_path / "kernel.ptx").write_text(

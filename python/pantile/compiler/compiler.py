@@ -1,7 +1,6 @@
 """Compiled kernels, and compiling ahead of a launch."""
 
 import functools
-import os
 import sys
 import warnings
 
@@ -353,6 +352,8 @@ def _recompile(place, signature, constants, attrs, target, options):
 def compile(src, target=None, options=None, _env_vars=None):
     """Compile an ASTSource for `target`, or for the device at hand, and return the CompiledKernel.
 
+    `src` may be the path of a file of tile IR instead, "*.ttir" or "*.mlir" as `kernel.asm["ttir"]` or
+    `pantilec --emit=tile` gives it; RuntimeError for a file of another stage or of Triton's dialects.
     `options` are the keywords of a launch, as a dict or an options object. By default the machine
     code takes the kernel's arguments and nothing else, so that any launcher can start it
     (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its tensors
@@ -362,14 +363,15 @@ def compile(src, target=None, options=None, _env_vars=None):
     from ..runtime.driver import driver
     from .launch_abi import asked_of_compile, caller, inductor_meta
 
-    if isinstance(src, (str, os.PathLike)):
-        raise TypeError(
-            f"`compile` takes an ASTSource; `pantilec --emit=... {src}` compiles the text of a stage"
-        )
     target = target or driver.active.get_current_target()
     if not isinstance(target, GPUTarget):
         raise TypeError(f"the target is a GPUTarget, not a {type(target).__name__}")
     given = dict((options if isinstance(options, (dict, type(None))) else vars(options)) or {})
+    if not isinstance(src, ASTSource):
+        from .compile_file import compile_file
+
+        abi = asked_of_compile(given.get("launch_abi"), {}, None)
+        return compile_file(src, target, {**given, "launch_abi": abi})
     meta = inductor_meta(caller(1))
     given["launch_abi"] = asked_of_compile(given.get("launch_abi"), src.signature, meta)
     compiled = _compile_source(src, target, given)

@@ -8,14 +8,18 @@ _ENTRY = {
     "llir": re.compile(r"define (?:ptx_kernel )?void @(\w+)\(([^)]*)\)"),
 }
 _TILE = re.compile(r"func\.func (?:public )?@(\w+)\(([^)]*)\)")
+_TILE_PARAMETER = re.compile(r"%\w+: ([^,]+)")
+_POINTER = re.compile(r"^!tile\.ptr<(.*)>$")
+_DIVISOR = re.compile(r"tile\.divisibility = (\d+)")
 _PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
 
 
 class IRSource:
     """A file of tile IR ("*.ttir", "*.ttgir"), LLVM IR ("*.llir") or PTX.
 
-    It can be read and hashed; `pantilec` compiles it. `name` and `signature` are those of the first
-    kernel in it. Raises ValueError for a file without one.
+    It can be read and hashed, and `compile` takes the path of one of tile IR. `name` and `signature`
+    are those of the first kernel in it; `divisors` has the numbers that divide its arguments, by
+    position. Raises ValueError for a file without one.
     """
 
     language = "TRITON"
@@ -30,13 +34,20 @@ class IRSource:
             raise ValueError(f"`{path}` holds no kernel")
         self.name = found[1]
         self.signature = dict(enumerate(self._types(found[2])))
+        self.constants, self.attrs = {}, {}
+        self.divisors = {
+            number: int(divisor[1])
+            for number, text in enumerate(_TILE_PARAMETER.findall(found[2]))
+            if (divisor := _DIVISOR.search(text))
+        }
 
     def _types(self, parameters):
         if self.ext == "ptx":
             return _PTX_PARAMETER.findall(parameters)
         if self.ext == "llir":
             return [text.split()[0] for text in parameters.split(",") if text.strip()]
-        return [text.strip() for text in re.findall(r"%\w+: ([^,{]+)", parameters)]
+        kinds = [text.split()[0] for text in _TILE_PARAMETER.findall(parameters)]
+        return [_POINTER.sub(r"*\1", kind) for kind in kinds]
 
     def hash(self):
         """Return a digest of the text."""

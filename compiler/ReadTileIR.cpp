@@ -1,0 +1,78 @@
+//===- ReadTileIR.cpp - tile IR of a file in place of a kernel's source ---------------------===//
+// Needs: see ReadTileIR.h.
+// Gives: isTileIR, readTileIR.
+// How:   MLIR's parser verifies. What emission records of the options replaces what the file has.
+//===------------------------------------------------------------------------------------===//
+#include "ReadTileIR.h"
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+Error refused(const FunctionSource &source, const std::string &why) {
+  return makeError(ErrorKind::Unsupported,
+                   fmt::format("`{}` is no tile IR to compile: {}", source.file, why));
+}
+
+bool isPointer(Type type) { return isa<PtrType>(type); }
+
+/// Whether an argument of type `type` takes what a launch passes for `leaf`.
+bool takes(Type type, const ArgSpec &leaf) {
+  return isPointer(type) == (leaf.kind == ArgSpec::Kind::Pointer);
+}
+
+/// Empty: none.
+std::string defectOf(ModuleOp module, const Specialization &specialization) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (llvm::range_size(functions) != 1 || !(*functions.begin())->hasAttr(names::kernel))
+    return "it needs one function, which has the attribute `tile.kernel`";
+  if (module->hasAttr(names::sharedBytes))
+    return "it has been through the passes of a GPU, which do not run again";
+  std::vector<ArgSpec> leaves;
+  for (const ArgSpec &spec : specialization.args)
+    appendLaunchSpecs(spec, leaves);
+  const ArrayRef<Type> types = (*functions.begin()).getArgumentTypes();
+  const bool fits =
+      types.size() == leaves.size() && llvm::all_of(llvm::zip(types, leaves), [](const auto &pair) {
+        return takes(std::get<0>(pair), std::get<1>(pair));
+      });
+  return fits ? "" : "its kernel takes other arguments than were told";
+}
+
+} // namespace
+
+bool isTileIR(const FunctionSource &source) {
+  const llvm::StringRef file = source.file;
+  return file.ends_with(".ttir") || file.ends_with(".mlir");
+}
+
+Result<OwningOpRef<ModuleOp>> readTileIR(MLIRContext &context, const FunctionSource &source,
+                                         const Specialization &specialization,
+                                         const Options &options) {
+  std::string said;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (said.empty())
+      said = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(source.text, &context, source.file);
+  if (!module)
+    return refused(source, said);
+  if (const std::string defect = defectOf(*module, specialization); !defect.empty())
+    return refused(source, defect);
+  Builder b(&context);
+  (*module)->setAttr(names::target, b.getStringAttr(options.target));
+  (*module)->setAttr(names::numWarps, b.getI32IntegerAttr(options.numWarps));
+  (*module)->setAttr(names::numStages, b.getI32IntegerAttr(options.numStages));
+  return module;
+}
+
+} // namespace pantile
