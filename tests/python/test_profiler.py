@@ -265,7 +265,14 @@ assert rest == {inside: ({}, {bottom: ({}, {"in thread": (kernel(14, 2), {})})})
 
 
 @pytest.mark.parametrize(
-    "given", [{"context": "c"}, {"data": "d"}, {"backend": "roctracer"}, {"hook": "h"}]
+    "given",
+    [
+        {"context": "c"},
+        {"data": "d"},
+        {"backend": "roctracer"},
+        {"backend": "instrumentation"},
+        {"hook": "h"},
+    ],
 )
 def test_other_values_are_refused(tmp_path, given):
     (name, value), *_ = given.items()
@@ -275,12 +282,15 @@ try:
     proton.start("x", **{given!r})
 except ValueError as error:
     assert "`{name}` is `{value}`" in str(error), error
+    told = {{"roctracer": "AMD's GPUs", "instrumentation": "nothing is measured inside"}}
+    assert told.get({value!r}, "must be one of") in str(error), error
 else:
     raise AssertionError
 try:
     proton.start("x", mode=proton.mode.PCSampling(interval=10))
 except ValueError as error:
     assert "`pcsampling:interval=10`" in str(error), error
+    assert "program counters are not sampled, and kernels are only timed" in str(error), error
 else:
     raise AssertionError
 proton.start("x")
@@ -488,6 +498,35 @@ proton.finalize()
 launch()
 assert taken() == [] and HookManager.session_hooks == {} and x[3] == 5
 assert LaunchHook() is LaunchHook() and LaunchHook.metrics == ["flops8", "flops16", "flops32", "flops64", "bytes", "flops"]
+""",
+        tmp_path,
+    )
+
+
+def test_modes_of_instrumentation(tmp_path):
+    run(
+        """
+mode = proton.mode
+shown = str(mode.MMA(granularity="warp_2", optimizations="time_shift,clock32"))
+assert shown == (
+    "mma:metric_type=METRIC_TYPE.CYCLE:sampling_strategy=SAMPLING_STRATEGY.NONE:sampling_options="
+    ":granularity=GRANULARITY.WARP_2:buffer_strategy=BUFFER_STRATEGY.CIRCULAR"
+    ":buffer_type=BUFFER_TYPE.SHARED:buffer_size=0:optimizations=time_shift,clock32"
+)
+assert mode.Default().granularity is mode.granularities["warp"] and mode.Default().name == "default"
+for wrong in ({"buffer_type": "none"}, {"optimizations": "none"}):
+    try:
+        mode.Default(**wrong)
+    except ValueError as error:
+        assert "Unknown " in str(error)
+    else:
+        raise AssertionError
+try:
+    proton.start("x", mode=mode.Default())
+except ValueError as error:
+    assert "it must be None" in str(error)
+else:
+    raise AssertionError
 """,
         tmp_path,
     )

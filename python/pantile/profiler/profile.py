@@ -16,6 +16,13 @@ _CHOICES = {
     "hook": (None, "triton", "launch"),
 }
 
+# What Triton has besides, and what is here in its place.
+_ELSEWHERE = {
+    "instrumentation": "kernels are not instrumented: nothing is measured inside of them",
+    "roctracer": "it profiles AMD's GPUs, for which there is no code generator",
+    "pcsampling": "program counters are not sampled",
+}
+
 
 def _select_backend():
     return "cupti"
@@ -25,9 +32,12 @@ def _check(mode, **given):
     for name, value in given.items():
         if value not in _CHOICES[name]:
             choices = ", ".join(f"`{choice}`" for choice in _CHOICES[name])
-            raise ValueError(f"`{name}` is `{value}`, but must be one of {choices}")
+            why = f": {_ELSEWHERE[value]}" if value in _ELSEWHERE else ""
+            raise ValueError(f"`{name}` is `{value}`, but must be one of {choices}{why}")
     if mode:
-        raise ValueError(f"`mode` is `{mode}`, but kernels are only timed: it must be None")
+        found = _ELSEWHERE.get(str(mode).partition(":")[0])
+        why = f"{found}, and kernels are only timed" if found else "kernels are only timed"
+        raise ValueError(f"`mode` is `{mode}`, but {why}: it must be None")
 
 
 def start(name=None, *, context="shadow", data="tree", backend=None, mode=None, hook=None):
