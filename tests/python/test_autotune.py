@@ -148,11 +148,11 @@ def test_hooks(tune_cpu):
     tuned = make(
         configs,
         do_bench=fake_bench([2, 1]),
-        pre_hook=lambda args: seen.append("before"),
+        pre_hook=lambda args, reset_only=False: seen.append("reset" if reset_only else "before"),
         post_hook=post,
     )
     launch(tuned, *arrays())
-    assert seen == [16, "before", ("after", None), 32, "before", ("after", None), 32]
+    assert seen == [16, "before", ("after", None), 32, "before", ("after", None), "reset", 32]
 
 
 def test_pruning(tune_cpu):
@@ -254,13 +254,14 @@ def test_the_race_restores_and_resets(tune_cpu):
     tuned = make(
         restore_value=["x_ptr"],
         reset_to_zero=["runs_ptr"],
-        pre_hook=lambda args: seen.append("before"),
+        pre_hook=lambda args, reset_only=False: seen.append("reset" if reset_only else "before"),
         post_hook=lambda args, exception: seen.append(exception),
     )
     x, runs = arrays()
     x += 5
     launch(tuned, x, runs)
     assert (x == 6).all() and runs[0] == 1
+    assert seen.pop() == "reset"
     assert seen[::2] == ["before"] * (len(seen) // 2) and set(seen[1::2]) == {None}
 
 

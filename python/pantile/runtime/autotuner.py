@@ -205,7 +205,8 @@ class Autotuner(KernelInterface):
         key = self._key_of(named)
         if key not in self.cache:
             configs = self.prune_configs(kwargs)
-            unmeasured = self._runs_on_cpu(named) and not knobs.autotuning.tune_cpu
+            wants_times = knobs.autotuning.tune_cpu or self._do_bench is not None
+            unmeasured = self._runs_on_cpu(named) and not wants_times
             self.cache[key] = (
                 self._first(configs) if unmeasured else self._best(configs, args, kwargs, key)
             )
@@ -261,7 +262,6 @@ class Autotuner(KernelInterface):
                 if store and (config in measured or config in errors):
                     store.store(config, measured.get(config), errors.get(config))
             timings, failures = {**timings, **measured}, {**failures, **errors}
-            self.pre_hook({**self.nargs, **kwargs}, reset_only=True)
         self.configs_timings = {c: timings.get(c, [float("inf")] * 3) for c in configs}
         self.configs_errors = {c: str(failures[c]) for c in configs if c in failures}
         best = self._fastest_known(timings)
@@ -270,6 +270,8 @@ class Autotuner(KernelInterface):
                 f"none of the {len(configs)} configurations of `{self.__name__}` runs"
                 + "".join(f"\n{config}: {why}" for config, why in self.configs_errors.items())
             )
+        if missing:
+            self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
         if knobs.autotuning.print:
             self._print_choice(best, key, bool(missing))
         return best
@@ -330,14 +332,21 @@ class Autotuner(KernelInterface):
         clash = meta.keys() & config.all_kwargs().keys()
         if clash:
             raise ValueError(
-                f"`{min(clash)}` is set by the configurations of `{self.__name__}` and by the call"
+                f"`{min(clash)}` is set by the configurations of `{self.__name__}` and by the call "
+                f'(Triton: "Conflicting meta-parameters: {", ".join(sorted(clash))}.")'
             )
 
     def pre_hook(self, args, reset_only=False):
-        """Before a measured run: zero arrays, keep those to be restored, call the user's hook."""
+        """Before a measured run: zero arrays, keep those to be restored, call the user's hook.
+
+        With `reset_only` the runs are over: the launch that was asked for follows, which finds arrays
+        zeroed, and by the user's hook, which gets `reset_only=True`, as it does before a measured run.
+        """
         for name in self.reset_to_zero:
             _fill_zero(args[name])
         if reset_only:
+            if self._pre_hook is not None:
+                self._pre_hook(args, reset_only=True)
             return
         self._saved = {name: _copy(args[name]) for name in self.restore_value}
         if self._pre_hook is not None:
@@ -380,7 +389,10 @@ class Autotuner(KernelInterface):
         if self.early_config_prune:
             configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
             if not configs:
-                raise AutotunerError(f"no configuration of `{self.__name__}` is left after pruning")
+                raise AutotunerError(
+                    f"no configuration of `{self.__name__}` is left after pruning "
+                    '(Triton: "No valid autotuner configs after pruning.")'
+                )
         if not self.perf_model:
             return configs
         count = self.configs_top_k
@@ -455,7 +467,8 @@ def autotune(
     do_bench : callable, optional
         Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
     pre_hook, post_hook : callable, optional
-        Called around each measured run: `pre_hook(args)`, `post_hook(args, exception=None)`.
+        Called around each measured run: `pre_hook(args)`, `post_hook(args, exception=None)`; after the
+        last one `pre_hook(args, reset_only=True)` prepares the launch.
     cache_results : bool
         Keep the times on disk in any case. Without it those are kept that our own clock takes on a GPU, unless
         PANTILE_STORE_TUNING=0; those of `do_bench`, or of the CPU, are not.
