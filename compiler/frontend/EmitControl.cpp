@@ -151,7 +151,8 @@ Value mixedTypes(StringRef name, const Variable &a, const Variable &b) {
   DefectValue defect;
   auto [first, second] = contrastText(a.value, b.value);
   defect.message = "`" + name.str() + "` is " + first + " after one branch of an `if` and " +
-                   second + " after the other";
+                   second + " after the other" +
+                   inTriton("Mismatched type for " + name.str() + " between then block");
   defect.notes = {{a.assigned, first + " is assigned here"},
                   {b.assigned, second + " is assigned here"}};
   return std::make_shared<const DefectValue>(std::move(defect));
@@ -388,7 +389,8 @@ Value Emitter::ternary(const ast::IfExp &node) {
   if (!merged) {
     auto [first, second] = contrastText(values[0], values[1]);
     return error(node.span,
-                 "the two sides of a conditional expression are " + first + " and " + second);
+                 "the two sides of a conditional expression are " + first + " and " + second +
+                     inTriton("Ternary expression with dynamic condition has inconsistent types"));
   }
   size_t next = 0;
   return merge.fill(*merged, result.getResults(), next);

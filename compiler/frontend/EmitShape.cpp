@@ -172,8 +172,19 @@ Value pantile::emitTrans(Emitter &e, const BoundCall &call) {
   return e.transpose(*value, order);
 }
 
+/// `other`, or its bits as the type of `first` where they are integers that differ in sign alone: what
+/// puts two tiles together takes the type of the first, as in Triton.
+static Value withSignOf(Emitter &e, const Value &first, const Value &other, SourceSpan span) {
+  auto *x = first.dynAs<Runtime>(), *y = other.dynAs<Runtime>();
+  if (!x || !y || !x->type.element.isInt() || !y->type.element.isInt() ||
+      x->type.element.bits() != y->type.element.bits())
+    return other;
+  return Value(*e.cast(*y, x->type.element, span));
+}
+
 Value pantile::emitJoin(Emitter &e, const BoundCall &call) {
-  auto both = e.promoted(call["a"], call["b"], call.span, false, "`join`");
+  const Value second = withSignOf(e, call["a"], call["b"], call.at("b"));
+  auto both = e.promoted(call["a"], second, call.span, false, "`join`");
   if (!both)
     return Failed();
   bool isScalar = !both->first.type.isTile();
@@ -208,6 +219,7 @@ Value pantile::emitCat(Emitter &e, const BoundCall &call) {
   auto rhs = e.needTile(call["other"], call.at("other"), "`other`");
   if (!lhs || !rhs)
     return Failed();
+  rhs = withSignOf(e, *lhs, *rhs, call.at("other")).as<Runtime>();
   if (lhs->type != rhs->type)
     return e.error(call.span, "`cat` takes two tiles of one type, got `" + lhs->type.name() +
                                   "` and `" + rhs->type.name() + "`");

@@ -104,7 +104,8 @@ def topk(x, k: tl.constexpr, dim=None, descending: tl.constexpr = True):
     tl.static_assert((k & (k - 1)) == 0, "`k` is a power of two")
     keys = _to_keys(x) if descending else ~_to_keys(x)
     best = _best_runs(_sort_runs(keys, index_along(keys, axis), axis, k, True), axis, k)
-    return _from_keys(best if descending else ~best, x.dtype)
+    found = _from_keys(best if descending else ~best, x.dtype)
+    return _widened(found) if k < x.shape[axis] else found
 
 
 def flip(x, dim=None):

@@ -201,6 +201,20 @@ def quotient(p, q):
     tl.store(p, tl.load(p) // tl.load(q))
 
 
+@says("Mismatched type for x between then block", args=(32,))
+def branches(p, n):
+    if n > 3:
+        x = 1.0
+    else:
+        x = 1
+    tl.store(p, x)
+
+
+@says("Ternary expression with dynamic condition has inconsistent types", args=(32,))
+def two_sides(p, n):
+    tl.store(p, 0.5 if n > 3 else 1)
+
+
 @says("is not being used")
 def advanced(p):
     block = tl.make_block_ptr(p, (16,), (1,), (0,), (16,), (0,))

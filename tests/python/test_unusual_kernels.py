@@ -433,3 +433,33 @@ def test_random_numbers(device):
     got = out.numpy()
     assert (got[0] >= 0).all() and (got[0] < 1).all() and 0.4 < got[0].mean() < 0.6
     assert (got[1] == 1).all() and len(np.unique(got[0])) > N - 4
+
+
+@triton.jit
+def types_of_results_kernel(out, x, N: tl.constexpr, K: tl.constexpr):
+    i = tl.arange(0, N)
+    short = tl.load(x + i).to(tl.int8)
+    both = tl.join(short, short.to(tl.uint8))
+    tl.static_assert(both.dtype == tl.int8)
+    tl.static_assert(tl.join(short.to(tl.uint8), short).dtype == tl.uint8)
+    longer = tl.cat(short.to(tl.uint8), short, can_reorder=True)
+    tl.static_assert(longer.dtype == tl.uint8)
+    best = tl.topk(short, K)
+    tl.static_assert(best.dtype == tl.int32)
+    tl.static_assert(tl.topk(short, N).dtype == tl.int8)
+    tl.static_assert(tl.topk(short.to(tl.float16), K, descending=False).dtype == tl.float32)
+    tl.static_assert(tl.sort(short).dtype == tl.int8)
+    tl.store(out + tl.arange(0, K), best * 1000)
+    tl.store(out + K + i, tl.sum(both.to(tl.int32), 1))
+    tl.store(out + K + N, tl.sum(longer.to(tl.int32), 0))
+
+
+def test_types_of_results(device):
+    """`topk` widens as the `max` in it does; `join` and `cat` take the type of the first."""
+    K, count = 8, 64
+    x, out = ints(count, 40, -128, 128), device.output(count + K + 1, "i32")
+    types_of_results_kernel[(1,)](out.array, device.to(x), count, K)
+    got = out.numpy()
+    np.testing.assert_array_equal(got[:K], np.sort(x)[::-1][:K] * 1000)
+    np.testing.assert_array_equal(got[K:-1], 2 * x)
+    assert got[-1] == 2 * x.astype(np.uint8).astype(np.int64).sum()
