@@ -91,7 +91,7 @@ __all__ = [
     "tools",
 ]
 
-_LAZY_MODULES = {"_C", "backends", "compat", "compiler", "testing", "tools"}
+_LAZY_MODULES = {"_C", "_utils", "backends", "compat", "compiler", "errors", "testing", "tools"}
 _LAZY_NAMES = {"compile": "compiler", "CompiledKernel": "compiler", "ASTSource": "compiler"}
 
 

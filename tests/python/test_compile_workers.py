@@ -205,7 +205,10 @@ def test_a_function_is_whole_after_it_was_restored(device):
     assert [value.value for value, _ in values.values()] == [3]
     text = taken_apart(kernel)
     assert b"times_factor" in text
-    assert times_factor.used_global_vals == values and times_factor.repr() == "times_factor"
+    assert (
+        times_factor.used_global_vals == values
+        and times_factor.repr() == f"{__name__}.times_factor"
+    )
     out = device.output(300, "fp32")
     assert times_factor[(3,)](out.array, device.to(x), 300, BLOCK=128) is kernel
     np.testing.assert_array_equal(out.numpy(), x * np.float32(3))

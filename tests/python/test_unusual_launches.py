@@ -1,5 +1,8 @@
 """What surrounds kernels as a user of Triton may write it who knows its corners: decorators, tuning, hooks."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -257,3 +260,36 @@ def test_arguments_that_tuning_sets(device):
     x = device.to(random((N,), "fp32", 11))
     with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
         tuned[(1,)](x, x, N, 1.0, BLOCK=64)
+
+
+def test_modules_that_are_there_without_an_import():
+    """As attributes of what `import triton` gives, which libraries rely on."""
+    text = """
+import pantile as triton
+assert triton.runtime.cache.default_cache_dir
+assert triton.runtime.build.__name__ == "pantile.runtime.build"
+assert triton.backends.nvidia.__name__ == "pantile.backends.nvidia"
+assert triton.tools.disasm.get_sass
+assert triton.errors.TritonError is triton.TritonError
+assert triton._utils.find_paths_if
+for module in (triton.runtime, triton.backends, triton.tools, triton):
+    try:
+        module.no_such_name
+    except AttributeError as error:
+        assert "no_such_name" in str(error)
+    else:
+        raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=60)
+
+
+def test_host_functions_of_constants():
+    assert type(triton.cdiv(tl.constexpr(7), 2)) is int and triton.cdiv(tl.constexpr(7), 2) == 4
+    assert triton.cdiv(7, tl.constexpr(2)) == 4 and triton.cdiv(-7, 2) == -3
+    assert type(triton.next_power_of_2(tl.constexpr(5))) is int
+    assert [triton.next_power_of_2(n) for n in (0, 1, 5, 2**33 + 1)] == [0, 1, 8, 2**34]
+
+
+def test_the_name_of_a_kernel():
+    assert triton.jit(scaled).repr(None) == f"{__name__}.scaled"
+    assert triton.jit(scaled, repr=lambda _: "other").repr(None) == "other"

@@ -51,4 +51,14 @@ class _Backends(dict):
 
 backends = _Backends()
 
+
+def __getattr__(name):
+    # Triton's module is there without an import of its own, too.
+    if name != "nvidia":
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    import importlib
+
+    return importlib.import_module(f"{__name__}.{name}")
+
+
 __all__ = ["Backend", "BaseBackend", "DriverBase", "GPUTarget", "Language", "backends"]

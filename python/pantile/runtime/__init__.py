@@ -7,13 +7,16 @@ from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinte
 
 # These bring much of the standard library with them.
 _LAZY = {"driver": "driver", "RedisRemoteCacheBackend": "cache", "RemoteCacheBackend": "cache"}
+_LAZY_MODULES = {"build", "cache"}
 
 
 def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     import importlib
 
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     # The object `driver` takes the place of the module of its name, as in Triton.
     value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
     globals()[name] = value

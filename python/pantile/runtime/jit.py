@@ -199,8 +199,10 @@ class JITFunction(JITCallable, KernelInterface):
         self.pre_run_hooks.append(hook)
 
     def repr(self, specialization=None):
-        """The name of the kernel that is compiled for a specialisation."""
-        return self._repr(specialization) if self._repr else self.__qualname__
+        """The name of the kernel that is compiled for a specialisation, by default the function's."""
+        if self._repr:
+            return self._repr(specialization)
+        return f"{self.module}.{self.__qualname__}"
 
     def create_binder(self):
         """Return (kernels, keys, target, back end, binder); the binder maps a call's arguments.
