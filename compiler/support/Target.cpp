@@ -13,17 +13,15 @@ namespace pantile {
 namespace {
 struct Architecture {
   int number;
-  int ptx; // the first PTX version with all features we use
-  int64_t sharedKiB;
+  int ptx;       // the first PTX version with all features we use
   bool specific; // has an 'a' variant
   bool family;   // has an 'f' variant
 };
 
 constexpr Architecture table[] = {
-    {80, 74, 163, false, false}, {86, 74, 99, false, false}, {87, 74, 163, false, false},
-    {88, 90, 99, false, false},  {89, 84, 99, false, false}, {90, 84, 227, true, false},
-    {100, 86, 227, true, true},  {103, 88, 227, true, true}, {110, 90, 227, true, true},
-    {120, 87, 99, true, true},   {121, 88, 99, true, true},
+    {80, 74, false, false}, {86, 74, false, false}, {87, 74, false, false}, {88, 90, false, false},
+    {89, 84, false, false}, {90, 84, true, false},  {100, 86, true, true},  {103, 88, true, true},
+    {110, 90, true, true},  {120, 87, true, true},  {121, 88, true, true},
 };
 
 /// Family variants came with PTX 8.8.
@@ -56,7 +54,7 @@ std::optional<Target> Target::parse(std::string_view name) {
   if (!known)
     return std::nullopt;
   const int ptx = letter == 'f' && row->ptx < familyPtx ? familyPtx : row->ptx;
-  return Target(number, letter, ptx, row->sharedKiB * 1024);
+  return Target(number, letter, ptx);
 }
 
 std::optional<Target> Target::forDevice(int major, int minor) {
@@ -68,7 +66,7 @@ std::optional<Target> Target::forDevice(int major, int minor) {
   if (!best)
     return std::nullopt;
   const bool exact = best->number == number;
-  return Target(best->number, exact && best->specific ? 'a' : 0, best->ptx, best->sharedKiB * 1024);
+  return Target(best->number, exact && best->specific ? 'a' : 0, best->ptx);
 }
 
 std::vector<std::string> Target::names() {

@@ -1,11 +1,13 @@
 //===- Target.h - what a GPU can do -------------------------------------------===//
 // Needs: a name such as "sm_90a", or a device's compute capability.
-// Gives: capabilities to ask for, limits, and the names that LLVM and the assembler use.
-// How:   a table of the architectures in Target.cpp. This is the only code that knows SM
-//        numbers: passes ask "has wgmma", never "is 90".
+// Gives: capabilities to ask for, the machine's model, and the names that LLVM and the assembler use.
+// How:   a table of the architectures in Target.cpp. Only this and MachineModel have SM numbers:
+//        passes ask "has wgmma", never "is 90".
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_SUPPORT_TARGET_H
 #define PANTILE_SUPPORT_TARGET_H
+
+#include "support/MachineModel.h"
 
 #include <cstdint>
 #include <optional>
@@ -47,9 +49,9 @@ public:
   /// Sums of several neighbours in memory by one instruction.
   bool hasVectorReductions() const;
   /// The most dynamic shared memory of one block, after opting in.
-  int64_t maxSharedBytes() const { return sharedBytes; }
+  int64_t maxSharedBytes() const { return model->sm.sharedBytesOfCta; }
   /// Shared memory that is there without opting in.
-  int64_t defaultSharedBytes() const { return 48 * 1024; }
+  int64_t defaultSharedBytes() const { return model->sm.sharedBytesByDefault; }
 
   // Tensor cores.
   bool hasMmaSync() const;
@@ -62,20 +64,23 @@ public:
   bool hasBf16Arithmetic() const;
   bool hasFp8Convert() const;
   bool hasSetMaxRegisters() const;
-  int maxThreadsPerBlock() const { return 1024; }
-  int registersPerBlock() const { return 65536; }
-  int maxRegistersPerThread() const { return 255; }
+  int maxThreadsPerBlock() const { return static_cast<int>(model->sm.threadsOfCta); }
+  int registersPerBlock() const { return static_cast<int>(model->sm.registers); }
+  int maxRegistersPerThread() const { return static_cast<int>(model->sm.registersOfThread); }
+
+  /// Limits, throughputs, latencies and thresholds of the architecture.
+  const MachineModel &machine() const { return *model; }
 
   bool operator==(const Target &) const = default;
 
 private:
-  Target(int number, char suffix, int ptx, int64_t sharedBytes)
-      : number(number), suffix(suffix), ptx(ptx), sharedBytes(sharedBytes) {}
+  Target(int number, char suffix, int ptx)
+      : number(number), suffix(suffix), ptx(ptx), model(&MachineModel::of(number)) {}
 
   int number;
   char suffix; // 'a' (this architecture only), 'f' (its family), or 0
   int ptx;
-  int64_t sharedBytes;
+  const MachineModel *model;
 };
 
 } // namespace pantile

@@ -1,0 +1,11 @@
+//===- Machine.cpp - the machine that a module is compiled for -----------------===//
+// Gives: see Machine.h.
+//===--------------------------------------------------------------------------===//
+#include "ir/Machine.h"
+#include "ir/Tile.h"
+#include "support/Target.h"
+
+const pantile::MachineModel &pantile::machineOf(mlir::Operation *op) {
+  const auto target = Target::parse(moduleTarget(op));
+  return target ? target->machine() : MachineModel::reference();
+}

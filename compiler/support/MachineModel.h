@@ -1,0 +1,110 @@
+//===- MachineModel.h - what a GPU has, and what it takes ---------------------===//
+// Needs: the number of an architecture, such as 90.
+// Gives: limits of an SM, throughputs, latencies, thresholds; how many CTAs have room on an SM.
+// How:   one row per architecture (MachineTable.cpp). A pass asks the model and has no number of a
+//        GPU itself. Facts have their source in the table, fits theirs in MachineThresholds.h.
+//        docs/machine-constants.md explains all fields.
+//===--------------------------------------------------------------------------===//
+#ifndef PANTILE_SUPPORT_MACHINEMODEL_H
+#define PANTILE_SUPPORT_MACHINEMODEL_H
+
+#include "support/MachineThresholds.h"
+
+#include <cstdint>
+
+namespace pantile {
+
+/// What instructions fix, on every architecture that has them (PTX ISA).
+struct InstructionSet {
+  static constexpr int warpThreads = 32;
+  static constexpr int warpsOfGroup = 4;     ///< of a warp group, as wgmma and setmaxnreg have it
+  static constexpr int64_t sectorBytes = 32; ///< of L2
+  static constexpr int64_t lineBytes = 128;  ///< of L1 and L2
+  static constexpr int64_t vectorBytes = 16; ///< widest access of a thread
+  static constexpr int tensorMapRank = 5;    ///< most dimensions of a tensor map
+  static constexpr int64_t boxExtent = 256;  ///< most elements of a TMA box along a dimension
+  static constexpr int64_t boxAlignment = 1024; ///< bytes, of a swizzled TMA box
+  static constexpr int64_t wgmmaColumns = 256;  ///< widest N
+  static constexpr int64_t leastRegisters = 24; ///< that setmaxnreg leaves a thread
+};
+
+/// What an SM holds. "Technical specifications per compute capability" of the CUDA C++ programming
+/// guide.
+struct SmLimits {
+  int64_t warps, ctas;       ///< resident at once
+  int64_t sharedBytes;       ///< of all CTAs, with the reserve of each
+  int64_t sharedBytesOfCta;  ///< dynamic, after opting in
+  int64_t ctasOfCluster = 1; ///< largest portable cluster; 1: no clusters
+  int64_t registers = 65536; ///< of 32 bits; a CTA may have as many
+  int64_t registersOfThread = 255;
+  int64_t registerUnit = 8; ///< per thread, which is 256 per warp: granularity of allocation
+  int64_t partitions = 4;   ///< each with a share of the registers; a warp lives in one
+  int64_t sharedBytesByDefault = 48 * 1024; ///< of a CTA that does not opt in
+  int64_t sharedReserve = 1024;             ///< per CTA, taken by the driver
+  int64_t threadsOfCta = 1024;
+};
+
+/// Per SM and cycle. A multiply-add counts 2; tensor cores multiply dense tiles and add in fp32.
+struct Throughput {
+  double fp16, tf32, fp8, int8, fp64; ///< of tensor cores; 0: they do not multiply this type
+  double fp32Lanes = 128;             ///< results of FMA without tensor cores
+  double mufu = 16;                   ///< results of exp2, log2, rcp, sqrt, sin, cos
+  double sharedBytes = 128;
+  double l2Bytes, dramBytes; ///< the GPU's, divided by its SMs
+};
+
+/// Cycles.
+struct Latency {
+  int64_t globalLoad; ///< that misses L2
+  int64_t l2Load, sharedLoad;
+  int64_t tmaLoad;              ///< from issue to the mbarrier, of a box in DRAM
+  int64_t mma;                  ///< of one MMA: wgmma m64n256k16 on Hopper, else mma.sync m16n8k16
+  int64_t mbarrierHandOff = 92; ///< from an arrival to the waiting warp
+  int64_t namedBarrier = 30;
+};
+
+/// What a CTA asks of an SM.
+struct CtaDemand {
+  int64_t warps = 0, registersOfThread = 0, sharedBytes = 0;
+};
+
+struct MachineModel {
+  int architecture; ///< 90 for sm_90 and sm_90a
+  int sms;          ///< of the GPU that the row describes, where no device is asked
+  double clockGHz;  ///< of that GPU, boosted
+  int64_t l2Bytes;
+  int64_t memoryGiB; ///< most that a GPU of the architecture has
+  SmLimits sm;
+  Throughput perCycle;
+  Latency cycles;
+  RegisterThresholds registers{};
+  OccupancyThresholds occupancy{};
+  MemoryThresholds memory{};
+  TileThresholds tiles{};
+
+  /// The row of an architecture that Target knows.
+  static const MachineModel &of(int architecture);
+  /// The row on which everything was measured, for what is asked of no target: a layout alone, or
+  /// text that names none.
+  static const MachineModel &reference() { return of(90); }
+
+  /// CTAs that the SM's shared memory holds, of so many bytes each.
+  int64_t ctasByShared(int64_t bytesOfCta) const;
+  /// CTAs that the registers hold. Each warp takes whole units of one partition.
+  int64_t ctasByRegisters(int64_t registersOfThread, int64_t warps) const;
+  /// CTAs that the places for CTAs and warps allow.
+  int64_t ctasByWarps(int64_t warps) const;
+  /// CTAs that share an SM, as NVIDIA's occupancy calculator counts them. More registers than a
+  /// thread may have count as they are: estimates may be too large.
+  int64_t ctasPerSm(const CtaDemand &demand) const;
+
+  /// Registers that a thread may have where `ctas` CTAs of so many threads share an SM.
+  int64_t registersOfThread(int64_t threads, int64_t ctas = 1) const;
+  /// CTAs that share an SM if ptxas keeps to so many registers: what `.minnctapersm` is told. Whole
+  /// units are ptxas's matter, and at most as many CTAs as it takes on every architecture.
+  int64_t ctasToAskFor(int64_t registersOfThread, int64_t threads) const;
+};
+
+} // namespace pantile
+
+#endif // PANTILE_SUPPORT_MACHINEMODEL_H
