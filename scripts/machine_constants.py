@@ -1,8 +1,9 @@
 """Compares docs/machine-constants.md with the source.
 
 Needs: nothing but the checkout.
-Gives: a line for each text of the page that its file no longer has, and for each constant of a
-       number in the folders of FOLDERS that the page lacks; status 1 if there are any.
+Gives: a line for each field of the machine's model that the page lacks or has with another value, for
+       each text of the page that its file no longer has, and for each constant of a number in the folders
+       of FOLDERS that the page lacks; status 1 if there are any.
 """
 
 import re
@@ -12,36 +13,63 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/machine-constants.md"
 FOLDERS = ("compiler/passes", "compiler/lower", "compiler/analysis")
+MODEL = ("compiler/support/MachineModel.h", "compiler/support/MachineThresholds.h")
 CELL = re.compile(r"\| `([^`]+)` (?=\|)")
 DECLARATION = re.compile(
     r"constexpr (?:static )?(?:unsigned|int|int32_t|int64_t|uint64_t|size_t|double|float)\s+"
     r"([^;(){}]*=[^;]*);"
 )
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^  (?:static constexpr )?(?:int|int64_t|double) ([^;(]*=[^;]*);", re.MULTILINE)
+
+
+def parts(declaration):
+    """`name = value` of each variable of a declaration."""
+    for part in re.split(r",\s+(?=\w+(?:\[\])? =)", declaration):
+        yield " ".join(part.split())
+
+
+def fields():
+    """(struct, `name = value`) of each field of the model that has a value of its own."""
+    for name in MODEL:
+        for struct in STRUCT.finditer((ROOT / name).read_text(encoding="utf-8")):
+            for match in FIELD.finditer(struct[2]):
+                yield from ((struct[1], part) for part in parts(match[1]) if "= 0" not in part)
 
 
 def listed():
-    """(file, text) of each row of the page's tables."""
+    """(file or struct, text) of each row of the page's tables."""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = CELL.findall(line) if line.startswith("| `") else []
-        if len(cells) > 1:
+        if len(cells) > 1 and "/" in cells[0]:
             yield cells[0], cells[min(len(cells), 3) - 1]
+        elif len(cells) > 1 and " = " in cells[1]:
+            yield cells[0], cells[1]
 
 
 def declared():
-    """(file, `name = value`) of each constant of a number."""
-    for folder in FOLDERS:
+    """(file, `name = value`) of each constant of a number that is not the model's."""
+    for path, text in sources(FOLDERS):
+        for match in DECLARATION.finditer(text):
+            for part in parts(match[1]):
+                if "InstructionSet::" not in part and "Thresholds()" not in part:
+                    yield path, part
+
+
+def sources(folders):
+    """(path, text) of the C++ files."""
+    for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix not in (".cpp", ".h"):
-                continue
-            for match in DECLARATION.finditer(path.read_text(encoding="utf-8")):
-                for part in re.split(r",\s+(?=\w+(?:\[\])? =)", match[1]):
-                    yield str(path.relative_to(ROOT)), " ".join(part.split())
+            if path.suffix in (".cpp", ".h"):
+                yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 
 def findings():
     """A line for each difference."""
-    rows = set(listed())
-    for name, text in sorted(rows):
+    rows, own = set(listed()), set(fields())
+    for struct, text in sorted(own - rows):
+        yield f"{struct}: `{text}` is not in {PAGE.name}"
+    for name, text in sorted(rows - own):
         path = ROOT / name
         source = " ".join(path.read_text(encoding="utf-8").split()) if path.is_file() else ""
         if text not in source:

@@ -166,7 +166,7 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
 
 /// Barriers of the hardware, one for each group: those who pass a turn arrive, and those who take
 /// it wait.
-constexpr int firstTurnBarrier = 8, warpsOfGroup = 4;
+constexpr int firstTurnBarrier = 8, warpsOfGroup = InstructionSet::warpsOfGroup;
 
 llvm::Value *groupOf(Lowering &l) { return l.b.CreateLShr(l.uniformWarp(), 2); }
 

@@ -13,8 +13,6 @@ using namespace pantile;
 namespace {
 /// Registers for addresses, masks and scalars.
 constexpr int besidesTiles = 16;
-/// As many blocks as a multiprocessor of any target holds; ptxas warns of more.
-constexpr int mostBlocks = 16;
 
 /// Registers of 32 bits that a tile takes in each thread; 0 for what is computed from its place.
 int wordsOf(Value value) {
@@ -136,8 +134,7 @@ std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target 
   });
   if (words == 0)
     return std::nullopt;
-  return std::clamp(target.registersPerBlock() / ((2 * words + 2 * besidesTiles) * threads), 1,
-                    mostBlocks);
+  return target.machine().ctasToAskFor(2 * words + 2 * besidesTiles, threads);
 }
 
 /// What a loop carries, and all fragments of its products on mma.sync.
@@ -153,7 +150,8 @@ int64_t wordsOfProducts(scf::ForOp loop) {
 /// Where 128 registers hold even all fragments at once, the assembler may still take some more,
 /// and a block of four warps has no room then.
 std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const Target &target) {
-  constexpr int budget = 128, reserved = 1024;
+  constexpr int budget = 128;
+  const MachineModel &machine = target.machine();
   int64_t words = 0;
   bool others = false;
   kernel.walk([&](Operation *op) {
@@ -161,26 +159,25 @@ std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const
       words = std::max(words, wordsOfProducts(loop));
     others |= isa<nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op);
   });
-  const int blocks = target.registersPerBlock() / (budget * threads);
-  const int64_t shared =
-      moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBytes, 0) + reserved;
-  if (others || words == 0 || words > budget || blocks < 2 || blocks > mostBlocks ||
-      blocks * shared > target.maxSharedBytes() + reserved)
+  const int blocks = machine.ctasToAskFor(budget, threads);
+  const int64_t shared = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBytes, 0);
+  if (others || words == 0 || words > budget || blocks < 2 || blocks > machine.ctasByShared(shared))
     return std::nullopt;
   return blocks;
 }
 
 /// CTAs that leave registers for the largest wgmma, which ptxas refuses to split (C7602).
 int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
-  constexpr int besidesMma = 26, unit = 8;
+  constexpr int besidesMma = 26;
+  const MachineModel &machine = target.machine();
   int64_t words = 0;
   kernel.walk([&](nv::WgmmaOp mma) {
     words = std::max(words, registersOf(mma.getResult()) + registersOf(mma.getLhs()));
   });
   if (words == 0)
-    return mostBlocks;
-  const int64_t registers = llvm::alignTo(words + besidesMma, unit);
-  return std::max<int64_t>(target.registersPerBlock() / (registers * threads), 1);
+    return machine.occupancy.mostCtasToAskFor;
+  const int64_t registers = llvm::alignTo(words + besidesMma, machine.sm.registerUnit);
+  return machine.ctasToAskFor(registers, threads);
 }
 
 bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
@@ -196,7 +193,7 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
     if (auto blocks = blocksThatAdd(kernel, threads, target))
       return blocks;
   if (const int blocks = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBy, 0))
-    return std::min({blocks, mostBlocks, blocksOfLargestMma(kernel, threads, target)});
+    return std::min(blocks, blocksOfLargestMma(kernel, threads, target));
   if (products)
     return blocksOfSmallProducts(kernel, threads, target);
   const Liveness liveness(kernel);
@@ -209,13 +206,11 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
       most + besidesTiles <= (loads ? smallInLoops : small);
   constexpr int roomForFour = 48;
   if (isSmall && !waitsTwice)
-    return gathers(kernel)
-               ? std::optional(std::clamp(target.registersPerBlock() / (roomForFour * threads), 1,
-                                          mostBlocks))
-               : std::nullopt;
+    return gathers(kernel) ? std::optional<int>(target.machine().ctasToAskFor(roomForFour, threads))
+                           : std::nullopt;
   constexpr int budgets[] = {64, 128};
   for (int budget : budgets)
     if (most + besidesTiles <= budget)
-      return std::clamp(target.registersPerBlock() / (budget * threads), 1, mostBlocks);
+      return target.machine().ctasToAskFor(budget, threads);
   return 1;
 }

@@ -65,8 +65,6 @@ public:
   bool hasFp8Convert() const;
   bool hasSetMaxRegisters() const;
   int maxThreadsPerBlock() const { return static_cast<int>(model->sm.threadsOfCta); }
-  int registersPerBlock() const { return static_cast<int>(model->sm.registers); }
-  int maxRegistersPerThread() const { return static_cast<int>(model->sm.registersOfThread); }
 
   /// Limits, throughputs, latencies and thresholds of the architecture.
   const MachineModel &machine() const { return *model; }

@@ -142,7 +142,7 @@ private:
   /// How many blocks have room for as many bytes each.
   int64_t blocksOf(int64_t bytes) {
     auto target = Target::parse(std::string_view(moduleTarget(getOperation())));
-    return target ? blocksWithShared(bytes, *target) : 0;
+    return target ? target->machine().ctasByShared(bytes) : 0;
   }
 };
 } // namespace

@@ -23,7 +23,6 @@ namespace {
 
 /// Registers for addresses, masks, and what is computed at the moment.
 constexpr int64_t besidesTiles = 16;
-constexpr int64_t mostOfThread = 255;
 
 /// Words of fp32 tiles that a thread holds over `reduction`.
 int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
@@ -58,7 +57,7 @@ struct ParkRowsPass : impl::ParkRowsBase<ParkRowsPass> {
     if (kernels.size() != 1 || !target || moduleInt(module, names::producerWarps, 0) != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
-    const int64_t registers = std::min(target->registersPerBlock() / threads, mostOfThread);
+    const int64_t registers = target->machine().registersOfThread(threads);
     const int64_t words = mostWords(kernels[0]);
     if (words + besidesTiles <= registers)
       return;

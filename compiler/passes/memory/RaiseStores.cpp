@@ -29,9 +29,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Places are aligned; a block takes 1 KiB for itself.
-constexpr int64_t reserved = 2 << 10;
-
 /// What tmaAccess gives an axis without a mask, as an extent that clips nothing.
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 
@@ -150,6 +147,11 @@ private:
     return least;
   }
 
+  /// Boxes are aligned, and a CTA has a reserve.
+  int64_t reservedBytes() {
+    return InstructionSet::boxAlignment + target.machine().sm.sharedReserve;
+  }
+
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
     InFlightDiagnostic remark = remarkMissed(store->getLoc(), Technique::TensorMaps);
     remark << (store.adds() ? "sum" : "store") << " is not raised to a tensor map: " << reason;
@@ -212,7 +214,7 @@ private:
     for (Value value : llvm::reverse(forms))
       if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast)) {
         RaisedStore found{store, value, std::move(*boxes), fast, std::move(*access)};
-        if (bytesWith(found, 1) + reserved > target.maxSharedBytes())
+        if (bytesWith(found, 1) + reservedBytes() > target.maxSharedBytes())
           return refuse(store, "shared memory has no room for a part of it");
         return found;
       }
@@ -304,10 +306,11 @@ private:
     return most;
   }
 
-  /// As many as leave room for as many blocks: then no piece waits for one before it.
+  /// As many as leave room for as many blocks: then no piece waits for one before it. Counted with a
+  /// reserve less than the SM has, as it was fitted.
   int piecesOf(const RaisedStore &raised) {
     auto blocks = [&](int64_t pieces) {
-      return target.maxSharedBytes() / (bytesWith(raised, pieces) + reserved);
+      return target.maxSharedBytes() / (bytesWith(raised, pieces) + reservedBytes());
     };
     int pieces = static_cast<int>(raised.boxes.regs.size());
     while (pieces > 1 && blocks(pieces) < std::max<int64_t>(blocks(1), 1))

@@ -28,11 +28,8 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Elements of a row that a block holds well, with 32 bits each in half of the registers, and those
-/// that no block holds in all its memory.
-constexpr int64_t elementsOfBlock = 32 << 10, tooMany = 128 << 10;
-/// What every GPU with clusters takes.
-constexpr int64_t mostBlocks = 8;
+/// Elements of a row that no CTA holds in all its memory.
+constexpr int64_t tooMany = 128 << 10;
 
 RankedTensorType tileOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
 
@@ -184,7 +181,9 @@ struct SpreadRowsPass : impl::SpreadRowsBase<SpreadRowsPass> {
     const int64_t length = rowLength(kernels[0]);
     if (length < tooMany)
       return;
-    const int64_t blocks = std::min(length / elementsOfBlock, mostBlocks);
+    const SmLimits &sm = target->machine().sm;
+    const int64_t elementsOfCta = sm.registers / 2; // fp32 in half of the registers
+    const int64_t blocks = std::min(length / elementsOfCta, sm.ctasOfCluster);
     Spreader(kernels[0], length, blocks).run();
     module->setAttr(names::blocksPerProgram,
                     IntegerAttr::get(IntegerType::get(&getContext(), 32), blocks));

@@ -80,8 +80,7 @@ struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {
     if (!target || moduleInt(module, names::producerWarps, 0) != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
-    const int64_t registers =
-        std::min<int64_t>(target->registersPerBlock() / threads, target->maxRegistersPerThread());
+    const int64_t registers = target->machine().registersOfThread(threads);
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))

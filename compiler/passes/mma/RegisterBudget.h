@@ -7,7 +7,7 @@
 #pragma once
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "support/Target.h"
+#include "support/MachineModel.h"
 
 namespace pantile {
 
@@ -19,16 +19,26 @@ int64_t registersOfLoop(mlir::scf::ForOp loop);
 
 /// Registers of a thread when so many blocks share a multiprocessor, a producer in each.
 struct RegisterBudget {
-  const Target &target;
+  const MachineModel &machine;
   int warps;
-  static constexpr int32_t producer = 24, unit = 8, most = 240;
+  static constexpr int64_t producer = InstructionSet::leastRegisters;
+  static constexpr int producerWarps = InstructionSet::warpsOfGroup;
+  static constexpr int32_t most = 240;
 
-  int64_t launch(int64_t blocks) const {
-    return target.registersPerBlock() / blocks / (32 * (warps + 4)) / unit * unit;
+  int64_t launch(int64_t ctas) const {
+    return machine.registersOfThread(InstructionSet::warpThreads * (warps + producerWarps), ctas);
   }
-  int64_t consumer(int64_t blocks) const {
-    const int64_t left = launch(blocks) * (warps + 4) - producer * 4;
+  int64_t consumer(int64_t ctas) const {
+    const int64_t left = launch(ctas) * (warps + producerWarps) - producer * producerWarps;
+    const int64_t unit = machine.sm.registerUnit;
     return std::min<int64_t>(left / warps / unit * unit, most);
+  }
+  /// How many of `ctas` CTAs share an SM where a consumer thread needs so many registers; at least
+  /// one.
+  int64_t mostCtas(int64_t registers, int64_t ctas) const {
+    while (ctas > 1 && registers > consumer(ctas))
+      --ctas;
+    return ctas;
   }
 };
 

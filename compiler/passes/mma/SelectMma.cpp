@@ -118,9 +118,10 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
   const int64_t groupsN = groups / groupsM;
   if (s.n % (16 * groupsN) != 0)
     return "each warp group needs columns in multiples of 16";
-  const int64_t instrN = std::min<int64_t>(s.n / groupsN, 256);
+  const int64_t instrN = std::min(s.n / groupsN, InstructionSet::wgmmaColumns);
   const int64_t sums = instrN * storageBits(s.accumulator) / 64;
-  if (sums + besideSums > target.registersPerBlock() / (32 * numWarps))
+  if (sums + besideSums >
+      target.machine().registersOfThread(InstructionSet::warpThreads * numWarps))
     return "the sums of one instruction leave a thread too few registers";
   return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4,
                       groupsN);

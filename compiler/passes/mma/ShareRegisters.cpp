@@ -11,6 +11,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
 #include "passes/mma/RegisterBudget.h"
+#include "support/Target.h"
 
 using namespace mlir;
 
@@ -49,11 +50,13 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
         needed = std::max(needed, registersOfLoop(loop));
     });
     const int warps = moduleInt(module, names::numWarps, 4);
-    const int64_t shared = moduleInt(module, names::sharedBytes, 0) + 1024;
-    const RegisterBudget budget{*target, warps};
+    const MachineModel &machine = target->machine();
+    const int64_t shared = moduleInt(module, names::sharedBytes, 0) + machine.sm.sharedReserve;
+    const RegisterBudget budget{machine, warps};
     auto fits = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
-      return blocks * shared <= target->maxSharedBytes() && needed <= budget.consumer(blocks) &&
+      // A reserve less than the SM has: the reallocation was fitted so.
+      return blocks * shared <= machine.sm.sharedBytesOfCta && needed <= budget.consumer(blocks) &&
              ofInstruction + registersForAddresses <= budget.launch(blocks);
     };
     int64_t blocks = mostBlocks;
@@ -62,10 +65,11 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     if (blocks == 0 || needed <= budget.launch(blocks))
       return;
     Builder b(module);
-    const int32_t shares[] = {static_cast<int32_t>(budget.launch(blocks)), budget.producer,
+    const int32_t shares[] = {static_cast<int32_t>(budget.launch(blocks)),
+                              static_cast<int32_t>(budget.producer),
                               static_cast<int32_t>(budget.consumer(blocks))};
     module->setAttr(names::registers, b.getDenseI32ArrayAttr(shares));
-    module->setAttr(names::producerWarps, b.getI32IntegerAttr(4));
+    module->setAttr(names::producerWarps, b.getI32IntegerAttr(budget.producerWarps));
   }
 };
 } // namespace

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/StagedLoad.h"
+#include "support/MachineModel.h"
 
 using namespace mlir;
 
@@ -26,8 +27,6 @@ namespace pantile {
 #define GEN_PASS_DEF_ALTERNATEGROUPS
 #include "passes/Passes.h.inc"
 namespace {
-constexpr int warpsOfGroup = 4;
-
 /// All threads, or warps of several groups.
 bool letsGroupsMeet(Operation *op) {
   return isa<nv::BarrierOp, BarrierOp, nv::LocalStoreOp, nv::CopyAsyncOp, nv::WaitOp,
@@ -68,7 +67,7 @@ void alternate(scf::ForOp loop) {
 struct AlternateGroupsPass : impl::AlternateGroupsBase<AlternateGroupsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (moduleInt(module, names::numWarps, 4) < 2 * warpsOfGroup ||
+    if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
         moduleInt(module, names::producerWarps, 0) == 0 ||
         module->hasAttr(names::withoutBarriersInFront))
       return;

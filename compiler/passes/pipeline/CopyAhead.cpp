@@ -97,10 +97,9 @@ AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
 
 int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int slots,
                         const Target &target) {
-  constexpr int64_t most = 32;
   auto kernel = loop->getParentOfType<func::FuncOp>();
-  BlockDemand demand = demandOf(kernel);
-  demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
+  CtaDemand demand = demandOf(kernel);
+  demand.registersOfThread = std::max(demand.registersOfThread, registersWithoutPointers(loop));
   kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
     if (auto holder = alloc->getParentOfType<scf::ForOp>(); holder && holder != loop)
       demand.sharedBytes -= ringBytes(alloc.getType());
@@ -109,7 +108,7 @@ int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int slo
     demand.sharedBytes += (slots - 1) * ringBytes(staged.alloc.getType());
   for (nv::BufferType ring : rings)
     demand.sharedBytes += slots * ringBytes(ring);
-  return demand.sharedBytes <= target.maxSharedBytes() ? blocksWithRoom(demand, target, most) : 0;
+  return target.machine().ctasPerSm(demand);
 }
 
 } // namespace pantile

@@ -251,13 +251,14 @@ private:
   void addSlots() {
     auto module = function->getParentOfType<ModuleOp>();
     const int warps = moduleInt(module, names::numWarps, 4);
-    BlockDemand demand{scratchBesideRings(function), registersOfProducts(function), warps + 1};
+    CtaDemand demand{warps + 1, registersOfProducts(function), scratchBesideRings(function)};
+    const MachineModel &machine = target.machine();
     const int64_t keep = blocksToKeep(module);
     auto hasRoom = [&](int64_t more) {
-      BlockDemand larger = demand;
+      CtaDemand larger = demand;
       larger.sharedBytes += more;
-      return larger.sharedBytes <= target.maxSharedBytes() &&
-             blocksWithRoom(larger, target, keep) >= blocksWithRoom(demand, target, keep);
+      return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
+             std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
     };
     auto slotBytes = [](FedLoop &fed) {
       int64_t sum = 0;
@@ -280,14 +281,10 @@ private:
 
   /// Whether `more` bytes let OverlapIterations do its work, and take the place of no block, also not
   /// of one whose scratch lies in the rings; the producer's registers are the others'.
-  bool mayOverlap(FedLoop &fed, const BlockDemand &demand, int64_t more, int warps) {
-    constexpr int64_t reserved = 1024;
-    const RegisterBudget budget{target, warps};
+  bool mayOverlap(FedLoop &fed, const CtaDemand &demand, int64_t more, int warps) {
+    const RegisterBudget budget{target.machine(), warps};
     auto blocksWith = [&](int64_t sharedBytes) {
-      int64_t blocks = (target.maxSharedBytes() + reserved) / (sharedBytes + reserved);
-      while (blocks > 1 && demand.registers > budget.consumer(blocks))
-        --blocks;
-      return blocks;
+      return budget.mostCtas(demand.registersOfThread, target.machine().ctasByShared(sharedBytes));
     };
     const int64_t now = demand.sharedBytes + keptBytes(),
                   withoutScratch = now - scratchBesideRings(function);

@@ -112,34 +112,28 @@ Demand demandOf(ModuleOp module) {
 }
 
 int64_t blocksByShared(const Demand &demand, int64_t barriers, const Target &target) {
-  constexpr int64_t reserved = 1024; // of each block, beside what one block may have
-  return (target.maxSharedBytes() + reserved) /
-         (demand.ringBytes + demand.otherBytes + barriers + reserved);
+  return target.machine().ctasByShared(demand.ringBytes + demand.otherBytes + barriers);
 }
 
 int64_t blocksAlone(const Demand &demand, int warps, const Target &target) {
-  const int64_t most = target.maxRegistersPerThread();
+  const MachineModel &machine = target.machine();
+  const int64_t most = machine.sm.registersOfThread;
   if (demand.registers - registersForAddresses + demand.ofVectors > most)
     return 1;
-  const int64_t registers =
-      std::min<int64_t>(llvm::alignTo(demand.registers, RegisterBudget::unit), most + 1);
   return std::min(blocksByShared(demand, 0, target),
-                  target.registersPerBlock() / (registers * 32 * warps));
+                  machine.ctasByRegisters(std::min(demand.registers, most), warps));
 }
 
 /// None where a block alone has more registers, and needs them.
 int64_t blocksWithProducer(const Demand &demand, int warps, const Target &target) {
   constexpr int64_t barriers = 128;
-  const RegisterBudget budget{target, warps};
-  const int64_t ofThread = target.maxRegistersPerThread(),
-                most = std::max(budget.consumer(1), std::min(budget.launch(1), ofThread));
+  const MachineModel &machine = target.machine();
+  const RegisterBudget budget{machine, warps};
+  const int64_t most = std::max(budget.consumer(1), budget.launch(1));
   if (demand.registers > most &&
-      most < std::min<int64_t>(ofThread, target.registersPerBlock() / 32 / warps))
+      most < machine.registersOfThread(InstructionSet::warpThreads * warps))
     return 0;
-  int64_t blocks = blocksByShared(demand, barriers, target);
-  while (blocks > 1 && demand.registers > budget.consumer(blocks))
-    --blocks;
-  return blocks;
+  return budget.mostCtas(demand.registers, blocksByShared(demand, barriers, target));
 }
 
 struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {

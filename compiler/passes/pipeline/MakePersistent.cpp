@@ -145,8 +145,8 @@ std::optional<int64_t> blocksWithProducer(ModuleOp module, const Target &target)
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
   if (!specialiseWarps(*copy))
     return std::nullopt;
-  return blocksWithRoom(demandOf(*copy->getOps<func::FuncOp>().begin()), target,
-                        blocksToKeep(module));
+  return std::min(target.machine().ctasPerSm(demandOf(*copy->getOps<func::FuncOp>().begin())),
+                  blocksToKeep(module));
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {

@@ -311,7 +311,7 @@ bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
       registers += registersOf(product.getLhs());
     }
   }
-  const RegisterBudget budget{target, warps};
+  const RegisterBudget budget{target.machine(), warps};
   return heads >= 2 && tails > 0 && registers <= budget.consumer(1);
 }
 

@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/PeeledLoop.h"
 #include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
@@ -310,9 +311,8 @@ private:
 /// Both sums and the left operand are alive at once, beside what any loop needs. With eight warps
 /// the producer's registers can be theirs (ShareRegisters).
 bool fitsRegisters(Chain &chain, const Target &target, int warps) {
-  constexpr int64_t others = 48, unit = 8, withProducersShare = 232;
-  const int64_t threads = 32 * (warps + 4);
-  int64_t registers = target.registersPerBlock() / threads / unit * unit;
+  constexpr int64_t others = 48, withProducersShare = 232;
+  int64_t registers = RegisterBudget{target.machine(), warps}.launch(/*ctas=*/1);
   if (warps <= 8 && target.hasSetMaxRegisters())
     registers = withProducersShare;
   return registersOf(chain.first.product.getResult()) +

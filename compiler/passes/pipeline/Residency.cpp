@@ -59,12 +59,12 @@ int64_t registersOfProducts(func::FuncOp kernel) {
   return registers;
 }
 
-BlockDemand demandOf(func::FuncOp kernel) {
+CtaDemand demandOf(func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
-  BlockDemand demand;
+  CtaDemand demand;
   demand.sharedBytes = scratchBesideRings(kernel);
   kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += ringBytes(alloc.getType()); });
-  demand.registers = registersOfProducts(kernel);
+  demand.registersOfThread = registersOfProducts(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + moduleInt(module, names::producerWarps, 0);
   return demand;
 }
@@ -72,20 +72,6 @@ BlockDemand demandOf(func::FuncOp kernel) {
 int64_t blocksToKeep(ModuleOp module) {
   constexpr int64_t usual = 2, withThirdBlock = 3;
   return module->hasAttr(names::thirdBlock) ? withThirdBlock : usual;
-}
-
-int64_t blocksWithShared(int64_t bytes, const Target &target) {
-  constexpr int64_t reserved = 1024; // of each block, beside what one block may have
-  return (target.maxSharedBytes() + reserved) / (bytes + reserved);
-}
-
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough) {
-  constexpr int64_t parts = 4; // a warp has the registers of one part of a multiprocessor
-  constexpr int64_t unit = 8;
-  const int64_t byShared = blocksWithShared(demand.sharedBytes, target);
-  const int64_t ofWarp = 32 * static_cast<int64_t>(llvm::alignTo(demand.registers, unit));
-  const int64_t warps = target.registersPerBlock() / parts / ofWarp * parts;
-  return std::min({byShared, warps / demand.warps, enough});
 }
 
 } // namespace pantile

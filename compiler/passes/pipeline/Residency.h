@@ -19,13 +19,6 @@ constexpr llvm::StringLiteral thirdBlock =
     "nv.third_block"; // unit, on the module: what is added does not take the place of a third block
 } // namespace names
 
-/// Of a block.
-struct BlockDemand {
-  int64_t sharedBytes = 0;
-  int64_t registers = 0; ///< of a thread
-  int64_t warps = 0;     ///< those that load among them
-};
-
 /// Bytes of all slots of a buffer.
 int64_t ringBytes(nv::BufferType type);
 
@@ -40,16 +33,10 @@ int64_t registersWithoutPointers(mlir::scf::ForOp loop);
 /// over, left out.
 int64_t registersOfProducts(mlir::func::FuncOp kernel);
 
-/// What `kernel` takes, whose producer, if it has one, is a warp.
-BlockDemand demandOf(mlir::func::FuncOp kernel);
+/// What `kernel` takes, the warps of a producer among its own.
+CtaDemand demandOf(mlir::func::FuncOp kernel);
 
 /// How many blocks of `module`'s kernel are worth more than what is added to it.
 int64_t blocksToKeep(mlir::ModuleOp module);
-
-/// How many blocks of so many bytes have room.
-int64_t blocksWithShared(int64_t bytes, const Target &target);
-
-/// At most three: no more are worth anything else, but to products that are waited for.
-int64_t blocksWithRoom(const BlockDemand &demand, const Target &target, int64_t enough);
 
 } // namespace pantile

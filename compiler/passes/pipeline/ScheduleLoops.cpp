@@ -88,25 +88,24 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
     return outlastsIteration(loop, product.getRhs(), loads);
   };
   const bool fits =
-      late.size() == 1 || registersWithoutPointers(loop) <= target.maxRegistersPerThread();
+      late.size() == 1 || registersWithoutPointers(loop) <= target.machine().sm.registersOfThread;
   return fits && !late.empty() && llvm::all_of(late, outlasts) &&
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
 /// True when as many blocks have room with `slots` as with one less.
 bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, const Target &target) {
-  constexpr int64_t most = 32;
+  const MachineModel &machine = target.machine();
   auto kernel = loop->getParentOfType<func::FuncOp>();
-  BlockDemand demand = demandOf(kernel);
+  CtaDemand demand = demandOf(kernel);
   kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
     if (alloc->getParentOfType<scf::ForOp>())
       demand.sharedBytes -= ringBytes(alloc.getType());
   });
   demand.sharedBytes += (slots - 1) * slotBytes(loads);
-  const int64_t before = blocksWithRoom(demand, target, most);
+  const int64_t before = machine.ctasPerSm(demand);
   demand.sharedBytes += slotBytes(loads);
-  return demand.sharedBytes <= target.maxSharedBytes() &&
-         blocksWithRoom(demand, target, most) == before;
+  return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
 }
 
 /// More blocks than these are worth no slot.

@@ -30,6 +30,7 @@
 #include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Shares.h"
 #include "passes/pipeline/SpecialiseWarps.h"
+#include "support/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -206,7 +207,8 @@ private:
   int64_t iterationsAhead() {
     constexpr double cyclesOfLoad = 1500;
     auto target = Target::parse(moduleTarget(kernel));
-    const RegisterBudget budget{*target, static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
+    const RegisterBudget budget{target->machine(),
+                                static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
     const int64_t needed = 2 * registersOf(product.getResult()) + registersForAddresses;
     return needed <= std::min<int64_t>(budget.launch(/*blocks=*/1), RegisterBudget::most)
                ? static_cast<int64_t>(std::ceil(cyclesOfLoad / cyclesOfIteration()))
