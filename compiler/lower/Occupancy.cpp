@@ -1,5 +1,6 @@
 //===- Occupancy.cpp - blocks that should share a multiprocessor ----------------------------===//
 #include "lower/Occupancy.h"
+#include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -11,8 +12,6 @@ using namespace mlir;
 using namespace pantile;
 
 namespace {
-/// Registers for addresses, masks and scalars.
-constexpr int besidesTiles = 16;
 
 /// Registers of 32 bits that a tile takes in each thread; 0 for what is computed from its place.
 int wordsOf(Value value) {
@@ -93,14 +92,13 @@ bool gathers(func::FuncOp kernel) {
 
 /// Not what a reduction leaves of them.
 bool convertsVectors(Operation *op) {
-  constexpr int vector = 4;
   auto convert = dyn_cast<ConvertLayoutOp>(op);
-  return convert && layoutOf(convert.getType()).numRegs() >= vector;
+  return convert && layoutOf(convert.getType()).numRegs() >= machineOf(op).registers.vectorOfLoads;
 }
 
 /// Whether vectors that are loaded live on behind a reduction, or come from behind one.
 bool keepsLoads(Operation *reduction, const Liveness &liveness) {
-  constexpr int vector = 4;
+  const int64_t vector = machineOf(reduction).registers.vectorOfLoads;
   auto parent = reduction->getParentOfType<func::FuncOp>();
   return parent
       .walk([&](LoadOp load) {
@@ -134,7 +132,8 @@ std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target 
   });
   if (words == 0)
     return std::nullopt;
-  return target.machine().ctasToAskFor(2 * words + 2 * besidesTiles, threads);
+  const MachineModel &machine = target.machine();
+  return machine.ctasToAskFor(2 * (words + machine.registers.besideTiles), threads);
 }
 
 /// What a loop carries, and all fragments of its products on mma.sync.
@@ -150,8 +149,8 @@ int64_t wordsOfProducts(scf::ForOp loop) {
 /// Where 128 registers hold even all fragments at once, the assembler may still take some more,
 /// and a block of four warps has no room then.
 std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const Target &target) {
-  constexpr int budget = 128;
   const MachineModel &machine = target.machine();
+  const int64_t budget = machine.registers.budgetOfMmaSync;
   int64_t words = 0;
   bool others = false;
   kernel.walk([&](Operation *op) {
@@ -168,7 +167,6 @@ std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const
 
 /// CTAs that leave registers for the largest wgmma, which ptxas refuses to split (C7602).
 int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
-  constexpr int besidesMma = 26;
   const MachineModel &machine = target.machine();
   int64_t words = 0;
   kernel.walk([&](nv::WgmmaOp mma) {
@@ -176,7 +174,8 @@ int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
   });
   if (words == 0)
     return machine.occupancy.mostCtasToAskFor;
-  const int64_t registers = llvm::alignTo(words + besidesMma, machine.sm.registerUnit);
+  const int64_t registers =
+      llvm::alignTo(words + machine.registers.besideMma, machine.sm.registerUnit);
   return machine.ctasToAskFor(registers, threads);
 }
 
@@ -199,18 +198,18 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   const Liveness liveness(kernel);
   int most = 0;
   kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
-  constexpr int vector = 4;
-  const bool waitsTwice = most > vector && isElementwise(kernel, liveness);
-  constexpr int smallInLoops = 32, small = 64;
+  const MachineModel &machine = target.machine();
+  const RegisterThresholds &limits = machine.registers;
+  const bool waitsTwice = most > limits.vectorOfLoads && isElementwise(kernel, liveness);
+  const int64_t needed = most + limits.besideTiles;
   const bool isSmall = // warps serve it better
-      most + besidesTiles <= (loads ? smallInLoops : small);
-  constexpr int roomForFour = 48;
+      needed <= (loads ? limits.smallWithLoads : limits.smallWithoutLoads);
   if (isSmall && !waitsTwice)
-    return gathers(kernel) ? std::optional<int>(target.machine().ctasToAskFor(roomForFour, threads))
-                           : std::nullopt;
-  constexpr int budgets[] = {64, 128};
-  for (int budget : budgets)
-    if (most + besidesTiles <= budget)
-      return target.machine().ctasToAskFor(budget, threads);
+    return gathers(kernel)
+               ? std::optional<int>(machine.ctasToAskFor(limits.budgetOfGathers, threads))
+               : std::nullopt;
+  for (int64_t budget : {limits.smallBudget, limits.largeBudget})
+    if (needed <= budget)
+      return machine.ctasToAskFor(budget, threads);
   return 1;
 }

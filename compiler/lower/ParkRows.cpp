@@ -1,5 +1,6 @@
 //===- ParkRows.cpp - words of a thread that wait in shared memory --------------------------===//
 #include "lower/ParkRows.h"
+#include "support/MachineModel.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/IRBuilder.h"
@@ -49,7 +50,8 @@ llvm::SmallVector<llvm::Instruction *, 4> chainFrom(llvm::Instruction *use) {
 /// with, such as the result of a reduction, has more uses, and stays.
 std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barriers,
                              const Numbers &numbers) {
-  constexpr unsigned mostUses = 4;
+  const auto mostUses =
+      static_cast<unsigned>(pantile::MachineModel::reference().registers.usesOfSpilled);
   if (!value.getType()->isFloatTy() || llvm::isa<llvm::PHINode>(value) ||
       value.hasNUsesOrMore(mostUses + 1))
     return std::nullopt;
@@ -94,7 +96,8 @@ public:
 private:
   /// The use some words before this one, if it stands between `store` and it.
   llvm::Instruction *earlier(llvm::Instruction *use, llvm::Instruction *store) const {
-    constexpr size_t ahead = 4;
+    const auto ahead =
+        static_cast<size_t>(pantile::MachineModel::reference().registers.reloadsAhead);
     if (uses.size() < ahead)
       return use;
     llvm::Instruction *early = uses[uses.size() - ahead];

@@ -65,10 +65,10 @@ struct NoVainPasses : llvm::OptPassGate {
   bool fewRegisters;
 };
 
-bool hasFewRegisters(const Options &options) {
-  constexpr int warps = 32, registers = 64;
-  return options.numWarps >= warps ||
-         (options.maxRegisters > 0 && options.maxRegisters <= registers);
+bool hasFewRegisters(const Target &target, const Options &options) {
+  const RegisterThresholds &limits = target.machine().registers;
+  return options.numWarps >= limits.warpsWithFew ||
+         (options.maxRegisters > 0 && options.maxRegisters <= limits.fewForStrengthReduction);
 }
 
 /// Keeps errors instead of ending the process, LLVM's default.
@@ -203,7 +203,7 @@ Result<PtxCode> pantile::emitPtx(llvm::Module &module, const Target &target, con
     *optimisedLlvm = textOf(module);
 
   static NoVainPasses gate(/*fewRegisters=*/false), gateOfFew(/*fewRegisters=*/true);
-  context.setOptPassGate(hasFewRegisters(options) ? gateOfFew : gate);
+  context.setOptPassGate(hasFewRegisters(target, options) ? gateOfFew : gate);
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;

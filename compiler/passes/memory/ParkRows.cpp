@@ -21,9 +21,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Registers for addresses, masks, and what is computed at the moment.
-constexpr int64_t besidesTiles = 16;
-
 /// Words of fp32 tiles that a thread holds over `reduction`.
 int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
   int64_t words = 0;
@@ -59,7 +56,7 @@ struct ParkRowsPass : impl::ParkRowsBase<ParkRowsPass> {
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
     const int64_t words = mostWords(kernels[0]);
-    if (words + besidesTiles <= registers)
+    if (words + target->machine().registers.besideTiles <= registers)
       return;
     const int64_t offset = llvm::alignTo(moduleInt(module, names::sharedBytes, 0), 128);
     const int64_t slotBytes = 4 * threads;

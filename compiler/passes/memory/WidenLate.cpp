@@ -21,9 +21,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Registers for addresses, masks, and what is computed at the moment.
-constexpr int64_t besidesTiles = 16;
-
 bool isReduction(Operation &op) { return isa<ReduceOp, ScanOp>(op); }
 
 /// The last reduction between `widened` and `user`; null where there is none.
@@ -65,12 +62,12 @@ void widenLate(arith::ExtFOp widened) {
   }
 }
 
-/// From pairs of 16 bits, in registers that a thread of so many has too few of.
+/// From pairs of 16 bits, where so many registers do not suffice for the wide elements.
 bool fills(arith::ExtFOp widened, int64_t registers) {
   auto tile = dyn_cast<RankedTensorType>(widened.getType());
   return tile && tile.getElementType().isF32() &&
          storageBits(elementTypeOf(widened.getIn().getType())) == 16 &&
-         layoutOf(tile).numRegs() + besidesTiles > registers;
+         layoutOf(tile).numRegs() > registers;
 }
 
 struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {
@@ -80,7 +77,8 @@ struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {
     if (!target || moduleInt(module, names::producerWarps, 0) != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
-    const int64_t registers = target->machine().registersOfThread(threads);
+    const MachineModel &machine = target->machine();
+    const int64_t registers = machine.registersOfThread(threads) - machine.registers.besideTiles;
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))

@@ -11,8 +11,6 @@
 
 namespace pantile {
 
-constexpr int64_t registersForAddresses = 40;
-
 /// Sums that start anew in each iteration, or are carried; what else is carried, left operands, and
 /// some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);
@@ -23,7 +21,6 @@ struct RegisterBudget {
   int warps;
   static constexpr int64_t producer = InstructionSet::leastRegisters;
   static constexpr int producerWarps = InstructionSet::warpsOfGroup;
-  static constexpr int32_t most = 240;
 
   int64_t launch(int64_t ctas) const {
     return machine.registersOfThread(InstructionSet::warpThreads * (warps + producerWarps), ctas);
@@ -31,7 +28,7 @@ struct RegisterBudget {
   int64_t consumer(int64_t ctas) const {
     const int64_t left = launch(ctas) * (warps + producerWarps) - producer * producerWarps;
     const int64_t unit = machine.sm.registerUnit;
-    return std::min<int64_t>(left / warps / unit * unit, most);
+    return std::min(left / warps / unit * unit, machine.registers.mostBesideProducer);
   }
   /// How many of `ctas` CTAs share an SM where a consumer thread needs so many registers; at least
   /// one.

@@ -100,9 +100,6 @@ private:
   llvm::DenseSet<Operation *> chained;
 };
 
-/// Registers that ptxas 13.0 asks for beside the sums of a wgmma (else C7602).
-constexpr int64_t besideSums = 26;
-
 Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps) {
   if (!target.hasWgmma())
     return "the target has no wgmma";
@@ -120,8 +117,9 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "each warp group needs columns in multiples of 16";
   const int64_t instrN = std::min(s.n / groupsN, InstructionSet::wgmmaColumns);
   const int64_t sums = instrN * storageBits(s.accumulator) / 64;
-  if (sums + besideSums >
-      target.machine().registersOfThread(InstructionSet::warpThreads * numWarps))
+  const MachineModel &machine = target.machine();
+  if (sums + machine.registers.besideMma >
+      machine.registersOfThread(InstructionSet::warpThreads * numWarps))
     return "the sums of one instruction leave a thread too few registers";
   return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4,
                       groupsN);

@@ -6,6 +6,7 @@
 //        largest loop, and some for addresses.
 // How:   As many blocks as have room for that, and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -20,7 +21,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 
 int64_t registersOfLoop(scf::ForOp loop) {
-  int64_t registers = registersForAddresses;
+  int64_t registers = machineOf(loop).registers.besideLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
   for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
@@ -57,7 +58,7 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
       // The assembler wants each instruction to fit into the registers at launch.
       // A reserve less than the SM has: the reallocation was fitted so.
       return blocks * shared <= machine.sm.sharedBytesOfCta && needed <= budget.consumer(blocks) &&
-             ofInstruction + registersForAddresses <= budget.launch(blocks);
+             ofInstruction + machine.registers.besideLoop <= budget.launch(blocks);
     };
     int64_t blocks = mostBlocks;
     while (blocks > 0 && !fits(blocks))

@@ -2,6 +2,7 @@
 // Gives: see CopyAhead.h.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/CopyAhead.h"
+#include "ir/Machine.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/pipeline/Residency.h"
 
@@ -47,7 +48,6 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
 
 /// Whether what addresses are computed from can be loaded ahead of them and carried in registers.
 static bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
-  constexpr int64_t mostWords = 32;
   int64_t words = 0;
   for (Operation *op : slice.loads) {
     auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
@@ -58,7 +58,8 @@ static bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
     if (readsAfresh(load) || memoryChange(loop, baseOf(load.getPtr())))
       return false;
   }
-  return words <= mostWords && slicesOf(loop, slice.loads.getArrayRef());
+  return words <= machineOf(loop).registers.carriedIndices &&
+         slicesOf(loop, slice.loads.getArrayRef());
 }
 
 static SmallVector<Value> addressRoots(LoadOp load) {

@@ -12,6 +12,7 @@
 //        the first product. Where ScheduleLoops has made room, sums that are only added to are
 //        waited for behind the loop.
 //===------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -160,7 +161,7 @@ private:
 
   /// What a thread needs few registers for is read in front of the first product.
   void readEarly(LoadOp load) {
-    constexpr int64_t few = 16;
+    const int64_t few = machineOf(load).registers.earlyLoad;
     if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv ||
         registersOf(load.getResult()) > few || load->isBeforeInBlock(products.front()) ||
         isForNext(load))

@@ -118,7 +118,7 @@ int64_t blocksByShared(const Demand &demand, int64_t barriers, const Target &tar
 int64_t blocksAlone(const Demand &demand, int warps, const Target &target) {
   const MachineModel &machine = target.machine();
   const int64_t most = machine.sm.registersOfThread;
-  if (demand.registers - registersForAddresses + demand.ofVectors > most)
+  if (demand.registers - machine.registers.besideLoop + demand.ofVectors > most)
     return 1;
   return std::min(blocksByShared(demand, 0, target),
                   machine.ctasByRegisters(std::min(demand.registers, most), warps));

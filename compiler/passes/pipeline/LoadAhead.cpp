@@ -12,6 +12,7 @@
 //        registers; in the last iteration it is loaded from where this one's came, or, where the
 //        loop carries tiles of pointers, not at all.
 //===------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,9 +28,6 @@ namespace pantile {
 #define GEN_PASS_DEF_LOADAHEAD
 #include "passes/Passes.h.inc"
 namespace {
-
-/// Registers that the carried tiles of one loop may take.
-constexpr int64_t mostWords = 32;
 
 /// Whether the loop may write what is read through `base`, given that other arguments lie apart.
 bool mayWrite(scf::ForOp loop, Value base) {
@@ -69,8 +67,7 @@ int64_t hintedStages(scf::ForOp loop) {
 /// Vectors of a loop with products, such as the sums that attention's gradients begin with; what is
 /// yielded as it is was loaded ahead before.
 bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
-  constexpr int64_t most = 16;
-  return wordsOf(load, axes) <= most &&
+  return wordsOf(load, axes) <= machineOf(load).registers.carriedBesideMma &&
          llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp, scf::YieldOp>);
 }
 
@@ -93,8 +90,8 @@ public:
     if (loads.empty())
       return;
     if (!besideProducts)
-      distance =
-          std::clamp<int64_t>(hintedStages(loop) - 1, 1, std::max<int64_t>(mostWords / words, 1));
+      distance = std::clamp<int64_t>(hintedStages(loop) - 1, 1,
+                                     std::max<int64_t>(mostRegisters() / words, 1));
     for (LoadOp load : loads)
       remarkApplied(load.getLoc(), Technique::Pipelining)
           << "load is made " << distance << (distance == 1 ? " iteration" : " iterations")
@@ -123,7 +120,7 @@ private:
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
       if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
-          words + wordsOf(load, axes) > mostWords)
+          words + wordsOf(load, axes) > mostRegisters())
         continue;
       words += wordsOf(load, axes);
       loads.push_back(load);
@@ -139,6 +136,9 @@ private:
   }
 
   /// Beside products, what the loop counts on itself may be read.
+  /// That the carried tiles of one loop may take.
+  int64_t mostRegisters() { return machineOf(loop).registers.carriedLoads; }
+
   bool canCarry(const AddressSlice &slice) { return besideProducts || slice.carried.empty(); }
 
   /// What does not depend on the counter is loaded again and again anyway, and found in a cache.

@@ -300,8 +300,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
 /// Heads, sums and left operands are alive at once, and the left operands of the next iteration
 /// before they are converted.
 bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
-  constexpr int64_t others = 32;
-  int64_t registers = others, heads = 0, tails = 0;
+  int64_t registers = target.machine().registers.besideIterations, heads = 0, tails = 0;
   for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
     registers += registersOf(product.getResult());
     if (matchPattern(product.getAcc(), m_AnyZeroFloat())) {

@@ -311,13 +311,13 @@ private:
 /// Both sums and the left operand are alive at once, beside what any loop needs. With eight warps
 /// the producer's registers can be theirs (ShareRegisters).
 bool fitsRegisters(Chain &chain, const Target &target, int warps) {
-  constexpr int64_t others = 48, withProducersShare = 232;
+  const RegisterThresholds &limits = target.machine().registers;
   int64_t registers = RegisterBudget{target.machine(), warps}.launch(/*ctas=*/1);
   if (warps <= 8 && target.hasSetMaxRegisters())
-    registers = withProducersShare;
+    registers = limits.mostBesideProducer - limits.marginOfDots;
   return registersOf(chain.first.product.getResult()) +
              registersOf(chain.second.product.getResult()) +
-             registersOf(chain.second.product.getLhs()) + others <=
+             registersOf(chain.second.product.getLhs()) + limits.besideDots <=
          registers;
 }
 

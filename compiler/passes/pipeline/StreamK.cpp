@@ -209,8 +209,10 @@ private:
     auto target = Target::parse(moduleTarget(kernel));
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
-    const int64_t needed = 2 * registersOf(product.getResult()) + registersForAddresses;
-    return needed <= std::min<int64_t>(budget.launch(/*blocks=*/1), RegisterBudget::most)
+    const int64_t needed =
+        2 * registersOf(product.getResult()) + budget.machine.registers.besideLoop;
+    const int64_t most = budget.machine.registers.mostBesideProducer;
+    return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(std::ceil(cyclesOfLoad / cyclesOfIteration()))
                : 0;
   }
