@@ -10,6 +10,7 @@
 //        loops does so wherever as many blocks have room then.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,11 +26,6 @@ namespace pantile {
 #define GEN_PASS_DEF_ALLOCATESHARED
 #include "passes/Passes.h.inc"
 namespace {
-
-/// A kernel that needs no more than this does not fill a multiprocessor with its buffers.
-constexpr int64_t plentiful = 16 << 10;
-/// Bytes that may be kept for small scratch, so that it needs no barrier before it is written.
-constexpr int64_t mostKept = 2 << 10;
 
 struct Reservation {
   Operation *op;
@@ -120,11 +116,12 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
     SmallVector<Reservation> all = collect(getOperation());
     llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
     Builder builder(&getContext());
+    const OccupancyThresholds &limits = machineOf(getOperation()).occupancy;
     int64_t total = place(all);
     SmallVector<Reservation> apart = all;
-    keepSmallScratch(apart, mostKept, /*inLoopsAlone=*/total > plentiful);
+    keepSmallScratch(apart, limits.scratchApart, /*inLoopsAlone=*/total > limits.plentyOfShared);
     const int64_t totalApart = place(apart);
-    if (total <= plentiful || blocksOf(totalApart) == blocksOf(total)) {
+    if (total <= limits.plentyOfShared || blocksOf(totalApart) == blocksOf(total)) {
       all = apart;
       total = totalApart;
     }

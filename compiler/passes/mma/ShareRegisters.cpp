@@ -34,8 +34,6 @@ int64_t registersOfLoop(scf::ForOp loop) {
 }
 
 namespace {
-constexpr int64_t mostBlocks = 4;
-
 struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -60,7 +58,7 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
       return blocks * shared <= machine.sm.sharedBytesOfCta && needed <= budget.consumer(blocks) &&
              ofInstruction + machine.registers.besideLoop <= budget.launch(blocks);
     };
-    int64_t blocks = mostBlocks;
+    int64_t blocks = machine.occupancy.ctasWithSetmaxnreg;
     while (blocks > 0 && !fits(blocks))
       --blocks;
     if (blocks == 0 || needed <= budget.launch(blocks))

@@ -37,9 +37,6 @@ SmallVector<unsigned> groupsOf(FedLoop &fed) {
 }
 
 namespace {
-/// Bytes of a slot's barriers and what they are aligned with.
-constexpr int64_t barriersOfSlot = 32;
-
 /// Loops behind each other, such as those left of the diagonal and on it, can have one ring: the
 /// turns are counted on.
 bool canShareRings(FedLoop &first, FedLoop &second) {
@@ -260,22 +257,22 @@ private:
       return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
              std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
     };
-    auto slotBytes = [](FedLoop &fed) {
-      int64_t sum = 0;
+    auto slotBytes = [&](FedLoop &fed) { // and its mbarriers
+      int64_t sum = machine.occupancy.barriersOfStage;
       for (Raised &raised : fed.loads)
         sum += raised.staged.alloc.getType().getSlotBytes();
       return sum;
     };
     findSharedRings();
     for (FedLoop &fed : loops)
-      demand.sharedBytes += fed.before ? 0 : fed.slots * (slotBytes(fed) + barriersOfSlot);
+      demand.sharedBytes += fed.before ? 0 : fed.slots * slotBytes(fed);
     for (FedLoop &fed : loops)
       if (fed.before)
         fed.slots = fed.before->slots;
-      else if (fed.inFlight ? hasRoom(slotBytes(fed) + barriersOfSlot)
-                            : mayOverlap(fed, demand, slotBytes(fed) + barriersOfSlot, warps)) {
+      else if (fed.inFlight ? hasRoom(slotBytes(fed))
+                            : mayOverlap(fed, demand, slotBytes(fed), warps)) {
         ++fed.slots;
-        demand.sharedBytes += slotBytes(fed) + barriersOfSlot;
+        demand.sharedBytes += slotBytes(fed);
       }
   }
 
@@ -288,7 +285,8 @@ private:
     };
     const int64_t now = demand.sharedBytes + keptBytes(),
                   withoutScratch = now - scratchBesideRings(function);
-    return fed.slots + 1 == slotsOfOverlap && hasRegistersForOverlap(fed.loop, target, warps) &&
+    return fed.slots + 1 == target.machine().occupancy.stagesOfOverlap &&
+           hasRegistersForOverlap(fed.loop, target, warps) &&
            now + more <= target.maxSharedBytes() &&
            blocksWith(now + more) >= blocksWith(withoutScratch);
   }

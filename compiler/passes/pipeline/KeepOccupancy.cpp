@@ -126,14 +126,14 @@ int64_t blocksAlone(const Demand &demand, int warps, const Target &target) {
 
 /// None where a block alone has more registers, and needs them.
 int64_t blocksWithProducer(const Demand &demand, int warps, const Target &target) {
-  constexpr int64_t barriers = 128;
   const MachineModel &machine = target.machine();
   const RegisterBudget budget{machine, warps};
   const int64_t most = std::max(budget.consumer(1), budget.launch(1));
   if (demand.registers > most &&
       most < machine.registersOfThread(InstructionSet::warpThreads * warps))
     return 0;
-  return budget.mostCtas(demand.registers, blocksByShared(demand, barriers, target));
+  return budget.mostCtas(demand.registers,
+                         blocksByShared(demand, machine.occupancy.barriersOfCta, target));
 }
 
 struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {

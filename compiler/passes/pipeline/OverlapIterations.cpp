@@ -11,6 +11,7 @@
 //        an iteration. Nothing is under way from one iteration into the next.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
+#include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
@@ -128,7 +129,8 @@ private:
       }
       Operation *op = value.getDefiningOp();
       auto slot = dyn_cast_or_null<nv::SlotOp>(op);
-      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() < slotsOfOverlap
+      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() <
+                     machineOf(loop).occupancy.stagesOfOverlap
                : !isa_and_nonnull<nv::BufferTransOp>(op))
         return false;
       if (slots.insert(op))

@@ -9,9 +9,6 @@
 
 namespace pantile {
 
-/// Slots that a ring needs for it: two are held at once, and a third is filled meanwhile.
-constexpr int64_t slotsOfOverlap = 3;
-
 bool hasRegistersForOverlap(mlir::scf::ForOp loop, const Target &target, int warps);
 
 } // namespace pantile

@@ -6,6 +6,7 @@
 //        and does not meet other programs takes no notice of the warps beside it. Whether a launch
 //        packs them is decided there, by the grid.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "ir/PackedPrograms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,9 +19,6 @@ namespace pantile {
 #define GEN_PASS_DEF_PACKPROGRAMS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// With blocks of this many warps a multiprocessor can hold all the warps that it has room for.
-constexpr int mostPrograms = 4;
 
 /// Whether code of the user may ask for the program's place in a way that a shared block changes.
 bool readsThreads(Operation *op) {
@@ -49,7 +47,8 @@ struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {
         moduleInt(module, names::sharedBytes, 0) != 0 || !standAlone(module))
       return;
     module->setAttr(names::programsPerBlock,
-                    IntegerAttr::get(IntegerType::get(&getContext(), 32), mostPrograms));
+                    IntegerAttr::get(IntegerType::get(&getContext(), 32),
+                                     machineOf(module).occupancy.programsOfCta));
   }
 };
 } // namespace

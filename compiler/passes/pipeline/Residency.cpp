@@ -3,6 +3,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/Residency.h"
 #include "analysis/Scratch.h"
+#include "ir/Machine.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/Programs.h"
 
@@ -70,8 +71,8 @@ CtaDemand demandOf(func::FuncOp kernel) {
 }
 
 int64_t blocksToKeep(ModuleOp module) {
-  constexpr int64_t usual = 2, withThirdBlock = 3;
-  return module->hasAttr(names::thirdBlock) ? withThirdBlock : usual;
+  const OccupancyThresholds &wanted = machineOf(module).occupancy;
+  return module->hasAttr(names::thirdBlock) ? wanted.ctasToKeepOnRequest : wanted.ctasToKeep;
 }
 
 } // namespace pantile

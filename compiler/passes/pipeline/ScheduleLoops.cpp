@@ -108,9 +108,6 @@ bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, cons
   return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
 }
 
-/// More blocks than these are worth no slot.
-constexpr int64_t mostBlocks = 3;
-
 /// Whether all that the body reads of `loads` is read when its only product has been waited for.
 bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
@@ -145,7 +142,7 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
     const bool isTight =
         stages >= 3 && isReadBeforeWait(loop, loads) && !module->hasAttr(names::fewerBuffers);
     const int64_t blocks = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
-    if (isTight && blocks < mostBlocks &&
+    if (isTight && blocks < target.machine().occupancy.ctasWorthStage &&
         blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(blocks, 1))
       return {stages - 1, stages - 1, 0};
     return plain;
@@ -160,7 +157,8 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
 /// Whether rings of `slots` take the place of the second block.
 bool costsSecondBlock(scf::ForOp loop, int slots, const Target &target) {
   const int64_t before = blocksWithRings(loop, {}, 1, target);
-  return blocksWithRings(loop, {}, slots, target) < std::min<int64_t>(before, 2);
+  return blocksWithRings(loop, {}, slots, target) <
+         std::min(before, target.machine().occupancy.ctasToKeep);
 }
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {

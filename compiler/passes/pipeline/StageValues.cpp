@@ -6,6 +6,7 @@
 //        have been converted to. Rows and columns stay in registers (LoadAhead). Each buffer must
 //        leave as many blocks room as there were, or two.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/CopyAhead.h"
@@ -27,7 +28,7 @@ bool repeats(LoadOp load, const AxisInfoAnalysis &axes) {
 
 /// A matrix of values, all used by the loop's own operations.
 bool isMatrix(scf::ForOp loop, LoadOp load) {
-  constexpr int64_t least = 8;
+  const int64_t least = machineOf(loop).tiles.leastStagedAxis;
   auto tile = dyn_cast<RankedTensorType>(load.getType());
   return tile && tile.getRank() == 2 && tile.getElementType().isIntOrFloat() &&
          storageBits(tile.getElementType()) >= 8 && !load->use_empty() &&
@@ -80,11 +81,11 @@ void stage(LoadOp load, nv::BufferType type) {
 /// The buffer that `load` is worth; null where it is none.
 nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
                               const AxisInfoAnalysis &axes, const Target &target) {
-  constexpr int64_t blocksToKeep = 2;
   if (!isMatrix(loop, load) || repeats(load, axes))
     return {};
   const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
-  const int64_t enough = std::min(blocksToKeep, blocksWithRings(loop, {}, stages, target));
+  const int64_t enough =
+      std::min(target.machine().occupancy.ctasToKeep, blocksWithRings(loop, {}, stages, target));
   const bool hasRoom = blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
   return hasRoom && aheadCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
 }
