@@ -5,6 +5,7 @@
 #include "analysis/WarpBoxes.h"
 #include "analysis/WarpConversion.h"
 #include "ir/Tile.h"
+#include "support/MachineModel.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <bit>
@@ -100,12 +101,11 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
   if (from.sameThreads(to))
     return ConversionKind::Registers;
   const auto plan = from.shufflePlan(to);
-  // A trip through shared memory costs a store, a load and two barriers; up to 32 shuffles are
-  // cheaper.
-  constexpr int fewShuffles = 8, mostShuffles = 32;
+  // A trip through shared memory costs a store, a load and two barriers; few shuffles are cheaper.
+  const MemoryThresholds &limits = MachineModel::reference().memory;
   if (plan && bits <= 32 &&
-      (plan->numShuffles() <= fewShuffles ||
-       (plan->regChoices.size() == 1 && plan->numShuffles() <= mostShuffles)))
+      (plan->numShuffles() <= limits.shuffles ||
+       (plan->regChoices.size() == 1 && plan->numShuffles() <= limits.shufflesInPlace)))
     return ConversionKind::Shuffles;
   return warpConversion(from, to, bits) ? ConversionKind::WarpShared : ConversionKind::Shared;
 }
@@ -171,7 +171,7 @@ ExchangeMoves pantile::exchangeMoves(const LinearLayout &layout, int axis, int64
 }
 
 bool pantile::gatherStaysInWarp(GatherOp op) {
-  constexpr int mostCandidates = 8;
+  const int64_t mostCandidates = MachineModel::reference().memory.gatherShuffles;
   const LinearLayout src = layoutOf(op.getSrc().getType());
   if (src != layoutOf(op.getIndex().getType()))
     return false;
@@ -190,7 +190,9 @@ bool pantile::scratchIsPerWarp(Operation *op) {
              ConversionKind::WarpShared;
 }
 
-int64_t pantile::scratchAlignment(Operation *op) { return isa<nv::TmaStoreOp>(op) ? 1024 : 128; }
+int64_t pantile::scratchAlignment(Operation *op) {
+  return isa<nv::TmaStoreOp>(op) ? InstructionSet::boxAlignment : InstructionSet::lineBytes;
+}
 
 int64_t pantile::scratchBytes(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)

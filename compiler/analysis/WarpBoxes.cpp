@@ -4,6 +4,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/WarpBoxes.h"
 
+#include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 using Coord = LinearLayout::Coord;
 using Bases = LinearLayout::Bases;
-
-/// A row of a box is a line of memory. Boxes grow in rows up to `enough` bytes a piece; below
-/// `fewest` the copy engine is slower than the threads.
-constexpr int64_t lineBytes = 128, enough = 4 << 10, fewest = 1 << 10, mostRows = 256;
 
 int dimOf(const Coord &basis) { return basis[0] != 0 ? 0 : 1; }
 int64_t stepOf(const Coord &basis) { return basis[dimOf(basis)]; }
@@ -73,10 +70,13 @@ std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fas
   const Extent along = extentOf(layout, fast), across = extentOf(layout, 1 - fast);
   if (along.least > along.run || across.least > across.run)
     return std::nullopt;
+  const MemoryThresholds &limits = MachineModel::reference().memory;
   LinearLayout::Shape shape(2, 0);
-  shape[fast] = std::max(along.least, std::min(along.run, lineBytes * 8 / bits));
+  shape[fast] = std::max(along.least, std::min(along.run, InstructionSet::lineBytes * 8 / bits));
   const int64_t rowBytes = shape[fast] * bits / 8;
-  shape[1 - fast] = std::max(across.least, std::min({across.run, mostRows, enough / rowBytes}));
+  shape[1 - fast] =
+      std::max(across.least,
+               std::min({across.run, InstructionSet::boxExtent, limits.enoughForBox / rowBytes}));
   Bases reg;
   for (const Coord &basis : layout.reg())
     if (stepOf(basis) < shape[dimOf(basis)])
@@ -85,8 +85,8 @@ std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fas
                   SharedLayout::forOperand(shape, bits, {fast, 1 - fast}),
                   {},
                   {}};
-  if (boxes.shared.swizzle() == 0 || boxes.shared.panelBytes() < fewest ||
-      shape[1 - fast] > mostRows)
+  if (boxes.shared.swizzle() == 0 || boxes.shared.panelBytes() < limits.leastBox ||
+      shape[1 - fast] > InstructionSet::boxExtent)
     return std::nullopt;
   addPieces(layout, reg, boxes);
   return boxes;

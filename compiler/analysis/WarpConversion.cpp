@@ -4,6 +4,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/WarpConversion.h"
 
+#include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 using Coord = LinearLayout::Coord;
 using Bases = LinearLayout::Bases;
-
-/// Bytes of all warps together that pieces grow to: enough for several accesses in flight, little
-/// beside the rings of a producer.
-constexpr int64_t enough = 16 << 10;
 
 int dimOf(const Coord &basis) { return basis[0] != 0 ? 0 : 1; }
 int32_t stepOf(const Coord &basis) { return basis[dimOf(basis)]; }
@@ -57,7 +54,7 @@ Bases basesOfPiece(const LinearLayout &from, const LinearLayout &to, int bits) {
   });
   int64_t bytes = (int64_t(from.numWarps()) * bits / 8) << piece.size();
   for (const Coord &basis : common) {
-    if ((bytes *= 2) > enough)
+    if ((bytes *= 2) > MachineModel::reference().memory.pieceOfConversion)
       break;
     piece.push_back(basis);
   }

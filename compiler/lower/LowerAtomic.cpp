@@ -7,6 +7,7 @@
 //        releases comes after a barrier, so that it speaks for all threads, as a lock needs.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
+#include "support/MachineModel.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -225,7 +226,7 @@ llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr
 
 /// Neighbours that one `red` adds to: those of a vector of at most 16 bytes.
 int vectorOf(Lowering &l, AtomicRmwOp op, Type element) {
-  constexpr int mostBits = 128;
+  constexpr int64_t mostBits = 8 * InstructionSet::vectorBytes;
   const int bits = storageBits(element);
   if (op.getKind() != RmwKind::FAdd || bits > 32 || !l.target.hasVectorReductions() ||
       !isa<RankedTensorType>(op.getPtr().getType()))

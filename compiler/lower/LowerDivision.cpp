@@ -107,7 +107,7 @@ LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
 }
 
 LogicalResult lowerTileDivision(Lowering &l, Operation *op) {
-  constexpr size_t few = 8;
+  const auto few = static_cast<size_t>(l.target.machine().tiles.remaindersByLoop);
   auto remainder = dyn_cast<arith::RemSIOp>(op);
   llvm::Value *by = remainder && isUniform(op) ? commonDivisor(l.get(remainder.getRhs())) : nullptr;
   if (by && l.get(remainder.getLhs()).size() <= few)

@@ -8,6 +8,7 @@
 //        holds 8 rows and columns at a time, however deep the product is.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
+#include "support/MachineThresholds.h"
 
 using namespace mlir;
 using namespace pantile;
@@ -16,7 +17,8 @@ using namespace pantile::lower;
 namespace {
 using Coord = LinearLayout::Coord;
 
-constexpr int stepsOfTurn = 8;
+/// The same on every row of the model.
+constexpr int stepsOfTurn = TileThresholds().stepsOfFma;
 
 /// One operand: how a thread reads the elements that belong to its registers of the result.
 class OperandReader {

@@ -12,6 +12,7 @@
 #include "ir/SplitPrograms.h"
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "support/MachineModel.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -44,8 +45,8 @@ class Part {
 public:
   Part(Lowering &l, Operation *op, llvm::Value *block, Type tile)
       : l(l), element(l.type(elementTypeOf(tile))), registers(l.count(tile)) {
-    constexpr int bytesOfVector = 16;
-    const int inVector = bytesOfVector * 8 / static_cast<int>(storageBits(elementTypeOf(tile)));
+    constexpr int64_t bytesOfVector = InstructionSet::vectorBytes;
+    const int inVector = static_cast<int>(bytesOfVector * 8 / storageBits(elementTypeOf(tile)));
     length = registers % inVector == 0 ? inVector : 1;
     llvm::Value *number = l.b.CreateZExt(block, l.b.getInt64Ty());
     const int64_t bytes = int64_t(registers) * bytesOfVector / inVector * l.numThreads();

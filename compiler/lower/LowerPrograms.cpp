@@ -148,7 +148,7 @@ llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
 
 /// Whether bands may pay: a few of them fit L2 together, and are read once as it is.
 llvm::Value *hasManyBands(Lowering &l, nv::OrderedProgramOp op, llvm::Value *count) {
-  constexpr int few = 4;
+  const auto few = static_cast<uint32_t>(l.target.machine().memory.rasterGroups);
   llvm::Value *width = l.scalar(op.getWidth());
   llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getBand()));
   llvm::Value *plane = l.b.CreateMul(width, l.scalar(op.getHeight()));

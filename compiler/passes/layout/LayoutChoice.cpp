@@ -15,11 +15,6 @@ namespace pantile {
 namespace {
 using Extents = SmallVector<int64_t, 4>;
 
-/// A memory sector: what one warp access should at least fill without gaps.
-constexpr int64_t sectorBytes = 32;
-/// The most that one access of a thread takes.
-constexpr int64_t vectorBytes = 16;
-
 int64_t bytesOf(Value ptr) {
   return std::max<int64_t>(
       storageBits(cast<PtrType>(elementTypeOf(ptr.getType())).getPointee()) / 8, 1);
@@ -68,10 +63,10 @@ Extents warpsOf(MmaAttr mma, size_t rank) {
   return warps;
 }
 
-/// Threads hold 4 neighbours of a row, 8 lanes share a row of the tile, and further rows are a
+/// Threads hold some neighbours of a row, some lanes share a row of the tile, and further rows are a
 /// warp's height apart, so that the lanes of a warp read neighbouring rows of the left operand.
-LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
-  constexpr int64_t neighbours = 4, lanesOfRow = 8;
+LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
+                       const TileThresholds &limits) {
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
   Extents size(rank, 1), lanes(rank, 1);
   SmallVector<int> order(rank);
@@ -79,15 +74,16 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps) {
   auto share = [&](size_t d, int64_t most) {
     return std::clamp<int64_t>(shape[d] / warps[d], 1, most);
   };
-  size[n] = share(n, neighbours);
-  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, lanesOfRow);
+  size[n] = share(n, limits.columnsOfFma);
+  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, limits.lanesOfFma);
   lanes[m] = 32 / lanes[n];
   return LinearLayout::blocked(shape, size, lanes, warps, order);
 }
 } // namespace
 
 LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
-    : context(function.getContext()), axes(axes), numWarps(moduleInt(function, names::numWarps, 4)),
+    : context(function.getContext()), axes(axes), machine(machineOf(function)),
+      numWarps(moduleInt(function, names::numWarps, 4)),
       storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
   for (bool inLoops : {true, false})
     function.walk([&](Operation *op) {
@@ -152,7 +148,6 @@ void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
 
 LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width,
                                 ArrayRef<int64_t> repeats) const {
-  constexpr int64_t mostRepeats = 8; // as many 4-bit numbers as a word packs
   const size_t rank = shape.size();
   const int64_t elements =
       std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
@@ -162,7 +157,7 @@ LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, in
   int64_t room = perThread / size[order[0]];
   if (!repeats.empty())
     for (int d : order.drop_front()) {
-      size[d] = std::min({repeats[d], mostRepeats, room, shape[d]});
+      size[d] = std::min({repeats[d], machine.tiles.packedElements, room, shape[d]});
       room /= size[d];
     }
   int64_t left = 32;
@@ -194,7 +189,7 @@ LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
   auto group = groups.find(groupOf(ptr, own));
   const bool isShared = group != groups.end() && !operands.contains(ptr);
   if (width > 1 && isShared)
-    width = std::min(group->second.width, vectorBytes / group->second.elementBytes);
+    width = std::min(group->second.width, InstructionSet::vectorBytes / group->second.elementBytes);
   return spread(shapeOf(ptr.getType()), own.order, width,
                 isShared ? ArrayRef(group->second.repeats) : ArrayRef<int64_t>());
 }
@@ -207,7 +202,7 @@ bool LayoutChoice::accessesWell(LayoutAttr layout, Value ptr, Value mask) const 
     return std::min<int64_t>(possible, l.contiguousRegs(dim));
   };
   auto run = [&](const LinearLayout &l) {
-    return std::min(runOfWarp(l, dim, width(l)) * bytes, sectorBytes);
+    return std::min(runOfWarp(l, dim, width(l)) * bytes, InstructionSet::sectorBytes);
   };
   return width(candidate) >= width(best) && run(candidate) >= run(best);
 }
@@ -231,7 +226,7 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   case MmaKind::MmaSync:
     return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
   case MmaKind::Fma:
-    return LayoutAttr::get(context, fmaResult(shape, warps));
+    return LayoutAttr::get(context, fmaResult(shape, warps, machine.tiles));
   }
   llvm_unreachable("all kinds are handled");
 }

@@ -12,6 +12,7 @@
 #define PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
 
 #include "analysis/AxisInfo.h"
+#include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -69,6 +70,7 @@ private:
 
   mlir::MLIRContext *context;
   const AxisInfoAnalysis &axes;
+  const MachineModel &machine;
   int64_t numWarps;
   bool storesInWarps;
   /// What the accesses of a group have in common: the longest vector, of the widest elements of

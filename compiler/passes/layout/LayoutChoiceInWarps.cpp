@@ -17,9 +17,6 @@ namespace {
 using Coord = LinearLayout::Coord;
 using Bases = LinearLayout::Bases;
 
-/// What lanes cover of a row, and the least that pays.
-constexpr int64_t lineBytes = 128, leastBytes = 64;
-
 bool runsAlong(const Coord &basis, int dim) {
   for (auto [d, step] : llvm::enumerate(basis))
     if ((step != 0) != (static_cast<int>(d) == dim))
@@ -78,12 +75,15 @@ LayoutAttr LayoutChoice::accessInWarps(LayoutAttr from, Value ptr, Value mask) c
   const int64_t bytes = std::max<int64_t>(storageBits(pointee) / 8, 1);
   WarpPart part(own, fast);
   const int64_t run = part.run(fast);
-  if (part.along.empty() || run * bytes < std::min(leastBytes, own.shape()[fast] * bytes))
+  if (part.along.empty() ||
+      run * bytes < std::min(machine.memory.leastRowOfWarp, own.shape()[fast] * bytes))
     return nullptr;
   const int64_t width = std::min(wanted.width, run);
   Bases reg = take(part.along, bitsOf(width));
   const size_t lanes = own.lane().size();
-  Bases lane = take(part.along, std::min(lanes, bitsOf(std::min(lineBytes / bytes, run) / width)));
+  Bases lane =
+      take(part.along,
+           std::min(lanes, bitsOf(std::min(InstructionSet::lineBytes / bytes, run) / width)));
   lane.append(take(part.across, lanes - lane.size()));
   lane.append(take(part.along, lanes - lane.size()));
   if (lane.size() != lanes)

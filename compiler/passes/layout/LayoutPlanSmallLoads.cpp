@@ -7,6 +7,7 @@
 //        trip there with its barrier. Computations on the vector come along.
 //===--------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "ir/Machine.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/layout/LayoutPlan.h"
 
@@ -17,9 +18,6 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-/// Accesses of a thread that are still cheaper than the trip.
-constexpr int64_t mostAccesses = 8;
-
 int replicaBits(const LinearLayout &layout) {
   const LinearLayout::FreeBits free = layout.freeBits();
   return std::popcount(free.lane) + std::popcount(free.warp);
@@ -62,6 +60,7 @@ bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
   if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||
       llvm::any_of(load->getOperands(), [&](Value operand) { return native(operand); }))
     return false;
+  const int64_t mostAccesses = machineOf(load).memory.smallLoads; // cheaper than the trip
   // Lanes that take several neighbours each are far apart then, and every one is an access.
   const int64_t most =
       choice.isStrided(load.getPtr())

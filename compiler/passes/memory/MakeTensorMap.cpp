@@ -3,6 +3,7 @@
 // Gives: makeTensorMap, makeCoordinates.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
+#include "support/MachineModel.h"
 #include <limits>
 
 using namespace mlir;
@@ -59,11 +60,13 @@ public:
 
 private:
   /// A box from here on ends within 32 bits.
-  static constexpr int64_t mostStart = std::numeric_limits<int32_t>::max() - 256;
+  static constexpr int64_t mostStart =
+      std::numeric_limits<int32_t>::max() - InstructionSet::boxExtent;
 
   /// Most rows of a box, and rows on either side of the argument that memory can have: the sum and the
   /// difference of two such numbers fit 32 bits, with a box.
-  static constexpr int64_t mostRows = 256, mostOfMemory = TmaAccess::far - 2 * mostRows;
+  static constexpr int64_t mostRows = InstructionSet::boxExtent;
+  static constexpr int64_t mostOfMemory = TmaAccess::far - 2 * mostRows;
 
   /// The tile's first row, as far as memory can have it.
   Value row(const TmaAccess::Dim &dim) {

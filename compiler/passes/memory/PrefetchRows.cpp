@@ -11,6 +11,7 @@
 //        cache anyway.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "ir/SpreadRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,17 +30,6 @@ namespace pantile {
 #define GEN_PASS_DEF_PREFETCHROWS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// What memory delivers in the time that it takes to answer, and a margin: the rows between a
-/// program and the one for which it asks.
-constexpr int64_t bytesAhead = 4 << 20;
-/// What all programs load until they come to the rows that they ask for while they walk: behind
-/// more, those are no longer in L2.
-constexpr int64_t mostAround = 15 << 20;
-/// Of a program's loads: fewer have their multiprocessor full of loads anyway, and more keep it
-/// busy on their own.
-constexpr int64_t leastElements = 2048, leastBytes = 4 << 10, mostBytes = 128 << 10;
-constexpr int64_t lineBytes = 128;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
@@ -229,13 +219,14 @@ struct Row {
 SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalysis &axes) {
   SmallVector<Row> rows;
   int64_t bytes = 0;
+  const TileThresholds &limits = machineOf(block.getParentOp()).tiles;
   for (auto load : block.getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
     if (!tile || load.getIsVolatile() || load.getCache() != CacheModifier::None ||
-        tile.getNumElements() < leastElements || bytesOf(load) < leastBytes ||
-        !isReduced(load.getResult()))
+        tile.getNumElements() < limits.leastPrefetchedRow ||
+        bytesOf(load) < limits.leastPrefetchedBytes || !isReduced(load.getResult()))
       continue;
-    const int64_t elements = 8 * lineBytes / storageBits(tile.getElementType());
+    const int64_t elements = 8 * InstructionSet::lineBytes / storageBits(tile.getElementType());
     const int dim = lineDim(axes.of(load.getPtr()), elements);
     bool depends = false, maskDepends = false;
     if (dim < 0 || !followsFrom(number, load.getPtr(), depends) || !depends ||
@@ -247,7 +238,7 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
     bytes += bytesOf(load);
   }
   const int64_t ofProgram = bytes * moduleInt(block.getParentOp(), names::blocksPerProgram, 1);
-  return ofProgram > mostBytes ? SmallVector<Row>() : rows;
+  return ofProgram > limits.mostPrefetchedBytes ? SmallVector<Row>() : rows;
 }
 
 int64_t bytesOf(ArrayRef<Row> rows) {
@@ -278,19 +269,20 @@ void ask(OpBuilder &b, ArrayRef<Row> rows, Value wanted, Later later, const Twin
 
 /// Asks for what a later program of the kernel loads.
 void askForPrograms(ArrayRef<Row> rows) {
-  const int64_t distance = std::max<int64_t>(bytesAhead / bytesOf(rows), 1);
   LoadOp last = rows.back().load;
+  const int64_t ahead = machineOf(last).memory.prefetchAhead;
+  const int64_t distance = std::max<int64_t>(ahead / bytesOf(rows), 1);
   const Location loc = last.getLoc();
   OpBuilder b(last.getContext());
   b.setInsertionPointAfter(last);
   Type i32 = b.getI32Type();
   Value number = ProgramIdOp::create(b, loc, i32, 0);
   Value count = NumProgramsOp::create(b, loc, i32, 0);
-  Value ahead = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(distance));
+  Value step = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(distance));
   // The number of a program that does not exist may be beyond the last integer.
   Value exists = compare(b, loc, arith::CmpIPredicate::slt, number,
-                         arith::SubIOp::create(b, loc, count, ahead));
-  Later later(b, {}, arith::AddIOp::create(b, loc, number, ahead));
+                         arith::SubIOp::create(b, loc, count, step));
+  Later later(b, {}, arith::AddIOp::create(b, loc, number, step));
   ask(b, rows, exists, later, "the program " + Twine(distance) + " behind this one");
 }
 
@@ -318,8 +310,9 @@ void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), counter);
   Value exists = compare(b, loc, arith::CmpIPredicate::ugt, left, step);
   const int64_t bytes = bytesOf(rows) * (1 + iterationsAhead(last, loop));
-  Value most =
-      arith::ConstantOp::create(b, loc, b.getIntegerAttr(step.getType(), mostAround / bytes));
+  // Beyond that the rows are no longer in L2 when the loop comes to them.
+  const int64_t mostSteps = machineOf(last).memory.residentRows / bytes;
+  Value most = arith::ConstantOp::create(b, loc, b.getIntegerAttr(step.getType(), mostSteps));
   Value fits = compare(b, loc, arith::CmpIPredicate::sle, step, most);
   Later later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
   ask(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");

@@ -143,8 +143,7 @@ private:
     kernel.walk([&](nv::WgmmaOp) { ++products; });
     if (kernel.getOps<nv::ProducerOp>().empty() || products != 1)
       return none;
-    constexpr int64_t least = 64 * 128;
-    return least;
+    return target.machine().memory.elementsForTmaStore;
   }
 
   /// Boxes are aligned, and a CTA has a reserve.

@@ -23,9 +23,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-constexpr int64_t sectorBytes = 32;
-constexpr int64_t widestBytes = 16;
-
 //===- global memory ---------------------------------------------------------------------===//
 
 /// One access of global memory by a tile of pointers.
@@ -39,7 +36,9 @@ struct GlobalAccess {
 struct SectorUse {
   int64_t sectors = 0, wanted = 0; ///< a count; bytes
 
-  bool isWasteful() const { return sectors > 1 && wanted * 2 <= sectors * sectorBytes; }
+  bool isWasteful() const {
+    return sectors > 1 && wanted * 2 <= sectors * InstructionSet::sectorBytes;
+  }
 };
 
 int64_t elementBytesOf(Value ptr) {
@@ -65,7 +64,7 @@ SectorUse sectorsOf(const AxisInfo &info, const LinearLayout &layout, int64_t wi
       elements.insert(at);
       const int64_t inRun = at[along] % run * bytes;
       at[along] = static_cast<int32_t>(at[along] / run);
-      at.push_back(static_cast<int32_t>(inRun / sectorBytes));
+      at.push_back(static_cast<int32_t>(inRun / InstructionSet::sectorBytes));
       sectors.insert(at);
     }
   return {static_cast<int64_t>(sectors.size()), static_cast<int64_t>(elements.size()) * bytes};
@@ -77,7 +76,7 @@ std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t b
   const int64_t run = info.contiguity[along];
   if (run == 1)
     return "no two neighbours of the tile are known to be neighbours in memory";
-  if (run * bytes < sectorBytes)
+  if (run * bytes < InstructionSet::sectorBytes)
     return "no more than " + std::to_string(run) +
            " elements are known to follow each other in memory";
   if (along == layout.fastestDim())
@@ -94,7 +93,8 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
   const int64_t perThread = cast<RankedTensorType>(access.ptr.getType()).getNumElements() /
                             (int64_t(layoutOf(access.ptr.getType()).numLanes()) *
                              layoutOf(access.ptr.getType()).numWarps());
-  const int64_t most = std::min({info.contiguity[along], widestBytes / bytes, perThread});
+  const int64_t most =
+      std::min({info.contiguity[along], InstructionSet::vectorBytes / bytes, perThread});
   if (width >= most)
     return nullptr;
   if (axes.accessWidth(access.ptr, Value(), along) <= width)
@@ -132,7 +132,7 @@ int conflicts(const SharedLayout &shared, const LinearLayout &layout, bool hasMa
               int leastMatrices) {
   const int vector = shared.vectorBytes(layout);
   auto matrix = hasMatrices ? findMatrices(layout, shared) : std::nullopt;
-  if (matrix && matrix->matrices >= leastMatrices && vector < widestBytes)
+  if (matrix && matrix->matrices >= leastMatrices && vector < InstructionSet::vectorBytes)
     return matrixConflicts(*matrix, shared);
   return shared.bankConflicts(layout, vector);
 }

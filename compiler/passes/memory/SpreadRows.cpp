@@ -28,9 +28,6 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Elements of a row that no CTA holds in all its memory.
-constexpr int64_t tooMany = 128 << 10;
-
 RankedTensorType tileOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
 
 bool canSpread(Operation &op) {
@@ -179,11 +176,11 @@ struct SpreadRowsPass : impl::SpreadRowsBase<SpreadRowsPass> {
         !llvm::hasSingleElement(kernels[0].getBody()))
       return;
     const int64_t length = rowLength(kernels[0]);
-    if (length < tooMany)
+    const MachineModel &machine = target->machine();
+    if (length < machine.tiles.leastRowOfCluster)
       return;
-    const SmLimits &sm = target->machine().sm;
-    const int64_t elementsOfCta = sm.registers / 2; // fp32 in half of the registers
-    const int64_t blocks = std::min(length / elementsOfCta, sm.ctasOfCluster);
+    const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
+    const int64_t blocks = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
     Spreader(kernels[0], length, blocks).run();
     module->setAttr(names::blocksPerProgram,
                     IntegerAttr::get(IntegerType::get(&getContext(), 32), blocks));

@@ -17,6 +17,7 @@
 //        fit (conditions), or saturates outside of an extent.
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
+#include "ir/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/memory/MaskedStores.h"
@@ -30,7 +31,7 @@ namespace pantile {
 namespace {
 
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
-constexpr size_t maxRank = 5;
+constexpr size_t maxRank = InstructionSet::tensorMapRank;
 constexpr int64_t smallStep = 1 << 16;
 /// From here on a constant step is a dimension of its own where its coordinate might not fit.
 constexpr int64_t wideStep = 1 << 10;
@@ -335,7 +336,8 @@ private:
 
   /// Whether more than `far` rows, as the launch finds, are more memory than a GPU with TMA loads has.
   bool hasFewRows(const Polynomial &stride) {
-    constexpr int64_t leastRow = 144; // bytes; `far` of them are 144 GiB
+    static_assert(TmaAccess::far == 1 << 30);
+    const int64_t leastRow = machineOf(ptr.getParentBlock()->getParentOp()).memoryGiB; // bytes
     return require(stride * Polynomial(elementBytes) - Polynomial(leastRow));
   }
 

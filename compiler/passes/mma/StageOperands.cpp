@@ -13,6 +13,7 @@
 //        8-bit operands along K alone, scalar FMA a row of K on the left and a row of N on the
 //        right.
 //===------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -219,7 +220,7 @@ bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
     return false;
   const LinearLayout layout = layoutOf(tile);
   const bool fastestIsRow = (layout.fastestDim() == 0) != source.transposed;
-  constexpr int leastBytes = 8;
+  const int64_t leastBytes = machineOf(dot).memory.leastTransposedStore;
   return fastestIsRow == isLeft &&
          sharedLayoutOf(bufferTypeFor(source, Reading())).vectorBytes(layout) >= leastBytes;
 }

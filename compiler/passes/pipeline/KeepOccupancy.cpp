@@ -11,6 +11,7 @@
 //        tiles have all registers: the few that addresses need beside them are computed anew.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -71,7 +72,7 @@ int64_t slotBytesOf(scf::ForOp loop) {
 /// Without a producer the threads copy themselves, which is worth no block in small pieces or with
 /// masks, as those of descriptors are; to the copy engine both are all the same.
 bool areCopiesPlain(ModuleOp module) {
-  constexpr int64_t fewBytes = 8;
+  const int64_t fewBytes = machineOf(module).memory.leastCopy;
   AxisInfoAnalysis axes(module);
   auto isCostly = [&](LoadOp load) {
     auto tile = cast<RankedTensorType>(load.getType());

@@ -9,6 +9,7 @@
 //        that L2 keeps what its programs read of one operand, while they walk along the other.
 //        Programs do not meet, so any order is the same.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -133,10 +134,9 @@ std::optional<Blocks> commonBlocks(scf::ForOp programs) {
   return end.wasInterrupted() ? std::nullopt : common;
 }
 
-/// Programs side by side in a band: 1024 rows of 16384 numbers of two bytes are 32 MiB, of the 40 to
-/// 60 that L2 has.
-int64_t bandOf(const Blocks &blocks) {
-  constexpr int64_t elements = 1024;
+/// Programs next to each other in a band, whose rows L2 holds.
+int64_t bandOf(const Blocks &blocks, const MachineModel &machine) {
+  const int64_t elements = machine.memory.rasterRows;
   return std::max<int64_t>(elements / (blocks.rows.isFast() ? blocks.height : blocks.width), 1);
 }
 
@@ -182,8 +182,9 @@ bool order(scf::ForOp programs, const Blocks &blocks) {
     return false;
   Value place = programs.getInductionVar();
   b.setInsertionPointToStart(body);
-  auto ordered = nv::OrderedProgramOp::create(b, programs.getLoc(), b.getI32Type(), place,
-                                              extents->first, extents->second, bandOf(blocks));
+  auto ordered =
+      nv::OrderedProgramOp::create(b, programs.getLoc(), b.getI32Type(), place, extents->first,
+                                   extents->second, bandOf(blocks, machineOf(programs)));
   programs.walk([&](nv::ProgramAtOp at) { at.getProgramMutable().assign(ordered); });
   return true;
 }
@@ -202,7 +203,7 @@ struct OrderProgramsPass : impl::OrderProgramsBase<OrderProgramsPass> {
       const std::optional<Blocks> blocks = programs ? commonBlocks(programs) : std::nullopt;
       if (blocks && order(programs, *blocks))
         remarkApplied(kernel.getLoc(), Technique::Persistence)
-            << "programs are run in bands of " << bandOf(*blocks)
+            << "programs are run in bands of " << bandOf(*blocks, machineOf(kernel))
             << ", so that those which run together read the same rows and columns";
     }
   }

@@ -17,6 +17,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/LinearLayout.h"
 #include "ir/Hints.h"
+#include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "ir/SplitPrograms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -187,16 +188,17 @@ private:
   //===- shares ----------------------------------------------------------------------------===//
 
   /// The fewest iterations that must be saved for each part that is handed over: writing it and
-  /// reading it again at 32 bytes a cycle, and two ways to L2 and back, beside 2048 products a
-  /// cycle. As much as 128 times 128 elements take on an H200, 3 to 5 microseconds.
+  /// reading it again by L2, and two ways there and back, beside the MMAs of an iteration. As much as 128 times 128 elements take on an H200, 3 to 5 microseconds.
   int64_t leastGain() {
-    constexpr double bytesPerCycle = 32, cyclesOfFlag = 2000;
-    const double cyclesOfPart = 2.0 * static_cast<double>(bytes) / bytesPerCycle + cyclesOfFlag;
+    const MemoryThresholds &costs = machineOf(kernel).memory;
+    const double cyclesOfPart =
+        2.0 * static_cast<double>(bytes) / costs.partialBytesPerCycle + costs.flagCycles;
     return static_cast<int64_t>(std::ceil(cyclesOfPart / cyclesOfIteration()));
   }
 
+  /// Of other types than fp16, as if they were as fast.
   double cyclesOfIteration() {
-    constexpr double productsPerCycle = 2048;
+    const double productsPerCycle = machineOf(kernel).perCycle.fp16 / 2;
     auto shape = cast<RankedTensorType>(product.getResult().getType()).getShape();
     auto right = cast<nv::BufferType>(product.getRhs().getType()).getShape();
     return static_cast<double>(shape[0] * shape[1] * right[0]) / productsPerCycle;
@@ -205,7 +207,6 @@ private:
   /// How many iterations are left when the first part is asked for: so long does it take from L2.
   /// None where it has no room beside the sum.
   int64_t iterationsAhead() {
-    constexpr double cyclesOfLoad = 1500;
     auto target = Target::parse(moduleTarget(kernel));
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
@@ -213,7 +214,8 @@ private:
         2 * registersOf(product.getResult()) + budget.machine.registers.besideLoop;
     const int64_t most = budget.machine.registers.mostBesideProducer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
-               ? static_cast<int64_t>(std::ceil(cyclesOfLoad / cyclesOfIteration()))
+               ? static_cast<int64_t>(
+                     std::ceil(budget.machine.memory.partialLoadCycles / cyclesOfIteration()))
                : 0;
   }
 
