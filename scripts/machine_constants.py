@@ -2,8 +2,9 @@
 
 Needs: nothing but the checkout.
 Gives: a line for each field of the machine's model that the page lacks or has with another value, for
-       each text of the page that its file no longer has, and for each constant of a number in the folders
-       of FOLDERS that the page lacks; status 1 if there are any.
+       each text of the page that its file no longer has, for each constant of a number in the folders
+       of FOLDERS that the page lacks, and for each limit of an SM that stands as a bare literal in a
+       pass; status 1 if there are any.
 """
 
 import re
@@ -21,6 +22,14 @@ DECLARATION = re.compile(
 )
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?:static constexpr )?(?:int|int64_t|double) ([^;(]*=[^;]*);", re.MULTILINE)
+# Limits of an SM: registers, shared memory, threads, SMs.
+LIMIT = re.compile(
+    r"\b(?:65536|65535|64 << 10|232448|233472|227|228|99 << 10|163|164|1024|1 << 10|255|132|108|148)\b"
+)
+# Comments and strings have no limits; a shift may.
+IGNORED = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')
+# What is none: the step from which a constant of an address is a dimension of its own.
+NO_LIMITS = {("compiler/passes/memory/TmaAccess.cpp", "1 << 10")}
 
 
 def parts(declaration):
@@ -64,6 +73,15 @@ def sources(folders):
                 yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 
+def limits():
+    """(file, line, literal) of what looks like a limit of an SM in a pass."""
+    for path, text in sources(FOLDERS[:1]):
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in LIMIT.finditer(IGNORED.sub("", line)):
+                if (path, match[0]) not in NO_LIMITS:
+                    yield path, number, match[0]
+
+
 def findings():
     """A line for each difference."""
     rows, own = set(listed()), set(fields())
@@ -77,6 +95,8 @@ def findings():
     for name, text in sorted(set(declared())):
         if not any(name == file and text.startswith(known) for file, known in rows):
             yield f"{name}: `{text}` is not in {PAGE.name}"
+    for name, number, text in limits():
+        yield f"{name}:{number}: `{text}` looks like a limit of an SM, which MachineModel has"
 
 
 def main():
