@@ -92,6 +92,15 @@ def signature(program):
     return types
 
 
+def aligned_arguments(program):
+    """Attributes of what 16 divides, by position."""
+    return {
+        i: [["tt.divisibility", 16]]
+        for i, (name, kind) in enumerate(signature(program).items())
+        if kind[0] == "*" or (kind == "i32" and program.scalars[name][1] % 16 == 0)
+    }
+
+
 def compile_for(program, kernel, target, stage, line_info=True):
     """Compile to PTX or machine code and return the kernel; raises what the compiler raises."""
     from pantile import _pantile
@@ -99,14 +108,8 @@ def compile_for(program, kernel, target, stage, line_info=True):
     from pantile.compiler.options import make_options
     from pantile.runtime.snapshot import Snapshot
 
-    types = signature(program)
-    aligned = {
-        i: [["tt.divisibility", 16]]
-        for i, (name, kind) in enumerate(types.items())
-        if kind[0] == "*" or (kind == "i32" and program.scalars[name][1] % 16 == 0)
-    }
     snapshot = Snapshot(kernel)
-    source = ASTSource(kernel, types, {}, aligned)
+    source = ASTSource(kernel, signature(program), {}, aligned_arguments(program))
     specialization = source.specialization(snapshot.constant)
     keywords = {"num_warps": program.num_warps, "num_stages": program.num_stages}
     options = make_options(target, keywords)
