@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "Compilation.h"
 #include "Dependencies.h"
+#include "EachPass.h"
 #include "LaunchAbi.h"
 #include "Pipeline.h"
 #include "ReadTileIR.h"
@@ -249,7 +250,9 @@ Result<void> Compilation::simplifyTiles() {
 
 Result<void> Compilation::prepareInterpreter() {
   auto scope = timing.scope("interpreter");
-  Result<std::shared_ptr<InterpretedKernel>> kernel = InterpretedKernel::create(*module, &sources);
+  Result<std::shared_ptr<InterpretedKernel>> kernel =
+      checksEachPass() ? createWithStates(*pristine, options, &sources)
+                       : InterpretedKernel::create(*module, &sources);
   if (!kernel)
     return kernel.error();
   data->interpreted = *kernel;

@@ -20,6 +20,7 @@ config.excludes = [
     "embed",
     "gpu",
     "replay",
+    "each_pass",
     "tile_ir",
     "fuzz",
     "kernels",

@@ -24,6 +24,7 @@ struct Argument {
   std::string name;
   Elem elem = Elem::I32;
   uint32_t reg = 0;
+  Elem pointee = Elem::I8; ///< of a pointer
 };
 
 /// A load or store. The lanes are `rows` times `cols`, the innermost dimension last.

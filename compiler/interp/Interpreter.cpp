@@ -4,6 +4,7 @@
 // How:   arguments are checked against the kernel's parameters and turned into register contents.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Interpreter.h"
+#include "interp/EachState.h"
 #include "interp/Schedule.h"
 #include "interp/Translate.h"
 #include "interp/kernels/Narrow.h"
@@ -93,8 +94,16 @@ Result<std::shared_ptr<InterpretedKernel>> InterpretedKernel::create(mlir::Modul
   return kernel;
 }
 
+void InterpretedKernel::compareWith(State state) { states.push_back(std::move(state)); }
+
 Result<void> InterpretedKernel::run(Grid grid, const std::vector<LaunchArg> &args,
                                     int workers) const {
+  return states.empty() ? runAlone(grid, args, workers, checksAreStrict())
+                        : runStates(*this, *code, states, grid, args);
+}
+
+Result<void> InterpretedKernel::runAlone(Grid grid, const std::vector<LaunchArg> &args, int workers,
+                                         bool strict) const {
   const auto &parameters = code->arguments;
   if (args.size() != parameters.size())
     return makeError(ErrorKind::Launch, fmt::format("kernel `{}` takes {} arguments and got {}",
@@ -103,7 +112,7 @@ Result<void> InterpretedKernel::run(Grid grid, const std::vector<LaunchArg> &arg
     if (grid[axis] < 0 || grid[axis] > INT32_MAX)
       return makeError(ErrorKind::Launch,
                        fmt::format("grid axis {} has size {}", axis, grid[axis]));
-  Launch launch(*code, grid, checksAreStrict());
+  Launch launch(*code, grid, strict);
   std::vector<uint64_t> bits;
   for (size_t i = 0; i < args.size(); ++i) {
     Result<uint64_t> value = argumentBits(parameters[i], args[i]);

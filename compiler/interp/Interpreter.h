@@ -20,6 +20,7 @@ namespace pantile {
 class SourceManager;
 namespace interp {
 struct Code;
+struct State;
 class ArenaPool;
 } // namespace interp
 
@@ -33,11 +34,18 @@ public:
 
   /// `workers` 0: the pool's default.
   Result<void> run(Grid grid, const std::vector<LaunchArg> &args, int workers) const;
+  /// The same without the states of `compareWith`. `strict`: a read out of bounds is an error.
+  Result<void> runAlone(Grid grid, const std::vector<LaunchArg> &args, int workers,
+                        bool strict) const;
+  /// Has each launch run this state of the kernel as well and compare the results. Not while a
+  /// launch runs.
+  void compareWith(interp::State state);
 
 private:
   InterpretedKernel();
   std::unique_ptr<const interp::Code> code;
   std::unique_ptr<interp::ArenaPool> arenas;
+  std::vector<interp::State> states;
 };
 
 } // namespace pantile

@@ -162,6 +162,8 @@ LogicalResult Translator::visitArguments(func::FuncOp kernel) {
     builder.liveFromStart(reg);
     bind(argument, reg);
     builder.code().arguments.push_back({argumentName(argument, sources), *elem, reg.id});
+    if (auto pointer = dyn_cast<PtrType>(argument.getType()))
+      builder.code().arguments.back().pointee = elemOf(pointer.getPointee()).value_or(Elem::I8);
   }
   return success();
 }
@@ -174,6 +176,8 @@ LogicalResult Translator::visitBlock(Block &block) {
 }
 
 LogicalResult Translator::visit(Operation *op) {
+  if (auto done = visitBuffers(op))
+    return *done;
   for (Type type : op->getResultTypes())
     if (!elemOf(type))
       return unsupported(op, "with such a result");

@@ -16,7 +16,7 @@ namespace {
 /// Operations whose result has their operand's register.
 bool renames(Operation *op) {
   return isa<ReshapeOp, ExpandDimsOp, UnsplatOp, ConvertLayoutOp, BroadcastOp, arith::BitcastOp,
-             PtrToIntOp, IntToPtrOp, PtrCastOp>(op);
+             PtrToIntOp, IntToPtrOp, PtrCastOp, nv::WgmmaWaitOp, nv::CopyRegistersOp>(op);
 }
 
 /// Whether no operation of `block` behind `last` reads the register of `value`.

@@ -136,11 +136,16 @@ Reg Translator::widened(Reg tile, Type type) {
 }
 
 LogicalResult Translator::visitDot(DotOp op) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType()),
-       rhs = cast<RankedTensorType>(op.getRhs().getType());
-  auto acc = cast<RankedTensorType>(op.getType());
+  auto lhs = cast<ShapedType>(op.getLhs().getType()), rhs = cast<ShapedType>(op.getRhs().getType());
+  return emitDot(op, reg(op.getLhs()), reg(op.getRhs()), reg(op.getAcc()), {lhs, rhs},
+                 op.getPrecision() == Precision::Tf32);
+}
+
+LogicalResult Translator::emitDot(Value result, Reg left, Reg right, Reg sum,
+                                  std::array<ShapedType, 2> types, bool tf32) {
+  auto [lhs, rhs] = types;
+  auto acc = cast<RankedTensorType>(result.getType());
   Elem elem = *elemOf(lhs);
-  Reg left = reg(op.getLhs()), right = reg(op.getRhs());
   if (elem != *elemOf(rhs)) { // two formats of 8 bits
     left = widened(left, lhs);
     right = widened(right, rhs);
@@ -148,18 +153,18 @@ LogicalResult Translator::visitDot(DotOp op) {
   }
   Handler run = kernels().dot(elem, *elemOf(acc));
   if (!run)
-    return unsupported(op, "on such elements");
+    return unsupported(result.getDefiningOp(), "on such elements");
   int64_t rank = acc.getRank();
   DotShape shape;
   shape.batch = rank == 3 ? static_cast<uint32_t>(acc.getDimSize(0)) : 1;
   shape.m = static_cast<uint32_t>(acc.getDimSize(rank - 2));
   shape.n = static_cast<uint32_t>(acc.getDimSize(rank - 1));
   shape.k = static_cast<uint32_t>(lhs.getDimSize(rank - 1));
-  shape.tf32 = elemOf(lhs) == Elem::F32 && op.getPrecision() == Precision::Tf32;
+  shape.tf32 = elemOf(lhs) == Elem::F32 && tf32;
   Reg scratch = builder.newReg(kernels().dotScratchBytes(shape, elem));
   shape.scratch = scratch.id;
-  Operands operands{{}, left, right, reg(op.getAcc())};
-  operands.dst = define(op);
+  Operands operands{{}, left, right, sum};
+  operands.dst = define(result);
   builder.code().dots.push_back(shape);
   builder.emit(run, operands, 1, static_cast<uint32_t>(builder.code().dots.size() - 1), 0,
                {scratch});

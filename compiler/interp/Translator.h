@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
+#include <array>
 #include <map>
 #include <optional>
 
@@ -80,6 +81,9 @@ private:
   LogicalResult visitJoin(JoinOp op);
   LogicalResult visitSplit(SplitOp op);
   LogicalResult visitDot(DotOp op);
+  /// acc + lhs rhs, the types as those of tile.dot.
+  LogicalResult emitDot(Value result, Reg lhs, Reg rhs, Reg acc,
+                        std::array<mlir::ShapedType, 2> types, bool tf32);
   /// A tile of narrow floats as fp32.
   Reg widened(Reg tile, mlir::Type type);
   void emitStrided(Reg dst, Reg src, Elem elem, StridedCopy copy);
@@ -124,6 +128,19 @@ private:
   void emitMoves(ArrayRef<Reg> dst, mlir::ValueRange src);
   void writeInPlace(mlir::scf::ForOp op, ArrayRef<Reg> carried);
 
+  // TranslateBuffers.cpp: the `nv` dialect, one operation after the other.
+  struct Slot;
+  std::optional<LogicalResult> visitBuffers(mlir::Operation *op);
+  LogicalResult visitAlloc(nv::AllocOp op);
+  LogicalResult visitCopyAsync(nv::CopyAsyncOp op);
+  LogicalResult visitWgmma(nv::WgmmaOp op);
+  LogicalResult visitFma(nv::FmaOp op);
+  Slot slotOf(Value buffer);
+  Reg loadSlot(Value buffer);
+  void storeSlot(Reg tile, Value buffer);
+  Reg zeroTile(mlir::Type type);
+  Reg transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem);
+
   // TranslateCombine.cpp.
   LogicalResult visitReduce(ReduceOp op);
   LogicalResult visitScan(ScanOp op);
@@ -143,6 +160,7 @@ private:
   llvm::DenseMap<Value, int>
       assumedArguments; ///< of values that loops carry, while they are traced
   std::map<std::vector<int64_t>, uint32_t> permutations; ///< tables made so far, by what they do
+  Reg shared;                       ///< shared memory, where buffers have places in it
   uint32_t lanes = 0;               ///< within a combiner: elements a scalar stands for
   mlir::Region *combiner = nullptr; ///< the combiner being translated
 };

@@ -1,0 +1,31 @@
+//===- EachState.h - one launch of a kernel in several states, compared -----------------------===//
+// Needs: an interpreted kernel, and the same one after passes.
+// Gives: the results of the first; an error if those of another differ.
+// How:   what the arguments reach is saved, and put back before each state runs. All run on one
+//        worker, so that programs come in one order.
+//===------------------------------------------------------------------------------------------===//
+#pragma once
+#include "interp/Interpreter.h"
+#include "interp/Machine.h"
+#include <string>
+#include <vector>
+
+namespace pantile::interp {
+
+struct Code;
+
+/// The kernel after pass `pass`, one of those for `target`; null with the reason if the interpreter
+/// lacks what is there.
+struct State {
+  std::string target, pass;
+  std::shared_ptr<InterpretedKernel> kernel;
+  std::string reason;
+};
+
+/// Writes a line per state, "target pass verdict kernel: reason", separated by tabs, to a file of
+/// this process in the folder that PANTILE_CHECK_EACH_PASS_REPORT names, if it does.
+Result<void> runStates(const InterpretedKernel &first, const Code &code,
+                       const std::vector<State> &states, Grid grid,
+                       const std::vector<LaunchArg> &args);
+
+} // namespace pantile::interp

@@ -1,0 +1,180 @@
+//===- TranslateBuffers.cpp - shared buffers, asynchronous copies and MMAs in sequence ---------===//
+// Needs: see Translator.h.
+// Gives: instructions of the `nv` dialect, so that the IR after any pass can be compared with the IR
+//        before all of them.
+// How:   a program stands for all its threads, and an operation is over before the next begins: a
+//        copy completes when it is issued, a wait and a barrier do nothing. A buffer is a register
+//        of as many row-major tiles as it has slots; buffers that have places in shared memory lie
+//        at these places of one register. Both begin as bytes that are NaN, so that a tile that is
+//        read before it is written shows.
+//===------------------------------------------------------------------------------------------===//
+#include "interp/Buffers.h"
+#include "interp/Control.h"
+#include "interp/Memory.h"
+#include "interp/Translator.h"
+
+using namespace mlir;
+
+namespace pantile::interp {
+namespace {
+
+/// What synchronises threads and engines, and so nothing in a program that is run in order; and
+/// what is but a hint.
+bool hasNoValue(Operation *op) {
+  return isa<nv::CommitOp, nv::WaitOp, nv::FenceAsyncOp, nv::BarrierOp, nv::DeallocOp, nv::SettleOp,
+             nv::PrefetchOp>(op);
+}
+
+uint64_t elementsOf(nv::BufferType type) { return ShapedType::getNumElements(type.getShape()); }
+
+RankedTensorType tileOf(nv::BufferType type) {
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+
+} // namespace
+
+/// A slot of a buffer, or with the two dimensions exchanged; `index` is null where there is one.
+struct Translator::Slot {
+  Reg buffer;
+  nv::BufferType stored; ///< one slot as it lies there
+  unsigned slots;
+  Value index;
+  bool isTransposed;
+};
+
+Translator::Slot Translator::slotOf(Value buffer) {
+  if (auto trans = buffer.getDefiningOp<nv::BufferTransOp>()) {
+    Slot slot = slotOf(trans.getBuffer());
+    slot.isTransposed = !slot.isTransposed;
+    return slot;
+  }
+  if (auto chosen = buffer.getDefiningOp<nv::SlotOp>()) {
+    Slot slot = slotOf(chosen.getBuffer());
+    slot.index = chosen.getIndex();
+    return slot;
+  }
+  auto type = cast<nv::BufferType>(buffer.getType());
+  return {reg(buffer), type.getSlotType(), type.getSlots(), nullptr, false};
+}
+
+Reg Translator::transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem) {
+  const auto rows = static_cast<uint32_t>(shape[0]), columns = static_cast<uint32_t>(shape[1]);
+  Reg result = builder.newReg(uint64_t(rows) * columns * sizeOf(elem));
+  emitStrided(result, tile, elem, {{columns, rows}, {1, columns}, {rows, 1}});
+  return result;
+}
+
+Reg Translator::loadSlot(Value buffer) {
+  const Slot slot = slotOf(buffer);
+  const Elem elem = *elemOf(slot.stored.getElementType());
+  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(elem);
+  Reg tile = builder.newReg(bytes);
+  if (slot.index)
+    builder.emit(runLoadSlot, {tile, slot.buffer, reg(slot.index)}, bytes, slot.slots, 0);
+  else
+    emitCopy(tile, slot.buffer, bytes);
+  return slot.isTransposed ? transposed(tile, slot.stored.getShape(), elem) : tile;
+}
+
+void Translator::storeSlot(Reg tile, Value buffer) {
+  const Slot slot = slotOf(buffer);
+  const Elem elem = *elemOf(slot.stored.getElementType());
+  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(elem);
+  if (slot.isTransposed)
+    tile = transposed(tile, cast<nv::BufferType>(buffer.getType()).getShape(), elem);
+  if (slot.index)
+    builder.emit(runStoreSlot, {slot.buffer, tile, reg(slot.index)}, bytes, slot.slots, 0);
+  else
+    emitCopy(slot.buffer, tile, bytes);
+}
+
+LogicalResult Translator::visitAlloc(nv::AllocOp op) {
+  auto type = cast<nv::BufferType>(op.getType());
+  const uint64_t bytes =
+      type.getSlots() * elementsOf(type) * sizeOf(*elemOf(type.getElementType()));
+  if (!op.getOffset()) {
+    Reg buffer = builder.newReg(bytes);
+    builder.emit(runFillBytes, {buffer}, bytes, 0, 0);
+    bind(op, buffer);
+    return success();
+  }
+  if (shared.id == Reg::none) {
+    const auto size = static_cast<uint64_t>(moduleInt(op, names::sharedBytes, 0));
+    shared = builder.newReg(size);
+    builder.liveFromStart(shared);
+  }
+  if (*op.getOffset() + bytes > static_cast<uint64_t>(moduleInt(op, names::sharedBytes, 0)))
+    return unsupported(op, "past the end of shared memory");
+  Reg buffer = shared;
+  buffer.addend = *op.getOffset();
+  builder.emit(runFillBytes, {buffer}, bytes, 0, 0);
+  bind(op, buffer);
+  return success();
+}
+
+LogicalResult Translator::visitCopyAsync(nv::CopyAsyncOp op) {
+  Access access = accessOf(op.getPtr());
+  access.masked = op.getMask() != nullptr;
+  size_t skip = 0;
+  if (op.getEnable())
+    skip = builder.emit(runJumpUnless, {{}, reg(op.getEnable())}, 1, 0, 0);
+  Reg tile = builder.newReg(uint64_t(access.rows) * access.cols * sizeOf(access.elem));
+  builder.code().accesses.push_back(access);
+  builder.emit(runLoad, {tile, reg(op.getPtr()), op.getMask() ? reg(op.getMask()) : Reg()}, 1,
+               static_cast<uint32_t>(builder.code().accesses.size() - 1), placeOf(op.getLoc()));
+  storeSlot(tile, op.getBuffer());
+  if (op.getEnable())
+    builder.setTarget(skip, builder.position());
+  return success();
+}
+
+Reg Translator::zeroTile(Type type) {
+  builder.code().constants.emplace_back(static_cast<size_t>(bytesOf(type)));
+  Reg zero = builder.newReg(bytesOf(type), true);
+  builder.emit(runConstant, {zero}, 1, static_cast<uint32_t>(builder.code().constants.size() - 1),
+               0);
+  return zero;
+}
+
+LogicalResult Translator::visitWgmma(nv::WgmmaOp op) {
+  auto rhs = cast<nv::BufferType>(op.getRhs().getType());
+  auto buffer = dyn_cast<nv::BufferType>(op.getLhs().getType());
+  auto lhs = buffer ? tileOf(buffer) : cast<RankedTensorType>(op.getLhs().getType());
+  Reg left = buffer ? loadSlot(op.getLhs()) : reg(op.getLhs());
+  Reg acc = op.getInitZero() ? zeroTile(op.getType()) : reg(op.getAcc());
+  return emitDot(op, left, loadSlot(op.getRhs()), acc, {lhs, tileOf(rhs)}, /*tf32=*/true);
+}
+
+LogicalResult Translator::visitFma(nv::FmaOp op) {
+  auto lhs = cast<nv::BufferType>(op.getLhs().getType()),
+       rhs = cast<nv::BufferType>(op.getRhs().getType());
+  return emitDot(op, loadSlot(op.getLhs()), loadSlot(op.getRhs()), reg(op.getAcc()),
+                 {tileOf(lhs), tileOf(rhs)}, /*tf32=*/false);
+}
+
+std::optional<LogicalResult> Translator::visitBuffers(Operation *op) {
+  if (hasNoValue(op) || isa<nv::SlotOp, nv::BufferTransOp>(op)) // what uses them follows them
+    return success();
+  if (auto alloc = dyn_cast<nv::AllocOp>(op))
+    return visitAlloc(alloc);
+  if (auto copy = dyn_cast<nv::CopyAsyncOp>(op))
+    return visitCopyAsync(copy);
+  if (auto load = dyn_cast<nv::LocalLoadOp>(op))
+    return bind(load, loadSlot(load.getBuffer())), success();
+  if (auto store = dyn_cast<nv::LocalStoreOp>(op))
+    return storeSlot(reg(store.getValue()), store.getBuffer()), success();
+  if (auto wgmma = dyn_cast<nv::WgmmaOp>(op))
+    return visitWgmma(wgmma);
+  if (auto fma = dyn_cast<nv::FmaOp>(op))
+    return visitFma(fma);
+  if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op)) {
+    for (auto [value, result] : llvm::zip(wait.getValues(), wait.getResults()))
+      bind(result, reg(value));
+    return success();
+  }
+  if (auto copy = dyn_cast<nv::CopyRegistersOp>(op))
+    return bind(copy, reg(copy.getSrc())), success();
+  return std::nullopt;
+}
+
+} // namespace pantile::interp

@@ -1,0 +1,1 @@
+"""Kernel tests on the interpreter, on the IR before any pass and after each one."""
