@@ -33,6 +33,11 @@ void runStoreSlot(Frame &frame, const Instr &instr) {
     std::memcpy(frame.at<std::byte>(instr.dst) + offset, frame.at<std::byte>(instr.a), instr.count);
 }
 
+void runSlotAddress(Frame &frame, const Instr &instr) {
+  if (const int64_t offset = slotOffset(frame, instr, instr.b); offset >= 0)
+    *frame.at<std::byte *>(instr.dst) = frame.at<std::byte>(instr.a) + offset;
+}
+
 void runFillBytes(Frame &frame, const Instr &instr) {
   std::memset(frame.at<std::byte>(instr.dst), poison, instr.count);
 }

@@ -11,6 +11,8 @@ namespace pantile::interp {
 void runLoadSlot(Frame &frame, const Instr &instr);
 /// dst: a buffer of `extra` slots, a: a tile of `count` bytes, b: the slot.
 void runStoreSlot(Frame &frame, const Instr &instr);
+/// dst <- the address of slot b of the buffer in a, whose `extra` slots have `count` bytes.
+void runSlotAddress(Frame &frame, const Instr &instr);
 /// dst <- `count` bytes that are NaN in every type of floats.
 void runFillBytes(Frame &frame, const Instr &instr);
 

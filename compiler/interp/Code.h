@@ -77,6 +77,17 @@ struct Print {
   std::vector<PrintOperand> operands;
 };
 
+/// A copy between a tile and the tensor of a map, fastest dimension first: `panels` boxes next to
+/// one another along that dimension. An element lies at fast * `fastStride` + slow * `slowStride`
+/// in the tile.
+struct TensorBox {
+  int argument = 0; ///< that the tensor is part of
+  Elem elem = Elem::F32;
+  std::vector<int32_t> sizes;
+  uint32_t panels = 1, fastStride = 1, slowStride = 1;
+  bool adds = false;
+};
+
 struct Code {
   std::string name;
   std::vector<Instr> setup, body;
@@ -85,12 +96,15 @@ struct Code {
   std::vector<Argument> arguments;
   size_t arenaBytes = 0;
   bool spins = false;           ///< a `while` reads memory, and may so wait for another program
+  bool runsBlocks = false;      ///< a block runs several programs of the user's grid
+  bool hasBarriers = false;     ///< copies complete on barriers
   bool foreignPointers = false; ///< addresses come from memory or from integers
 
   std::vector<std::vector<uint32_t>> tables;
   std::vector<StridedCopy> copies;
   std::vector<DotShape> dots;
   std::vector<Access> accesses;
+  std::vector<TensorBox> boxes;
   std::vector<Atomic> atomics;
   std::vector<Backedge> backedges;
   std::vector<Print> prints;

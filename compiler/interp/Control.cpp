@@ -76,6 +76,26 @@ void runNumPrograms(Frame &frame, const Instr &instr) {
   *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->grid[instr.extra]);
 }
 
+void runBlockId(Frame &frame, const Instr &instr) { *frame.at<int32_t>(instr.dst) = frame.block; }
+
+void runNumBlocks(Frame &frame, const Instr &instr) {
+  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->blocks);
+}
+
+void runProgramCount(Frame &frame, const Instr &instr) {
+  const Grid &grid = frame.launch->grid;
+  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(grid[0] * grid[1] * grid[2]);
+}
+
+void runProgramAt(Frame &frame, const Instr &instr) {
+  int64_t program = *frame.at<int32_t>(instr.a);
+  for (uint32_t axis = 0; axis < instr.extra; ++axis)
+    program /= frame.launch->grid[axis];
+  if (instr.extra < 2)
+    program %= frame.launch->grid[instr.extra];
+  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(program);
+}
+
 void runReturn(Frame &frame, const Instr &) {
   frame.done = true;
   frame.stop = true;

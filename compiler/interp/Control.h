@@ -19,6 +19,12 @@ void runArange(Frame &frame, const Instr &instr);
 /// dst <- index of the program along axis `extra`; size of the grid.
 void runProgramId(Frame &frame, const Instr &instr);
 void runNumPrograms(Frame &frame, const Instr &instr);
+/// dst <- number of the block; how many run; programs of the user's grid; index of program a along
+/// axis `extra`.
+void runBlockId(Frame &frame, const Instr &instr);
+void runNumBlocks(Frame &frame, const Instr &instr);
+void runProgramCount(Frame &frame, const Instr &instr);
+void runProgramAt(Frame &frame, const Instr &instr);
 void runReturn(Frame &frame, const Instr &instr);
 
 /// Start of a counted loop. a: counter, b: upper bound, c: step. Jumps over the loop if it has no

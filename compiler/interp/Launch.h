@@ -34,6 +34,7 @@ struct Launch {
   const Grid grid;
   const bool strict;          ///< reads out of bounds and odd divisions are errors
   std::vector<Bounds> bounds; ///< one an argument
+  int64_t blocks = 0;         ///< that run; the programs unless a block runs several
   bool allKnown = true;       ///< an address outside all bounds is out of bounds
 
   std::atomic<bool> stopped = false;

@@ -39,6 +39,7 @@ struct Instr {
 
 struct Code;
 struct Launch;
+struct Mailbox;
 
 /// One program of the grid.
 struct Frame {
@@ -50,8 +51,10 @@ struct Frame {
   bool progressed = false;    ///< when set aside: a value that the loop carries has changed
   const Instr *lastShared = nullptr; ///< that atomic or load
   int32_t pid[3] = {0, 0, 0};
+  int32_t block = 0;        ///< number among those that run
   Launch *launch = nullptr; ///< null while the setup code runs
   const Code *code = nullptr;
+  Mailbox *mailbox = nullptr; ///< where the program has barriers that copies complete on
 
   template <typename T> [[gnu::always_inline]] T *at(uint32_t reg) const {
     return reinterpret_cast<T *>(base + reg);

@@ -3,9 +3,11 @@
 // Gives: runGrid.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Schedule.h"
+#include "interp/Tensors.h"
 #include "runtime/CpuPool.h"
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 namespace pantile::interp {
@@ -44,6 +46,7 @@ struct Shared {
 struct Live {
   Frame frame;
   Arena arena;
+  std::unique_ptr<Mailbox> mailbox;
 };
 
 class Worker {
@@ -127,6 +130,10 @@ private:
     }
     Live program;
     place(program.frame, arena.get(), first++);
+    if (shared.launch.code.hasBarriers) {
+      program.mailbox = std::make_unique<Mailbox>();
+      program.frame.mailbox = program.mailbox.get();
+    }
     program.arena = std::move(arena);
     live.push_back(std::move(program));
     return true;
@@ -138,6 +145,7 @@ private:
     frame.base = base;
     frame.launch = &shared.launch;
     frame.code = &code;
+    frame.block = static_cast<int32_t>(index);
     frame.pid[0] = static_cast<int32_t>(index % grid[0]);
     frame.pid[1] = static_cast<int32_t>(index / grid[0] % grid[1]);
     frame.pid[2] = static_cast<int32_t>(index / grid[0] / grid[1]);
@@ -165,7 +173,12 @@ private:
 
 void runGrid(Launch &launch, ArenaPool &arenas, const std::vector<uint64_t> &argumentBits,
              int workers) {
+  // Two blocks of several programs each, and programs that are not a multiple of blocks.
+  constexpr int64_t fewBlocks = 2;
   int64_t total = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  if (launch.code.runsBlocks)
+    total = std::min(total, fewBlocks);
+  launch.blocks = total;
   workers = static_cast<int>(std::min<int64_t>(workers, total));
   int64_t chunk =
       launch.code.spins ? 1 : std::clamp<int64_t>(total / (int64_t(workers) * 8), 1, largestChunk);

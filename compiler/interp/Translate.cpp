@@ -178,6 +178,8 @@ LogicalResult Translator::visitBlock(Block &block) {
 LogicalResult Translator::visit(Operation *op) {
   if (auto done = visitBuffers(op))
     return *done;
+  if (auto done = visitTensors(op))
+    return *done;
   for (Type type : op->getResultTypes())
     if (!elemOf(type))
       return unsupported(op, "with such a result");

@@ -88,6 +88,15 @@ void Translator::storeSlot(Reg tile, Value buffer) {
     emitCopy(slot.buffer, tile, bytes);
 }
 
+Reg Translator::addressOf(Value buffer) {
+  const Slot slot = slotOf(buffer);
+  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(*elemOf(slot.stored.getElementType()));
+  Reg address = builder.newReg(sizeof(uint64_t));
+  Reg index = slot.index ? reg(slot.index) : wideConstant(0);
+  builder.emit(runSlotAddress, {address, slot.buffer, index}, bytes, slot.slots, 0);
+  return address;
+}
+
 LogicalResult Translator::visitAlloc(nv::AllocOp op) {
   auto type = cast<nv::BufferType>(op.getType());
   const uint64_t bytes =

@@ -136,10 +136,22 @@ private:
   LogicalResult visitWgmma(nv::WgmmaOp op);
   LogicalResult visitFma(nv::FmaOp op);
   Slot slotOf(Value buffer);
+  Reg addressOf(Value buffer);
   Reg loadSlot(Value buffer);
   void storeSlot(Reg tile, Value buffer);
   Reg zeroTile(mlir::Type type);
   Reg transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem);
+
+  // TranslateTensors.cpp: tensor maps, what completes on barriers, and blocks of programs.
+  std::optional<LogicalResult> visitTensors(mlir::Operation *op);
+  std::optional<LogicalResult> visitBlocks(mlir::Operation *op);
+  LogicalResult visitTensorMap(nv::TensorMapOp op);
+  LogicalResult visitTmaLoad(nv::TmaLoadOp op);
+  LogicalResult visitTmaStore(nv::TmaStoreOp op);
+  Reg wideConstant(int64_t value);
+  Reg valueOf(mlir::AffineExpr expr, mlir::func::FuncOp kernel);
+  Reg packed(ArrayRef<Reg> numbers, uint64_t bytes);
+  TensorBox boxOf(nv::TensorMapOp map);
 
   // TranslateCombine.cpp.
   LogicalResult visitReduce(ReduceOp op);
