@@ -16,6 +16,7 @@ enum Result {
   Success = 0,
   InvalidValue = 1,
   OutOfMemory = 2,
+  NotInitialised = 3,
   InvalidDevice = 101,
   InvalidImage = 200,
   InvalidContext = 201,

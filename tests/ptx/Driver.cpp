@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 
 using namespace pantile;
 using namespace pantile::ptx;
@@ -201,7 +202,13 @@ const char *refusal(const TensorMap &map, const uint32_t *steps) {
 
 //===- the device ---------------------------------------------------------------------------===//
 
-EXPORT cuInit(unsigned) { return Success; }
+/// As CUDA, not in a process that was forked from one that had done so.
+EXPORT cuInit(unsigned) {
+  static std::atomic<pid_t> first = 0;
+  pid_t expected = 0;
+  return first.compare_exchange_strong(expected, getpid()) || expected == getpid() ? Success
+                                                                                   : NotInitialised;
+}
 EXPORT cuDriverGetVersion(int *version) { return *version = 13000, Success; }
 EXPORT cuGetErrorName(CUresult result, const char **name) {
   *name = result == OutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "the emulator refuses";

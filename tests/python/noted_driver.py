@@ -15,6 +15,7 @@ API = Path(__file__).parents[2] / "runtime" / "DriverApi.def"
 
 NOTED = """
 #include <string.h>
+#include <unistd.h>
 struct config { unsigned grid[3], block[3], shared; void *stream; int *attributes; unsigned count; };
 int unloads, loads, capturing, relaxed, result, launches, attributes[8], attribute_count;
 long long stream, address, slots[16];
@@ -22,7 +23,8 @@ int slot_count;
 void take(int count) { slot_count = count; }
 int load_result, context_calls, shared_limit = 232448;
 __thread void *context = (void *)1;
-int cuInit(unsigned f) { return 0; }
+int initialised;
+int cuInit(unsigned f) { if (!initialised) initialised = getpid(); return initialised == getpid() ? 0 : 3; }
 int cuDriverGetVersion(int *v) { return *v = 13000, 0; }
 int cuGetErrorName(int r, const char **n) { return *n = "CUDA_ERROR_NOTED", 0; }
 int cuGetErrorString(int r, const char **n) { return *n = "as told", 0; }

@@ -280,3 +280,32 @@ def test_threads_launch_at_once(driver, tmp_path):
         assert stats["hits"] + stats["misses"] == 1800 and stats["misses"] <= 60, stats
         """,
     )
+
+
+def test_workers_that_were_forked_compile(driver, tmp_path):
+    """As Inductor's: torch has initialised CUDA in the process that forks, and knows how many GPUs there are."""
+    said = run(
+        driver,
+        tmp_path,
+        """
+        from types import ModuleType, SimpleNamespace as Space
+        from pantile import _pantile
+        from pantile.backends.compiler import GPUTarget
+        from pantile.runtime.driver import driver as active
+        torch = sys.modules["torch"] = ModuleType("torch")
+        torch.cuda = Space(is_available=lambda: True, current_device=lambda: 0)
+        torch.version = Space(hip=None)
+        assert driver.cuInit(0) == 0
+        if os.fork() == 0:
+            assert _pantile.device_count() == 0
+            assert type(active.active).is_active()
+            source = triton.compiler.ASTSource(kernel, {"x_ptr": "*fp32", "n": "i32"})
+            made = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+            print("compiled", made.metadata.target.arch, len(made.asm["cubin"]) > 0, flush=True)
+            os._exit(0)
+        os.wait()
+        kernel[(1,)](x, 5)
+        print("parent")
+        """,
+    )
+    assert "compiled 90 True" in said and "parent" in said

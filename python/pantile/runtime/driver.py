@@ -93,10 +93,17 @@ class Driver(DriverBase):
 
     @classmethod
     def is_active(cls):
-        """Return whether there is a GPU; asked of the class, too, before there is a driver."""
+        """Return whether there is a GPU; asked of the class, too, before there is a driver.
+
+        What torch says counts too: it knows of the GPUs in processes that were forked from one that
+        had initialised CUDA, as Inductor's workers are, which compile and never launch.
+        """
         from .. import _pantile
 
-        return _pantile.device_count() > 0
+        torch = sys.modules.get("torch")
+        return _pantile.device_count() > 0 or (
+            torch is not None and torch.cuda.is_available() and torch.version.hip is None
+        )
 
     def get_current_target(self):
         """Return the GPUTarget of the current GPU, or that of the CPU."""
