@@ -115,6 +115,14 @@ def test_inductor_gets_files_without_asking(folder):
     assert not folder.exists()
 
 
+def test_the_static_launcher_starts_kernels_of_one_warp(folder):
+    """Whose programs our launches put into CTAs of four."""
+    kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64}, num_warps=1)
+    assert "scale.cubin" in names_in(folder_of(folder, kernel))
+    assert kernel.metadata.launch_abi == "triton"
+    assert compiled(scale, SCALE, {"BLOCK": 64}, num_warps=1, launch_abi="full").metadata.launch_abi == "full"
+
+
 def test_a_file_that_differs_is_replaced(folder):
     knobs.cache.triton_layout = True
     kernel = compiled(scale, SCALE, {"BLOCK": 64})
