@@ -73,15 +73,14 @@ def kept_side(side):
     """One side of a row, without its rounds, phases, counters and texts."""
     result = {name: rounded(side[name]) for name in NUMBERS if side.get(name) is not None}
     if "failure" in side:
-        last = side["failure"].strip().splitlines()
-        result["failure"] = last[0][:200] if last else "failed"
+        result["failure"] = report.reason_of(side["failure"])
     return result
 
 
 def kept_row(row):
     """A row, with the warnings of Pantile's side that Triton's does not give."""
     result = {side: kept_side(row[side]) for side in ("triton", "pantile") if side in row}
-    result["verdict"] = row["verdict"].strip().split("\n")[0][:200]
+    result["verdict"] = report.verdict(row)
     if new := report.new_warnings(row):
         result["new_warnings"] = new
     return result
@@ -197,7 +196,9 @@ def verdicts(rows):
     """Sentences on what was right and what was not, by name."""
     failed = {n: r["verdict"] for n, r in rows.items() if r["verdict"]}
     lines = [f"{len(rows) - len(failed)} of {len(rows)} cases are right."]
-    lines += [f"- `{name}`: {text.replace('|', '/')}" for name, text in failed.items()]
+    for text in dict.fromkeys(failed.values()):
+        names = ", ".join(f"`{name}`" for name in failed if failed[name] == text)
+        lines.append(f"- {names}: {text.replace('|', '/')}")
     theirs = [n for n, r in rows.items() if "failure" in r.get("triton", {}) and n not in failed]
     if theirs:
         lines.append(f"\nOnly Triton fails: {', '.join(theirs)}.")
@@ -223,6 +224,7 @@ def page(found):
     alone = "[a process alone](#one-process-at-a-time)" if found["alone"] else "a process alone"
     how = found["how"] | {"cpus": found["cpus"], "setting": setting, "alone": alone}
     parts = [INTRODUCTION.format(**how), means(found), verdicts(found["rows"])]
+    parts += found.get("notes", [])  # written by hand: what was found out since
     parts.append(REST.format(*outside(found["rows"])))
     parts.append(f"```{{image}} {PLOT}\n:alt: ratios by case\n:class: plot\n```")
     for heading, rows in grouped(found["rows"]).items():

@@ -120,7 +120,10 @@ def test_the_static_launcher_starts_kernels_of_one_warp(folder):
     kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64}, num_warps=1)
     assert "scale.cubin" in names_in(folder_of(folder, kernel))
     assert kernel.metadata.launch_abi == "triton"
-    assert compiled(scale, SCALE, {"BLOCK": 64}, num_warps=1, launch_abi="full").metadata.launch_abi == "full"
+    assert (
+        compiled(scale, SCALE, {"BLOCK": 64}, num_warps=1, launch_abi="full").metadata.launch_abi
+        == "full"
+    )
 
 
 def test_a_file_that_differs_is_replaced(folder):

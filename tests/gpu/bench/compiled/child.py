@@ -51,7 +51,9 @@ class Heard(logging.Handler):
         self.texts = []
 
     def emit(self, record):
-        self.texts.append(f"{record.name}: {record.getMessage()}")
+        cause = record.exc_info[1] if record.exc_info else None
+        why = f" ({type(cause).__name__}: {cause})" if cause else ""
+        self.texts.append(f"{record.name}: {record.getMessage()}{why}")
 
 
 class AsModule(torch.nn.Module):

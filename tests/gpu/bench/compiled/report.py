@@ -1,6 +1,7 @@
 """What a run of compiled_models.py found, as text."""
 
 import math
+import re
 from pathlib import PurePath
 
 ALLOWED = 1e-5  # difference from eager execution, of the largest element
@@ -16,6 +17,13 @@ def _package(side, default):
     return PurePath(side["triton"]).parent.name if "triton" in side else default
 
 
+def reason_of(failure):
+    """The line of a failure that says why: the innermost error of a worker's traceback, if it has one."""
+    lines = [line.strip() for line in failure.strip().splitlines()] or ["failed"]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*: ", line)]
+    return (errors or lines)[-1 if errors else 0][:200]
+
+
 def verdict(row, packages=("triton", "pantile")):
     """What is wrong with the row; "" if nothing. `packages` should have stood as triton."""
     theirs, ours = _sides(row)
@@ -25,7 +33,7 @@ def verdict(row, packages=("triton", "pantile")):
         if (name := _package(side, package)) != package:
             return f"the package that was measured is `{name}`"
     if "failure" in ours:
-        return ("both fail: " if "failure" in theirs else "") + ours["failure"]
+        return ("both fail: " if "failure" in theirs else "") + reason_of(ours["failure"])
     allowed = max(ALLOWED, 2 * theirs.get("error", 0.0))
     if not ours["error"] <= allowed:
         told = theirs.get("error", math.nan)
