@@ -1,5 +1,6 @@
 """A kernel that one process compiles and another launches, as torch's compiler has it; see `compile_worker_steps`."""
 
+import copy
 import os
 import pickle
 import subprocess
@@ -216,6 +217,40 @@ def test_a_function_is_whole_after_it_was_restored(device):
     times_factor[(2,)](out.array, device.to(x), 300, BLOCK=256)
     np.testing.assert_array_equal(out.numpy(), x * np.float32(3))
     assert pickle.loads(pickle.dumps(times_factor)) is times_factor
+
+
+LAUNCHED = (
+    HEAD
+    + """
+with open("kernel.pickle", "rb") as file:
+    tuner = pickle.load(file)
+kernel = tuner.results[0].kernel
+x = np.load("arrays.npz")["x"]
+out = device.output(x.shape, "fp32")
+kernel.run(2, 1, 1, 0, kernel.function, kernel.packed_metadata, None, None, None, out.array, device.to(x), len(x))
+np.testing.assert_array_equal(out.numpy(), x * np.float32(3))
+print("right")
+"""
+)
+
+
+def test_a_copy_of_parts_is_pickled_as_parts(device, tmp_path):
+    """What Inductor's cache of graphs holds: copied while it is taken apart, pickled after it was put together."""
+    from compile_worker_steps import Result, Tuner
+
+    x = random(200, seed=8)
+    out = device.output(200, "fp32")
+    kernel = times_factor[(2,)](out.array, device.to(x), 200, BLOCK=128)
+    tuner = Tuner(kernel.src.fn)
+    tuner.results = [Result(kernel, {"constants": {}})]
+    old = tuner.prepare_for_pickle()
+    copied = copy.deepcopy(tuner)
+    tuner.restore_after_unpickle(old)
+    assert copied.fn is not times_factor and copied.fn.fn is None
+    assert copied.results[0].kernel.src.fn is copied.fn
+    (tmp_path / "kernel.pickle").write_bytes(pickle.dumps(copied))
+    np.savez(tmp_path / "arrays.npz", x=x)
+    assert run(LAUNCHED, device.name, cwd=tmp_path) == "right\n"
 
 
 def test_restored_in_the_same_process(device):

@@ -410,6 +410,11 @@ class JITFunction(JITCallable, KernelInterface):
         return copy
 
     def __deepcopy__(self, memo):
+        from .restored import restore, state_of
+
+        # Inductor copies a function that it took apart, and pickles the copy when the function is whole.
+        if self.fn is None:
+            return restore(type(self), state_of(self))
         # Texts and names are shared in any case; a second one would only compile again.
         return self
 
