@@ -9,6 +9,7 @@ using namespace pantile;
 using namespace pantile::nv;
 
 #include "ir/NvDialect.cpp.inc"
+#include "ir/NvPlanEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/NvAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES

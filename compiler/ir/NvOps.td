@@ -13,7 +13,9 @@ def Nv_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::pantile::TileDialect"];
+  let hasOperationAttrVerify = 1;
 }
+include "NvPlan.td"
 
 def Nv_SwizzleAttr : AttrDef<Nv_Dialect, "Swizzle"> {
   let mnemonic = "swizzle";

@@ -22,6 +22,7 @@
 #include "ir/TileOps.h.inc"
 
 #include "ir/NvDialect.h.inc"
+#include "ir/NvPlanEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/NvAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -52,6 +53,7 @@ constexpr llvm::StringLiteral maxImprecise =
     "nv.max_imprecise"; // i32, on nv.wgmma: tile.dot's `max_imprecise`, where it is not 0
 constexpr llvm::StringLiteral scratch =
     "nv.scratch"; // i32 offset of an op's own scratch, after AllocateShared
+constexpr llvm::StringLiteral plan = "nv.plan"; // on kernels and loops, after RecordPlan: NvPlan.td
 } // namespace names
 
 /// The layout of a tile type, which has one.

@@ -1,0 +1,89 @@
+//===- NvPlan.cpp - verifiers of the plan ------------------------------------------------===//
+// Gives: what NvPlan.td declares, and where `nv.plan` may stand.
+//===-----------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::nv;
+
+LogicalResult PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError, Role,
+                                    unsigned warps, unsigned registers) {
+  constexpr unsigned mostWarps = 64, unit = 8, least = 24, most = 256; // of setmaxnreg: PTX ISA
+  if (warps < 1 || warps > mostWarps)
+    return emitError() << "partition_c1: " << warps << " warps, expected 1 to " << mostWarps;
+  if (registers != 0 && (registers % unit != 0 || registers < least || registers > most))
+    return emitError() << "partition_c2: " << registers
+                       << " registers, expected 0 or a multiple of 8 from 24 to 256";
+  return success();
+}
+
+LogicalResult ChannelAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned depth,
+                                  ArrayRef<int64_t> shape, Type elementType, Transport) {
+  if (depth < 1)
+    return emitError() << "channel_c1: there is no stage";
+  if (shape.empty() || llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
+    return emitError() << "channel_c2: an extent of a stage is not positive";
+  if (!isa<IntegerType, FloatType, PtrType>(elementType))
+    return emitError() << "channel_c3: " << elementType << " is no type of elements";
+  return success();
+}
+
+int64_t ChannelAttr::getStageBytes() const {
+  int64_t bits = storageBits(getElementType());
+  for (int64_t extent : getShape())
+    bits *= extent;
+  return bits / 8;
+}
+
+static LogicalResult verifyRoles(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<PartitionAttr> partitions) {
+  llvm::SmallSet<Role, 4> roles;
+  for (PartitionAttr partition : partitions)
+    if (!roles.insert(partition.getRole()).second)
+      return emitError() << "kernel_plan_c3: two partitions have the role `"
+                         << stringifyRole(partition.getRole()) << "`";
+  if (roles.contains(Role::All) ? roles.size() != 1 : !roles.contains(Role::Consumer))
+    return emitError() << "kernel_plan_c3: expected one partition of role `all`, or a `consumer`";
+  auto isLimited = [](PartitionAttr partition) { return partition.getRegisters() != 0; };
+  if (llvm::any_of(partitions, isLimited) && !llvm::all_of(partitions, isLimited))
+    return emitError() << "kernel_plan_c4: some partitions have registers of their own";
+  return success();
+}
+
+LogicalResult KernelPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, ProgramMap map,
+                                     unsigned of, unsigned band, ArrayRef<PartitionAttr> partitions,
+                                     int64_t sharedBytes, int64_t ctasPerSm, int64_t registers) {
+  const StringRef name = stringifyProgramMap(map);
+  const bool isShared = map == ProgramMap::Cluster || map == ProgramMap::Packed;
+  if (isShared ? of < 2 : of != 1)
+    return emitError() << "kernel_plan_c1: `" << name << "` of " << of;
+  if (band != 0 && map != ProgramMap::Persistent && map != ProgramMap::StreamK)
+    return emitError() << "kernel_plan_c2: `" << name << "` has no band";
+  if (sharedBytes < 0 || ctasPerSm < 0 || registers < 0)
+    return emitError() << "kernel_plan_c5: a number is negative";
+  return verifyRoles(emitError, partitions);
+}
+
+LogicalResult LoopPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<ChannelAttr>, unsigned, int64_t cycles, Limiter) {
+  if (cycles < 0)
+    return emitError() << "loop_plan_c1: `cycles` is negative";
+  return success();
+}
+
+LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != names::plan)
+    return success();
+  if (isa<func::FuncOp>(op) && isa<KernelPlanAttr>(attribute.getValue()))
+    return success();
+  if (isa<scf::ForOp>(op) && isa<LoopPlanAttr>(attribute.getValue()))
+    return success();
+  return op->emitError("plan_c1: `nv.plan` is a kernel's `#nv.kernel_plan` or a loop's "
+                       "`#nv.loop_plan`");
+}

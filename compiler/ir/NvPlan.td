@@ -1,0 +1,74 @@
+//===- NvPlan.td - what was decided for a kernel and its loops ---------------------------===//
+// `nv.plan` on a kernel and on its loops. NvOps.td includes this file.
+//===-----------------------------------------------------------------------------------===//
+#ifndef PANTILE_NV_PLAN
+#define PANTILE_NV_PLAN
+include "NvPlanEnums.td"
+
+class Nv_PlanAttr<string name, string mn> : AttrDef<Nv_Dialect, name> {
+  let mnemonic = mn;
+  let genVerifyDecl = 1;
+}
+
+def Nv_PartitionAttr : Nv_PlanAttr<"Partition", "partition"> {
+  let summary = "warps of a CTA that have one role";
+  let description = [{
+    `#nv.partition<producer, 4 warps, 24 registers>`; without `registers` a thread has what all have at launch.
+    - partition_c1: there are 1 to 64 warps.
+    - partition_c2: `registers` is 0, or a multiple of 8 from 24 to 256, which is what setmaxnreg takes.
+  }];
+  let parameters = (ins EnumParameter<Nv_Role>:$role, "unsigned":$warps, DefaultValuedParameter<"unsigned", "0">:$registers);
+  let assemblyFormat = "`<` $role `,` $warps `warps` (`,` $registers^ `registers`)? `>`";
+}
+def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
+  let summary = "a circular buffer through which a tile comes into each iteration of a loop";
+  let description = [{
+    `#nv.channel<4 x[128, 64] x f16 via tma>`: four stages of 128x64.
+    - channel_c1: there is at least one stage.
+    - channel_c2: a stage has at least one extent, and all are positive.
+    - channel_c3: elements are integers, floating-point numbers or pointers.
+  }];
+  let parameters = (ins "unsigned":$depth, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        EnumParameter<Nv_Transport>:$transport);
+  let assemblyFormat = "`<` $depth `x` `[` $shape `]` `x` $elementType `via` $transport `>`";
+  let extraClassDeclaration = [{
+    /// Bytes of one stage, without padding.
+    int64_t getStageBytes() const;
+  }];
+}
+def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {
+  let summary = "how a kernel's programs, warps, registers and shared memory are laid out";
+  let description = [{
+    `#nv.kernel_plan<persistent band 8, [<producer, 1 warps>, <consumer, 8 warps>], shared = 229440, ctas = 1, registers = 168>`
+
+    `of`: CTAs of a program (cluster), or the most programs of a CTA (packed). `band`: programs of a band of the raster order; 0: as they are
+    numbered. `shared`: bytes per CTA. `ctas`: predicted CTAs per SM. `registers`: predicted registers per thread at launch; 0: there is no
+    estimate for such a kernel.
+    - kernel_plan_c1: `of` is more than 1 where the map is `cluster` or `packed`, and 1 elsewhere.
+    - kernel_plan_c2: only CTAs that run several programs have a `band`.
+    - kernel_plan_c3: the partitions are one of role `all`, or have different roles, `consumer` among them.
+    - kernel_plan_c4: either all partitions have registers of their own, or none has.
+    - kernel_plan_c5: `shared`, `ctas` and `registers` are not negative.
+  }];
+  let parameters = (ins EnumParameter<Nv_ProgramMap>:$map, DefaultValuedParameter<"unsigned", "1">:$of,
+                        DefaultValuedParameter<"unsigned", "0">:$band, ArrayRefParameter<"::pantile::nv::PartitionAttr">:$partitions,
+                        "int64_t":$sharedBytes, "int64_t":$ctasPerSm, "int64_t":$registers);
+  let assemblyFormat = [{
+    `<` $map (`of` $of^)? (`band` $band^)? `,` `[` $partitions `]` `,` `shared` `=` $sharedBytes `,` `ctas` `=` $ctasPerSm `,`
+    `registers` `=` $registers `>`
+  }];
+}
+def Nv_LoopPlanAttr : Nv_PlanAttr<"LoopPlan", "loop_plan"> {
+  let summary = "what comes into an iteration of a loop through which channels, and how long it takes";
+  let description = [{
+    `#nv.loop_plan<channels = [<4 x[128, 64] x f16 via tma>], in_flight = 1, cycles = 1045 by l2>`
+
+    `in_flight`: MMAs (groups of wgmma) that are not waited for when the iteration ends. `cycles`: predicted, per iteration of one CTA: how long
+    the busiest part of the SM works for it. Nested loops are not counted: they have plans of their own.
+    - loop_plan_c1: `cycles` is not negative.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::pantile::nv::ChannelAttr">:$channels, "unsigned":$inFlight, "int64_t":$cycles,
+                        EnumParameter<Nv_Limiter>:$limiter);
+  let assemblyFormat = "`<` (`channels` `=` `[` $channels^ `]` `,` ` `)? `in_flight` `=` $inFlight `,` `cycles` `=` $cycles `by` $limiter `>`";
+}
+#endif
