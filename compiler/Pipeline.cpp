@@ -191,7 +191,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 }
 
 /// Places before barriers: what shares bytes over time is ordered by them.
-void addMemoryPasses(Passes &passes) {
+void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
   passes.add(createShareRegisters());
   if (!passes.choice("barriers-in-front",
@@ -202,6 +202,7 @@ void addMemoryPasses(Passes &passes) {
   passes.add(createWidenLate());    // which leaves less to park
   passes.add(createParkRows());     // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
+  passes.need(createRecordPlan({.maxRegisters = options.maxRegisters})); // of all that was decided
 }
 
 } // namespace
@@ -214,7 +215,7 @@ std::vector<PassListing> listPasses() {
   addTilePasses(passes);
   addLayoutPasses(passes);
   addPipelinePasses(passes, options);
-  addMemoryPasses(passes);
+  addMemoryPasses(passes, options);
   return passes.listings();
 }
 
@@ -232,7 +233,7 @@ LogicalResult runGpuPasses(ModuleOp module, const Options &given, const Observe 
   if (wanted.stopAfter >= Stage::Pipeline)
     addPipelinePasses(passes, options);
   if (wanted.stopAfter >= Stage::Mma)
-    addMemoryPasses(passes);
+    addMemoryPasses(passes, options);
   if (wanted.remarks && wanted.stopAfter >= Stage::Mma)
     passes.need(createRemarkAccesses());
   return passes.run();

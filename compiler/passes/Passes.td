@@ -199,6 +199,12 @@ def PackPrograms : Pass<"nv-pack-programs", "::mlir::ModuleOp"> {
   let summary = "let a launch put several programs of one warp into a block";
   let description = "Where they use no shared memory and do not meet. Sets `nv.programs_per_block`.";
 }
+def RecordPlan : Pass<"nv-record-plan", "::mlir::ModuleOp"> {
+  let summary = "record what was decided, and what it is predicted to cost, as `nv.plan`";
+  let description = "On the kernel and on its loops with MMAs or channels. Changes nothing else.";
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = [Option<"maxRegisters", "max-registers", "int64_t", "0", "registers per thread that the assembler is limited to; 0: no limit">];
+}
 def RemarkAccesses : Pass<"nv-remark-accesses", "::mlir::ModuleOp"> {
   let summary = "remark on accesses that use memory badly";
   let description = [{

@@ -1,0 +1,220 @@
+//===- EngineCycles.cpp - how long an iteration keeps each part of an SM busy --------------===//
+// Gives: see EngineCycles.h.
+//===------------------------------------------------------------------------------------===//
+#include "passes/pipeline/EngineCycles.h"
+#include "ir/Machine.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/pipeline/LoopChannels.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <array>
+#include <cmath>
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// Multiply-adds count 2. A type that tensor cores do not multiply is widened to fp16 before.
+double flopsPerCycle(Type element, const Throughput &perCycle) {
+  double flops = perCycle.fp16;
+  if (element.isF64())
+    flops = perCycle.fp64;
+  else if (element.isF32())
+    flops = perCycle.tf32;
+  else if (element.isInteger())
+    flops = perCycle.int8;
+  else if (storageBits(element) == 8)
+    flops = perCycle.fp8;
+  return flops > 0 ? flops : perCycle.fp16;
+}
+
+/// MMAs that one of fp32 operands is split into.
+int64_t mmasOfPrecision(Precision precision) {
+  switch (precision) {
+  case Precision::Tf32x3:
+  case Precision::Bf16x3:
+    return 3;
+  case Precision::Bf16x6:
+    return 6;
+  case Precision::Tf32:
+  case Precision::Ieee:
+    return 1;
+  }
+  return 1;
+}
+
+int64_t elementsOf(ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t extent : shape)
+    elements *= extent;
+  return elements;
+}
+
+/// Bytes of a tile, each element once.
+int64_t bytesOf(RankedTensorType tile) {
+  return elementsOf(tile.getShape()) * storageBits(tile.getElementType()) / 8;
+}
+
+/// What needs a special function unit for each element.
+bool isSpecial(Operation *op) {
+  return isa<math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp,
+             math::SinOp, math::CosOp, math::TanhOp, math::ErfOp, arith::DivFOp, PreciseDivOp,
+             PreciseSqrtOp>(op);
+}
+
+/// What moves no data: the tile is only named otherwise, or known while compiling.
+bool isFree(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() ||
+         isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, UnsplatOp>(op);
+}
+
+class Engines {
+public:
+  explicit Engines(scf::ForOp loop)
+      : machine(machineOf(loop)), perCycle(machine.perCycle),
+        threads(InstructionSet::warpThreads * moduleInt(loop, names::numWarps, 4)) {}
+
+  void add(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](nv::WgmmaOp mma) { addWgmma(mma); })
+        .Case([&](DotOp dot) { addDot(dot); })
+        .Case([&](nv::FmaOp fma) {
+          issue(elementsOf(fma.getAcc().getType().getShape()) *
+                fma.getLhs().getType().getShape().back());
+        })
+        .Case([&](nv::LocalLoadOp load) { addShared(load.getResult().getType()); })
+        .Case([&](nv::LocalStoreOp store) { addShared(store.getValue().getType()); })
+        .Case([&](nv::CopyAsyncOp copy) {
+          issue(copy.getBuffer().getType().getSlotBytes() / copy.getVectorBytes());
+        })
+        .Case([&](nv::TmaStoreOp store) { addTmaStore(store.getValue().getType()); })
+        .Case([&](LoadOp load) { addGlobal(load.getType()); })
+        .Case([&](StoreOp store) { addGlobal(store.getValue().getType()); })
+        .Case([&](AtomicRmwOp rmw) { addGlobal(rmw.getValue().getType()); })
+        .Case([&](ConvertLayoutOp convert) { addConversion(convert); })
+        .Case([&](ReduceOp reduce) {
+          for (Value source : reduce.getSrcs())
+            addArithmetic(source.getType());
+        })
+        .Default([&](Operation *other) { addElementwise(other); });
+  }
+
+  /// What others write into the loop's stages.
+  void add(nv::ChannelAttr channel) {
+    const bool isCopied = channel.getTransport() == nv::Transport::Tma ||
+                          channel.getTransport() == nv::Transport::CpAsync;
+    if (!isCopied)
+      return;
+    at(nv::Limiter::SharedMemory) += channel.getStageBytes() / perCycle.sharedBytes;
+    at(nv::Limiter::L2) += channel.getStageBytes() / perCycle.l2Bytes;
+  }
+
+  BusiestEngine busiest() const {
+    const auto *most = std::max_element(cycles.begin(), cycles.end());
+    return {std::llround(std::ceil(*most)), static_cast<nv::Limiter>(most - cycles.begin())};
+  }
+
+private:
+  double &at(nv::Limiter engine) { return cycles[static_cast<size_t>(engine)]; }
+
+  /// Instructions, counted by thread, of which `fp32Lanes` are done per cycle.
+  void issue(int64_t count) { at(nv::Limiter::Issue) += count / perCycle.fp32Lanes; }
+  /// Instructions, counted by warp.
+  void issueWarps(int64_t count) {
+    at(nv::Limiter::Issue) += static_cast<double>(count) / machine.sm.partitions;
+  }
+
+  /// Elements that all threads hold together, replicas included.
+  int64_t heldElements(RankedTensorType tile) const { return layoutOf(tile).numRegs() * threads; }
+  int64_t heldBytes(RankedTensorType tile) const {
+    return heldElements(tile) * storageBits(tile.getElementType()) / 8;
+  }
+
+  /// Each group of four warps reads its rows of A, once per column of instructions, and all of B.
+  void addWgmma(nv::WgmmaOp mma) {
+    const MmaAttr instruction = mma.getMma();
+    const ArrayRef<int64_t> acc = mma.getAcc().getType().getShape();
+    const Type element = mma.getRhs().getType().getElementType();
+    const int64_t k = mma.getRhs().getType().getShape()[0], bytes = storageBits(element) / 8;
+    const int64_t rows = acc[0] / instruction.getM(),
+                  columns = std::max<int64_t>(acc[1] / instruction.getN(), 1);
+    at(nv::Limiter::TensorCore) += 2.0 * acc[0] * acc[1] * k / flopsPerCycle(element, perCycle);
+    int64_t read = rows * k * acc[1] * bytes;
+    if (isa<nv::BufferType>(mma.getLhs().getType()))
+      read += columns * acc[0] * k * bytes;
+    at(nv::Limiter::SharedMemory) += read / perCycle.sharedBytes;
+    issueWarps(InstructionSet::warpsOfGroup * rows * columns * (k / instruction.getK()));
+  }
+
+  void addDot(DotOp dot) {
+    auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+    const int64_t madds = elementsOf(cast<RankedTensorType>(dot.getAcc().getType()).getShape()) *
+                          lhs.getShape().back() * mmasOfPrecision(dot.getPrecision());
+    const auto instruction = dot.getMma();
+    if (!instruction || instruction->getKind() == MmaKind::Fma)
+      return issue(madds);
+    at(nv::Limiter::TensorCore) += 2.0 * madds / flopsPerCycle(lhs.getElementType(), perCycle);
+    issueWarps(madds / (instruction->getM() * instruction->getN() * instruction->getK()));
+  }
+
+  /// A tile between registers and shared memory, in the widest vectors.
+  void addShared(Type type) {
+    auto tile = cast<RankedTensorType>(type);
+    at(nv::Limiter::SharedMemory) += heldBytes(tile) / perCycle.sharedBytes;
+    issue(heldBytes(tile) / InstructionSet::vectorBytes);
+  }
+
+  void addGlobal(Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    if (!tile)
+      return;
+    at(nv::Limiter::L2) += bytesOf(tile) / perCycle.l2Bytes;
+    issue(bytesOf(tile) / InstructionSet::vectorBytes);
+  }
+
+  /// Threads write the tile to shared memory, and TMA reads it.
+  void addTmaStore(RankedTensorType tile) {
+    addShared(tile);
+    at(nv::Limiter::SharedMemory) += bytesOf(tile) / perCycle.sharedBytes;
+    at(nv::Limiter::L2) += bytesOf(tile) / perCycle.l2Bytes;
+  }
+
+  void addConversion(ConvertLayoutOp convert) {
+    if (!convert->hasAttr(names::scratch))
+      return addArithmetic(convert.getType());
+    addShared(convert.getSrc().getType());
+    addShared(convert.getType());
+  }
+
+  /// An instruction per 32 bits.
+  void addArithmetic(Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    if (tile && isa<FloatType>(tile.getElementType()))
+      issue(heldBytes(tile) / 4);
+  }
+
+  void addElementwise(Operation *op) {
+    if (op->getNumResults() != 1 || isFree(op))
+      return;
+    addArithmetic(op->getResult(0).getType());
+    if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType()); tile && isSpecial(op))
+      at(nv::Limiter::SpecialFunction) += heldElements(tile) / perCycle.mufu;
+  }
+
+  const MachineModel &machine;
+  const Throughput &perCycle;
+  const int64_t threads;
+  std::array<double, nv::getMaxEnumValForLimiter() + 1> cycles{};
+};
+
+} // namespace
+
+BusiestEngine busiestEngine(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels) {
+  Engines engines(loop);
+  forEachInIteration(loop, [&](Operation *op) { engines.add(op); });
+  for (nv::ChannelAttr channel : channels)
+    engines.add(channel);
+  return engines.busiest();
+}
+
+} // namespace pantile

@@ -1,0 +1,134 @@
+//===- LoopChannels.cpp - through what tiles come into a loop's iterations -----------------===//
+// Gives: see LoopChannels.h.
+//===------------------------------------------------------------------------------------===//
+#include "passes/pipeline/LoopChannels.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include <optional>
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+int depthOf(Operation *op) {
+  int depth = 0;
+  for (auto loop = loopAround(op); loop; loop = loopAround(loop))
+    ++depth;
+  return depth;
+}
+
+/// How one buffer is filled and read, as far as one loop has to do with it.
+class BufferUse {
+public:
+  explicit BufferUse(scf::ForOp loop) : loop(loop), depth(depthOf(loop) + 1) {}
+
+  void follow(Value buffer) {
+    for (OpOperand &use : buffer.getUses())
+      if (isa<nv::SlotOp, nv::BufferTransOp>(use.getOwner()))
+        follow(use.getOwner()->getResult(0));
+      else
+        note(use);
+  }
+
+  /// Nothing where no iteration of the loop has a stage of its own.
+  std::optional<nv::Transport> transport() const {
+    if (isCopied)
+      return nv::Transport::CpAsync;
+    if (isLoaded && isRead)
+      return nv::Transport::Tma;
+    return isStored ? std::optional(nv::Transport::Shared) : std::nullopt;
+  }
+
+private:
+  void note(OpOperand &use) {
+    Operation *op = use.getOwner();
+    const bool isHere = loopAround(op) == loop;
+    if (auto load = dyn_cast<nv::TmaLoadOp>(op))
+      isLoaded |= load.getBuffer() == use.get() && depthOf(op) == depth;
+    else if (isa<nv::CopyAsyncOp>(op))
+      isCopied |= isHere;
+    else if (isa<nv::LocalStoreOp>(op))
+      isStored |= isHere;
+    else
+      isRead |= isHere;
+  }
+
+  scf::ForOp loop;
+  int depth;
+  bool isLoaded = false, isCopied = false, isStored = false, isRead = false;
+};
+
+/// Through how many iterations a loaded tile is carried before the last of them reads it as
+/// argument `index`; 0 where it is none.
+unsigned carriedFor(scf::ForOp loop, unsigned index) {
+  unsigned iterations = 0;
+  const unsigned most = loop.getNumRegionIterArgs();
+  while (iterations < most) {
+    ++iterations;
+    Value yielded = loop.getYieldedValues()[index];
+    if (auto argument = dyn_cast<BlockArgument>(yielded)) {
+      if (argument.getOwner() != loop.getBody() || argument == loop.getInductionVar())
+        return 0;
+      index = argument.getArgNumber() - loop.getNumInductionVars();
+      continue;
+    }
+    return isa<LoadOp>(yielded.getDefiningOp()) && loopAround(yielded.getDefiningOp()) == loop
+               ? iterations
+               : 0;
+  }
+  return 0;
+}
+
+/// Whether an operation other than the yield reads argument `index`: the last one of a chain.
+bool isComputedWith(scf::ForOp loop, unsigned index) {
+  return llvm::any_of(loop.getRegionIterArg(index).getUsers(),
+                      [&](Operation *user) { return user != loop.getBody()->getTerminator(); });
+}
+
+} // namespace
+
+LoopLikeOpInterface loopAround(Operation *op) { return op->getParentOfType<LoopLikeOpInterface>(); }
+
+void forEachInIteration(scf::ForOp loop, llvm::function_ref<void(Operation *)> visit) {
+  loop.getBody()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    visit(op);
+    return isa<LoopLikeOpInterface>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+}
+
+SmallVector<nv::ChannelAttr> channelsOf(scf::ForOp loop) {
+  SmallVector<nv::ChannelAttr> channels;
+  loop->getParentOfType<func::FuncOp>().walk([&](nv::AllocOp alloc) {
+    BufferUse use(loop);
+    use.follow(alloc);
+    nv::BufferType type = alloc.getType();
+    if (auto transport = use.transport())
+      channels.push_back(nv::ChannelAttr::get(loop.getContext(), type.getSlots(), type.getShape(),
+                                              type.getElementType(), *transport));
+  });
+  for (unsigned index = 0; index < loop.getNumRegionIterArgs(); ++index) {
+    auto tile = dyn_cast<RankedTensorType>(loop.getRegionIterArg(index).getType());
+    if (!tile || !isComputedWith(loop, index))
+      continue;
+    if (const unsigned depth = carriedFor(loop, index))
+      channels.push_back(nv::ChannelAttr::get(loop.getContext(), depth, tile.getShape(),
+                                              tile.getElementType(), nv::Transport::Registers));
+  }
+  return channels;
+}
+
+unsigned mmasInFlight(scf::ForOp loop) {
+  unsigned pending = 0;
+  auto run = [&](Operation *op) {
+    if (isa<nv::WgmmaOp>(op))
+      ++pending;
+    else if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
+      pending = std::min(pending, static_cast<unsigned>(wait.getPending()));
+  };
+  forEachInIteration(loop, run);
+  forEachInIteration(loop, run); // begins with what the first iteration left
+  return pending;
+}
+
+} // namespace pantile
