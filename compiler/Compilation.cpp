@@ -9,6 +9,7 @@
 #include "EachPass.h"
 #include "LaunchAbi.h"
 #include "Pipeline.h"
+#include "PlanText.h"
 #include "ReadTileIR.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
@@ -274,6 +275,9 @@ Result<void> Compilation::runGpuStages(const Target &target) {
       data->text[name] = moduleText();
       return {};
     }
+  data->text["plan"] = planText(*module, options.lineInfo || options.debug); // as the cache's key
+  if (finish(Stage::Plan, "plan", "txt", [&] { return data->text["plan"]; }))
+    return {};
   if (Result<void> done = generateCode(target); !done || observe.stopAfter != Stage::Cubin)
     return done;
   return assemble(assembly.get());
@@ -432,6 +436,7 @@ Result<void> Compilation::assemble(AssemblerRun *assembly) {
   data->cubin = std::move(cubin->bytes);
   data->registers = cubin->registers;
   data->spills = cubin->spills;
+  data->text["plan"] += assembledLine(data->registers, data->spills);
   serialised = cubin->serialised;
   data->warnings += notableLines(cubin->log);
   remarkOnResources();

@@ -241,6 +241,11 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
   return Kernel(*data);
 }
 
+std::string_view Kernel::plan() const {
+  const auto found = data->text.find("plan");
+  return found == data->text.end() ? std::string_view() : found->second;
+}
+
 std::string versionText() {
   const auto &assembler = processAssembler();
   return fmt::format("pantile {} (build {})\nLLVM {}\nassembler: {}\n", PANTILE_VERSION,

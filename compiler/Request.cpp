@@ -14,11 +14,12 @@
 namespace pantile {
 namespace {
 
-constexpr std::array<std::pair<Stage, std::string_view>, 8> names = {{{Stage::Ast, "ast"},
+constexpr std::array<std::pair<Stage, std::string_view>, 9> names = {{{Stage::Ast, "ast"},
                                                                       {Stage::Tile, "tile"},
                                                                       {Stage::Layout, "layout"},
                                                                       {Stage::Pipeline, "pipeline"},
                                                                       {Stage::Mma, "mma"},
+                                                                      {Stage::Plan, "plan"},
                                                                       {Stage::Llvm, "llvm"},
                                                                       {Stage::Ptx, "ptx"},
                                                                       {Stage::Cubin, "cubin"}}};

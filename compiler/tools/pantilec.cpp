@@ -21,9 +21,9 @@ using namespace pantile;
 namespace {
 
 const std::map<std::string, Stage> stages = {
-    {"ast", Stage::Ast},           {"tile", Stage::Tile},  {"layout", Stage::Layout},
-    {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},    {"llvm", Stage::Llvm},
-    {"ptx", Stage::Ptx},           {"cubin", Stage::Cubin}};
+    {"ast", Stage::Ast},           {"tile", Stage::Tile}, {"layout", Stage::Layout},
+    {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},   {"plan", Stage::Plan},
+    {"llvm", Stage::Llvm},         {"ptx", Stage::Ptx},   {"cubin", Stage::Cubin}};
 
 struct CommandLine {
   std::string file, kernel, signature, emit = "ptx", output = "-";

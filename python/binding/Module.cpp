@@ -28,9 +28,9 @@ Kernel compile(const std::shared_ptr<Program> &program, const Specialization &sp
                const Options &options, const std::string &dumpDir, bool useCache,
                const std::string &stopAfter, bool remarks) {
   static const std::map<std::string, Stage> stages = {
-      {"ast", Stage::Ast},           {"tile", Stage::Tile},  {"layout", Stage::Layout},
-      {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},    {"llvm", Stage::Llvm},
-      {"ptx", Stage::Ptx},           {"cubin", Stage::Cubin}};
+      {"ast", Stage::Ast},           {"tile", Stage::Tile}, {"layout", Stage::Layout},
+      {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},   {"plan", Stage::Plan},
+      {"llvm", Stage::Llvm},         {"ptx", Stage::Ptx},   {"cubin", Stage::Cubin}};
   const auto stage = stages.find(stopAfter);
   if (stage == stages.end())
     throw py::value_error("there is no stage `" + stopAfter + "`");

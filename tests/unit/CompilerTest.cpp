@@ -99,10 +99,9 @@ TEST_F(CompilerTest, RunsOnTheCpu) {
 
 TEST_F(CompilerTest, EveryStageCanBeTheLast) {
   const std::pair<Stage, const char *> stages[] = {
-      {Stage::Ast, "ast"},       {Stage::Tile, "tile"},
-      {Stage::Layout, "layout"}, {Stage::Pipeline, "pipeline"},
-      {Stage::Mma, "mma"},       {Stage::Llvm, "llvm"},
-      {Stage::Ptx, "ptx"}};
+      {Stage::Ast, "ast"},           {Stage::Tile, "tile"}, {Stage::Layout, "layout"},
+      {Stage::Pipeline, "pipeline"}, {Stage::Mma, "mma"},   {Stage::Plan, "plan"},
+      {Stage::Llvm, "llvm"},         {Stage::Ptx, "ptx"}};
   for (auto [stage, name] : stages) {
     Observe observe;
     observe.stopAfter = stage;
@@ -123,6 +122,8 @@ TEST_F(CompilerTest, TheSecondTimeComesFromTheCache) {
   Result<Kernel> second = compile(add, addArguments(), forTarget("sm_90a"));
   ASSERT_TRUE(second);
   EXPECT_TRUE((*second)->fromCache);
+  EXPECT_THAT(std::string(second->plan()), HasSubstr("assembled: "));
+  EXPECT_EQ(first->plan(), second->plan());
   EXPECT_EQ((*second)->cubin, (*first)->cubin);
   EXPECT_EQ((*second)->text, (*first)->text);
   EXPECT_EQ((*second)->registers, (*first)->registers);

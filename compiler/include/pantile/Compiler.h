@@ -78,7 +78,7 @@ public:
     Options options;
     std::vector<ArgSpec> args; ///< one a parameter; constants take no launch argument
     std::map<std::string, std::string>
-        text; ///< "tile" "layout" "pipeline" "mma" "llvm" "ptx": those that were asked for or kept
+        text; ///< "tile" "layout" "pipeline" "mma" "plan" "llvm" "ptx": those asked for or kept
     std::string cubin;             ///< machine code; empty on the CPU
     int sharedBytes = 0;           ///< dynamic shared memory
     int numWarps = 0;              ///< warps launched
@@ -105,6 +105,10 @@ public:
   const Data *operator->() const { return data.get(); }
   explicit operator bool() const { return data != nullptr; }
   const void *id() const { return data.get(); }
+  /// How programs, warps, registers and shared memory were laid out, and what comes into the loops
+  /// through which buffers, in lines to read (docs/passes.md); then what the assembler said. Empty
+  /// on the CPU, and where the compilation stopped at an earlier stage.
+  std::string_view plan() const;
 
 private:
   std::shared_ptr<Data> data;

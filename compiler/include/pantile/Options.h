@@ -7,7 +7,7 @@
 namespace pantile {
 
 /// Where compilation stops. Each stage's text shows with `pantilec --emit`.
-enum class Stage { Ast, Tile, Layout, Pipeline, Mma, Llvm, Ptx, Cubin };
+enum class Stage { Ast, Tile, Layout, Pipeline, Mma, Plan, Llvm, Ptx, Cubin };
 
 /// What a kernel may ask of its launches.
 enum class LaunchAbi {

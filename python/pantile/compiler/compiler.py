@@ -39,7 +39,7 @@ serve_imports_from(__name__)
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
-_STAGES = ("ast", "tile", "layout", "pipeline", "mma", "llvm", "ptx")
+_STAGES = ("ast", "tile", "layout", "pipeline", "mma", "plan", "llvm", "ptx")
 
 
 def triton_key():
@@ -233,6 +233,17 @@ class CompiledKernel:
         if not rows and self.target.backend == "cuda":
             rows = self._code.compile(use_cache=False, remarks=True).remarks
         return [Remark(*row) for row in rows]
+
+    @functools.cached_property
+    def plan(self):
+        """How the kernel is laid out on the GPU, as text; "" on the CPU, which has no plan.
+
+        A line each for how programs are mapped to CTAs, for the shared memory, registers and CTAs
+        per SM that are predicted, and for the warps of each role; per loop with MMAs or channels
+        the predicted cycles per iteration and what limits them, the channels (shape, type, stages,
+        transport) and the MMAs; last what the assembler said. `docs/passes.md` explains the lines.
+        """
+        return self.asm.get("plan", "")
 
     @property
     def timings(self):
