@@ -179,6 +179,7 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
   passes.add(createAlternateGroups());   // of loops as they stay
+  passes.need(createInsertWaits());      // the order of MMAs is final
   if (options.enabledPasses.contains("nv-raise-stores"))
     passes.tell(names::raiseAllStores);
   if (!passes.choice("raised-sums", "within nv-raise-stores: the copy engine adds the sums of "

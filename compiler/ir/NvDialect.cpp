@@ -81,7 +81,7 @@ LogicalResult WgmmaWaitOp::verify() {
     return emitOpError("wgmma_wait_c1: result types differ from operand types");
   for (Value value : getValues()) {
     auto mma = value.getDefiningOp<WgmmaOp>();
-    if (mma && mma->getBlock() == (*this)->getBlock() &&
+    if (getPending() && mma && mma->getBlock() == (*this)->getBlock() &&
         isa<RankedTensorType>(mma.getLhs().getType()) &&
         !llvm::is_contained(getHeld(), mma.getLhs()))
       return emitOpError(

@@ -128,15 +128,19 @@ def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[Me
   let hasVerifier = 1;
 }
 def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "wgmma.wait_group: at most `pending` MMAs are in flight; gives the accumulators back (tied)";
+  let summary = "wgmma.wait_group: the MMAs of `values` and `done` are over, and at most `pending` are in flight; gives the accumulators back (tied)";
   let description = [{
-    `held` are the register tiles that these MMAs read. They stay in their registers until the wait.
+    `done` are accumulators of MMAs that have to be over as well, but that a younger MMA has taken over by then. Passes that order MMAs
+    leave `pending` and `held` out; nv-insert-waits fills them in. `held` are the register tiles that these MMAs read: they stay in their
+    registers until the wait.
     - wgmma_wait_c1: the results have the types of `values`.
-    - wgmma_wait_c2: where a value is the result of an `nv.wgmma` in the same block whose `lhs` is a register tile, that tile is held.
+    - wgmma_wait_c2: where a counted wait's value is the result of an `nv.wgmma` in the same block whose `lhs` is a register tile, that tile is held.
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$held, I32Attr:$pending);
+  let arguments = (ins Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$done, Variadic<AnyRankedTensor>:$held,
+                       OptionalAttr<I32Attr>:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = "$pending `,` $values (`holding` $held^ `:` type($held))? attr-dict `:` functional-type($values, $results)";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values), [{ build($_builder, $_state, values.getTypes(), values, {}, {}, {}); }]>];
+  let assemblyFormat = "($pending^ `,`)? $values (`done` $done^ `:` type($done))? (`holding` $held^ `:` type($held))? attr-dict `:` functional-type($values, $results)";
   let hasVerifier = 1;
 }
 

@@ -349,32 +349,15 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   return success();
 }
 
-/// Whether `wait` leaves `value` under way: too few products were started after it.
-bool staysUnderWay(nv::WgmmaWaitOp wait, Value value) {
-  Operation *product = value.getDefiningOp();
-  if (!product || product->getBlock() != wait->getBlock())
-    return wait.getPending() > 0;
-  unsigned younger = 0;
-  for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
-    younger += isa<nv::WgmmaOp>(op);
-  return younger < wait.getPending();
-}
-
 /// The registers of 32 bits that an MMA reads `tile` from.
 Values wordsOf(Lowering &l, Value tile) {
   return l.pack(l.get(tile), storageBits(elementTypeOf(tile.getType())));
 }
 
-/// The accumulators go through the wait as tied operands, so no use of them can move above it. What
-/// may still be under way has no use but the next product or wait, which keep their order.
+/// The accumulators go through the wait as tied operands, so no use of them can move above it.
 LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
-  const unsigned pending = op.getPending();
-  if (llvm::any_of(op.getValues(), [&](Value value) { return staysUnderWay(op, value); })) {
-    l.assembly(l.b.getVoidTy(), waitText(pending), "", {});
-    for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
-      l.set(result, Values(l.get(value)));
-    return success();
-  }
+  if (!op.getPending())
+    return op.emitError("a wait without a count: `nv-insert-waits` has not run");
   Values operands;
   for (Value value : op.getValues())
     operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(l.get(value), 16)
@@ -382,7 +365,7 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   Values held;
   for (Value tile : op.getHeld())
     held.append(wordsOf(l, tile));
-  Values waited = waitFor(l, operands, pending, held);
+  Values waited = waitFor(l, operands, *op.getPending(), held);
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));

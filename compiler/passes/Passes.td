@@ -171,6 +171,14 @@ def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
   let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
+def InsertWaits : Pass<"nv-insert-waits", "::mlir::ModuleOp"> {
+  let summary = "count what each wait for MMAs leaves in flight, and insert the waits that are missing";
+  let description = [{
+    A forward data-flow analysis of the MMAs in flight. Sets `pending` and `held` of each `nv.wgmma_wait`, and inserts one before what would read
+    accumulators of an MMA in flight, write registers that it reads, or release its stage.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+}
 def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
   let summary = "count on to the next slot of a ring instead of dividing";
   let description = "Where the number of slots is no power of two.";

@@ -2,6 +2,7 @@
 // RUN: split-file %s %t
 // RUN: not pantile-lower %t/scratch.mlir 2>&1 | FileCheck %s --check-prefix=SCRATCH
 // RUN: not pantile-lower %t/offset.mlir 2>&1 | FileCheck %s --check-prefix=OFFSET
+// RUN: not pantile-lower %t/count.mlir 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not pantile-lower %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: not pantile-lower %t/target.mlir 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not pantile-lower %t/threads.mlir 2>&1 | FileCheck %s --check-prefix=THREADS
@@ -18,6 +19,18 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 2 : i32} {
       tile.yield %c : i32
     } : (tensor<64xi32, #l>) -> i32
     tile.store %x, %s : !tile.ptr<i32>, i32
+    return
+  }
+}
+// COUNT: error: a wait without a count: `nv-insert-waits` has not run
+//--- count.mlir
+#l = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @f() attributes {tile.kernel} {
+    %a = nv.alloc at 0 : <1 x [64, 64] x f16, <[1, 0], 128>>
+    %c = arith.constant dense<0.0> : tensor<64x64xf32, #l>
+    %d = nv.wgmma %a, %a, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>, !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>, tensor<64x64xf32, #l>
+    %e = nv.wgmma_wait %d : (tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l>
     return
   }
 }

@@ -10,7 +10,7 @@
 // CHECK: %[[SECOND:.*]] = arith.cmpi sgt, %arg2, %c64
 // CHECK-COUNT-2: nv.copy_async {{.*}} if %[[SECOND]]
 // CHECK: nv.commit
-// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, {{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32)
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[ACC:[a-z0-9]+]] = %{{.*}}, {{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32)
 // CHECK-NOT: tile.load
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.fence_async
@@ -26,10 +26,10 @@
 // CHECK: nv.slot %[[B]][%[[WRITE]]]
 // CHECK: nv.copy_async {{.*}} if %[[MORE]]
 // CHECK: nv.commit
-// CHECK: nv.wgmma_wait 1, %[[P]]
-// CHECK: scf.yield
+// CHECK: nv.wgmma_wait {{.*}}done %[[ACC]]
+// CHECK: scf.yield %[[P]],
 // CHECK: nv.wait 0
-// CHECK: nv.wgmma_wait 0
+// CHECK: nv.wgmma_wait %
 // CHECK: nv.dealloc %[[A]]
 // CHECK: nv.dealloc %[[B]]
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {

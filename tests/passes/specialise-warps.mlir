@@ -21,9 +21,9 @@
 // CHECK-NOT: tile.load
 // CHECK:   nv.mbarrier_wait %{{.*}}, false
 // CHECK:   nv.wgmma
-// CHECK:   nv.wgmma_wait 1
+// CHECK:   nv.wgmma_wait done
 // CHECK:   nv.release %{{.*}} if
-// CHECK: nv.wgmma_wait 0
+// CHECK: nv.wgmma_wait %
 // CHECK: nv.release %{{.*}} if
 // CHECK: tile.store
 #layout = #tile.layout<[64, 64], reg = [[0, 32], [4, 0], [8, 0], [16, 0], [32, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>

@@ -10,7 +10,7 @@
 // CHECK: nv.local_store %[[Y]], %[[B]]
 // CHECK: nv.fence_async
 // CHECK: %[[P:.*]] = nv.wgmma %[[A]], %[[B]],
-// CHECK: nv.wgmma_wait 0, %[[P]]
+// CHECK: nv.wgmma_wait %[[P]]
 // CHECK: nv.dealloc %[[A]]
 // CHECK: nv.dealloc %[[B]]
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {

@@ -1,5 +1,5 @@
 //===- InsertBarriers.cpp - order the threads' accesses to shared memory ----------------===//
-// Needs: AllocateShared ran: every buffer and scratch has its bytes.
+// Needs: AllocateShared ran: every buffer and scratch has its bytes. Waits for MMAs have counts.
 // Gives: between two accesses to the same bytes, one of them a write, all threads have met.
 // How:   a forward walk carries the accesses since the last barrier. An operation that clashes with
 //        one of them gets a barrier before it. What an MMA reads is open from its start until its
@@ -194,7 +194,7 @@ private:
     if (llvm::any_of(effects.before, clashes))
       meetBefore(op, open, effects.before);
     if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
-      awaitMmas(open, wait.getPending());
+      awaitMmas(open, wait.getPending().value_or(0));
     else if (isa<nv::WgmmaOp>(op))
       startMma(open);
     else if (isa<nv::FenceAsyncOp>(op))
@@ -244,8 +244,7 @@ private:
     } else {
       OpBuilder builder(op);
       if (pending)
-        nv::WgmmaWaitOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), ValueRange(),
-                                *pending);
+        nv::WgmmaWaitOp::create(builder, op->getLoc(), ValueRange()).setPending(*pending);
       if (llvm::any_of(open, [](const Access &a) { return a.byProxy && !a.isFenced; }))
         nv::FenceAsyncOp::create(builder, op->getLoc());
       nv::BarrierOp::create(builder, op->getLoc());

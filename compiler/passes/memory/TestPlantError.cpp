@@ -33,9 +33,12 @@ template <typename Op> bool drop(Operation *op, bool trial) {
 
 template <typename Op> bool waitLess(Operation *op, bool trial) {
   auto wait = dyn_cast<Op>(op);
-  if (wait && !trial)
-    wait.setPending(wait.getPending() + 1);
-  return bool(wait);
+  std::optional<uint32_t> pending;
+  if (wait)
+    pending = wait.getPending();
+  if (pending && !trial)
+    wait.setPending(*pending + 1);
+  return pending.has_value();
 }
 
 template <typename Op> bool dropMask(Operation *op, bool trial) {

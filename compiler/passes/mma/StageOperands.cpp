@@ -179,8 +179,7 @@ void stageWgmma(DotOp dot) {
                                      *dot.getMma(), UnitAttr());
   if (int most = dot.getMaxImprecise())
     product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
-  auto wait = nv::WgmmaWaitOp::create(builder, loc, dot.getType(), product.getResult(),
-                                      lhs ? ValueRange() : ValueRange(left), 0);
+  auto wait = nv::WgmmaWaitOp::create(builder, loc, product.getResult());
   dot.replaceAllUsesWith(wait.getResult(0));
   dot.erase();
 }

@@ -1,7 +1,7 @@
 //===- CarriedSum.h - products that may end in the next iteration --------------------------===//
 // What ScheduleLoops marks. A pattern that CarrySums changes, in the body of a loop:
-//     %s = nv.wgmma ..        %s' = nv.wgmma_wait 0, %s
-//     %t = nv.wgmma f(%s'), %buffer, g(%sum)      %t' = nv.wgmma_wait 0, %t      scf.yield .. %t' ..
+//     %s = nv.wgmma ..        %s' = nv.wgmma_wait %s
+//     %t = nv.wgmma f(%s'), %buffer, g(%sum)      %t' = nv.wgmma_wait %t      scf.yield .. %t' ..
 // where nothing looks at the sum of the iteration before until the first product is waited for.
 // And one that DeferWaits changes: several products that add to carried sums, behind others that
 // start sums anew and are waited for, as in the gradients of attention's keys and values.

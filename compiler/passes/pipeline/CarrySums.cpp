@@ -13,6 +13,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/CarriedSum.h"
 
 using namespace mlir;
@@ -22,37 +23,15 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// The one wait for a product, which is for nothing else.
-nv::WgmmaWaitOp loneWaitOf(nv::WgmmaOp product) {
-  auto wait =
-      product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin()) : nv::WgmmaWaitOp();
-  const bool isLone = wait && wait->getBlock() == product->getBlock() &&
-                      wait.getValues().size() == 1 && !product->hasAttr(names::maxImprecise) &&
-                      !product.getAcc().getType().getElementType().isF16();
-  return isLone ? wait : nv::WgmmaWaitOp();
-}
-
-nv::WgmmaWaitOp plainWaitOf(nv::WgmmaOp product) {
-  nv::WgmmaWaitOp wait = loneWaitOf(product);
-  return wait && wait.getPending() == 0 ? wait : nv::WgmmaWaitOp();
-}
-
 void carry(scf::ForOp loop, CarriedSum &carried) {
-  Location loc = carried.secondWait.getLoc();
   BlockArgument sum = loop.getRegionIterArg(carried.position);
   OpBuilder b(carried.firstWait);
-  auto both = nv::WgmmaWaitOp::create(b, loc, TypeRange{carried.first.getType(), sum.getType()},
-                                      ValueRange{carried.first.getResult(), sum},
-                                      carried.firstWait.getHeld(), 0);
+  auto both = nv::WgmmaWaitOp::create(b, carried.secondWait.getLoc(),
+                                      ValueRange{carried.first.getResult(), sum});
   carried.firstWait.getResult(0).replaceAllUsesWith(both.getResult(0));
   carried.firstWait.erase();
   sum.replaceAllUsesExcept(both.getResult(1), both);
-  loop.getBody()->getTerminator()->setOperand(carried.position, carried.second.getResult());
-  carried.secondWait.erase();
-  b.setInsertionPointAfter(loop);
-  Value result = loop.getResult(carried.position);
-  auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), result, ValueRange(), 0);
-  result.replaceAllUsesExcept(last.getResult(0), last);
+  leaveInFlight(loop, {carried.second});
 }
 
 struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
@@ -91,7 +70,8 @@ std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
   if (products.size() != 2 || products[0]->getParentOp() != loop ||
       products[1]->getParentOp() != loop)
     return std::nullopt;
-  CarriedSum found{products[0], products[1], plainWaitOf(products[0]), plainWaitOf(products[1]), 0};
+  CarriedSum found{products[0], products[1], movableWaitOf(products[0]), movableWaitOf(products[1]),
+                   0};
   Operation *yield = loop.getBody()->getTerminator();
   if (!found.firstWait || !found.secondWait || !found.firstWait->isBeforeInBlock(found.second) ||
       !isa<RankedTensorType>(found.second.getLhs().getType()) ||
@@ -113,18 +93,12 @@ SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
   SmallVector<nv::WgmmaOp> products, added;
   loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
   for (nv::WgmmaOp product : products) {
-    nv::WgmmaWaitOp wait = loneWaitOf(product);
-    if (product->getParentOp() != loop || !wait)
+    if (product->getParentOp() != loop || !movableWaitOf(product))
       return {};
-    auto sum = dyn_cast<BlockArgument>(product.getAcc());
-    if (!sum)
+    if (!isa<BlockArgument>(product.getAcc()))
       continue;
-    Value result = wait.getResult(0);
-    nv::WgmmaWaitOp firstWait = loneWaitOf(products.front());
-    if (!sum.hasOneUse() || !result.hasOneUse() ||
-        !isa<RankedTensorType>(product.getLhs().getType()) ||
-        !keepsRegisters(loop, product, firstWait) ||
-        loop.getTiedLoopYieldedValue(sum) != &*result.use_begin())
+    if (!carriedAccumulatorOf(product) || !isa<RankedTensorType>(product.getLhs().getType()) ||
+        !keepsRegisters(loop, product, movableWaitOf(products.front())))
       return {};
     added.push_back(product);
   }
@@ -134,22 +108,10 @@ SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
 }
 
 void carryAddedSums(scf::ForOp loop) {
-  SmallVector<Value> sums;
-  for (nv::WgmmaOp product : findAddedSums(loop)) {
-    auto sum = cast<BlockArgument>(product.getAcc());
-    nv::WgmmaWaitOp wait = loneWaitOf(product);
-    loop.getTiedLoopYieldedValue(sum)->set(product.getResult());
-    wait.erase();
-    sums.push_back(loop.getTiedLoopResult(loop.getTiedLoopInit(sum)));
-  }
-  if (sums.empty())
+  const SmallVector<nv::WgmmaOp> added = findAddedSums(loop);
+  if (added.empty())
     return;
-  OpBuilder b(loop->getContext());
-  b.setInsertionPointAfter(loop);
-  auto last =
-      nv::WgmmaWaitOp::create(b, loop.getLoc(), ValueRange(sums).getTypes(), sums, ValueRange(), 0);
-  for (auto [sum, waited] : llvm::zip(sums, last.getResults()))
-    sum.replaceAllUsesExcept(waited, last);
+  leaveInFlight(loop, added);
   remarkApplied(loop.getLoc(), Technique::Pipelining)
       << "the last products of an iteration end beside the first of the next";
 }

@@ -1,22 +1,21 @@
 //===- DeferWaits.cpp - several products of an iteration under way at once ----------------===//
 // Needs: rings are expanded: what a product reads stands in a slot or in registers.
 // Gives: products start as soon as their operands are there, and are waited for where their sums
-//        are looked at; a wait lets younger products go on.
+//        are looked at.
 // How:   Within a block, a product that does not need the one before goes in front of the wait for
 //        it, with the choice of its slots; then each wait goes down to the first use of its sum,
 //        and takes the release of its slots along. Neither passes anything that writes or frees
 //        shared memory or meets other threads; but a wait passes stores into buffers that begin
-//        behind its product. Products end in the order in which they start, so a
-//        wait leaves as many under way as started after its own. Slots are released behind the
-//        waits that stood in front of the release. Short reads from global memory go in front of
-//        the first product. Where ScheduleLoops has made room, sums that are only added to are
-//        waited for behind the loop.
+//        behind its product. Slots are released behind the waits that stood in front of the
+//        release. Short reads from global memory go in front of the first product. Where
+//        ScheduleLoops has made room, sums that are only added to are waited for behind the loop.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/CarriedSum.h"
 
 using namespace mlir;
@@ -49,20 +48,17 @@ public:
   /// `carriesSums`: those of the iteration before are under way when this one begins.
   Products(Block &block, bool carriesSums) : block(block), carriesSums(carriesSums) {}
 
-  /// Two or more, each with a wait of its own for all of it.
+  /// Two or more, each with a wait of its own before the next one: else they have an order already.
   bool find() {
     for (auto product : block.getOps<nv::WgmmaOp>()) {
-      auto wait = product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin())
-                                       : nv::WgmmaWaitOp();
-      if (!wait || wait->getBlock() != &block || wait.getValues().size() != 1 ||
-          product->hasAttr(names::maxImprecise) ||
-          product.getAcc().getType().getElementType().isF16())
+      nv::WgmmaWaitOp wait = movableWaitOf(product);
+      if (!wait || (!waits.empty() && !waits.back()->isBeforeInBlock(product)))
         return false;
       products.push_back(product);
       waits.push_back(wait);
     }
     for (auto wait : block.getOps<nv::WgmmaWaitOp>())
-      if (wait.getPending() != 0 || !llvm::is_contained(waits, wait))
+      if (!llvm::is_contained(waits, wait))
         return false;
     return products.size() > 1;
   }
@@ -80,25 +76,9 @@ public:
           release->moveAfter(wait);
     for (LoadOp load : llvm::to_vector(block.getOps<LoadOp>()))
       readEarly(load);
-    for (auto [product, wait] : llvm::zip(products, waits))
-      wait.setPending(inFlight(product, wait));
   }
 
 private:
-  /// MMAs that started after `product` and were not waited for before `wait`: they end in the order
-  /// of their start.
-  static unsigned inFlight(nv::WgmmaOp product, Operation *wait) {
-    Operation *last = product; // that is over then
-    for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
-      if (auto other = dyn_cast<nv::WgmmaWaitOp>(op))
-        if (Operation *waited = other.getValues()[0].getDefiningOp(); last->isBeforeInBlock(waited))
-          last = waited;
-    unsigned younger = 0;
-    for (Operation *op = last->getNextNode(); op != wait; op = op->getNextNode())
-      younger += isa<nv::WgmmaOp>(op);
-    return younger;
-  }
-
   /// A slot is free when all that was waited for before is done.
   SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
     SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/IterationsAhead.h"
 #include "passes/pipeline/StagedLoad.h"
@@ -49,6 +50,8 @@ public:
   }
 
   void run() {
+    if (inFlight)
+      lastWait = deferByOneIteration(loop, loneAccumulation(loop));
     const SmallVector<Operation *> operands = storesOfOperands();
     reserveRings();
     issuePrologue();
@@ -338,9 +341,7 @@ private:
           (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true);
       if (issuesHere && !behindWait)
         issue();
-      Operation *clone = builder.clone(op, mapping);
-      if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone); wait && inFlight)
-        wait.setPending(inFlight);
+      builder.clone(op, mapping);
       if (issuesHere && behindWait) {
         nv::BarrierOp::create(builder, loc);
         issue();
@@ -356,20 +357,16 @@ private:
 
   void finish() {
     nv::WaitOp::create(builder, loc, 0);
-    for (auto [i, result] : llvm::enumerate(loop.getResults())) {
-      Value value = pipelined.getResult(i);
-      auto wait = loop.getYieldedValues()[i].getDefiningOp<nv::WgmmaWaitOp>();
-      if (inFlight && wait)
-        value = nv::WgmmaWaitOp::create(builder, loc, value.getType(), value, ValueRange(), 0)
-                    .getResult(0);
-      result.replaceAllUsesWith(value);
-    }
+    loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
+    if (lastWait)
+      builder.setInsertionPointAfter(lastWait);
     for (Value ring : rings)
       nv::DeallocOp::create(builder, loc, ring);
     loop.erase();
   }
 
   scf::ForOp loop, pipelined;
+  nv::WgmmaWaitOp lastWait; ///< after the loop, for what it leaves in flight
   OpBuilder builder;
   Location loc;
   int distance, slots, inFlight;

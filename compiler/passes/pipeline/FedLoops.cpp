@@ -8,6 +8,7 @@
 #include "passes/pipeline/FedLoops.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/CopyAhead.h"
@@ -47,25 +48,6 @@ bool canShareRings(FedLoop &first, FedLoop &second) {
          first.loop->isBeforeInBlock(second.loop) && first.slots == second.slots &&
          first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameSlots) &&
          groupsOf(first) == groupsOf(second);
-}
-
-/// The loop's only product, whose sum is looked at behind the loop alone: neither to move it, nor
-/// to unpack fp16 from registers of 32 bits.
-nv::WgmmaOp loneProduct(scf::ForOp loop) {
-  SmallVector<nv::WgmmaOp> products;
-  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
-  if (products.size() != 1 || !products[0]->hasOneUse() ||
-      products[0]->hasAttr(names::maxImprecise) ||
-      products[0].getAcc().getType().getElementType().isF16())
-    return {};
-  auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
-  if (!wait || !wait->hasOneUse())
-    return {};
-  OpOperand &use = *wait->use_begin();
-  bool sums = use.getOwner() == loop.getBody()->getTerminator() &&
-              products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) &&
-              products[0].getAcc().hasOneUse();
-  return sums ? products[0] : nv::WgmmaOp();
 }
 
 /// Operations that loads must not be moved before: they write memory, or meet other threads.
@@ -139,7 +121,8 @@ private:
     }
     if (Operation *effect = earlierEffect(fed))
       return refuse(loop, "what it reads may have been written", effect);
-    fed.inFlight = loneProduct(loop) != nullptr && allRinged(loneProduct(loop), fed);
+    nv::WgmmaOp accumulation = loneAccumulation(loop);
+    fed.inFlight = accumulation && allRinged(accumulation, fed);
     loops.push_back(std::move(fed));
     return true;
   }

@@ -19,6 +19,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/PeeledLoop.h"
 #include "support/Target.h"
@@ -47,34 +48,13 @@ public:
   Operation *firstWait = nullptr;     ///< for a head; the tails start in front of it
 
 private:
-  /// The one wait for a product.
-  static nv::WgmmaWaitOp waitOf(nv::WgmmaOp product) {
-    auto wait = product->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*product->user_begin())
-                                     : nv::WgmmaWaitOp();
-    return wait && wait.getValues().size() == 1 && wait->getBlock() == product->getBlock() &&
-                   !product->hasAttr(names::maxImprecise) &&
-                   !product.getAcc().getType().getElementType().isF16()
-               ? wait
-               : nv::WgmmaWaitOp();
-  }
-
-  /// Adds to a carried value that is handed on at once.
-  bool isCarried(nv::WgmmaOp product, nv::WgmmaWaitOp wait) {
-    auto sum = dyn_cast<BlockArgument>(product.getAcc());
-    Value result = wait.getResult(0);
-    return sum && sum.getOwner() == loop.getBody() && sum.getArgNumber() > 0 && sum.hasOneUse() &&
-           result.hasOneUse() &&
-           result.use_begin()->getOwner() == loop.getBody()->getTerminator() &&
-           result.use_begin()->getOperandNumber() == sum.getArgNumber() - 1;
-  }
-
   bool sortProducts() {
     SmallVector<nv::WgmmaOp> heads;
     for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
-      nv::WgmmaWaitOp wait = waitOf(product);
+      nv::WgmmaWaitOp wait = movableWaitOf(product);
       if (!wait)
         return false;
-      if (isCarried(product, wait) && isa<RankedTensorType>(product.getLhs().getType()) &&
+      if (carriedAccumulatorOf(product) && isa<RankedTensorType>(product.getLhs().getType()) &&
           !loop.isDefinedOutsideOfLoop(product.getLhs()) && product.getLhs().getDefiningOp()) {
         products.push_back(product);
         continue;
@@ -149,8 +129,8 @@ public:
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), loop.getLowerBound());
     mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
-    cloneHeads(mapping, Part::BeforeWaits, 0);
-    cloneHeads(mapping, Part::Waits, 0);
+    cloneHeads(mapping, Part::BeforeWaits);
+    cloneHeads(mapping, Part::Waits);
     cloneLast(mapping);
     scf::ForOp rest = makeLoop(handOn(mapping, loop.getInitArgs()));
     IRMapping last = startTails(rest.getResults());
@@ -173,25 +153,13 @@ private:
   }
 
   enum class Part { BeforeWaits, Waits };
-  /// `younger`: products that start behind the heads.
-  void cloneHeads(IRMapping &mapping, Part part, unsigned younger) {
+  void cloneHeads(IRMapping &mapping, Part part) {
     for (Operation &op : loop.getBody()->without_terminator()) {
       const bool isBefore = op.isBeforeInBlock(parts.firstWait);
       if (isBefore != (part == Part::BeforeWaits) || parts.isTail(&op) || isLast(&op))
         continue;
-      Operation *clone = b.clone(op, mapping);
-      if (auto wait = dyn_cast<nv::WgmmaWaitOp>(clone))
-        wait.setPending(headsBehind(cast<nv::WgmmaWaitOp>(op)) + younger);
+      b.clone(op, mapping);
     }
-  }
-
-  /// Heads that start behind the one that `wait` waits for.
-  unsigned headsBehind(nv::WgmmaWaitOp wait) {
-    unsigned behind = 0;
-    Operation *op = wait.getValues()[0].getDefiningOp()->getNextNode();
-    for (; op != wait; op = op->getNextNode())
-      behind += isa<nv::WgmmaOp>(op) && !parts.isTail(op);
-    return behind;
   }
 
   void cloneLast(IRMapping &mapping) {
@@ -232,9 +200,8 @@ private:
 
   /// Waits for them and releases their slots; `sums` become theirs.
   void endTails(IRMapping &mapping, SmallVectorImpl<Value> &sums) {
-    for (auto [i, tail] : llvm::enumerate(parts.products)) {
-      Operation *wait = b.clone(**tail->user_begin(), mapping);
-      cast<nv::WgmmaWaitOp>(wait).setPending(parts.products.size() - 1 - i);
+    for (nv::WgmmaOp tail : parts.products) {
+      Operation *wait = b.clone(*waitOf(tail), mapping);
       sums[cast<BlockArgument>(tail.getAcc()).getArgNumber() - 1] = wait->getResult(0);
     }
     for (Operation *op : parts.tails)
@@ -250,9 +217,9 @@ private:
     mapping.map(loop.getInductionVar(), rest.getInductionVar());
     ValueRange args = rest.getRegionIterArgs();
     mapping.map(loop.getRegionIterArgs(), args.take_front(count()));
-    cloneHeads(mapping, Part::BeforeWaits, 0);
+    cloneHeads(mapping, Part::BeforeWaits);
     IRMapping before = startTails(args);
-    cloneHeads(mapping, Part::Waits, parts.products.size());
+    cloneHeads(mapping, Part::Waits);
     settle(mapping);
     SmallVector<Value> sums(args.take_front(count()));
     endTails(before, sums);

@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/PeeledLoop.h"
 #include "passes/pipeline/StagedLoad.h"
@@ -61,13 +62,8 @@ public:
 private:
   static bool fill(Stage &stage, nv::WgmmaOp product) {
     stage.product = product;
-    if (!product->hasOneUse())
-      return false;
-    stage.wait = dyn_cast<nv::WgmmaWaitOp>(*product->user_begin());
-    return stage.wait && stage.wait.getPending() == 0 && stage.wait.getValues().size() == 1 &&
-           stage.wait->getBlock() == product->getBlock() &&
-           !product->hasAttr(names::maxImprecise) &&
-           !product.getAcc().getType().getElementType().isF16();
+    stage.wait = movableWaitOf(product);
+    return bool(stage.wait);
   }
 
   bool findStages() {
@@ -187,9 +183,7 @@ private:
       if (isBefore != (part == Part::BeforeFirst) || chain.isSecond(&op) || isLast(&op) ||
           chain.rescale.contains(&op))
         continue;
-      Operation *clone = b.clone(op, mapping);
-      if (&op == chain.first.wait && isOverlapped)
-        cast<nv::WgmmaWaitOp>(clone).setPending(1);
+      b.clone(op, mapping);
     }
   }
 
@@ -275,7 +269,6 @@ private:
   }
 
   scf::ForOp overlap(ValueRange carried) {
-    isOverlapped = true;
     scf::ForOp rest = loopOverRest(b, loop, carried);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rest.getBody());
@@ -305,7 +298,6 @@ private:
   OpBuilder b;
   Location loc;
   Value left;
-  bool isOverlapped = false;
 };
 
 /// Both sums and the left operand are alive at once, beside what any loop needs. With eight warps

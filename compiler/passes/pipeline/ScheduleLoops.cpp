@@ -18,6 +18,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/CopyAhead.h"
@@ -53,24 +54,12 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
           llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
 }
 
-/// True when the loop's only product is added up from iteration to iteration and not looked at in
-/// between: neither to move the sum elsewhere, nor to unpack fp16 from registers of 32 bits.
+/// True when the loop's only product is added up from iteration to iteration, not looked at in
+/// between, and what it reads is not written meanwhile.
 bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
-  SmallVector<nv::WgmmaOp> products;
-  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
-  if (products.size() != 1 || products[0]->getParentOp() != loop || !products[0]->hasOneUse() ||
-      products[0]->hasAttr(names::maxImprecise) ||
-      products[0].getAcc().getType().getElementType().isF16() ||
-      !outlastsIteration(loop, products[0].getLhs(), loads) ||
-      !outlastsIteration(loop, products[0].getRhs(), loads))
-    return false;
-  auto wait = dyn_cast<nv::WgmmaWaitOp>(*products[0]->user_begin());
-  if (!wait || !wait->hasOneUse())
-    return false;
-  OpOperand &use = *wait->use_begin();
-  return use.getOwner() == loop.getBody()->getTerminator() &&
-         products[0].getAcc() == loop.getRegionIterArg(use.getOperandNumber()) &&
-         products[0].getAcc().hasOneUse();
+  nv::WgmmaOp product = loneAccumulation(loop);
+  return product && outlastsIteration(loop, product.getLhs(), loads) &&
+         outlastsIteration(loop, product.getRhs(), loads);
 }
 
 /// True when products may end in the next iteration: what they read lasts, and only copies write to
@@ -111,7 +100,7 @@ bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, cons
 /// Whether all that the body reads of `loads` is read when its only product has been waited for.
 bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
-  if (!llvm::hasSingleElement(waits) || (*waits.begin()).getPending() != 0 ||
+  if (!llvm::hasSingleElement(waits) || !(*waits.begin()).getDone().empty() ||
       !llvm::hasSingleElement(loop.getBody()->getOps<nv::WgmmaOp>()))
     return false;
   Operation *wait = *waits.begin();

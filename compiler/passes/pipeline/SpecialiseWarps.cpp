@@ -16,6 +16,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/FedLoops.h"
 #include "passes/pipeline/ProducerSlice.h"
 
@@ -314,24 +315,19 @@ private:
   }
 
   void release(FedLoop &fed, nv::WgmmaOp product, Value barriers, Value barrier, const Turn &now) {
-    auto wait = cast<nv::WgmmaWaitOp>(*product->user_begin());
-    b.setInsertionPointAfter(wait);
+    b.setInsertionPointAfter(waitOf(product));
     if (!fed.inFlight) {
       nv::ReleaseOp::create(b, loc, barrier, Value());
       return;
     }
-    wait.setPending(1);
+    nv::WgmmaWaitOp last = deferByOneIteration(fed.loop, product);
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.slot, index(0));
     Value before = arith::SubIOp::create(b, loc, now.slot, index(1));
     Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
     Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                            fed.loop.getInductionVar(), fed.loop.getLowerBound());
     nv::ReleaseOp::create(b, loc, slotOf(barriers, slot), notFirst);
-    b.setInsertionPointAfter(fed.loop);
-    unsigned result = wait->use_begin()->getOperandNumber();
-    Value sum = fed.loop.getResult(result);
-    auto last = nv::WgmmaWaitOp::create(b, loc, sum.getType(), sum, ValueRange(), 0);
-    sum.replaceAllUsesExcept(last.getResult(0), last);
+    b.setInsertionPointAfter(last);
     Value turns = fed.loop.getResults().back();
     Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
     Value lastSlot = arith::RemUIOp::create(b, loc, lastTurn, index(slotCount));

@@ -26,6 +26,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/mma/MmaWaits.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/ProducerSlice.h"
 #include "passes/pipeline/Programs.h"
@@ -145,12 +146,8 @@ private:
   }
 
   bool isSum(unsigned index) {
-    auto wait = loop.getYieldedValues()[index].getDefiningOp<nv::WgmmaWaitOp>();
-    Value argument = loop.getRegionIterArg(index);
-    if (!wait || wait.getValues().size() != 1 || wait.getValues()[0] != product.getResult())
-      return false;
-    return product.getAcc() == argument && argument.hasOneUse() && wait->hasOneUse() &&
-           product->hasOneUse() && matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat());
+    return carriedAccumulatorOf(product) == loop.getRegionIterArg(index) &&
+           matchPattern(loop.getInitArgs()[index], m_AnyZeroFloat());
   }
 
   bool carriesSumAlone() {

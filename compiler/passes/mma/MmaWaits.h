@@ -1,0 +1,34 @@
+//===- MmaWaits.h - where an MMA is waited for, as passes that order MMAs leave it --------===//
+// Needs: `nv.wgmma`s, and `nv.wgmma_wait`s without a count: their places say what is in flight.
+// Gives: the wait of an MMA, the accumulator that it carries, and MMAs in flight over a back edge.
+// How:   the order is a pass's decision: where an MMA starts, where it has to be over, and whether
+//        a loop carries its accumulators on in flight. The rest follows, and is InsertWaits'.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace pantile {
+
+/// The one reader of `mma`'s result, if that is a wait in its block for nothing else.
+nv::WgmmaWaitOp waitOf(nv::WgmmaOp mma);
+
+/// The same, if the accumulators stay where they are until then: those of fp16 are unpacked from
+/// registers of 32 bits, and where fp8 may not be summed imprecisely for long, they are added up.
+nv::WgmmaWaitOp movableWaitOf(nv::WgmmaOp mma);
+
+/// The carried value that `mma` alone adds to and alone reads, which is handed on as soon as it has
+/// been waited for; null if there is none.
+mlir::BlockArgument carriedAccumulatorOf(nv::WgmmaOp mma);
+
+/// The only MMA in `loop`, if it adds to a carried accumulator and may be waited for elsewhere.
+nv::WgmmaOp loneAccumulation(mlir::scf::ForOp loop);
+
+/// Makes `loop` carry the accumulators of `mmas` on in flight: their waits go. The wait for what
+/// the last iteration leaves in flight stands after the loop, and is returned.
+nv::WgmmaWaitOp leaveInFlight(mlir::scf::ForOp loop, llvm::ArrayRef<nv::WgmmaOp> mmas);
+
+/// The same for a lone accumulation: where it was waited for, the one of the iteration before is.
+nv::WgmmaWaitOp deferByOneIteration(mlir::scf::ForOp loop, nv::WgmmaOp mma);
+
+} // namespace pantile
