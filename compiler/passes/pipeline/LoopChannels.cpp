@@ -124,7 +124,7 @@ unsigned mmasInFlight(scf::ForOp loop) {
     if (isa<nv::WgmmaOp>(op))
       ++pending;
     else if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
-      pending = std::min(pending, static_cast<unsigned>(wait.getPending()));
+      pending = std::min(pending, static_cast<unsigned>(wait.getPending().value_or(0)));
   };
   forEachInIteration(loop, run);
   forEachInIteration(loop, run); // begins with what the first iteration left
