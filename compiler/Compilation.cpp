@@ -52,32 +52,6 @@ std::string llvmText(const llvm::Module &module) {
   return text;
 }
 
-/// "// " in front of every line.
-std::string commented(llvm::StringRef text) {
-  std::string out;
-  while (!text.empty()) {
-    auto [line, rest] = text.split('\n');
-    out += fmt::format("// {}\n", line.str());
-    text = rest;
-  }
-  return out;
-}
-
-std::string describeOptions(const Options &options) {
-  std::string disabled, enabled;
-  for (const std::string &pass : options.disabledPasses)
-    disabled += " " + pass;
-  for (const std::string &pass : options.enabledPasses)
-    enabled += " " + pass;
-  return fmt::format(
-      "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
-      "overflow checks {}, precision {}, launch ABI {}, disabled passes:{}, enabled "
-      "passes:{}",
-      options.target, options.numWarps, options.numStages, options.maxRegisters,
-      options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
-      launchAbiName(options.launchAbi), disabled, enabled);
-}
-
 /// What ptxas says that the author of a kernel should know.
 std::string notableLines(llvm::StringRef log) {
   std::string out;

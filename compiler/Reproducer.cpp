@@ -1,9 +1,10 @@
 //===- Reproducer.cpp - what to send when the compiler itself is wrong --------------------===//
 // Needs: see Reproducer.h.
-// Gives: ReproducerScope, withReproducer.
+// Gives: ReproducerScope, withReproducer, commented, describeOptions.
 // How:   files are named by their content, so one fault leaves one file.
 //===------------------------------------------------------------------------------------===//
 #include "Reproducer.h"
+#include "LaunchAbi.h"
 #include "runtime/Cache.h"
 #include "runtime/CacheKey.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -56,6 +57,31 @@ Error withReproducer(Error error, llvm::function_ref<std::string()> describe) {
     error.rendered += '\n';
   error.rendered += "note: " + note + "\n";
   return error;
+}
+
+std::string commented(llvm::StringRef text) {
+  std::string out;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    out += fmt::format("// {}\n", line.str());
+    text = rest;
+  }
+  return out;
+}
+
+std::string describeOptions(const Options &options) {
+  std::string disabled, enabled;
+  for (const std::string &pass : options.disabledPasses)
+    disabled += " " + pass;
+  for (const std::string &pass : options.enabledPasses)
+    enabled += " " + pass;
+  return fmt::format(
+      "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
+      "overflow checks {}, precision {}, launch ABI {}, disabled passes:{}, enabled "
+      "passes:{}",
+      options.target, options.numWarps, options.numStages, options.maxRegisters,
+      options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
+      launchAbiName(options.launchAbi), disabled, enabled);
 }
 
 } // namespace pantile

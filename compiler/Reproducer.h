@@ -6,7 +6,9 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
+#include "pantile/Options.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include <functional>
 #include <string>
 
@@ -27,5 +29,10 @@ private:
 
 /// Adds to an internal error the path of a file that holds what `describe` gives.
 Error withReproducer(Error error, llvm::function_ref<std::string()> describe);
+
+/// "// " in front of every line.
+std::string commented(llvm::StringRef text);
+/// Everything of `options` that changes what passes do, on one line.
+std::string describeOptions(const Options &options);
 
 } // namespace pantile
