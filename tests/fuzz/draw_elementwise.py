@@ -103,6 +103,9 @@ def draw_division(g):
     operands = pair(g, _arithmetic)
     if not operands or any(isinstance(x, Literal) and not x.value for x in operands):
         return None
+    kinds = [g.dtype(x) for x in operands if not isinstance(x, Literal)]
+    if all(map(is_int, kinds)) and len(set(map(is_signed, kinds))) > 1:
+        return None  # refused, as in Triton
     return g.add("division", operands)
 
 
