@@ -16,17 +16,10 @@ import sys
 
 import attention_kernels
 import torch
+from attention_kernels import BACKWARD, FORWARD
 from finals import final, in_turn
 from matmul import Timer
 
-FORWARD = {
-    64: [(128, 64, 3, 4), (128, 128, 3, 8), (64, 64, 3, 4), (128, 64, 3, 8), (64, 64, 2, 4)],
-    128: [(128, 64, 3, 8), (128, 128, 2, 8), (64, 64, 2, 4), (64, 64, 3, 4), (64, 128, 2, 4)],
-}
-BACKWARD = {
-    64: [(32, 128, 3, 4), (64, 64, 2, 4), (64, 128, 2, 8)],
-    128: [(32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
-}
 VARIANTS = {  # the options of a launch, each with the names of passes
     "": {},
     " cp.async": {"disabled_passes": "nv-specialise-warps"},

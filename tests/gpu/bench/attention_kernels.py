@@ -13,6 +13,17 @@ triton = importlib.import_module(PACKAGE)
 tl = importlib.import_module(PACKAGE + ".language")
 
 
+# Configurations by head dimension: (rows, columns, stages, warps).
+FORWARD = {
+    64: [(128, 64, 3, 4), (128, 128, 3, 8), (64, 64, 3, 4), (128, 64, 3, 8), (64, 64, 2, 4)],
+    128: [(128, 64, 3, 8), (128, 128, 2, 8), (64, 64, 2, 4), (64, 64, 3, 4), (64, 128, 2, 4)],
+}
+BACKWARD = {
+    64: [(32, 128, 3, 4), (64, 64, 2, 4), (64, 128, 2, 8)],
+    128: [(32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
+}
+
+
 def load(package):
     """Import this file once more, with its kernels belonging to `package`."""
     spec = importlib.util.spec_from_file_location(f"attention_of_{package}", __file__)

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import attention_kernels
 import kernels
+from attention_kernels import BACKWARD, FORWARD
 from pantile.compiler.compiler import ASTSource, GPUTarget, compile
 from pantile.runtime.errors import OutOfResources
 from plan import read_plan
@@ -33,15 +34,6 @@ ATTENTION = {
     **dict.fromkeys(("LSE", "Delta"), "*fp32:16"),
     **dict.fromkeys(("stride_head", "stride_row", "stride", "N"), "i32:16"),
     "scale": "fp32",
-}
-# As attention.py has them, which needs torch: (rows, columns, stages, warps) by head dimension.
-FORWARD = {
-    64: [(128, 64, 3, 4), (128, 128, 3, 8), (64, 64, 3, 4), (128, 64, 3, 8), (64, 64, 2, 4)],
-    128: [(128, 64, 3, 8), (128, 128, 2, 8), (64, 64, 2, 4), (64, 64, 3, 4), (64, 128, 2, 4)],
-}
-BACKWARD = {
-    64: [(32, 128, 3, 4), (64, 64, 2, 4), (64, 128, 2, 8)],
-    128: [(32, 128, 2, 8), (64, 128, 2, 8), (64, 64, 2, 4)],
 }
 
 
