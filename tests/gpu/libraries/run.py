@@ -40,13 +40,12 @@ SIDES = {"triton": (), "pantile": ("-m", "pantile.compat")}
 
 
 def outcomes(report):
-    """Names of tests by whether they passed, from a JUnit file."""
+    """Names of tests by whether they passed, None for those that were skipped, from a JUnit file."""
     found = {}
     for case in Xml.parse(report).iter("testcase"):
         kinds = {child.tag for child in case}
-        if "skipped" not in kinds:
-            name = f"{case.get('classname')}::{case.get('name')}"
-            found[name] = not kinds & {"failure", "error"}
+        name = f"{case.get('classname')}::{case.get('name')}"
+        found[name] = None if "skipped" in kinds else not kinds & {"failure", "error"}
     return found
 
 
@@ -94,6 +93,7 @@ def row_of(name, found):
     return {
         "suite": name,
         "tests": len(set(found["triton"]) | set(found["pantile"])),
+        "skipped": sum(passed is None for passed in found["pantile"].values()),
         "triton": len(theirs),
         "pantile": len(ours),
         "both": len(theirs & ours),
@@ -121,7 +121,7 @@ def main():
             rows.append(row_of(name, dict.fromkeys(SIDES, {}) | found))
         r = rows[-1]
         print(
-            f"{name:24} {r['tests']:5} tests; Triton {r['triton']:5}, Pantile {r['pantile']:5},"
+            f"{name:24} {r['tests']:5} tests, {r['skipped']} skipped; Triton {r['triton']:5}, Pantile {r['pantile']:5},"
             f" both {r['both']:5}, {100 * r['both'] / max(1, r['triton']):6.2f} %",
             flush=True,
         )
