@@ -30,7 +30,7 @@ private:
 /// Adds to an internal error the path of a file that holds what `describe` gives.
 Error withReproducer(Error error, llvm::function_ref<std::string()> describe);
 
-/// "// " in front of every line.
+/// `text` with "// " before each line.
 std::string commented(llvm::StringRef text);
 /// Everything of `options` that changes what passes do, on one line.
 std::string describeOptions(const Options &options);

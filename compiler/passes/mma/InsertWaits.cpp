@@ -108,7 +108,7 @@ private:
     return !isCarried && reads(op, accumulator);
   }
 
-  /// The tile is computed anew, or the one of the next iteration takes its place.
+  /// The tile is computed again, or the next iteration's tile is given its registers.
   static bool writesRegisters(Operation *op, Flight flight) {
     Value tile = flight.registers();
     auto carried = dyn_cast_or_null<BlockArgument>(tile);

@@ -2,13 +2,14 @@
 // Needs: rings are expanded: what a product reads stands in a slot or in registers.
 // Gives: products start as soon as their operands are there, and are waited for where their sums
 //        are looked at.
-// How:   Within a block, a product that does not need the one before goes in front of the wait for
-//        it, with the choice of its slots; then each wait goes down to the first use of its sum,
-//        and takes the release of its slots along. Neither passes anything that writes or frees
-//        shared memory or meets other threads; but a wait passes stores into buffers that begin
-//        behind its product. Slots are released behind the waits that stood in front of the
-//        release. Short reads from global memory go in front of the first product. Where
-//        ScheduleLoops has made room, sums that are only added to are waited for behind the loop.
+// How:   Within a block, an MMA that does not need the previous one moves before the wait for that
+//        one, with the choice of its stages. Then each wait moves down to the first use of its
+//        accumulator, and the release of its stages moves with it. Neither passes an operation that
+//        writes or frees shared memory or synchronises threads; but a wait passes stores into
+//        buffers that are allocated after its MMA. Stages are released after the waits that
+//        preceded the release. Short reads from global memory move before the first MMA. Where
+//        ScheduleLoops has made room, accumulators that are only added to are waited for after the
+//        loop.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Machine.h"
 #include "ir/Registers.h"

@@ -86,11 +86,11 @@ SmallVector<nv::PartitionAttr> partitionsOf(ModuleOp module) {
   const auto registers = registersByRole(module);
   const unsigned ofProducer = registers ? registers[1] : 0,
                  ofConsumer = registers ? registers[2] : 0;
-  bool helps = false;
-  module.walk([&](nv::CourierOp) { helps = true; });
+  bool hasHelper = false;
+  module.walk([&](nv::CourierOp) { hasHelper = true; });
   SmallVector<nv::PartitionAttr> partitions = {
-      nv::PartitionAttr::get(context, nv::Role::Producer, extra - helps, ofProducer)};
-  if (helps)
+      nv::PartitionAttr::get(context, nv::Role::Producer, extra - hasHelper, ofProducer)};
+  if (hasHelper)
     partitions.push_back(nv::PartitionAttr::get(context, nv::Role::Helper, 1, ofProducer));
   partitions.push_back(nv::PartitionAttr::get(context, nv::Role::Consumer, warps, ofConsumer));
   return partitions;

@@ -284,7 +284,7 @@ private:
       }
     b.setInsertionPoint(product);
     Value barrier = slotOf(barriers, now.slot);
-    // In front of the wait, so that copies start as soon as their slots are free.
+    // Before the wait, so that a copy starts as soon as its stage is released.
     std::vector<SmallVector<Value>> coordinates(fed.loads.size());
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group)

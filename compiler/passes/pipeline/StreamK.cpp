@@ -11,7 +11,7 @@
 //        of lower numbers alone: these have started before, whatever else the GPU runs. Parts are
 //        added in the order of the blocks; where registers suffice the first is asked for some
 //        iterations before it is needed. Each value that the loop carries must be the sum or
-//        advance evenly, and what stands in front of the loop must be free to run twice. A part
+//        advance evenly, and what precedes the loop must be free to run twice. A part
 //        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
 //        within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
