@@ -4,6 +4,7 @@ Each suite runs in processes of its own, twice. What passes with Triton should p
 
 Usage: run.py FOLDER [--only SUITE ...] [--sides triton pantile] [--jobs 7] [--minutes 8]
               [--json FILE]
+       --minutes: of one suite. --json: written again after each suite.
        FOLDER holds what tests/gpu/libraries/pack packed: `site` and `tests`.
 Gives: by suite how many tests pass with each, how many of Triton's pass with Pantile, and the names
        of those that do not.
@@ -126,9 +127,9 @@ def main():
             flush=True,
         )
         for lost in r["lost"][:25]:
-            print(f"    lost: {lost[:150]}")
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
+            print(f"    lost: {lost[:150]}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
     return any(row["lost"] for row in rows)
 
 
