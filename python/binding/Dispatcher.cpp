@@ -283,6 +283,15 @@ void Call::use(py::object compiledKernel, Kernel other) {
   kernel = std::move(other);
 }
 
+void Call::requireOnDevice() const {
+  forEachPointer(*this, [&](const Argument &argument, py::handle value, size_t i) {
+    if (argument.place == Argument::Place::Host && !isPinned(value))
+      throw py::value_error("kernel " + quoted(dispatcher->name) + ", compiled for a GPU, got " +
+                            describe(value, dispatcher->parameters[i], "host") +
+                            ": move it to the GPU");
+  });
+}
+
 static void appendLaunchArguments(const ArgSpec &spec, const Argument &argument,
                                   std::vector<LaunchArg> &result) {
   if (spec.kind == ArgSpec::Kind::Constant)
@@ -460,6 +469,7 @@ void bindDispatcher(py::module_ &module) {
       .def("specialization", &Call::specialization)
       .def("adopt", &Call::adopt)
       .def("use", &Call::use)
+      .def("require_on_device", &Call::requireOnDevice)
       .def("launch", &Call::launch, py::arg("grid"), py::arg("stream") = py::none());
   module.def("device_of", &deviceOf);
   module.def("use_settings", &CompileSettings::use);

@@ -46,6 +46,8 @@ struct Call {
   void adopt(pybind11::object compiledKernel, Kernel found);
   /// Launches `other`, compiled elsewhere, without keeping it for later calls.
   void use(pybind11::object compiledKernel, Kernel other);
+  /// Throws where a kernel compiled for a GPU could not reach an array: it lies on the host.
+  void requireOnDevice() const;
   /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
   void launch(pybind11::handle grid, pybind11::handle stream) const;
   std::vector<LaunchArg> launchArguments() const;

@@ -47,6 +47,31 @@ def test_a_launch_is_one_call(driver, tmp_path):
     assert "done" in said
 
 
+def test_host_arrays_for_a_kernel_of_a_gpu(driver, tmp_path):
+    """Not launched: the access would end the context."""
+    said = run(
+        driver,
+        tmp_path,
+        """
+        import numpy as np
+        compiled = kernel[(1,)](x, 5)
+        launched = note("launches").value
+        for launch in (compiled[(1,)], lambda *a: compiled.run(1, 1, 1, 0, None, None, None, None, None, *a)):
+            try:
+                launch(np.ones(64, np.float32), 5)
+            except ValueError as error:
+                assert "compiled for a GPU, got host array `x_ptr`" in str(error), error
+            else:
+                raise AssertionError("launched")
+        assert note("launches").value == launched
+        compiled[(1,)](x, 5)
+        assert note("launches").value == launched + 1
+        print("done")
+        """,
+    )
+    assert "done" in said
+
+
 def test_streams_of_cupy(driver, tmp_path):
     said = run(
         driver,

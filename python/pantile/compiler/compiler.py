@@ -277,6 +277,8 @@ class CompiledKernel:
             if getattr(self.options, name):
                 kwargs = {**kwargs, name: True}
         call = self.src.fn.dispatcher.prepare(*args, **kwargs)
+        if call.target == "cpu" and self.target.backend == "cuda":
+            call.require_on_device()
         call.use(self, self._kernel)
         self.src.fn._check_arguments(call)
         return call
