@@ -137,6 +137,10 @@ void checkCopy(Warp &w, const Instruction &i, const TensorMap &map, const Tensor
                    std::to_string(alignment));
   if (map.swizzle && map.box[0] * map.elementBytes > map.swizzle)
     w.fault(i, "rows of the box are longer than the swizzle");
+  // As an H200 does, where it is an illegal instruction.
+  if (int64_t(copy.at[0]) * map.elementBytes % 16)
+    w.fault(i, "the innermost coordinate " + std::to_string(copy.at[0]) + " is no multiple of " +
+                   std::to_string(16 / map.elementBytes));
 }
 
 /// Blocks that a load writes to: its own, or those of a mask, at the same addresses in each (PTX

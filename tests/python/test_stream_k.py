@@ -259,7 +259,7 @@ def test_memory_of_graphs(gpu):
     assert triton.runtime.release_workspaces() > 0
 
 
-@triton.jit(do_not_specialize=["start", "stop"])
+@triton.jit(do_not_specialize=["stop"])
 def far_depths(
     a, b, c, start, stop, stride, STEP: tl.constexpr, B: tl.constexpr, BK: tl.constexpr,
     BELOW: tl.constexpr,
@@ -324,5 +324,6 @@ def test_bounds_next_to_the_last_integer(device, bounds, programs):
         )  # fmt: skip
         outs.append(out.numpy())
         check_product(outs[-1], a, b.T)
-    if device.name == "emulated" and device.arch == 90 and depths:
+    # Rows that begin at no multiple of 16 bytes are not loaded by TMA, and without it nothing is cut.
+    if device.name == "emulated" and device.arch == 90 and depths and bounds[0] % 16 == 0:
         assert (outs[0] != outs[1]).any(), [r.message for r in kernel.remarks]

@@ -14,7 +14,9 @@
 //        6. So does one below an end that the host does not know (cutAt). A remainder's dividend
 //        is taken not to be negative. 7. Coordinates have 32 bits, addresses 64: each coordinate
 //        is a number that the kernel computed in 32 bits, or is at most what the launch finds to
-//        fit (conditions), or saturates outside of an extent.
+//        fit (conditions), or saturates outside of an extent. 8. Rows of a load begin at multiples of
+//        16 bytes: an H200 ends other copies with an illegal instruction. What keeps them from it
+//        is known here, or an argument alone, of which the launch finds it.
 //===------------------------------------------------------------------------------------===//
 #include "passes/memory/TmaAccess.h"
 #include "ir/Machine.h"
@@ -58,10 +60,11 @@ int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
 
 class AccessBuilder {
 public:
-  AccessBuilder(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product, int operand,
-                std::string &reason)
+  AccessBuilder(AffineAnalysis &affine, const AxisInfoAnalysis &axes, StagedLoad staged,
+                nv::WgmmaOp product, int operand, std::string &reason)
       : AccessBuilder(affine, staged.load.getPtr(), staged.load.getMask(),
                       staged.alloc.getType().getSwizzle().getOrder(), reason) {
+    this->axes = &axes;
     this->staged = staged;
     this->product = product;
     this->operand = operand;
@@ -78,7 +81,9 @@ public:
     if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
         !matchPattern(load.getOther(), m_AnyZeroFloat()))
       return refuse("`other` is not zero");
-    return build();
+    if (!build() || !alignRows())
+      return std::nullopt;
+    return access;
   }
 
   std::optional<TmaAccess> build() {
@@ -133,6 +138,28 @@ private:
 
   bool isStride(const Polynomial &stride) {
     return affine.isHostValue(stride) && divisor(affine, stride) * elementBytes % 16 == 0;
+  }
+
+  /// The innermost coordinate is a multiple of 16 bytes, here or where the launch finds it.
+  bool alignRows() {
+    const int64_t chunk = 16 / elementBytes;
+    Polynomial unknown;
+    for (const auto &[product, coefficient] : access.dims[0].start.products()) {
+      Polynomial term(coefficient);
+      int64_t known = std::gcd(coefficient, chunk);
+      for (unsigned leaf : product) {
+        term = term * Polynomial::of(leaf);
+        known *= std::gcd(axes->of(affine.leaf(leaf)).divisibilityOfAll(), chunk);
+      }
+      if (known % chunk != 0)
+        unknown = unknown + term;
+    }
+    if (unknown.isZero())
+      return true;
+    if (!affine.isHostValue(unknown))
+      return refused("its rows are not known to begin at multiples of 16 bytes");
+    access.multiples.push_back({unknown, chunk});
+    return true;
   }
 
   bool placeOffset(const Polynomial &offset) {
@@ -410,18 +437,20 @@ private:
   Value ptr, mask;
   SmallVector<int32_t> order; ///< fastest first
   std::string &reason;
-  StagedLoad staged;   ///< of loads
-  nv::WgmmaOp product; ///< of loads
-  int operand = 0;     ///< of loads
+  const AxisInfoAnalysis *axes = nullptr; ///< of loads
+  StagedLoad staged;                      ///< of loads
+  nv::WgmmaOp product;                    ///< of loads
+  int operand = 0;                        ///< of loads
   int64_t elementBytes;
   std::map<size_t, Polynomial> ends; ///< of dimensions, that the host does not know
   TmaAccess access;
 };
 } // namespace
 
-std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
-                                   int operand, std::string &reason) {
-  return AccessBuilder(affine, staged, product, operand, reason).buildLoad();
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                   StagedLoad staged, nv::WgmmaOp product, int operand,
+                                   std::string &reason) {
+  return AccessBuilder(affine, axes, staged, product, operand, reason).buildLoad();
 }
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, Value ptr, Value mask,

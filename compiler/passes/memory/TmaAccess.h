@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AffineAccess.h"
+#include "analysis/AxisInfo.h"
 #include "passes/pipeline/StagedLoad.h"
 #include <string>
 
@@ -46,8 +47,9 @@ struct TmaAccess {
 
 /// The access of `staged`, whose tile is operand `operand` (0: A, 1: B) of `product`. On failure
 /// `reason` says why.
-std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, StagedLoad staged, nv::WgmmaOp product,
-                                   int operand, std::string &reason);
+std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
+                                   StagedLoad staged, nv::WgmmaOp product, int operand,
+                                   std::string &reason);
 
 /// The access of a write through `ptr` where `mask` holds (null: everywhere), whose tile lies in
 /// shared memory in `order` (fastest dimension first). Of what the kernel does with that memory

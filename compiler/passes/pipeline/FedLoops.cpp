@@ -56,7 +56,7 @@ bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
 class Collector {
 public:
   Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine)
-      : function(function), target(target), affine(affine) {}
+      : function(function), target(target), affine(affine), axes(function) {}
 
   bool collect() {
     SmallVector<scf::ForOp> candidates;
@@ -132,7 +132,7 @@ private:
                                      std::string &reason) {
     std::optional<TmaAccess> access;
     for (const BufferReader &reader : readers) {
-      auto own = tmaAccess(affine, staged, reader.product, reader.operand, reason);
+      auto own = tmaAccess(affine, axes, staged, reader.product, reader.operand, reason);
       if (!own)
         return std::nullopt;
       auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {
@@ -293,6 +293,7 @@ private:
   func::FuncOp function;
   const Target &target;
   AffineAnalysis &affine;
+  const AxisInfoAnalysis axes;
 
 public:
   std::vector<FedLoop> loops;

@@ -79,7 +79,7 @@ private:
   static std::string conditionsOf(const TmaAccess &access) {
     std::string text;
     for (const TmaAccess::Multiple &multiple : access.multiples)
-      text += ", for launches where what the remainder is taken by is a multiple of " +
+      text += ", for launches where a start or what a remainder is taken by is a multiple of " +
               std::to_string(multiple.of);
     return text;
   }
