@@ -83,8 +83,9 @@ constexpr MachineModel ada = {
     .cycles = {.globalLoad = 541, .l2Load = 273, .sharedLoad = 30, .tmaLoad = 541, .mma = 33}};
 
 /// H200 SXM (NVIDIA H100 whitepaper, H200 datasheet); memory: the largest, of GH200 with 144 GB. Bytes
-/// per cycle of L2: as of sm_80. One wgmma m64n256k16 keeps the tensor cores busy for 128 cycles. TMA:
-/// estimated as a load and a hand-off.
+/// per cycle of L2: the most that products reached (docs/measurements/plan-cycles-2026-11-23.json).
+/// One wgmma m64n256k16 keeps the tensor cores busy for 128 cycles. TMA: estimated as a load and a
+/// hand-off.
 constexpr MachineModel hopper = {
     .architecture = 90,
     .sms = 132,
@@ -97,7 +98,7 @@ constexpr MachineModel hopper = {
                  .fp8 = 8192,
                  .int8 = 8192,
                  .fp64 = 256,
-                 .l2Bytes = 47,
+                 .l2Bytes = 36,
                  .dramBytes = 19.9},
     .cycles = {.globalLoad = 479, .l2Load = 263, .sharedLoad = 29, .tmaLoad = 571, .mma = 128}};
 
@@ -113,7 +114,7 @@ constexpr MachineModel blackwell = {.architecture = 100,
                                                  .fp8 = 16384,
                                                  .int8 = 16384,
                                                  .fp64 = 128,
-                                                 .l2Bytes = 47,
+                                                 .l2Bytes = 36,
                                                  .dramBytes = 29.2},
                                     .cycles = hopper.cycles};
 

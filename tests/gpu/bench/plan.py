@@ -28,6 +28,10 @@ ASSEMBLED = re.compile(
 )
 
 
+# Predicted over measured cycles: what the kernels here keep to on an H200, with a margin.
+BOUNDS = (0.4, 1.1)
+
+
 @dataclass
 class Plan:
     """The numbers of a plan's text; `cycles` and `limiter` of each loop, in order."""
@@ -171,18 +175,22 @@ def main():
     import torch
     from matmul import Timer
 
-    timer, rows = Timer(arguments.budget_ms, least=5, most=50), []
+    timer, rows, failed = Timer(arguments.budget_ms, least=5, most=50), [], False
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     for case in cases():
         try:
             rows.append(measure(case, sms, timer))
         except Exception as error:
+            failed = True
             print(f"failed: {case[0]}: {type(error).__name__}: {error}"[:200], flush=True)
     print_table(rows, torch.cuda.get_device_name())
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
-    return 0 if rows else 1
+    outside = [r for r in rows if not BOUNDS[0] <= r["ratio"] <= BOUNDS[1]]
+    for row in outside:
+        print(f"out of bounds: {row['kernel']}: {row['ratio']:.2f} of the measured cycles")
+    return int(failed or bool(outside))
 
 
 if __name__ == "__main__":
