@@ -10,8 +10,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/layout/LayoutChoice.h"
-#include "passes/memory/RaiseStores.h"
 #include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
@@ -46,9 +44,11 @@ public:
       manager.addInstrumentation(std::make_unique<ObserverInstrumentation>(observe));
   }
 
+  bool allows(StringRef name) const { return !options.disabledPasses.contains(name.str()); }
+
   void add(std::unique_ptr<Pass> pass) {
     list(*pass, {.isOptional = true, .isDefault = true});
-    if (!options.disabledPasses.contains(pass->getArgument().str()))
+    if (allows(pass->getArgument()))
       append(std::move(pass));
   }
 
@@ -60,7 +60,7 @@ public:
   /// Lists what a pass may do besides, and may be kept from by the name; false: it shall not.
   bool choice(StringRef name, StringRef summary) {
     listed.push_back({name.str(), summary.str(), /*isOptional=*/true, /*isDefault=*/true});
-    return !options.disabledPasses.contains(name.str());
+    return allows(name);
   }
 
   /// The same for what a pass does only where it is switched on; true: it shall.
@@ -103,8 +103,7 @@ private:
   }
 
   bool isEnabled(StringRef name) const {
-    return options.enabledPasses.contains(name.str()) &&
-           !options.disabledPasses.contains(name.str());
+    return options.enabledPasses.contains(name.str()) && allows(name);
   }
 
   ModuleOp module;
@@ -133,11 +132,10 @@ void addLayoutPasses(Passes &passes) {
   passes.need(createSelectMma());
   if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
     passes.tell(names::withoutWgmma);
-  if (!passes.choice("in-warp-stores",
-                     "within tile-assign-layouts: a warp writes its own part of a "
-                     "dot's result"))
-    passes.tell(names::withoutInWarpStores);
-  passes.need(createAssignLayouts());
+  passes.need(createAssignLayouts(
+      {.inWarpStores = passes.choice("in-warp-stores",
+                                     "within tile-assign-layouts: a warp writes its own part of a "
+                                     "dot's result")}));
   passes.add(createDeferSums()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
@@ -150,11 +148,11 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.need(createStageOperands());
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
-    passes.add(createKeepOccupancy());
+    passes.add(createKeepOccupancy({.carriesSums = passes.allows("carried-sums")}));
     if (passes.offeredChoice("third-block", "within the next two: neither slots nor scratch that "
                                             "are added take the place of a third block"))
       passes.tell(names::thirdBlock);
-    if (!options.disabledPasses.contains("nv-specialise-warps"))
+    if (passes.allows("nv-specialise-warps"))
       passes.add(createMakePersistent()); // pays with a producer only
     passes.add(createOrderPrograms());    // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
@@ -162,14 +160,15 @@ void addPipelinePasses(Passes &passes, const Options &options) {
       passes.add(createStreamK()); // before loads know where they are
     passes.add(createSpecialiseWarps());
   }
-  if (!passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
-                                     "next iteration"))
-    passes.tell(names::withoutCarriedSums);
+  const bool carriesSums =
+      passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
+                                    "next iteration");
   if (!passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
                                       "product reads as they are"))
     passes.tell(names::withoutCopiedValues);
-  if (!options.disabledPasses.contains("nv-expand-pipeline"))
-    passes.add(createScheduleLoops()); // for the next alone; later passes take it as done
+  if (passes.allows("nv-expand-pipeline"))
+    passes.add(createScheduleLoops(
+        {.carriesSums = carriesSums})); // for the next alone; later passes take it as done
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead());    // of what went through no buffer
   passes.add(createPrefetchRows()); // where there is no loop to load ahead in
@@ -178,15 +177,16 @@ void addPipelinePasses(Passes &passes, const Options &options) {
   passes.add(createOverlapProducts());   // carries as little as it can by then
   passes.add(createDeferWaits());        // in loops that stayed as they were
   passes.add(createOverlapIterations()); // whose products stand in the best order by then
-  passes.add(createAlternateGroups());   // of loops as they stay
+  if (passes.allows("barriers-in-front"))
+    passes.add(createAlternateGroups()); // of loops as they stay
   passes.need(createInsertWaits());      // the order of MMAs is final
-  if (options.enabledPasses.contains("nv-raise-stores"))
-    passes.tell(names::raiseAllStores);
-  if (!passes.choice("raised-sums", "within nv-raise-stores: the copy engine adds the sums of "
-                                    "loops with products that relaxed atomics would add"))
-    passes.tell(names::withoutRaisedSums);
-  passes.add(createRaiseStores()); // the rings are known, and addresses still there
-  passes.add(createCountSlots());  // turns are looked at by nobody else any more
+  const bool raisesSums =
+      passes.choice("raised-sums", "within nv-raise-stores: the copy engine adds the sums of "
+                                   "loops with products that relaxed atomics would add");
+  passes.add(
+      createRaiseStores({.all = options.enabledPasses.contains("nv-raise-stores"),
+                         .sums = raisesSums})); // the rings are known, and addresses still there
+  passes.add(createCountSlots());               // turns are looked at by nobody else any more
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
 }
@@ -195,11 +195,10 @@ void addPipelinePasses(Passes &passes, const Options &options) {
 void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
   passes.add(createShareRegisters());
-  if (!passes.choice("barriers-in-front",
-                     "within nv-insert-barriers: threads meet in front of a loop "
-                     "where that saves a barrier in it"))
-    passes.tell(names::withoutBarriersInFront);
-  passes.add(createInsertBarriers());
+  const bool inFront = passes.choice("barriers-in-front",
+                                     "within nv-insert-barriers: threads meet in front of a loop "
+                                     "where that saves a barrier in it");
+  passes.add(createInsertBarriers({.inFront = inFront}));
   passes.add(createWidenLate());    // which leaves less to park
   passes.add(createParkRows());     // the rest of shared memory is idle
   passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers

@@ -42,6 +42,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     Loads, stores and dots fix layouts, what is cheap is made again where another layout asks for it, and the rest is converted.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
+  let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">];
 }
 def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
   let summary = "threads add up their own parts of a row, and meet behind the loop";
@@ -66,6 +67,7 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
 def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
   let summary = "let kernels such as attention do without a producer where more blocks share a multiprocessor then";
   let description = "Sets `nv.without_producer`.";
+  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "sums of dots may end in the next iteration">];
 }
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";
@@ -115,6 +117,7 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
     A load that cannot be prefetched gets a remark that says why.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "buffers for dots that end in the next iteration">];
 }
 def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
   let summary = "turn marked loads into asynchronous copies issued iterations ahead";
@@ -142,6 +145,8 @@ def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
     name, stores of which it is not known to pay are raised, too.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"all", "all", "bool", "false", "also stores of which it is not known to pay">,
+                 Option<"sums", "sums", "bool", "true", "also the sums of relaxed atomics">];
 }
 def CarrySums : Pass<"nv-carry-sums", "::mlir::ModuleOp"> {
   let summary = "wait for the second of two chained products beside the first of the next iteration";
@@ -192,6 +197,7 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "order the threads' accesses to shared memory";
   let description = "A forward data-flow analysis of what is read and written since the last barrier.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = [Option<"inFront", "in-front", "bool", "true", "in front of a loop where that saves a barrier in it">];
 }
 
 def WidenLate : Pass<"nv-widen-late", "::mlir::ModuleOp"> {

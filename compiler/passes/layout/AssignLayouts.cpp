@@ -261,12 +261,13 @@ private:
 };
 
 struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
+  using AssignLayoutsBase::AssignLayoutsBase;
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
       const AxisInfoAnalysis axes(function);
-      const LayoutPlan plan(function, axes);
+      const LayoutPlan plan(function, axes, inWarpStores);
       Rewriter(function, plan).run();
     }
   }

@@ -81,10 +81,10 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
 }
 } // namespace
 
-LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes)
+LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis &axes,
+                           bool inWarpStores)
     : context(function.getContext()), axes(axes), machine(machineOf(function)),
-      numWarps(moduleInt(function, names::numWarps, 4)),
-      storesInWarps(!function->getParentOfType<ModuleOp>()->hasAttr(names::withoutInWarpStores)) {
+      numWarps(moduleInt(function, names::numWarps, 4)), storesInWarps(inWarpStores) {
   for (bool inLoops : {true, false})
     function.walk([&](Operation *op) {
       if (isInLoop(op) == inLoops)

@@ -21,15 +21,14 @@
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral withoutInWarpStores =
-    "tile.without_in_warp_stores"; // unit, on the module: accessInWarps has nothing to offer
 constexpr llvm::StringLiteral storesInPlace =
     "tile.stores_in_place"; // unit, on the module: a dot's result is stored in its own layout
 } // namespace names
 
 class LayoutChoice {
 public:
-  LayoutChoice(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes);
+  /// `inWarpStores`: accessInWarps may have something to offer.
+  LayoutChoice(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores);
 
   /// For a tile that no operation has an opinion on.
   LayoutAttr fallback(mlir::Type type) const;

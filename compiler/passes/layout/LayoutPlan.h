@@ -20,7 +20,7 @@ namespace pantile {
 
 class LayoutPlan {
 public:
-  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes);
+  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores);
 
   /// The native layout; null for free tiles and scalars.
   LayoutAttr native(mlir::Value value) const { return anchorOf(value).layout; }

@@ -42,8 +42,9 @@ bool LayoutPlan::isPureElementwise(Operation *op) {
          isMemoryEffectFree(op);
 }
 
-LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes)
-    : choice(function, axes) {
+LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes,
+                       bool inWarpStores)
+    : choice(function, axes, inWarpStores) {
   plan(function);
   moveSmallLoads(function);
   if (moved.empty())

@@ -305,8 +305,8 @@ private:
 };
 
 struct InsertBarriersPass : impl::InsertBarriersBase<InsertBarriersPass> {
+  using InsertBarriersBase::InsertBarriersBase;
   void runOnOperation() override {
-    const bool inFront = !getOperation()->hasAttr(names::withoutBarriersInFront);
     getOperation().walk([&](func::FuncOp function) {
       Open open;
       BarrierInserter(inFront).visit(function.getBody(), open);

@@ -10,7 +10,6 @@
 //        Relaxed atomic sums of loops with products, which nobody looks at, are ordered with nothing:
 //        they are raised where nothing else in the kernel tells other programs that they are there.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/memory/RaiseStores.h"
 #include "analysis/Scratch.h"
 #include "analysis/WarpBoxes.h"
 #include "ir/Remarks.h"
@@ -106,13 +105,11 @@ struct RaisedStore {
 
 class Raiser {
 public:
-  Raiser(func::FuncOp kernel, const Target &target)
-      : kernel(kernel), target(target), b(kernel.getContext()) {}
+  Raiser(func::FuncOp kernel, const Target &target, bool all, bool raisesSums)
+      : kernel(kernel), target(target), all(all), raisesSums(raisesSums), b(kernel.getContext()) {}
 
   void run() {
-    const bool all = kernel->getParentOfType<ModuleOp>()->hasAttr(names::raiseAllStores);
     const int64_t least = all ? 0 : leastElements();
-    const bool raisesSums = !kernel->getParentOfType<ModuleOp>()->hasAttr(names::withoutRaisedSums);
     SmallVector<Write> stores;
     kernel.walk([&](Operation *op) {
       if (!isa<StoreOp>(op) && !(raisesSums && isPlainSum(op)))
@@ -337,16 +334,19 @@ private:
 
   func::FuncOp kernel;
   const Target &target;
+  const bool all;        ///< also where it is not known to pay
+  const bool raisesSums; ///< of relaxed atomics
   OpBuilder b;
   AffineAnalysis affine;
 };
 
 struct RaiseStoresPass : impl::RaiseStoresBase<RaiseStoresPass> {
+  using RaiseStoresBase::RaiseStoresBase;
   void runOnOperation() override {
     auto target = Target::parse(moduleTarget(getOperation()));
     auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     if (target && target->hasTma() && kernels.size() == 1)
-      Raiser(kernels[0], *target).run();
+      Raiser(kernels[0], *target, all, sums).run();
   }
 };
 } // namespace

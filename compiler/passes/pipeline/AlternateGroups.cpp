@@ -68,8 +68,7 @@ struct AlternateGroupsPass : impl::AlternateGroupsBase<AlternateGroupsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
-        moduleInt(module, names::producerWarps, 0) == 0 ||
-        module->hasAttr(names::withoutBarriersInFront))
+        moduleInt(module, names::producerWarps, 0) == 0)
       return;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });

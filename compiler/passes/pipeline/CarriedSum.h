@@ -16,8 +16,6 @@ namespace pantile {
 namespace names {
 constexpr llvm::StringLiteral carriesSum =
     "nv.carries_sum"; // unit, on scf.for: a slot outlasts the iteration that read it by one more
-constexpr llvm::StringLiteral withoutCarriedSums =
-    "nv.without_carried_sums"; // unit, on the module: products end in their own iteration
 } // namespace names
 
 struct CarriedSum {

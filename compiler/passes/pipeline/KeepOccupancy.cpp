@@ -138,6 +138,7 @@ int64_t blocksWithProducer(const Demand &demand, int warps, const Target &target
 }
 
 struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
+  using KeepOccupancyBase::KeepOccupancyBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
@@ -149,7 +150,7 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
-    const bool carriesSums = demand.carriesSums && !module->hasAttr(names::withoutCarriedSums);
+    const bool carriesSums = demand.carriesSums && this->carriesSums;
     if (alone + (carriesSums && alone > 1) <= with || !areCopiesPlain(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));

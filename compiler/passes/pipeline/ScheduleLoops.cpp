@@ -119,10 +119,10 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 }
 
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
-                        const Target &target) {
+                        const Target &target, bool mayCarrySum) {
   Schedule plain{stages - 1, stages, 0};
   auto module = loop->getParentOfType<ModuleOp>();
-  if (!module->hasAttr(names::withoutCarriedSums) && canCarrySum(loop, loads, target)) {
+  if (mayCarrySum && canCarrySum(loop, loads, target)) {
     if (hasRoomForSlot(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
@@ -151,6 +151,7 @@ bool costsSecondBlock(scf::ForOp loop, int slots, const Target &target) {
 }
 
 struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
+  using ScheduleLoopsBase::ScheduleLoopsBase;
   void runOnOperation() override {
     auto target = Target::parse(moduleTarget(getOperation()));
     if (!target || !target->hasCpAsync())
@@ -212,7 +213,7 @@ private:
       llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
     if (chosen.empty())
       return;
-    Schedule schedule = chooseSchedule(loop, chosen, stages, target);
+    Schedule schedule = chooseSchedule(loop, chosen, stages, target, carriesSums);
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));

@@ -14,8 +14,6 @@ constexpr llvm::StringLiteral prefetch = "nv.prefetch";  // i32, on nv.local_sto
 constexpr llvm::StringLiteral distance = "nv.distance";  // i32, on scf.for: iterations ahead
 constexpr llvm::StringLiteral slots = "nv.slots";        // i32, on scf.for: slots of each ring
 constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: products under way
-constexpr llvm::StringLiteral withoutBarriersInFront =
-    "nv.without_barriers_in_front"; // unit, on the module: InsertBarriers leaves them in loops
 constexpr llvm::StringLiteral ring =
     "nv.ring"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names
