@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/machine-constants.md"
-FOLDERS = ("compiler/passes", "compiler/lower", "compiler/analysis")
+FOLDERS = ("compiler/passes", "compiler/lower", "compiler/analysis", "compiler/layout")
 MODEL = ("compiler/support/MachineModel.h", "compiler/support/MachineThresholds.h")
 CELL = re.compile(r"\| `([^`]+)` (?=\|)")
 DECLARATION = re.compile(

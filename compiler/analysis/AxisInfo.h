@@ -8,7 +8,7 @@
 #ifndef PANTILE_ANALYSIS_AXISINFO_H
 #define PANTILE_ANALYSIS_AXISINFO_H
 
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 

@@ -7,8 +7,8 @@
 //        last read InsertBarriers does.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
-#include "analysis/AxisBits.h"
-#include "analysis/SharedLayout.h"
+#include "layout/AxisBits.h"
+#include "layout/SharedLayout.h"
 
 namespace mlir {
 class Operation;

@@ -28,7 +28,7 @@ def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
   let summary = "a tile in shared memory, `slots` times (a ring)";
   let description = [{
     `!nv.buffer<3 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>`: three slots of 128x64.
-    The byte offset of an element within its slot is SharedLayout's (analysis/SharedLayout.h).
+    The byte offset of an element within its slot is SharedLayout's (layout/SharedLayout.h).
   }];
   let parameters = (ins "unsigned":$slots, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         "::pantile::nv::SwizzleAttr":$swizzle);
@@ -298,7 +298,7 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
   let description = [{
     Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its
-    pieces (analysis/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
+    pieces (layout/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
     when the operation is over, so nothing else may lie there until `nv.tma_store_wait`. `adding`: fp32, to what memory
     holds, indivisibly.
   }];

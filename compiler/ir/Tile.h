@@ -1,7 +1,7 @@
 //===- Tile.h - the `tile` and `nv` dialects in C++ -------------------------------------===//
 #pragma once
-#include "analysis/LinearLayout.h"
-#include "analysis/SharedLayout.h"
+#include "layout/LinearLayout.h"
+#include "layout/SharedLayout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"

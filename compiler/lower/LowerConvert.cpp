@@ -4,7 +4,7 @@
 //        together or of each alone.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
-#include "analysis/WarpConversion.h"
+#include "layout/WarpConversion.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 

@@ -1,13 +1,13 @@
 //===- LowerTmaStore.cpp - registers to global memory by the copy engine ----------------------===//
 // Needs: scratch of its own for each warp, which nothing else uses until the kernel waits.
-// Gives: for each piece of a warp (analysis/WarpBoxes.h) stmatrix or vectors into the scratch, and
+// Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vectors into the scratch, and
 //        one cp.async.bulk.tensor a panel (cp.reduce.async.bulk.tensor where it adds), by the first
 //        lane.
 // How:   a piece is written when the engine has read what was there `pieces` groups before. Every
 //        lane makes its writes visible to the engine before the lanes meet and the first one goes
 //        on (PTX ISA, "Async proxy"). Waits of lanes that handed nothing over return at once.
 //===-----------------------------------------------------------------------------------===//
-#include "analysis/WarpBoxes.h"
+#include "layout/WarpBoxes.h"
 #include "lower/Matrices.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 

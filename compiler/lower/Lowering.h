@@ -10,8 +10,8 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
-#include "analysis/SharedLayout.h"
 #include "ir/Tile.h"
+#include "layout/SharedLayout.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,12 +1,12 @@
 //===- Matrices.cpp - whole tiles between registers and shared memory -----------------------===//
 // Needs: shared layouts that are linear over F2.
 // Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
-// How:   findMatrices (analysis/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i
+// How:   findMatrices (layout/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i
 //        gives the address of row i of matrix j; matrices are told apart by the register bits above
 //        a 32-bit word.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Matrices.h"
-#include "analysis/MatrixAccess.h"
+#include "layout/MatrixAccess.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;

@@ -9,7 +9,7 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AffineAccess.h"
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
 namespace pantile::lower {
 

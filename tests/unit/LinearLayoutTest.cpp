@@ -1,5 +1,5 @@
 //===- LinearLayoutTest.cpp - fragments against the manual, algebra by brute force ===//
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 //===- SharedLayoutTest.cpp - the hardware's swizzle and its banks ------------===//
-#include "analysis/SharedLayout.h"
+#include "layout/SharedLayout.h"
 
 #include <gtest/gtest.h>
 

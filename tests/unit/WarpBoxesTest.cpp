@@ -1,5 +1,5 @@
 //===- WarpBoxesTest.cpp - the copy engine finds every element where it looks for it -------===//
-#include "analysis/WarpBoxes.h"
+#include "layout/WarpBoxes.h"
 
 #include <gtest/gtest.h>
 #include <map>

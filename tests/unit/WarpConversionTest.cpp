@@ -1,5 +1,5 @@
 //===- WarpConversionTest.cpp - elements find their places inside a warp -------------------===//
-#include "analysis/WarpConversion.h"
+#include "layout/WarpConversion.h"
 
 #include <gtest/gtest.h>
 #include <map>

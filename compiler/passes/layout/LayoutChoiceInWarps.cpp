@@ -1,7 +1,7 @@
 //===- LayoutChoiceInWarps.cpp - write a dot's result, each warp its own part --===//
 // Needs: LayoutChoice.h.
 // Gives: LayoutChoice::accessInWarps.
-// How:   elements change places inside warps only (analysis/WarpConversion.h): no warp waits for
+// How:   elements change places inside warps only (layout/WarpConversion.h): no warp waits for
 //        another. In a warp, vectors come first, lanes then cover 128 bytes of a row, and the
 //        remaining lanes further rows.
 //===--------------------------------------------------------------------------===//

@@ -4,7 +4,7 @@
 // How:   walks in program order until nothing changes. A carried value takes the stronger of its
 //        initial and its yielded layout and never a weaker one later, so the walk ends.
 //===--------------------------------------------------------------------------===//
-#include "analysis/AxisBits.h"
+#include "layout/AxisBits.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/layout/LayoutPlan.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -11,8 +11,8 @@
 //        they are raised where nothing else in the kernel tells other programs that they are there.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
-#include "analysis/WarpBoxes.h"
 #include "ir/Remarks.h"
+#include "layout/WarpBoxes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"

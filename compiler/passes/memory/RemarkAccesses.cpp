@@ -7,10 +7,10 @@
 //        a remark says what is known at compile time: a stride may turn out to be 1.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
-#include "analysis/MatrixAccess.h"
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
+#include "layout/MatrixAccess.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "support/Target.h"

@@ -15,11 +15,11 @@
 //        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
 //        within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
-#include "analysis/LinearLayout.h"
 #include "ir/Hints.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "ir/SplitPrograms.h"
+#include "layout/LinearLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -2,7 +2,7 @@
 // Needs: WarpBoxes.h.
 // Gives: warpBoxes.
 //===--------------------------------------------------------------------------------------===//
-#include "analysis/WarpBoxes.h"
+#include "layout/WarpBoxes.h"
 
 #include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"

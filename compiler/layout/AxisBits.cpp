@@ -1,5 +1,5 @@
 //===- AxisBits.cpp - which bits of (register, lane, warp) run along one dimension ----------===//
-#include "analysis/AxisBits.h"
+#include "layout/AxisBits.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace pantile;

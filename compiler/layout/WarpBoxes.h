@@ -5,11 +5,11 @@
 // How:   a piece takes the lowest bits of both coordinates that registers and lanes tell, all bits
 //        of the lanes among them. Bits above, of registers and warps, tell pieces apart.
 //===--------------------------------------------------------------------------------------===//
-#ifndef PANTILE_ANALYSIS_WARPBOXES_H
-#define PANTILE_ANALYSIS_WARPBOXES_H
+#ifndef PANTILE_LAYOUT_WARPBOXES_H
+#define PANTILE_LAYOUT_WARPBOXES_H
 
-#include "analysis/LinearLayout.h"
-#include "analysis/SharedLayout.h"
+#include "layout/LinearLayout.h"
+#include "layout/SharedLayout.h"
 
 #include <optional>
 
@@ -36,4 +36,4 @@ std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fas
 
 } // namespace pantile
 
-#endif // PANTILE_ANALYSIS_WARPBOXES_H
+#endif // PANTILE_LAYOUT_WARPBOXES_H

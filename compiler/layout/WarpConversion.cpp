@@ -2,7 +2,7 @@
 // Needs: WarpConversion.h.
 // Gives: warpConversion.
 //===--------------------------------------------------------------------------------------===//
-#include "analysis/WarpConversion.h"
+#include "layout/WarpConversion.h"
 
 #include "support/MachineModel.h"
 #include "llvm/ADT/STLExtras.h"

@@ -5,8 +5,8 @@
 //        vectors that made it, so an answer names inserted vectors by their position.
 //        A vector that adds nothing keeps its position but is never part of an answer.
 //===--------------------------------------------------------------------------===//
-#ifndef PANTILE_ANALYSIS_F2_H
-#define PANTILE_ANALYSIS_F2_H
+#ifndef PANTILE_LAYOUT_F2_H
+#define PANTILE_LAYOUT_F2_H
 
 #include <bit>
 #include <cstdint>
@@ -63,4 +63,4 @@ private:
 
 } // namespace pantile
 
-#endif // PANTILE_ANALYSIS_F2_H
+#endif // PANTILE_LAYOUT_F2_H

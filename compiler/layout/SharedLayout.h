@@ -11,10 +11,10 @@
 //        A conversion's scratch may take higher bits of the row number, `turn` above those: its
 //        writers may hold rows some way apart.
 //===--------------------------------------------------------------------------===//
-#ifndef PANTILE_ANALYSIS_SHAREDLAYOUT_H
-#define PANTILE_ANALYSIS_SHAREDLAYOUT_H
+#ifndef PANTILE_LAYOUT_SHAREDLAYOUT_H
+#define PANTILE_LAYOUT_SHAREDLAYOUT_H
 
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
 namespace pantile {
 
@@ -84,4 +84,4 @@ private:
 
 } // namespace pantile
 
-#endif // PANTILE_ANALYSIS_SHAREDLAYOUT_H
+#endif // PANTILE_LAYOUT_SHAREDLAYOUT_H

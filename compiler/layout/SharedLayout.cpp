@@ -4,7 +4,7 @@
 // How:   offset() is the definition; the two questions about accesses are answered by asking it
 //        for the elements that one warp touches at once.
 //===--------------------------------------------------------------------------===//
-#include "analysis/SharedLayout.h"
+#include "layout/SharedLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,5 +1,5 @@
 //===- MatrixAccess.cpp - tiles that ldmatrix and stmatrix can move ------------------------===//
-#include "analysis/MatrixAccess.h"
+#include "layout/MatrixAccess.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace pantile {

@@ -5,7 +5,7 @@
 //        lane bit a shuffle, a warp bit goes through shared memory.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
 namespace pantile {
 

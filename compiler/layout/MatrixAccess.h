@@ -5,7 +5,7 @@
 //        one another, whatever the layout is called.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "analysis/SharedLayout.h"
+#include "layout/SharedLayout.h"
 #include <optional>
 
 namespace pantile {

@@ -27,8 +27,8 @@
 //   * The width of a vector access is a count of leading register bases 1, 2, 4, ...
 //
 //===--------------------------------------------------------------------------===//
-#ifndef PANTILE_ANALYSIS_LINEARLAYOUT_H
-#define PANTILE_ANALYSIS_LINEARLAYOUT_H
+#ifndef PANTILE_LAYOUT_LINEARLAYOUT_H
+#define PANTILE_LAYOUT_LINEARLAYOUT_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Hashing.h"
@@ -174,4 +174,4 @@ private:
 
 } // namespace pantile
 
-#endif // PANTILE_ANALYSIS_LINEARLAYOUT_H
+#endif // PANTILE_LAYOUT_LINEARLAYOUT_H

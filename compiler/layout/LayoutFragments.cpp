@@ -5,7 +5,7 @@
 //        list of who gets the next bits: so many for registers, lanes, warps, and what is left
 //        for repetitions. The fragment tables of the PTX manual become five lines each.
 //===--------------------------------------------------------------------------===//
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -5,11 +5,11 @@
 // How:   register bits that both layouts have in common tell pieces apart. What is left is a matrix
 //        of its own once the coordinates' unused bits are squeezed out.
 //===--------------------------------------------------------------------------------------===//
-#ifndef PANTILE_ANALYSIS_WARPCONVERSION_H
-#define PANTILE_ANALYSIS_WARPCONVERSION_H
+#ifndef PANTILE_LAYOUT_WARPCONVERSION_H
+#define PANTILE_LAYOUT_WARPCONVERSION_H
 
-#include "analysis/LinearLayout.h"
-#include "analysis/SharedLayout.h"
+#include "layout/LinearLayout.h"
+#include "layout/SharedLayout.h"
 
 namespace pantile {
 
@@ -30,4 +30,4 @@ std::optional<WarpConversion> warpConversion(const LinearLayout &from, const Lin
 
 } // namespace pantile
 
-#endif // PANTILE_ANALYSIS_WARPCONVERSION_H
+#endif // PANTILE_LAYOUT_WARPCONVERSION_H

@@ -5,9 +5,9 @@
 // How:   shape changes rewrite every basis and then drop duplicate registers; look-ups are linear
 //        systems over flattened bases, registers first, so that a replica is the last resort.
 //===--------------------------------------------------------------------------===//
-#include "analysis/LinearLayout.h"
+#include "layout/LinearLayout.h"
 
-#include "analysis/F2.h"
+#include "layout/F2.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -4,8 +4,8 @@
 // How:   write each basis of the target as a XOR of bases of the source. Warps (and for register
 //        moves lanes) must agree basis by basis, so that the answer is one for all threads.
 //===--------------------------------------------------------------------------===//
-#include "analysis/F2.h"
-#include "analysis/LinearLayout.h"
+#include "layout/F2.h"
+#include "layout/LinearLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
 
