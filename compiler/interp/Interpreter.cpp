@@ -8,7 +8,7 @@
 #include "interp/Schedule.h"
 #include "interp/Translate.h"
 #include "interp/kernels/Narrow.h"
-#include "runtime/CpuPool.h"
+#include "support/CpuPool.h"
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "interp/Schedule.h"
 #include "interp/Tensors.h"
-#include "runtime/CpuPool.h"
+#include "support/CpuPool.h"
 #include <algorithm>
 #include <cstring>
 #include <memory>

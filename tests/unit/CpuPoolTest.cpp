@@ -1,5 +1,5 @@
 //===- CpuPoolTest.cpp - every body runs once, whoever calls from wherever ----------------===//
-#include "runtime/CpuPool.h"
+#include "support/CpuPool.h"
 #include <atomic>
 #include <cstdlib>
 #include <gtest/gtest.h>

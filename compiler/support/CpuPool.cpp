@@ -4,7 +4,7 @@
 // How:   one generation counter and one condition variable. A worker wakes when the generation
 //        changes, runs its body if its number is below the wanted count, and reports back.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/CpuPool.h"
+#include "support/CpuPool.h"
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
