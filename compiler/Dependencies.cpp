@@ -5,7 +5,7 @@
 //        names; or `f` and a path. A program without host functions is used as it is.
 //===------------------------------------------------------------------------------------===//
 #include "Dependencies.h"
-#include "runtime/Bytes.h"
+#include "cache/Bytes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <mutex>

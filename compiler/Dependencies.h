@@ -10,8 +10,8 @@
 //            host function is called that compiling would not call.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cache/CacheKey.h"
 #include "pantile/Compiler.h"
-#include "runtime/CacheKey.h"
 #include "target/Libdevice.h"
 #include <memory>
 #include <optional>

@@ -5,8 +5,8 @@
 //===------------------------------------------------------------------------------------===//
 #include "Reproducer.h"
 #include "LaunchAbi.h"
-#include "runtime/Cache.h"
-#include "runtime/CacheKey.h"
+#include "cache/Cache.h"
+#include "cache/CacheKey.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <cstdio>
 #include <fmt/format.h>

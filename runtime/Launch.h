@@ -3,8 +3,8 @@
 // Gives: the launch queued on options.stream, or the driver's error.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cuda/Driver.h"
 #include "pantile/Runtime.h"
-#include "runtime/Driver.h"
 #include "runtime/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <limits>

@@ -4,9 +4,9 @@
 // How:   cuLaunchKernelEx where the driver has it. A warm launch takes no lock and allocates
 //        nothing for up to 32 arguments.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Device.h"
+#include "cuda/Device.h"
+#include "cuda/LostContext.h"
 #include "runtime/Launch.h"
-#include "runtime/LostContext.h"
 #include "runtime/Module.h"
 #include "runtime/Workspace.h"
 #include "llvm/ADT/STLExtras.h"

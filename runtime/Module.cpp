@@ -6,8 +6,8 @@
 //        launch.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
-#include "runtime/LostContext.h"
-#include "runtime/RelaxedCapture.h"
+#include "cuda/LostContext.h"
+#include "cuda/RelaxedCapture.h"
 #include <fmt/format.h>
 
 namespace pantile {

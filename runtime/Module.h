@@ -6,8 +6,8 @@
 //        launched into a graph that is being captured.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cuda/Driver.h"
 #include "runtime/Arguments.h"
-#include "runtime/Driver.h"
 #include "runtime/TensorMap.h"
 #include <array>
 #include <atomic>

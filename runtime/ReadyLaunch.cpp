@@ -5,7 +5,7 @@
 //        asked for: the driver's own call leaves most of them cold.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/ReadyLaunch.h"
-#include "runtime/Device.h"
+#include "cuda/Device.h"
 #include "runtime/Launch.h"
 #include "runtime/Module.h"
 

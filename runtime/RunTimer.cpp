@@ -5,7 +5,7 @@
 //        (a small or full GPU) runs are measured warm.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/RunTimer.h"
-#include "runtime/Device.h"
+#include "cuda/Device.h"
 #include <chrono>
 
 namespace pantile {

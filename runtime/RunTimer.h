@@ -5,8 +5,8 @@
 //        on the CPU by the clock. Waits for the end of each run.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cuda/Driver.h"
 #include "pantile/Runtime.h"
-#include "runtime/Driver.h"
 #include <functional>
 #include <memory>
 

@@ -3,8 +3,8 @@
 // Gives: the maps.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
+#include "cuda/Driver.h"
 #include "pantile/Runtime.h"
-#include "runtime/Driver.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>

@@ -1,11 +1,13 @@
 //===- Workspace.cpp - how programs of a launch are cut between blocks --------------------===//
-// Gives: see Workspace.h.
+// Gives: see Workspace.h; releaseWorkspaces of pantile/Runtime.h.
 // How:   launches find and use memory side by side, under a shared lock; what changes the list of it
 //        has the lock alone. The end of a graph is told by a callback, which may only note it.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Workspace.h"
-#include "runtime/LostContext.h"
-#include "runtime/RelaxedCapture.h"
+#include "cuda/Device.h"
+#include "cuda/LostContext.h"
+#include "cuda/RelaxedCapture.h"
+#include "pantile/Runtime.h"
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -286,6 +288,14 @@ Result<uint64_t> freeWorkspaces(const Driver &driver) {
   if (CUresult result = driver.ctxSynchronize())
     return failureOf(driver, result, "waiting for the launches that use workspaces");
   return workspaces.freeUnused(driver, context);
+}
+
+Result<uint64_t> releaseWorkspaces(int device) {
+  const auto &driver = Driver::shared();
+  if (!driver)
+    return driver.error();
+  auto scope = ContextScope::enter(**driver, device);
+  return scope ? freeWorkspaces(**driver) : scope.error();
 }
 
 } // namespace pantile

@@ -9,8 +9,8 @@
 //        graph and all that was made of it are gone. Growing takes at least twice as much.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cuda/Driver.h"
 #include "ir/SplitPrograms.h"
-#include "runtime/Driver.h"
 #include <shared_mutex>
 
 namespace pantile {

@@ -3,7 +3,7 @@
 // Gives: findDriverLinker.
 // How:   assembles for the GPU of the current context, so the target must be that GPU's.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Device.h"
+#include "cuda/Device.h"
 #include "target/Ptx.h"
 #include <array>
 #include <fmt/format.h>

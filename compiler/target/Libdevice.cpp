@@ -5,7 +5,7 @@
 //        functions written in C take generic ones, so calls are adapted.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
-#include "runtime/CacheKey.h"
+#include "cache/CacheKey.h"
 #include "target/AssemblerSearch.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"

@@ -4,7 +4,7 @@
 // How:   PANTILE_ASSEMBLER (`ptxas`, `nvjitlink`, `driver`) allows one kind only.
 //===------------------------------------------------------------------------------------===//
 #include "target/Ptx.h"
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdlib>

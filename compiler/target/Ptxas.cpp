@@ -5,8 +5,8 @@
 //        that. The version costs a process too, so it is kept in the cache under the identity of
 //        the program's file.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Cache.h"
-#include "runtime/CacheKey.h"
+#include "cache/Cache.h"
+#include "cache/CacheKey.h"
 #include "target/AssemblerSearch.h"
 #include "target/Program.h"
 #include "target/Ptx.h"

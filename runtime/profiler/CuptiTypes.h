@@ -5,7 +5,7 @@
 //        versions since CUDA 11.1 have (CUpti_ActivityKernel5 to 10).
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 
 namespace pantile {
 

@@ -6,7 +6,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 #include <mutex>
 #include <string>
 

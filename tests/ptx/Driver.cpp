@@ -7,7 +7,7 @@
 //        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED; Mutant.cpp has those for
 //        code with deliberate mistakes.
 //===------------------------------------------------------------------------------------------===//
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 #include "Devices.h"
 #include "LaunchObserver.h"
 #include "Mutant.h"

@@ -1,5 +1,5 @@
 //===- CacheKeyTest.cpp - a key changes with all that changes the kernel, and nothing else --===//
-#include "runtime/CacheKey.h"
+#include "cache/CacheKey.h"
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>

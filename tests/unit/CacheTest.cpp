@@ -1,9 +1,9 @@
 //===- CacheTest.cpp - the disk cache never gives what was not stored ---------------------===//
-#include "runtime/Cache.h"
-#include "runtime/Artifact.h"
-#include "runtime/Bytes.h"
-#include "runtime/CacheFile.h"
-#include "runtime/CacheKey.h"
+#include "cache/Cache.h"
+#include "cache/Artifact.h"
+#include "cache/Bytes.h"
+#include "cache/CacheFile.h"
+#include "cache/CacheKey.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include <atomic>

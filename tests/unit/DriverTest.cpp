@@ -1,7 +1,7 @@
 //===- DriverTest.cpp - arguments, grids and launches, against a driver that records -------===//
 // The GPU's own driver runs the last test where there is one.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 #include "runtime/Arguments.h"
 #include "runtime/Launch.h"
 #include "target/Ptx.h"

@@ -3,7 +3,7 @@
 // Gives: Driver.
 // How:   every row of DriverApi.def becomes one dlsym.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string &path) {
     missing = SYMBOL;
 #define PANTILE_DRIVER_NEWER(NAME, SYMBOL, PARAMETERS)                                             \
   driver->NAME = reinterpret_cast<decltype(driver->NAME)>(dlsym(library, SYMBOL));
-#include "runtime/DriverApi.def"
+#include "cuda/DriverApi.def"
   if (!missing.empty())
     return makeError(
         ErrorKind::Driver,

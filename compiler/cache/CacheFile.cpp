@@ -3,8 +3,8 @@
 // Gives: parseEntry, formatEntry, readEntry, writeAtomically, removeSame.
 // How:   temporaries are named after process and count, so no two writers share one.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/CacheFile.h"
-#include "runtime/Bytes.h"
+#include "cache/CacheFile.h"
+#include "cache/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"

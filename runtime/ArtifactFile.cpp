@@ -1,10 +1,13 @@
 //===- ArtifactFile.cpp - kernels compiled ahead of time, as one file ---------------------===//
-// Needs: see pantile/Artifact.h; the bytes of one kernel (runtime/Artifact.h).
+// Needs: see pantile/Artifact.h; the bytes of one kernel (cache/Artifact.h).
 // Gives: Artifact.
 // How:   magic, format, digest of the rest; then per kernel its bytes and those of its variant
 //        without tensor maps, or none. Nothing of the build stands in it: machine code and tile IR
 //        are all that a launch needs.
 //===------------------------------------------------------------------------------------===//
+#include "cache/Artifact.h"
+#include "cache/Bytes.h"
+#include "cache/CacheKey.h"
 #include "interp/Interpreter.h"
 #include "ir/Tile.h"
 #include "mlir/IR/MLIRContext.h"
@@ -12,9 +15,6 @@
 #include "mlir/Parser/Parser.h"
 #include "pantile/Artifact.h"
 #include "runtime/Arguments.h"
-#include "runtime/Artifact.h"
-#include "runtime/Bytes.h"
-#include "runtime/CacheKey.h"
 #include "support/Target.h"
 #include <cerrno>
 #include <cstring>

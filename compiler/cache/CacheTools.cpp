@@ -4,12 +4,12 @@
 // How:   an exported file is a magic, the number of entries, then each entry's key and its file as
 //        it stands, checksum included: what is imported is checked like what is read.
 //===------------------------------------------------------------------------------------===//
+#include "cache/Artifact.h"
+#include "cache/Bytes.h"
+#include "cache/Cache.h"
+#include "cache/CacheFile.h"
 #include "pantile/Cache.h"
 #include "pantile/Runtime.h"
-#include "runtime/Artifact.h"
-#include "runtime/Bytes.h"
-#include "runtime/Cache.h"
-#include "runtime/CacheFile.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cerrno>

@@ -7,7 +7,7 @@
 //        never released.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 
 namespace pantile {
 

@@ -55,7 +55,7 @@ struct Driver {
   static Result<std::unique_ptr<Driver>> open(const std::string &path);
 
 #define PANTILE_DRIVER(NAME, SYMBOL, PARAMETERS) CUresult(*NAME) PARAMETERS = nullptr;
-#include "runtime/DriverApi.def"
+#include "cuda/DriverApi.def"
 
   /// CUDA version that the driver supports, as 1000 * major + 10 * minor; 0 where it does not say.
   int version() const;

@@ -6,9 +6,9 @@
 //        content key, the device, the grid and the numbers among the arguments.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Tuner.h"
+#include "cache/Bytes.h"
+#include "cache/CacheKey.h"
 #include "pantile/Cache.h"
-#include "runtime/Bytes.h"
-#include "runtime/CacheKey.h"
 #include "runtime/RunTimer.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

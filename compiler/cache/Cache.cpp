@@ -5,9 +5,9 @@
 //        a process's first store and again whenever it has stored another sixteenth of the bound.
 //        Times of use in the future (the clock was turned back) count as now.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Cache.h"
+#include "cache/Cache.h"
+#include "cache/CacheFile.h"
 #include "pantile/Runtime.h"
-#include "runtime/CacheFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

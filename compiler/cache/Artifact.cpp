@@ -3,8 +3,8 @@
 // Gives: serializeArtifact, parseArtifact.
 // How:   writer and reader name the fields in one order; a new field raises `format`.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Artifact.h"
-#include "runtime/Bytes.h"
+#include "cache/Artifact.h"
+#include "cache/Bytes.h"
 
 namespace pantile {
 namespace {

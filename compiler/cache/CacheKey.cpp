@@ -5,8 +5,8 @@
 //        that order's numbers, so that unrelated functions of a file change nothing. File and
 //        first line count while they reach the output: line information, assertion texts.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/CacheKey.h"
-#include "runtime/Bytes.h"
+#include "cache/CacheKey.h"
+#include "cache/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include <algorithm>

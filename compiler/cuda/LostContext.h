@@ -4,7 +4,7 @@
 //        context, it names the kernels launched last: the driver tells of it only at a later call.
 //===------------------------------------------------------------------------------------===//
 #pragma once
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 
 namespace pantile {
 

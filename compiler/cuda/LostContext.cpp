@@ -4,7 +4,7 @@
 // How:   a ring of the names launched last. Threads may overwrite each other's notes: it is a
 //        hint for a person, and a launch pays one comparison for it.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/LostContext.h"
+#include "cuda/LostContext.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>

@@ -3,7 +3,7 @@
 // Gives: CacheLock.
 // How:   polls, 1 to 16 ms apart: a blocking flock could not be given up.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/CacheLock.h"
+#include "cache/CacheLock.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>

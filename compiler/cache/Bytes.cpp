@@ -3,7 +3,7 @@
 // Gives: ByteWriter, ByteReader.
 // How:   a ConstValue is its alternative's index, then its content.
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Bytes.h"
+#include "cache/Bytes.h"
 
 namespace pantile {
 namespace {

@@ -4,8 +4,8 @@
 // How:   streams that do not wait for the default stream. The driver knows the context of a
 //        stream, so freeing and waiting need none to be current.
 //===------------------------------------------------------------------------------------===//
+#include "cuda/Device.h"
 #include "pantile/Runtime.h"
-#include "runtime/Device.h"
 
 namespace pantile {
 namespace {

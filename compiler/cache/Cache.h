@@ -8,8 +8,8 @@
 //        be written, nothing is saved.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "cache/CacheLock.h"
 #include "pantile/Cache.h"
-#include "runtime/CacheLock.h"
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,10 +3,9 @@
 // Gives: ContextScope, and deviceCount .. copyFromDevice of pantile/Runtime.h.
 // How:   the driver's attributes by number (CUdevice_attribute).
 //===------------------------------------------------------------------------------------===//
-#include "runtime/Device.h"
+#include "cuda/Device.h"
+#include "cuda/LostContext.h"
 #include "pantile/Runtime.h"
-#include "runtime/LostContext.h"
-#include "runtime/Workspace.h"
 #include "support/Target.h"
 #include <array>
 #include <atomic>
@@ -168,14 +167,6 @@ Result<void> synchronize(int device) {
   if (CUresult result = (*driver)->ctxSynchronize())
     return failureOf(**driver, result, fmt::format("waiting for GPU {}", scope->device()));
   return {};
-}
-
-Result<uint64_t> releaseWorkspaces(int device) {
-  const auto &driver = Driver::shared();
-  if (!driver)
-    return driver.error();
-  auto scope = ContextScope::enter(**driver, device);
-  return scope ? freeWorkspaces(**driver) : scope.error();
 }
 
 Result<uint64_t> deviceAlloc(size_t bytes, int device) {

@@ -1,6 +1,6 @@
 //===- RelaxedCapture.h - what a capture of a stream forbids, and does not concern it -----===//
 #pragma once
-#include "runtime/Driver.h"
+#include "cuda/Driver.h"
 
 namespace pantile {
 
