@@ -23,6 +23,7 @@
 #include "ir/SpreadRows.h"
 #include "lower/Lower.h"
 #include "passes/layout/LayoutChoice.h"
+#include "passes/mma/StageOperands.h"
 #include "passes/pipeline/ScheduleLoops.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"

@@ -6,16 +6,16 @@
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "LaunchAbi.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/Residency.h"
+#include "analysis/StagedLoad.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
-#include "passes/pipeline/CopyAhead.h"
-#include "passes/pipeline/Residency.h"
-#include "passes/pipeline/StagedLoad.h"
+#include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
 

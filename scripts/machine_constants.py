@@ -4,7 +4,7 @@ Needs: nothing but the checkout.
 Gives: a line for each field of the machine's model that the page lacks or has with another value, for
        each text of the page that its file no longer has, for each constant of a number in the folders
        of FOLDERS that the page lacks, and for each limit of an SM that stands as a bare literal in a
-       pass; status 1 if there are any.
+       pass or an analysis; status 1 if there are any.
 """
 
 import re
@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/machine-constants.md"
 FOLDERS = ("compiler/passes", "compiler/lower", "compiler/analysis", "compiler/layout")
+# Where what is compiled for an SM is decided.
+DECIDING = ("compiler/passes", "compiler/analysis")
 MODEL = ("compiler/support/MachineModel.h", "compiler/support/MachineThresholds.h")
 CELL = re.compile(r"\| `([^`]+)` (?=\|)")
 DECLARATION = re.compile(
@@ -29,7 +31,7 @@ LIMIT = re.compile(
 # Comments and strings have no limits; a shift may.
 IGNORED = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')
 # What is none: the step from which a constant of an address is a dimension of its own.
-NO_LIMITS = {("compiler/passes/memory/TmaAccess.cpp", "1 << 10")}
+NO_LIMITS = {("compiler/analysis/TmaAccess.cpp", "1 << 10")}
 
 
 def parts(declaration):
@@ -74,8 +76,8 @@ def sources(folders):
 
 
 def limits():
-    """(file, line, literal) of what looks like a limit of an SM in a pass."""
-    for path, text in sources(FOLDERS[:1]):
+    """(file, line, literal) of what looks like a limit of an SM in a pass or an analysis."""
+    for path, text in sources(DECIDING):
         for number, line in enumerate(text.splitlines(), 1):
             for match in LIMIT.finditer(IGNORED.sub("", line)):
                 if (path, match[0]) not in NO_LIMITS:

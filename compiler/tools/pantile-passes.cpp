@@ -12,6 +12,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/layout/LayoutChoice.h"
+#include "passes/mma/StageOperands.h"
 #include "passes/pipeline/ScheduleLoops.h"
 #include "support/Target.h"
 #include "llvm/ADT/StringExtras.h"

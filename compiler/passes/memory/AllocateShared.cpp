@@ -9,6 +9,7 @@
 //        so where shared memory is plentiful, small scratch shares its bytes with nobody; that of
 //        loops does so wherever as many blocks have room then.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/Residency.h"
 #include "analysis/Scratch.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
@@ -17,7 +18,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/Residency.h"
 #include <limits>
 
 using namespace mlir;

@@ -15,13 +15,13 @@
 //        (ExpandPipeline); only its birth, its end and MMAs in flight count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

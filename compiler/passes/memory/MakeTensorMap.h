@@ -6,9 +6,9 @@
 //        arithmetic.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/TmaAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
-#include "passes/memory/TmaAccess.h"
 
 namespace pantile {
 

@@ -12,12 +12,12 @@
 //        an element than loads it. Updates in place stay as they are. What an iteration left
 //        undone counts in the next one for places that are the same in both.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/SamePlaces.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/memory/SamePlaces.h"
 
 using namespace mlir;
 

@@ -11,6 +11,7 @@
 //        cache anyway.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "ir/SpreadRows.h"
@@ -22,7 +23,6 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutPlan.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

@@ -10,6 +10,8 @@
 //        Relaxed atomic sums of loops with products, which nobody looks at, are ordered with nothing:
 //        they are raised where nothing else in the kernel tells other programs that they are there.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
+#include "analysis/Residency.h"
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "layout/WarpBoxes.h"
@@ -17,8 +19,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
-#include "passes/pipeline/Programs.h"
-#include "passes/pipeline/Residency.h"
 #include "support/Target.h"
 
 using namespace mlir;

@@ -5,13 +5,13 @@
 // How:   a kind is a function that makes the mistake in an operation where it can be made. Where a
 //        trial is asked for, it only says whether it can. So no pass has code for its mistakes.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

@@ -6,12 +6,11 @@
 //        largest loop, and some for addresses.
 // How:   As many blocks as have room for that, and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/RegisterBudget.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "passes/mma/RegisterBudget.h"
 #include "support/Target.h"
 
 using namespace mlir;
@@ -19,19 +18,6 @@ using namespace mlir;
 namespace pantile {
 #define GEN_PASS_DEF_SHAREREGISTERS
 #include "passes/Passes.h.inc"
-
-int64_t registersOfLoop(scf::ForOp loop) {
-  int64_t registers = machineOf(loop).registers.besideLoop;
-  for (Value argument : loop.getRegionIterArgs())
-    registers += registersOf(argument);
-  for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
-    if (matchPattern(product.getAcc(), m_AnyZeroFloat()))
-      registers += registersOf(product.getResult());
-    if (!isa<BlockArgument>(product.getLhs()))
-      registers += registersOf(product.getLhs());
-  }
-  return registers;
-}
 
 namespace {
 struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {

@@ -13,13 +13,13 @@
 //        8-bit operands along K alone, scalar FMA a row of K on the left and a row of N on the
 //        right.
 //===------------------------------------------------------------------------------------===//
+#include "passes/mma/StageOperands.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/ScheduleLoops.h"
 
 using namespace mlir;
 

@@ -12,13 +12,13 @@
 //        barriers for what stands in front of the loop must stand there, too.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/StagedLoad.h"
 #include "support/MachineModel.h"
 
 using namespace mlir;

@@ -9,11 +9,12 @@
 //        loop. A slot is written again by copies that follow a meeting of all threads after that
 //        wait: this is what the slot more is for. Loops that a producer feeds have OverlapProducts.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
+#include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/CarriedSum.h"
 
 using namespace mlir;

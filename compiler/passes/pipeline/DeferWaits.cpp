@@ -11,12 +11,12 @@
 //        ScheduleLoops has made room, accumulators that are only added to are waited for after the
 //        loop.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
 #include "passes/pipeline/CarriedSum.h"
 
 using namespace mlir;

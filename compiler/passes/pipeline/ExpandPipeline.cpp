@@ -14,15 +14,16 @@
 //        read. Where the mask of a load does not change, its zeros are stored into every slot once.
 //        What products read in all iterations is stored behind the prologue.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
+#include "analysis/StagedLoad.h"
 #include "ir/CopyFill.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
+#include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/IterationsAhead.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

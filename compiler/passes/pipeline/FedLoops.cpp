@@ -6,16 +6,17 @@
 //        threads. Loops behind each other with equal slots go on with one ring.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/FedLoops.h"
+#include "analysis/BufferReaders.h"
+#include "analysis/MmaWaits.h"
+#include "analysis/Programs.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/Residency.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/mma/MmaWaits.h"
-#include "passes/mma/RegisterBudget.h"
-#include "passes/pipeline/BufferReaders.h"
-#include "passes/pipeline/CopyAhead.h"
 #include "passes/pipeline/OverlapIterations.h"
-#include "passes/pipeline/Programs.h"
-#include "passes/pipeline/Residency.h"
+#include "passes/pipeline/ShareBuffers.h"
 #include "passes/pipeline/SpecialiseWarps.h"
+#include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
 

@@ -4,8 +4,8 @@
 // How:   see FedLoops.cpp for what a loop must be like.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
+#include "analysis/TmaAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/memory/TmaAccess.h"
 #include "support/Target.h"
 
 namespace pantile {

@@ -11,16 +11,16 @@
 //        tiles have all registers: the few that addresses need beside them are computed anew.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/Residency.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/CarriedSum.h"
-#include "passes/pipeline/Residency.h"
 #include "passes/pipeline/SpecialiseWarps.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

@@ -12,6 +12,8 @@
 //        registers; in the last iteration it is loaded from where this one's came, or, where the
 //        loop carries tiles of pointers, not at all.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/CopyAhead.h"
+#include "analysis/Programs.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,8 +21,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CopyAhead.h"
-#include "passes/pipeline/Programs.h"
 
 using namespace mlir;
 

@@ -8,16 +8,16 @@
 //        static. 3. The loop pays with a producer only, and where as many blocks share a
 //        multiprocessor as without it, so the change is tried on a copy first.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
+#include "analysis/Residency.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/BufferReaders.h"
-#include "passes/pipeline/Programs.h"
-#include "passes/pipeline/Residency.h"
+#include "passes/pipeline/ShareBuffers.h"
 #include "passes/pipeline/SpecialiseWarps.h"
-#include "passes/pipeline/StagedLoad.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -25,52 +25,6 @@ using namespace mlir;
 namespace pantile {
 #define GEN_PASS_DEF_MAKEPERSISTENT
 #include "passes/Passes.h.inc"
-
-bool meetsOthers(Operation *op) {
-  auto load = dyn_cast<LoadOp>(op);
-  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
-         (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
-         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
-}
-
-namespace {
-/// The first operation that `value` is computed from for which `wanted` holds.
-Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
-  SmallVector<Value> work{value};
-  llvm::DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
-    Operation *op = next.getDefiningOp();
-    if (!op || !seen.insert(next).second)
-      continue;
-    if (wanted(op))
-      return op;
-    work.append(op->operand_begin(), op->operand_end());
-  }
-  return nullptr;
-}
-
-Operation *findInBounds(scf::ForOp loop, llvm::function_ref<bool(Operation *)> wanted) {
-  for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-    if (Operation *found = findSource(bound, wanted))
-      return found;
-  return nullptr;
-}
-
-} // namespace
-
-Operation *unevenBound(scf::ForOp loop) {
-  return findInBounds(
-      loop, [](Operation *op) { return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0; });
-}
-
-Block &programBody(func::FuncOp kernel) {
-  Block &entry = kernel.getBody().front();
-  for (auto loop : entry.getOps<scf::ForOp>())
-    if (loop->hasAttr(names::programs))
-      return *loop.getBody();
-  return entry;
-}
 
 namespace {
 

@@ -9,6 +9,7 @@
 //        that L2 keeps what its programs read of one operand, while they walk along the other.
 //        Programs do not meet, so any order is the same.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,7 +18,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/Programs.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

@@ -11,6 +11,8 @@
 //        an iteration. Nothing is under way from one iteration into the next.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
+#include "analysis/MmaWaits.h"
+#include "analysis/RegisterBudget.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
@@ -19,8 +21,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/PeeledLoop.h"
 #include "support/Target.h"
 

@@ -10,6 +10,9 @@
 //        under the condition that there is an iteration. The producer sees no change: slots are
 //        waited for and released in the same order, and one of each ring is held at a time.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/StagedLoad.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,10 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/PeeledLoop.h"
-#include "passes/pipeline/StagedLoad.h"
 #include "support/Target.h"
 
 using namespace mlir;

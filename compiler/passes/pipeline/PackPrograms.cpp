@@ -6,12 +6,12 @@
 //        and does not meet other programs takes no notice of the warps beside it. Whether a launch
 //        packs them is decided there, by the grid.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
 #include "ir/Machine.h"
 #include "ir/PackedPrograms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/Programs.h"
 
 using namespace mlir;
 

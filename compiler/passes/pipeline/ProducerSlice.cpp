@@ -7,13 +7,13 @@
 //        both load of scalars, before the kernel writes anything, they load together in front.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerSlice.h"
+#include "analysis/Programs.h"
+#include "analysis/StagedLoad.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "passes/pipeline/DeadArgs.h"
-#include "passes/pipeline/Programs.h"
-#include "passes/pipeline/StagedLoad.h"
 
 using namespace mlir;
 

@@ -8,6 +8,11 @@
 //        what a thread may have; CTAs per SM follow from them. Kernels without MMAs in loops have
 //        no estimate.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/EngineCycles.h"
+#include "analysis/LoopChannels.h"
+#include "analysis/Programs.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/Residency.h"
 #include "ir/Machine.h"
 #include "ir/PackedPrograms.h"
 #include "ir/Registers.h"
@@ -17,11 +22,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/RegisterBudget.h"
-#include "passes/pipeline/EngineCycles.h"
-#include "passes/pipeline/LoopChannels.h"
-#include "passes/pipeline/Programs.h"
-#include "passes/pipeline/Residency.h"
 
 using namespace mlir;
 

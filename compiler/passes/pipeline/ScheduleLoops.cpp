@@ -14,15 +14,16 @@
 //        that makes room for a third block.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ScheduleLoops.h"
+#include "analysis/CopyAhead.h"
+#include "analysis/MmaWaits.h"
+#include "analysis/Residency.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
-#include "passes/pipeline/BufferReaders.h"
 #include "passes/pipeline/CarriedSum.h"
-#include "passes/pipeline/CopyAhead.h"
-#include "passes/pipeline/Residency.h"
+#include "passes/pipeline/ShareBuffers.h"
+#include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
 

@@ -9,6 +9,7 @@
 //        producer then computes for nobody is dropped, and only scalars may be left.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialiseWarps.h"
+#include "analysis/MmaWaits.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -16,7 +17,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
-#include "passes/mma/MmaWaits.h"
+#include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/FedLoops.h"
 #include "passes/pipeline/ProducerSlice.h"
 

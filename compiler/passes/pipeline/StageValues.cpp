@@ -6,10 +6,11 @@
 //        have been converted to. Rows and columns stay in registers (LoadAhead). Each buffer must
 //        leave as many blocks room as there were, or two.
 //===--------------------------------------------------------------------------------------===//
+#include "passes/pipeline/StageValues.h"
+#include "analysis/CopyAhead.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/pipeline/CopyAhead.h"
 
 using namespace mlir;
 

@@ -15,6 +15,9 @@
 //        counts iterations, from 0: no bound of it is beyond those of the whole loop, which may end
 //        within a step of the last integer.
 //===--------------------------------------------------------------------------------------===//
+#include "analysis/MmaWaits.h"
+#include "analysis/Programs.h"
+#include "analysis/RegisterBudget.h"
 #include "ir/Hints.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -26,10 +29,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "passes/mma/MmaWaits.h"
-#include "passes/mma/RegisterBudget.h"
 #include "passes/pipeline/ProducerSlice.h"
-#include "passes/pipeline/Programs.h"
 #include "passes/pipeline/Shares.h"
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "support/Target.h"

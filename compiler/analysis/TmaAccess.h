@@ -7,7 +7,7 @@
 #pragma once
 #include "analysis/AffineAccess.h"
 #include "analysis/AxisInfo.h"
-#include "passes/pipeline/StagedLoad.h"
+#include "analysis/StagedLoad.h"
 #include <string>
 
 namespace pantile {

@@ -1,10 +1,10 @@
 //===- EngineCycles.cpp - how long an iteration keeps each part of an SM busy --------------===//
 // Gives: see EngineCycles.h.
 //===------------------------------------------------------------------------------------===//
-#include "passes/pipeline/EngineCycles.h"
+#include "analysis/EngineCycles.h"
+#include "analysis/LoopChannels.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/pipeline/LoopChannels.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <array>
 #include <cmath>

@@ -18,11 +18,11 @@
 //        16 bytes: an H200 ends other copies with an illegal instruction. What keeps them from it
 //        is known here, or an argument alone, of which the launch finds it.
 //===------------------------------------------------------------------------------------===//
-#include "passes/memory/TmaAccess.h"
+#include "analysis/TmaAccess.h"
+#include "analysis/MaskedStores.h"
 #include "ir/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/memory/MaskedStores.h"
 #include <limits>
 #include <map>
 #include <numeric>

@@ -1,5 +1,5 @@
 //===- StagedLoad.cpp - find staged loads and what their addresses need -----------------===//
-#include "passes/pipeline/StagedLoad.h"
+#include "analysis/StagedLoad.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;

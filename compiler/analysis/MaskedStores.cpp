@@ -1,7 +1,7 @@
 //===- MaskedStores.cpp - elements that reach only stores which mask them off --------------===//
 // Gives: see MaskedStores.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/memory/MaskedStores.h"
+#include "analysis/MaskedStores.h"
 
 using namespace mlir;
 

@@ -1,20 +1,11 @@
-//===- BufferReaders.cpp - which products read a staged buffer, and one buffer for all ------===//
-#include "passes/pipeline/BufferReaders.h"
+//===- ShareBuffers.cpp - see ShareBuffers.h ----------------------------------------------===//
+#include "passes/pipeline/ShareBuffers.h"
+#include "analysis/BufferReaders.h"
 
 using namespace mlir;
 
 namespace pantile {
 namespace {
-
-/// Calls `visit` for each use of the buffer and of its views; false as soon as a call is.
-bool forEachUse(Value buffer, llvm::function_ref<bool(OpOperand &)> visit) {
-  for (OpOperand &use : buffer.getUses()) {
-    auto view = dyn_cast<nv::BufferTransOp>(use.getOwner());
-    if (view ? !forEachUse(view.getResult(), visit) : !visit(use))
-      return false;
-  }
-  return true;
-}
 
 /// The buffer of `store`, if that is its only writer and all in one block.
 nv::AllocOp ownBuffer(nv::LocalStoreOp store) {
@@ -67,25 +58,6 @@ void shareBuffersOf(LoadOp load) {
   }
 }
 } // namespace
-
-SmallVector<BufferReader> readersOf(nv::AllocOp alloc, Block *block) {
-  SmallVector<BufferReader> readers;
-  auto collect = [&](OpOperand &use) {
-    if (isa<nv::LocalStoreOp, nv::DeallocOp>(use.getOwner()))
-      return true;
-    auto product = dyn_cast<nv::WgmmaOp>(use.getOwner());
-    if (!product || product->getBlock() != block)
-      return false;
-    readers.push_back({product, static_cast<int>(use.getOperandNumber())});
-    return true;
-  };
-  if (!forEachUse(alloc, collect))
-    return {};
-  llvm::sort(readers, [](const BufferReader &a, const BufferReader &b) {
-    return a.product->isBeforeInBlock(b.product);
-  });
-  return readers;
-}
 
 void shareStagedBuffers(scf::ForOp loop) {
   for (LoadOp load : llvm::to_vector(loop.getBody()->getOps<LoadOp>()))

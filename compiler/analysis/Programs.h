@@ -18,6 +18,11 @@ constexpr llvm::StringLiteral programs = "nv.programs"; // unit, on the scf.for 
 /// Operations by which a program meets others, or is seen while it runs.
 bool meetsOthers(mlir::Operation *op);
 
+/// The first operation that a bound of `loop` is computed from for which `wanted` holds; null if there
+/// is none.
+mlir::Operation *findInBounds(mlir::scf::ForOp loop,
+                              llvm::function_ref<bool(mlir::Operation *)> wanted);
+
 /// What makes programs go round `loop` a different number of times, as far as the arguments tell.
 mlir::Operation *unevenBound(mlir::scf::ForOp loop);
 

@@ -1,6 +1,5 @@
 //===- MmaWaits.cpp - see MmaWaits.h ------------------------------------------------------===//
-#include "passes/mma/MmaWaits.h"
-#include "mlir/IR/Builders.h"
+#include "analysis/MmaWaits.h"
 
 using namespace mlir;
 
@@ -35,31 +34,6 @@ nv::WgmmaOp loneAccumulation(scf::ForOp loop) {
   const bool isLone = mmas.size() == 1 && mmas[0]->getParentOp() == loop &&
                       movableWaitOf(mmas[0]) && carriedAccumulatorOf(mmas[0]);
   return isLone ? mmas[0] : nv::WgmmaOp();
-}
-
-nv::WgmmaWaitOp leaveInFlight(scf::ForOp loop, ArrayRef<nv::WgmmaOp> mmas) {
-  SmallVector<Value> accumulators;
-  for (nv::WgmmaOp mma : mmas) {
-    nv::WgmmaWaitOp wait = waitOf(mma);
-    OpOperand &handedOn = *wait->use_begin();
-    accumulators.push_back(loop.getResult(handedOn.getOperandNumber()));
-    handedOn.set(mma.getResult());
-    wait.erase();
-  }
-  OpBuilder b(loop->getContext());
-  b.setInsertionPointAfter(loop);
-  auto last = nv::WgmmaWaitOp::create(b, loop.getLoc(), accumulators);
-  for (auto [accumulator, waited] : llvm::zip(accumulators, last.getResults()))
-    accumulator.replaceAllUsesExcept(waited, last);
-  return last;
-}
-
-nv::WgmmaWaitOp deferByOneIteration(scf::ForOp loop, nv::WgmmaOp mma) {
-  nv::WgmmaWaitOp wait = waitOf(mma);
-  OpBuilder b(wait);
-  auto previous = nv::WgmmaWaitOp::create(b, wait.getLoc(), ValueRange());
-  previous.getDoneMutable().assign(mma.getAcc());
-  return leaveInFlight(loop, {mma});
 }
 
 } // namespace pantile

@@ -1,8 +1,7 @@
 //===- CopyAhead.h - which loads of a loop may be made iterations ahead --------------------===//
 // Needs: layouts.
 // Gives: whether a load can become an asynchronous copy into a buffer, and in which pieces; what in
-//        a loop forbids to read ahead of it; loads that are worth a buffer though no product reads
-//        what they load as it is.
+//        a loop forbids to read ahead of it.
 // How:   addresses must be known ahead of time, also from small loads of the loop whose own
 //        addresses are (a page table's entries); vectors have at least 4 bytes; nothing in the loop
 //        may change what is read: a store through another argument does not, nor does an atomic
@@ -10,15 +9,10 @@
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
-#include "passes/pipeline/StagedLoad.h"
+#include "analysis/StagedLoad.h"
 #include "support/Target.h"
 
 namespace pantile {
-
-namespace names {
-constexpr llvm::StringLiteral withoutCopiedValues =
-    "nv.without_copied_values"; // unit, on the module: ScheduleLoops copies operands alone
-} // namespace names
 
 /// What in `loop` may make memory read otherwise through `base` than before: a write, or an access
 /// that may have waited for one.
@@ -45,14 +39,6 @@ struct AheadCopy {
 /// How `load` of `loop`'s own body can be copied ahead into `buffer`.
 AheadCopy aheadCopyOf(mlir::scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                       const AxisInfoAnalysis &axes);
-
-/// A load that stageValues would stage; null where there is none, or the choice is left out.
-LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
-
-/// Lets tiles that the body of a loop with products computes with pass through buffers, where they
-/// can be copied ahead through `stages` slots and no block of two goes for them.
-void stageValues(mlir::scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
-                 const Target &target);
 
 /// The blocks that have room when each buffer of `loads` has `slots`, beside the loop's others.
 int64_t blocksWithRings(mlir::scf::ForOp loop, llvm::ArrayRef<nv::BufferType> rings, int slots,

@@ -1,7 +1,7 @@
 //===- LoopChannels.cpp - through what tiles come into a loop's iterations -----------------===//
 // Gives: see LoopChannels.h.
 //===------------------------------------------------------------------------------------===//
-#include "passes/pipeline/LoopChannels.h"
+#include "analysis/LoopChannels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include <optional>

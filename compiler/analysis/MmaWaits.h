@@ -1,6 +1,6 @@
 //===- MmaWaits.h - where an MMA is waited for, as passes that order MMAs leave it --------===//
 // Needs: `nv.wgmma`s, and `nv.wgmma_wait`s without a count: their places say what is in flight.
-// Gives: the wait of an MMA, the accumulator that it carries, and MMAs in flight over a back edge.
+// Gives: the wait of an MMA, and the accumulator that it carries.
 // How:   the order is a pass's decision: where an MMA starts, where it has to be over, and whether
 //        a loop carries its accumulators on in flight. The rest follows, and is InsertWaits'.
 //===------------------------------------------------------------------------------------===//
@@ -23,12 +23,5 @@ mlir::BlockArgument carriedAccumulatorOf(nv::WgmmaOp mma);
 
 /// The only MMA in `loop`, if it adds to a carried accumulator and may be waited for elsewhere.
 nv::WgmmaOp loneAccumulation(mlir::scf::ForOp loop);
-
-/// Makes `loop` carry the accumulators of `mmas` on in flight: their waits go. The wait for what
-/// the last iteration leaves in flight stands after the loop, and is returned.
-nv::WgmmaWaitOp leaveInFlight(mlir::scf::ForOp loop, llvm::ArrayRef<nv::WgmmaOp> mmas);
-
-/// The same for a lone accumulation: where it was waited for, the one of the iteration before is.
-nv::WgmmaWaitOp deferByOneIteration(mlir::scf::ForOp loop, nv::WgmmaOp mma);
 
 } // namespace pantile

@@ -1,11 +1,11 @@
 //===- Residency.cpp - how many blocks of a kernel share a multiprocessor -----------------===//
 // Gives: see Residency.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/Residency.h"
+#include "analysis/Residency.h"
+#include "analysis/Programs.h"
+#include "analysis/RegisterBudget.h"
 #include "analysis/Scratch.h"
 #include "ir/Machine.h"
-#include "passes/mma/RegisterBudget.h"
-#include "passes/pipeline/Programs.h"
 
 using namespace mlir;
 

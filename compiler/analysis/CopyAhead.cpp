@@ -1,10 +1,10 @@
 //===- CopyAhead.cpp - which loads of a loop may be made iterations ahead -----------------===//
 // Gives: see CopyAhead.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/CopyAhead.h"
+#include "analysis/CopyAhead.h"
+#include "analysis/Residency.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/pipeline/Residency.h"
 
 using namespace mlir;
 

@@ -1,8 +1,8 @@
 //===- SamePlaces.cpp - which accesses of a kernel go through the same pointers -----------===//
 // Gives: see SamePlaces.h.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/memory/SamePlaces.h"
-#include "passes/pipeline/StagedLoad.h"
+#include "analysis/SamePlaces.h"
+#include "analysis/StagedLoad.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

@@ -1,0 +1,55 @@
+//===- Programs.cpp - see Programs.h ------------------------------------------------------===//
+#include "analysis/Programs.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+bool meetsOthers(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
+         (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||
+         (load && (load.getIsVolatile() || load.getCache() == CacheModifier::Cv));
+}
+
+namespace {
+/// The first operation that `value` is computed from for which `wanted` holds.
+Operation *findSource(Value value, llvm::function_ref<bool(Operation *)> wanted) {
+  SmallVector<Value> work{value};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !seen.insert(next).second)
+      continue;
+    if (wanted(op))
+      return op;
+    work.append(op->operand_begin(), op->operand_end());
+  }
+  return nullptr;
+}
+
+} // namespace
+
+Operation *findInBounds(scf::ForOp loop, llvm::function_ref<bool(Operation *)> wanted) {
+  for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+    if (Operation *found = findSource(bound, wanted))
+      return found;
+  return nullptr;
+}
+
+Operation *unevenBound(scf::ForOp loop) {
+  return findInBounds(
+      loop, [](Operation *op) { return isa<ProgramIdOp, LoadOp>(op) || op->getNumRegions() != 0; });
+}
+
+Block &programBody(func::FuncOp kernel) {
+  Block &entry = kernel.getBody().front();
+  for (auto loop : entry.getOps<scf::ForOp>())
+    if (loop->hasAttr(names::programs))
+      return *loop.getBody();
+  return entry;
+}
+
+} // namespace pantile
