@@ -1,4 +1,4 @@
-//===- NvDialect.cpp - the `nv` dialect: registration and verifiers ---------------------===//
+//===- NvDialect.cpp - the `nv` dialect: registration and its types ---------------------===//
 #include "ir/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -43,49 +43,4 @@ SharedLayout pantile::sharedLayoutOf(BufferType type) {
       SmallVector<int64_t>(type.getShape()), storageBits(type.getElementType()),
       SmallVector<int>(type.getSwizzle().getOrder().begin(), type.getSwizzle().getOrder().end()),
       static_cast<int>(type.getSwizzle().getSpan()));
-}
-
-LogicalResult WgmmaOp::verify() {
-  auto rhs = getRhs().getType().getShape();
-  ArrayRef<int64_t> lhs;
-  if (auto buffer = dyn_cast<BufferType>(getLhs().getType()))
-    lhs = buffer.getShape();
-  else if (auto tile = dyn_cast<RankedTensorType>(getLhs().getType()))
-    lhs = tile.getShape();
-  else
-    return emitOpError("wgmma_c1: `lhs` is neither a buffer nor a tile");
-  auto acc = getAcc().getType().getShape();
-  if (lhs.size() != 2 || rhs.size() != 2 || lhs[1] != rhs[0] || acc[0] != lhs[0] ||
-      acc[1] != rhs[1])
-    return emitOpError("wgmma_c1: shapes do not match");
-  return success();
-}
-
-LogicalResult FmaOp::verify() {
-  auto lhs = getLhs().getType().getShape(), rhs = getRhs().getType().getShape(),
-       acc = getAcc().getType().getShape();
-  const size_t rank = acc.size();
-  if (rank < 2 || rank > 3 || lhs.size() != rank || rhs.size() != rank ||
-      lhs[rank - 1] != rhs[rank - 2] || lhs[rank - 2] != acc[rank - 2] ||
-      rhs[rank - 1] != acc[rank - 1] || (rank == 3 && (lhs[0] != acc[0] || rhs[0] != acc[0])))
-    return emitOpError("fma_c1: shapes do not match");
-  const Type element = getAcc().getType().getElementType();
-  if (getLhs().getType().getElementType() != element ||
-      getRhs().getType().getElementType() != element)
-    return emitOpError("fma_c1: element types differ");
-  return success();
-}
-
-LogicalResult WgmmaWaitOp::verify() {
-  if (getValues().getTypes() != getResults().getTypes())
-    return emitOpError("wgmma_wait_c1: result types differ from operand types");
-  for (Value value : getValues()) {
-    auto mma = value.getDefiningOp<WgmmaOp>();
-    if (getPending() && mma && mma->getBlock() == (*this)->getBlock() &&
-        isa<RankedTensorType>(mma.getLhs().getType()) &&
-        !llvm::is_contained(getHeld(), mma.getLhs()))
-      return emitOpError(
-          "wgmma_wait_c2: registers that an MMA reads are not held until it is over");
-  }
-  return success();
 }

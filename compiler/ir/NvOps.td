@@ -1,6 +1,7 @@
 //===- NvOps.td - the `nv` dialect: shared buffers and what fills and reads them --------===//
 // Below layouts, above LLVM IR. One operation is one instruction, or one for each element that
-// a thread holds.
+// a thread holds. A constraint has a number, used in the description, the verifier and the negative
+// test; an operation without one has nothing that its types do not say.
 //===-----------------------------------------------------------------------------------===//
 #ifndef PANTILE_NV_OPS
 #define PANTILE_NV_OPS
@@ -10,6 +11,7 @@ def Nv_Dialect : Dialect {
   let name = "nv";
   let cppNamespace = "::pantile::nv";
   let summary = "shared-memory buffers, asynchronous copies, barriers and tensor-core instructions of NVIDIA GPUs";
+  let description = "- plan_c1: `nv.plan` is a kernel's `#nv.kernel_plan` or a loop's `#nv.loop_plan`.";
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::pantile::TileDialect"];
@@ -21,7 +23,9 @@ def Nv_SwizzleAttr : AttrDef<Nv_Dialect, "Swizzle"> {
   let mnemonic = "swizzle";
   let summary = "order of the dimensions (fastest first) and swizzle span in bytes (0, 32, 64, 128) of one buffer";
   let parameters = (ins ArrayRefParameter<"int32_t">:$order, "unsigned":$span);
+  let description = "- swizzle_c1: `order` is a permutation of the dimensions, and `span` is 0, 32, 64 or 128.";
   let assemblyFormat = "`<` `[` $order `]` `,` $span `>`";
+  let genVerifyDecl = 1;
 }
 def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
   let mnemonic = "buffer";
@@ -29,7 +33,10 @@ def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
   let description = [{
     `!nv.buffer<3 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>`: three slots of 128x64.
     The byte offset of an element within its slot is SharedLayout's (layout/SharedLayout.h).
+    - buffer_c1: there is at least one slot, and all extents are positive.
+    - buffer_c2: the swizzle orders as many dimensions as the tile has.
   }];
+  let genVerifyDecl = 1;
   let parameters = (ins "unsigned":$slots, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         "::pantile::nv::SwizzleAttr":$swizzle);
   let assemblyFormat = "`<` $slots `x` `[` $shape `]` `x` $elementType `,` $swizzle `>`";
@@ -46,9 +53,11 @@ def Nv_PtrTile : RankedTensorOf<[Tile_PtrType]>;
 
 def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "reserve a buffer; `offset` (bytes into the dynamic shared memory) is set by AllocateShared";
+  let description = "- alloc_c1: `offset` is not negative.";
   let arguments = (ins OptionalAttr<I32Attr>:$offset);
   let results = (outs Nv_BufferType:$buffer);
   let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
 }
 def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
   let summary = "end of a buffer's life: nothing reads or writes it later";
@@ -57,15 +66,19 @@ def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
 }
 def Nv_SlotOp : Nv_Op<"slot", [Pure]> {
   let summary = "one slot of a ring, as a buffer of one slot";
+  let description = "- slot_c1: the result is the operand with one slot.";
   let arguments = (ins Nv_BufferType:$buffer, I32:$index);
   let results = (outs Nv_BufferType:$result);
   let assemblyFormat = "$buffer `[` $index `]` attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_BufferTransOp : Nv_Op<"buffer_trans", [Pure]> {
   let summary = "the same bytes seen with the two dimensions exchanged";
+  let description = "- buffer_trans_c1: the result has as many slots and the same elements and span; its two extents are exchanged, and so is their order.";
   let arguments = (ins Nv_BufferType:$buffer);
   let results = (outs Nv_BufferType:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "cp.async: each thread starts copying the elements of `ptr` that it holds to their places in `buffer`";
@@ -73,10 +86,14 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
     Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
     in global and in shared memory, and share one mask value.
+    - copy_async_c1: `buffer` has one slot of the shape of `ptr`.
+    - copy_async_c2: `mask` has the shape and layout of `ptr`.
+    - copy_async_c3: `vectorBytes` is 4, 8 or 16.
   }];
   let arguments = (ins Nv_PtrTile:$ptr, Nv_BufferType:$buffer, Optional<RankedTensorOf<[I1]>>:$mask, Optional<I1>:$enable,
                        I32Attr:$vectorBytes);
   let assemblyFormat = "$ptr `,` $buffer (`mask` $mask^ `:` type($mask))? (`if` $enable^)? attr-dict `:` type($ptr) `,` type($buffer)";
+  let hasVerifier = 1;
 }
 def Nv_CommitOp : Nv_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "cp.async.commit_group";
@@ -84,8 +101,10 @@ def Nv_CommitOp : Nv_Op<"commit", [MemoryEffects<[MemWrite]>]> {
 }
 def Nv_WaitOp : Nv_Op<"wait", [MemoryEffects<[MemWrite, MemRead]>]> {
   let summary = "cp.async.wait_group: at most `pending` groups of this thread are still under way; says nothing of other threads";
+  let description = "- wait_c1: `pending` is not negative.";
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 1;
 }
 def Nv_FenceAsyncOp : Nv_Op<"fence_async", [MemoryEffects<[MemWrite, MemRead]>]> {
   let summary = "fence.proxy.async: shared memory written by this thread's ordinary stores and cp.async becomes visible to wgmma and TMA";
@@ -97,20 +116,25 @@ def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
 }
 def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
   let summary = "a buffer of one slot into registers, in the result's layout (ldmatrix where it fits)";
+  let description = "- local_load_c1: `buffer` has one slot of the shape and element type of the result.";
   let arguments = (ins Nv_BufferType:$buffer);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_LocalStoreOp : Nv_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "registers into a buffer of one slot";
+  let description = "- local_store_c1: `buffer` has one slot of the shape and element type of `value`.";
   let arguments = (ins AnyRankedTensor:$value, Nv_BufferType:$buffer);
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+  let hasVerifier = 1;
 }
 def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
   let description = [{
     `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum anew.
     - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
+    - wgmma_c2: `mma` is of the family wgmma.
   }];
   let arguments = (ins AnyType:$lhs, Nv_BufferType:$rhs, AnyRankedTensor:$acc, Tile_MmaAttr:$mma, UnitAttr:$init_zero);
   let results = (outs AnyRankedTensor:$result);
@@ -135,6 +159,7 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffect
     registers until the wait.
     - wgmma_wait_c1: the results have the types of `values`.
     - wgmma_wait_c2: where a counted wait's value is the result of an `nv.wgmma` in the same block whose `lhs` is a register tile, that tile is held.
+    - wgmma_wait_c3: `pending` is not negative.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$done, Variadic<AnyRankedTensor>:$held,
                        OptionalAttr<I32Attr>:$pending);
@@ -159,8 +184,10 @@ def Nv_SettleOp : Nv_Op<"settle", [MemoryEffects<[MemWrite, MemRead]>]> {
 
 def Nv_PrefetchOp : Nv_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
   let summary = "prefetch.global.L2: ask L2 for the line around each element, once among the threads that hold it; nothing waits for it";
+  let description = "- prefetch_c1: `mask` has the shape and layout of `ptr`.";
   let arguments = (ins Nv_PtrTile:$ptr, Optional<RankedTensorOf<[I1]>>:$mask);
   let assemblyFormat = "$ptr (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr)";
+  let hasVerifier = 1;
 }
 
 //===- programs that outnumber the blocks ----------------------------------------------===//
@@ -194,10 +221,14 @@ def Nv_BlockRankOp : Nv_Op<"block_rank", [Pure]> {
 def Nv_GatherBlocksOp : Nv_Op<"gather_blocks", [MemoryEffects<[MemRead, MemWrite]>, TypesMatchWith<"src is an element", "result", "src",
       "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "a scalar of each block that runs this program, in the order of their ranks; they meet";
-  let description = "No block may leave before all have read, see `nv.arrive_blocks`.";
+  let description = [{
+    No block may leave before all have read, see `nv.arrive_blocks`.
+    - gather_blocks_c1: the result has rank 1.
+  }];
   let arguments = (ins AnyType:$src);
   let results = (outs RankedTensorOf<[AnyType]>:$result);
   let assemblyFormat = "$src attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_ArriveBlocksOp : Nv_Op<"arrive_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "what this block has read and written so far is done, for all who wait behind `nv.await_blocks`";
@@ -227,8 +258,10 @@ def Nv_CutOp : Nv_Op<"cut", [Pure]> {
 }
 def Nv_PutPartOp : Nv_Op<"put_part", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands `value`, this block's part of a sum, to the block that adds up; once in a launch";
+  let description = "- put_part_c1: the elements are fp32.";
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "where `enable`: waits until the courier has seen the parts that are for this block; once in a launch";
@@ -237,9 +270,11 @@ def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]>
 }
 def Nv_GetPartOp : Nv_Op<"get_part", [MemoryEffects<[MemRead]>]> {
   let summary = "the part that block `from` put; nothing is known of it unless `enable`";
+  let description = "- get_part_c1: the elements are fp32.";
   let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_CourierOp : Nv_Op<"courier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "all that the second extra warp does: passes on the part that this block puts, if it `gives` one, then waits for those for it";
@@ -264,6 +299,9 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
     has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
     instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are, and the
     results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates fit 32 bits.
+    - tensor_map_c1: there are 1 to 5 dimensions: as many extents as sizes of the box, and one stride fewer.
+    - tensor_map_c2: `span` is 0, 32, 64 or 128.
+    - tensor_map_c3: `multiples` has as many results as there are `divisors`, which are positive.
   }];
   let arguments = (ins I32Attr:$base, AffineMapAttr:$offset, AffineMapAttr:$extents, AffineMapAttr:$strides,
                        DenseI32ArrayAttr:$box, I32Attr:$span, TypeAttr:$element, DenseI32ArrayAttr:$non_negative,
@@ -271,28 +309,49 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
                        OptionalAttr<AffineMapAttr>:$conditions);
   let results = (outs Nv_TensorMapType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
   let summary = "make the barriers of a ring: for each slot one of one arrival (full) and one of `consumers` (empty)";
+  let description = [{
+    - mbarrier_init_c1: `barriers` has a pair of i64 in each slot.
+    - mbarrier_init_c2: `consumers` is positive.
+  }];
   let arguments = (ins Nv_BufferType:$barriers, I32Attr:$consumers);
   let assemblyFormat = "$barriers `,` $consumers attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
 }
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "what one thread of an extra warp does while the other warps go on, and another warp if there is a courier; they end behind it";
-  let description = "All threads meet before it, so that barriers made above are seen. It stands at the kernel's start.";
+  let description = [{
+    All threads meet before it, so that barriers made above are seen. It stands at the kernel's start.
+    - producer_c1: it stands in the function itself, not in a loop or a branch.
+  }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
+  let hasVerifier = 1;
 }
 def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "arrive at the full barrier of a slot, which completes when `bytes` have been copied";
+  let description = [{
+    - expect_c1: `barrier` is one pair of i64.
+    - expect_c2: `bytes` is positive.
+  }];
   let arguments = (ins Nv_BufferType:$barrier, I32Attr:$bytes);
   let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
+  let hasVerifier = 1;
 }
 def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
-  let description = "Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.";
+  let description = [{
+    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.
+    - tma_load_c1: there is a coordinate for each dimension of the map.
+    - tma_load_c2: `barrier` is one pair of i64.
+    - tma_load_c3: `buffer` has one slot.
+  }];
   let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
   let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
+  let hasVerifier = 1;
 }
 def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
@@ -301,10 +360,14 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
     pieces (layout/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
     when the operation is over, so nothing else may lie there until `nv.tma_store_wait`. `adding`: fp32, to what memory
     holds, indivisibly.
+    - tma_store_c1: there is a coordinate for each dimension of the map.
+    - tma_store_c2: `fast` is a dimension of `value`, and `pieces` is positive.
+    - tma_store_c3: what is added is fp32.
   }];
   let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, AnyRankedTensor:$value, I32Attr:$fast, I32Attr:$pieces,
                        UnitAttr:$adds);
   let assemblyFormat = "(`adding` $adds^)? $map `[` $coords `]` `,` $value attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "until the copy engine has read all that this thread handed to it";
@@ -312,13 +375,17 @@ def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
 }
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait until the phase of this parity of a slot's full or empty barrier is over";
+  let description = "- mbarrier_wait_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, BoolAttr:$empty, I32:$parity);
   let assemblyFormat = "$barrier `,` $empty `,` $parity attr-dict `:` type($barrier)";
+  let hasVerifier = 1;
 }
 def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
   let summary = "each warp arrives once at the empty barrier of a slot: it has read it; nothing where `enable` is false";
+  let description = "- release_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
   let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
+  let hasVerifier = 1;
 }
 def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a group of four warps waits until the group before it has passed the turn on";

@@ -1,0 +1,262 @@
+//===- NvVerify.cpp - verifiers of the `nv` types and operations --------------------------===//
+// Each message names the constraint of NvOps.td that does not hold.
+//===-----------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::nv;
+
+namespace {
+
+/// An I32Attr is read as an unsigned number; from here on it was written as a negative one.
+constexpr uint32_t signedLimit = 1U << 31;
+
+bool isPositive(uint32_t number) { return number != 0 && number < signedLimit; }
+
+bool isSpan(uint32_t bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
+
+/// The full and the empty barrier, in each slot.
+bool isPairOfBarriers(BufferType type) {
+  return type.getShape() == ArrayRef<int64_t>{2} && type.getElementType().isInteger(64);
+}
+
+LogicalResult verifyBarrier(Operation *op, BufferType type, StringRef constraint) {
+  if (type.getSlots() != 1 || !isPairOfBarriers(type))
+    return op->emitOpError() << constraint << ": " << type << " is no pair of barriers";
+  return success();
+}
+
+/// What moves between registers and a buffer has the same shape and elements in both.
+LogicalResult verifySlot(Operation *op, BufferType buffer, RankedTensorType tile,
+                         StringRef constraint) {
+  if (buffer.getSlots() != 1 || buffer.getShape() != tile.getShape() ||
+      buffer.getElementType() != tile.getElementType())
+    return op->emitOpError() << constraint << ": " << buffer << " does not hold " << tile;
+  return success();
+}
+
+LogicalResult verifyMask(Operation *op, RankedTensorType ptr, Value mask, StringRef constraint) {
+  auto type = mask ? cast<RankedTensorType>(mask.getType()) : ptr;
+  if (type.getShape() != ptr.getShape() || type.getEncoding() != ptr.getEncoding())
+    return op->emitOpError() << constraint << ": `mask` is " << type << ", pointers are " << ptr;
+  return success();
+}
+
+LogicalResult verifyFp32(Operation *op, RankedTensorType tile, StringRef constraint) {
+  if (!tile.getElementType().isF32())
+    return op->emitOpError() << constraint << ": elements are " << tile.getElementType();
+  return success();
+}
+
+LogicalResult verifyCoordinates(Operation *op, Value map, size_t count, StringRef constraint) {
+  auto made = map.getDefiningOp<TensorMapOp>();
+  if (made && made.getBox().size() != count)
+    return op->emitOpError() << constraint << ": " << count << " coordinates for a map of "
+                             << made.getBox().size() << " dimensions";
+  return success();
+}
+
+} // namespace
+
+LogicalResult SwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  ArrayRef<int32_t> order, unsigned span) {
+  llvm::SmallVector<bool> seen(order.size(), false);
+  for (int32_t dimension : order)
+    if (dimension < 0 || dimension >= static_cast<int32_t>(order.size()) ||
+        std::exchange(seen[dimension], true))
+      return emitError() << "swizzle_c1: `order` is no permutation";
+  if (!isSpan(span))
+    return emitError() << "swizzle_c1: a span of " << span << " bytes";
+  return success();
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned slots,
+                                 ArrayRef<int64_t> shape, Type, SwizzleAttr swizzle) {
+  if (slots == 0)
+    return emitError() << "buffer_c1: there is no slot";
+  if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
+    return emitError() << "buffer_c1: an extent is not positive";
+  if (swizzle.getOrder().size() != shape.size())
+    return emitError() << "buffer_c2: " << swizzle << " orders " << swizzle.getOrder().size()
+                       << " of " << shape.size() << " dimensions";
+  return success();
+}
+
+LogicalResult AllocOp::verify() {
+  if (getOffset().value_or(0) >= signedLimit)
+    return emitOpError("alloc_c1: `offset` is negative");
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  if (getType() != getBuffer().getType().getSlotType())
+    return emitOpError() << "slot_c1: " << getType() << " is no slot of " << getBuffer().getType();
+  return success();
+}
+
+LogicalResult BufferTransOp::verify() {
+  const BufferType from = getBuffer().getType(), to = getType();
+  auto exchanged = [](auto range) { return llvm::to_vector(llvm::reverse(range)); };
+  auto order = [](BufferType type) { return type.getSwizzle().getOrder(); };
+  const bool fits = from.getShape().size() == 2 && to.getShape().size() == 2 &&
+                    exchanged(from.getShape()) == to.getShape() &&
+                    order(to)[0] == 1 - order(from)[0] && from.getSlots() == to.getSlots() &&
+                    from.getElementType() == to.getElementType() &&
+                    from.getSwizzle().getSpan() == to.getSwizzle().getSpan();
+  if (!fits)
+    return emitOpError() << "buffer_trans_c1: " << to << " is not " << from << " transposed";
+  return success();
+}
+
+LogicalResult CopyAsyncOp::verify() {
+  auto ptr = cast<RankedTensorType>(getPtr().getType());
+  const BufferType buffer = getBuffer().getType();
+  if (buffer.getSlots() != 1 || buffer.getShape() != ptr.getShape())
+    return emitOpError() << "copy_async_c1: " << buffer << " does not hold " << ptr;
+  const uint32_t bytes = getVectorBytes();
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    return emitOpError() << "copy_async_c3: cp.async does not copy " << bytes << " bytes";
+  return verifyMask(*this, ptr, getMask(), "copy_async_c2");
+}
+
+LogicalResult WaitOp::verify() {
+  if (getPending() >= signedLimit)
+    return emitOpError("wait_c1: `pending` is negative");
+  return success();
+}
+
+LogicalResult LocalLoadOp::verify() {
+  return verifySlot(*this, getBuffer().getType(), getType(), "local_load_c1");
+}
+
+LogicalResult LocalStoreOp::verify() {
+  return verifySlot(*this, getBuffer().getType(), getValue().getType(), "local_store_c1");
+}
+
+LogicalResult WgmmaOp::verify() {
+  auto rhs = getRhs().getType().getShape();
+  ArrayRef<int64_t> lhs;
+  if (auto buffer = dyn_cast<BufferType>(getLhs().getType()))
+    lhs = buffer.getShape();
+  else if (auto tile = dyn_cast<RankedTensorType>(getLhs().getType()))
+    lhs = tile.getShape();
+  else
+    return emitOpError("wgmma_c1: `lhs` is neither a buffer nor a tile");
+  auto acc = getAcc().getType().getShape();
+  if (getMma().getKind() != MmaKind::Wgmma)
+    return emitOpError("wgmma_c2: `mma` is of another family");
+  if (lhs.size() != 2 || rhs.size() != 2 || lhs[1] != rhs[0] || acc[0] != lhs[0] ||
+      acc[1] != rhs[1])
+    return emitOpError("wgmma_c1: shapes do not match");
+  return success();
+}
+
+LogicalResult FmaOp::verify() {
+  auto lhs = getLhs().getType().getShape(), rhs = getRhs().getType().getShape(),
+       acc = getAcc().getType().getShape();
+  const size_t rank = acc.size();
+  if (rank < 2 || rank > 3 || lhs.size() != rank || rhs.size() != rank ||
+      lhs[rank - 1] != rhs[rank - 2] || lhs[rank - 2] != acc[rank - 2] ||
+      rhs[rank - 1] != acc[rank - 1] || (rank == 3 && (lhs[0] != acc[0] || rhs[0] != acc[0])))
+    return emitOpError("fma_c1: shapes do not match");
+  const Type element = getAcc().getType().getElementType();
+  if (getLhs().getType().getElementType() != element ||
+      getRhs().getType().getElementType() != element)
+    return emitOpError("fma_c1: element types differ");
+  return success();
+}
+
+LogicalResult WgmmaWaitOp::verify() {
+  if (getValues().getTypes() != getResults().getTypes())
+    return emitOpError("wgmma_wait_c1: result types differ from operand types");
+  if (getPending().value_or(0) >= signedLimit)
+    return emitOpError("wgmma_wait_c3: `pending` is negative");
+  for (Value value : getValues()) {
+    auto mma = value.getDefiningOp<WgmmaOp>();
+    if (getPending() && mma && mma->getBlock() == (*this)->getBlock() &&
+        isa<RankedTensorType>(mma.getLhs().getType()) &&
+        !llvm::is_contained(getHeld(), mma.getLhs()))
+      return emitOpError(
+          "wgmma_wait_c2: registers that an MMA reads are not held until it is over");
+  }
+  return success();
+}
+
+LogicalResult PrefetchOp::verify() {
+  return verifyMask(*this, cast<RankedTensorType>(getPtr().getType()), getMask(), "prefetch_c1");
+}
+
+LogicalResult GatherBlocksOp::verify() {
+  if (getType().getRank() != 1)
+    return emitOpError() << "gather_blocks_c1: the result is " << getType();
+  return success();
+}
+
+LogicalResult PutPartOp::verify() { return verifyFp32(*this, getValue().getType(), "put_part_c1"); }
+LogicalResult GetPartOp::verify() { return verifyFp32(*this, getType(), "get_part_c1"); }
+
+LogicalResult TensorMapOp::verify() {
+  const size_t rank = getBox().size();
+  constexpr size_t most = 5; // PTX ISA
+  if (rank < 1 || rank > most || getExtents().getNumResults() != rank ||
+      getStrides().getNumResults() + 1 != rank)
+    return emitOpError() << "tensor_map_c1: a box of " << rank << " dimensions with "
+                         << getExtents().getNumResults() << " extents and "
+                         << getStrides().getNumResults() << " strides";
+  if (!isSpan(getSpan()))
+    return emitOpError() << "tensor_map_c2: a span of " << getSpan() << " bytes";
+  const ArrayRef<int64_t> divisors = getDivisors().value_or(ArrayRef<int64_t>());
+  const size_t multiples = getMultiples() ? getMultiples()->getNumResults() : 0;
+  if (multiples != divisors.size() || llvm::any_of(divisors, [](int64_t by) { return by < 1; }))
+    return emitOpError() << "tensor_map_c3: " << multiples << " multiples and " << divisors.size()
+                         << " positive divisors";
+  return success();
+}
+
+LogicalResult MbarrierInitOp::verify() {
+  if (!isPairOfBarriers(getBarriers().getType()))
+    return emitOpError() << "mbarrier_init_c1: " << getBarriers().getType()
+                         << " has no pairs of barriers";
+  if (!isPositive(getConsumers()))
+    return emitOpError("mbarrier_init_c2: `consumers` is not positive");
+  return success();
+}
+
+LogicalResult ProducerOp::verify() {
+  if (!isa<func::FuncOp>((*this)->getParentOp()))
+    return emitOpError("producer_c1: it does not stand in the function itself");
+  return success();
+}
+
+LogicalResult ExpectOp::verify() {
+  if (!isPositive(getBytes()))
+    return emitOpError("expect_c2: `bytes` is not positive");
+  return verifyBarrier(*this, getBarrier().getType(), "expect_c1");
+}
+
+LogicalResult TmaLoadOp::verify() {
+  if (getBuffer().getType().getSlots() != 1)
+    return emitOpError() << "tma_load_c3: " << getBuffer().getType() << " has several slots";
+  return failure(failed(verifyCoordinates(*this, getMap(), getCoords().size(), "tma_load_c1")) ||
+                 failed(verifyBarrier(*this, getBarrier().getType(), "tma_load_c2")));
+}
+
+LogicalResult TmaStoreOp::verify() {
+  const RankedTensorType tile = getValue().getType();
+  if (getFast() >= tile.getRank() || !isPositive(getPieces()))
+    return emitOpError() << "tma_store_c2: " << static_cast<int32_t>(getPieces())
+                         << " pieces with rows along dimension " << static_cast<int32_t>(getFast())
+                         << " of " << tile;
+  return failure(failed(verifyCoordinates(*this, getMap(), getCoords().size(), "tma_store_c1")) ||
+                 (getAdds() && failed(verifyFp32(*this, tile, "tma_store_c3"))));
+}
+
+LogicalResult MbarrierWaitOp::verify() {
+  return verifyBarrier(*this, getBarrier().getType(), "mbarrier_wait_c1");
+}
+
+LogicalResult ReleaseOp::verify() {
+  return verifyBarrier(*this, getBarrier().getType(), "release_c1");
+}

@@ -1,0 +1,304 @@
+// Each numbered constraint of the `nv` dialect has its message. Those of MMAs in flight and of plans: mma-in-flight.mlir, plan.mlir.
+// RUN: pantile-opt %s -split-input-file -verify-diagnostics -o /dev/null
+
+// expected-error @below {{swizzle_c1: `order` is no permutation}}
+func.func @order_of_a_swizzle() attributes {s = #nv.swizzle<[0, 0], 128>} { return }
+
+// -----
+// expected-error @below {{swizzle_c1: a span of 48 bytes}}
+func.func @span_of_a_swizzle() attributes {s = #nv.swizzle<[1, 0], 48>} { return }
+
+// -----
+// expected-error @below {{buffer_c1: there is no slot}}
+func.func private @no_slot(!nv.buffer<0 x [64] x f16, #nv.swizzle<[0], 0>>)
+
+// -----
+// expected-error @below {{buffer_c1: an extent is not positive}}
+func.func private @no_extent(!nv.buffer<1 x [64, 0] x f16, #nv.swizzle<[1, 0], 0>>)
+
+// -----
+// expected-error @below {{buffer_c2: #nv.swizzle<[0], 0> orders 1 of 2 dimensions}}
+func.func private @other_rank(!nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[0], 0>>)
+
+// -----
+func.func @negative_offset() {
+  // expected-error @below {{alloc_c1: `offset` is negative}}
+  %b = nv.alloc at -16 : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @slot_of_another_shape(%ring: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
+  // expected-error @below {{slot_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no slot of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
+  %s = nv.slot %ring[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @extents_exchanged_alone(%b: !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>) {
+  // expected-error @below {{buffer_trans_c1: '!nv.buffer<1 x[32, 64] x f16, <[1, 0], 64>>' is not '!nv.buffer<1 x[64, 32] x f16, <[1, 0], 64>>' transposed}}
+  %t = nv.buffer_trans %b : !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>> -> !nv.buffer<1 x [32, 64] x f16, #nv.swizzle<[1, 0], 64>>
+  return
+}
+
+// -----
+func.func @order_exchanged_alone(%b: !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>) {
+  // expected-error @below {{buffer_trans_c1: }}
+  %t = nv.buffer_trans %b : !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>> -> !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[0, 1], 64>>
+  return
+}
+
+// -----
+func.func @copy_of_a_longer_row(%p: tensor<128x!tile.ptr<f16>>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c1: '!nv.buffer<1 x[64] x f16, <[0], 0>>' does not hold 'tensor<128x!tile.ptr<f16>>'}}
+  nv.copy_async %p, %b {vectorBytes = 16 : i32} : tensor<128x!tile.ptr<f16>>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copy_to_a_ring(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c1: }}
+  nv.copy_async %p, %b {vectorBytes = 16 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copy_with_a_shorter_mask(%p: tensor<64x!tile.ptr<f16>>, %m: tensor<32xi1>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c2: `mask` is 'tensor<32xi1>', pointers are 'tensor<64x!tile.ptr<f16>>'}}
+  nv.copy_async %p, %b mask %m : tensor<32xi1> {vectorBytes = 16 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @copy_of_two_bytes(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{copy_async_c3: cp.async does not copy 2 bytes}}
+  nv.copy_async %p, %b {vectorBytes = 2 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @negative_wait() {
+  // expected-error @below {{wait_c1: `pending` is negative}}
+  nv.wait -1
+  return
+}
+
+// -----
+func.func @load_of_another_type(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{local_load_c1: '!nv.buffer<1 x[64] x f16, <[0], 0>>' does not hold 'tensor<64xf32>'}}
+  %x = nv.local_load %b : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>> -> tensor<64xf32>
+  return
+}
+
+// -----
+func.func @store_of_another_shape(%x: tensor<32xf16>, %b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{local_store_c1: '!nv.buffer<1 x[64] x f16, <[0], 0>>' does not hold 'tensor<32xf16>'}}
+  nv.local_store %x, %b : tensor<32xf16>, !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @depths_differ(%a: !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, %b: !slot, %c: tensor<64x64xf32>) {
+  // expected-error @below {{wgmma_c1: shapes do not match}}
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, !slot, tensor<64x64xf32>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @no_operand(%a: i32, %b: !slot, %c: tensor<64x64xf32>) {
+  // expected-error @below {{wgmma_c1: `lhs` is neither a buffer nor a tile}}
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : i32, !slot, tensor<64x64xf32>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @another_family(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
+  // expected-error @below {{wgmma_c2: `mma` is of another family}}
+  %d = nv.wgmma %a, %b, %c mma<mma_sync, 16 x 8 x 16, warps = 4 x 1> : !slot, !slot, tensor<64x64xf32>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
+func.func @fma_into_another_shape(%a: !slot, %b: !slot, %c: tensor<64x32xf32>) {
+  // expected-error @below {{fma_c1: shapes do not match}}
+  %d = nv.fma %a, %b, %c : !slot, !slot, tensor<64x32xf32>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
+func.func @fma_into_another_type(%a: !slot, %b: !slot, %c: tensor<64x64xf64>) {
+  // expected-error @below {{fma_c1: element types differ}}
+  %d = nv.fma %a, %b, %c : !slot, !slot, tensor<64x64xf64>
+  return
+}
+
+// -----
+func.func @negative_count_of_mmas(%x: tensor<64x64xf32>) {
+  // expected-error @below {{wgmma_wait_c3: `pending` is negative}}
+  %y = nv.wgmma_wait -1, %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+func.func @prefetch_with_a_shorter_mask(%p: tensor<64x!tile.ptr<f16>>, %m: tensor<32xi1>) {
+  // expected-error @below {{prefetch_c1: `mask` is 'tensor<32xi1>', pointers are 'tensor<64x!tile.ptr<f16>>'}}
+  nv.prefetch %p mask %m : tensor<32xi1> : tensor<64x!tile.ptr<f16>>
+  return
+}
+
+// -----
+func.func @gathered_into_a_matrix(%x: f32) {
+  // expected-error @below {{gather_blocks_c1: the result is 'tensor<2x2xf32>'}}
+  %y = nv.gather_blocks %x : tensor<2x2xf32>
+  return
+}
+
+// -----
+func.func @partial_tile_of_fp16(%x: tensor<64x64xf16>) {
+  // expected-error @below {{put_part_c1: elements are 'f16'}}
+  nv.put_part %x : tensor<64x64xf16>
+  return
+}
+
+// -----
+func.func @partial_tile_of_integers(%from: i32) {
+  // expected-error @below {{get_part_c1: elements are 'i32'}}
+  %x = nv.get_part %from : tensor<64x64xi32>
+  return
+}
+
+// -----
+func.func @stride_for_each_dimension() {
+  // expected-error @below {{tensor_map_c1: a box of 2 dimensions with 2 extents and 2 strides}}
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0, s0)>} : !nv.tensor_map
+  return
+}
+
+// -----
+func.func @span_of_a_map() {
+  // expected-error @below {{tensor_map_c2: a span of 16 bytes}}
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 16 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
+  return
+}
+
+// -----
+func.func @multiples_without_divisors() {
+  // expected-error @below {{tensor_map_c3: 1 multiples and 0 positive divisors}}
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, multiples = affine_map<()[s0] -> (s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
+  return
+}
+
+// -----
+func.func @single_barriers(%b: !nv.buffer<3 x [1] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{mbarrier_init_c1: '!nv.buffer<3 x[1] x i64, <[0], 0>>' has no pairs of barriers}}
+  nv.mbarrier_init %b, 4 : !nv.buffer<3 x [1] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @no_consumer(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{mbarrier_init_c2: `consumers` is not positive}}
+  nv.mbarrier_init %b, 0 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @producer_in_a_loop(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    // expected-error @below {{producer_c1: it does not stand in the function itself}}
+    nv.producer {
+    }
+  }
+  return
+}
+
+// -----
+func.func @bytes_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{expect_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
+  nv.expect %b, 8192 : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @no_bytes(%b: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{expect_c2: `bytes` is not positive}}
+  nv.expect %b, 0 : !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+func.func @coordinate_missing(%b: !slot, %full: !barrier, %x: i32) {
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
+  // expected-error @below {{tma_load_c1: 1 coordinates for a map of 2 dimensions}}
+  nv.tma_load %map[%x], %b, %full : !slot, !barrier
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !slot, %x: i32) {
+  // expected-error @below {{tma_load_c2: '!nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>' is no pair of barriers}}
+  nv.tma_load %map[%x, %x], %b, %b : !slot, !slot
+  return
+}
+
+// -----
+!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+func.func @loaded_into_a_ring(%map: !nv.tensor_map, %b: !ring, %full: !barrier, %x: i32) {
+  // expected-error @below {{tma_load_c3: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
+  nv.tma_load %map[%x, %x], %b, %full : !ring, !barrier
+  return
+}
+
+// -----
+func.func @stored_with_a_coordinate_too_many(%value: tensor<64x64xf16>, %x: i32) {
+  %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
+  // expected-error @below {{tma_store_c1: 3 coordinates for a map of 2 dimensions}}
+  nv.tma_store %map[%x, %x, %x], %value {fast = 1 : i32, pieces = 1 : i32} : tensor<64x64xf16>
+  return
+}
+
+// -----
+func.func @rows_along_no_dimension(%map: !nv.tensor_map, %value: tensor<64x64xf16>, %x: i32) {
+  // expected-error @below {{tma_store_c2: 1 pieces with rows along dimension 2 of 'tensor<64x64xf16>'}}
+  nv.tma_store %map[%x, %x], %value {fast = 2 : i32, pieces = 1 : i32} : tensor<64x64xf16>
+  return
+}
+
+// -----
+func.func @no_piece(%map: !nv.tensor_map, %value: tensor<64x64xf16>, %x: i32) {
+  // expected-error @below {{tma_store_c2: 0 pieces with rows along dimension 1 of 'tensor<64x64xf16>'}}
+  nv.tma_store %map[%x, %x], %value {fast = 1 : i32, pieces = 0 : i32} : tensor<64x64xf16>
+  return
+}
+
+// -----
+func.func @fp16_is_not_added(%map: !nv.tensor_map, %value: tensor<64x64xf16>, %x: i32) {
+  // expected-error @below {{tma_store_c3: elements are 'f16'}}
+  nv.tma_store adding %map[%x, %x], %value {fast = 1 : i32, pieces = 1 : i32} : tensor<64x64xf16>
+  return
+}
+
+// -----
+func.func @wait_for_a_ring(%b: !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>, %phase: i32) {
+  // expected-error @below {{mbarrier_wait_c1: '!nv.buffer<3 x[2] x i64, <[0], 0>>' is no pair of barriers}}
+  nv.mbarrier_wait %b, false, %phase : !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
+func.func @release_of_data(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{release_c1: '!nv.buffer<1 x[64] x f16, <[0], 0>>' is no pair of barriers}}
+  nv.release %b : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
