@@ -1,5 +1,5 @@
 // Every tile gets a layout: memory accesses choose theirs, what is cheap follows.
-// RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -tile-assign-layouts | FileCheck %s
 
 // A vector sum: 128 bits an access, one layout for everything.
 // CHECK: #[[L:.*]] = #tile.layout<[1024], reg = {{\[\[}}1], [2], [512]], lane = {{\[\[}}4], [8], [16], [32], [64]], warp = {{\[\[}}128], [256]]>

@@ -1,4 +1,5 @@
-// RUN: pantile-opt %s -nv-allocate-shared -nv-insert-barriers | FileCheck %s
+// Threads synchronise between two accesses to the same bytes of shared memory, one of them a write. Places and scratch are as `nv-allocate-shared` leaves them.
+// RUN: pantile-opt %s -nv-insert-barriers | FileCheck %s
 #s = #nv.swizzle<[1, 0], 0>
 #layout = #tile.layout<[16, 8], reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
 #acc = #tile.layout<[16, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
@@ -12,7 +13,7 @@
 module attributes {tile.num_warps = 1 : i32} {
   // CHECK-LABEL: @read_after_write
   func.func @read_after_write(%x: !tile) -> !tile {
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: nv.local_store
     // CHECK-NEXT: nv.barrier
     // CHECK-NEXT: nv.local_load
@@ -23,7 +24,7 @@ module attributes {tile.num_warps = 1 : i32} {
 
   // CHECK-LABEL: @reads_need_no_barrier
   func.func @reads_need_no_barrier() -> (!tile, !tile) {
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK-NOT: nv.barrier
     %y = nv.local_load %b : !buffer -> !tile
     %z = nv.local_load %b : !buffer -> !tile
@@ -35,7 +36,7 @@ module attributes {tile.num_warps = 1 : i32} {
   func.func @around_the_back_edge(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: scf.for
     // CHECK-NEXT: nv.barrier
     // CHECK-NEXT: nv.local_store
@@ -54,7 +55,7 @@ module attributes {tile.num_warps = 1 : i32} {
   func.func @in_front_of_a_loop(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: nv.local_store
     // CHECK-NEXT: nv.barrier
     // CHECK-NEXT: scf.for
@@ -73,8 +74,8 @@ module attributes {tile.num_warps = 1 : i32} {
   func.func @met_in_the_loop(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %a = nv.alloc : !buffer
-    %b = nv.alloc : !buffer
+    %a = nv.alloc at 0 : !buffer
+    %b = nv.alloc at 512 : !buffer
     // CHECK: nv.local_store
     // CHECK-NEXT: scf.for
     // CHECK-NEXT: nv.barrier
@@ -96,7 +97,7 @@ module attributes {tile.num_warps = 1 : i32} {
   // A write in one branch is still open behind the `if`.
   // CHECK-LABEL: @after_a_branch
   func.func @after_a_branch(%x: !tile, %c: i1) -> !tile {
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: scf.if
     scf.if %c {
       nv.local_store %x, %b : !tile, !buffer
@@ -110,7 +111,7 @@ module attributes {tile.num_warps = 1 : i32} {
 
   // CHECK-LABEL: @a_barrier_of_the_program_counts
   func.func @a_barrier_of_the_program_counts(%x: !tile) -> !tile {
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: nv.local_store
     // CHECK-NEXT: tile.barrier
     // CHECK-NEXT: nv.local_load
@@ -123,7 +124,7 @@ module attributes {tile.num_warps = 1 : i32} {
   // A `while` is left from its condition: the barrier of its body does not order what comes behind.
   // CHECK-LABEL: @behind_a_condition
   func.func @behind_a_condition(%x: !tile, %c: i1) -> !tile {
-    %b = nv.alloc : !buffer
+    %b = nv.alloc at 0 : !buffer
     // CHECK: scf.while
     %r = scf.while (%v = %x) : (!tile) -> !tile {
       // CHECK: nv.local_store
@@ -147,10 +148,10 @@ module attributes {tile.num_warps = 1 : i32} {
   func.func @own_parts(%x: tensor<16x64xf16, #acc>, %n: i32) -> tensor<16x64xf16, #rows> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %first = tile.convert_layout %x : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
+    %first = tile.convert_layout %x {nv.scratch = 0 : i32} : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
     // CHECK-NOT: nv.barrier
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %first) -> tensor<16x64xf16, #rows> : i32 {
-      %z = tile.convert_layout %x : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
+      %z = tile.convert_layout %x {nv.scratch = 16384 : i32} : tensor<16x64xf16, #acc> -> tensor<16x64xf16, #rows>
       %sum = arith.addf %y, %z : tensor<16x64xf16, #rows>
       scf.yield %sum : tensor<16x64xf16, #rows>
     }
@@ -161,8 +162,8 @@ module attributes {tile.num_warps = 1 : i32} {
   // An MMA reads until it is waited for, whatever barriers stand in between; then all threads must know.
   // CHECK-LABEL: @mma_in_flight
   func.func @mma_in_flight(%x: !operand, %y: !operand, %acc: !sum) -> (!sum, !operand) {
-    %a = nv.alloc : !matrix
-    %b = nv.alloc : !matrix
+    %a = nv.alloc at 0 : !matrix
+    %b = nv.alloc at 8192 : !matrix
     nv.local_store %x, %a : !operand, !matrix
     nv.local_store %y, %b : !operand, !matrix
     nv.fence_async
@@ -184,8 +185,8 @@ module attributes {tile.num_warps = 1 : i32} {
   // Both buffers were stored before a barrier that stands there for another reason, with no fence before it.
   // CHECK-LABEL: @fence_before_a_barrier
   func.func @fence_before_a_barrier(%x: !operand, %y: !operand, %acc: !sum) -> !sum {
-    %a = nv.alloc : !matrix
-    %b = nv.alloc : !matrix
+    %a = nv.alloc at 0 : !matrix
+    %b = nv.alloc at 8192 : !matrix
     // CHECK-COUNT-2: nv.local_store
     nv.local_store %x, %a : !operand, !matrix
     nv.local_store %y, %b : !operand, !matrix

@@ -1,397 +1,100 @@
-// RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops 2>%t | FileCheck %s
+// Loads that pass through a buffer are prefetched: how far ahead, and through how many stages, is written on the loop.
+// RUN: pantile-opt %s -split-input-file -nv-schedule-loops 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
-
-// One sum, looked at after the loop only: a product stays under way, in a ring of one slot more.
-// CHECK-LABEL: @one_product_in_flight
-// CHECK-COUNT-2: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 1 : i32, nv.slots = 4 : i32}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @one_product_in_flight(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// The sum is changed in the loop: it must be done first.
-// CHECK-LABEL: @sum_is_used_in_the_loop
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 0 : i32, nv.slots = 3 : i32}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @sum_is_used_in_the_loop(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %e = arith.addf %d, %d : tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %e, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// One stage: nothing is prefetched.
-// CHECK-LABEL: @one_stage
-// CHECK-NOT: nv.prefetch
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 1 : i32} {
-  func.func @one_stage(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// An address from a table is known as far ahead as the table's entry can be read.
-// CHECK-LABEL: @through_a_table
-// CHECK-COUNT-2: nv.prefetch
-// CHECK: {nv.distance = 2 : i32
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @through_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %te = tile.addptr %table, %k : !tile.ptr<i32>, i32
-      %page = tile.load %te : !tile.ptr<i32> -> i32
-      %start = arith.muli %page, %c64 : i32
-      %pages = tile.splat %start : tensor<64x64xi32>
-      %pi = tile.addptr %pb, %pages : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %y = tile.load %pi : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// Seven iterations ahead the tiles through the table would take a second block's place.
-// REMARK: remark: load is not prefetched: its buffers would leave room for one block only
-// CHECK-LABEL: @two_blocks_or_a_table
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
-// CHECK: {nv.distance = 7 : i32
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 8 : i32} {
-  func.func @two_blocks_or_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %te = tile.addptr %table, %k : !tile.ptr<i32>, i32
-      %page = tile.load %te : !tile.ptr<i32> -> i32
-      %start = arith.muli %page, %c64 : i32
-      %pages = tile.splat %start : tensor<64x64xi32>
-      %pi = tile.addptr %pb, %pages : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %y = tile.load %pi : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// The entry of a table that another table leads to comes too late; the other load is prefetched.
-// REMARK: remark: load is not prefetched: its address depends on memory read in the loop
-// CHECK-LABEL: @through_two_tables
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @through_two_tables(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %te = tile.addptr %table, %k : !tile.ptr<i32>, i32
-      %page = tile.load %te : !tile.ptr<i32> -> i32
-      %entry = tile.addptr %table, %page : !tile.ptr<i32>, i32
-      %found = tile.load %entry : !tile.ptr<i32> -> i32
-      %start = arith.muli %found, %c64 : i32
-      %pages = tile.splat %start : tensor<64x64xi32>
-      %pi = tile.addptr %pb, %pages : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %y = tile.load %pi : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// The next iterations' tiles may be among what this iteration stores, unless another argument points
-// to them.
-// REMARK: remark: load is not prefetched: what it reads may change in the loop
-// REMARK: note: it may change here
-// CHECK-LABEL: @store_may_change_what_is_read
-// CHECK-COUNT-1: nv.prefetch
-// CHECK-NOT: nv.prefetch
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @store_may_change_what_is_read(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %h = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xf16>
-      tile.store %pb, %h : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xf16>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// A volatile load may wait for another program's writes, which the loads behind it then see.
-// REMARK: remark: load is not prefetched: what it reads may change in the loop
-// CHECK-LABEL: @volatile_load_may_wait
-// CHECK-NOT: nv.prefetch
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @volatile_load_may_wait(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %flag: !tile.ptr<i32>, %n: i32) -> tensor<64x64xf32> {
-    %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %f = tile.load %flag {isVolatile} : !tile.ptr<i32> -> i32
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
-    }
-    return %r#0 : tensor<64x64xf32>
-  }
-}
-
-// -----
-
-// A buffer that the next iteration writes again must be read by then: no product stays under way.
-// CHECK-LABEL: @operand_of_one_iteration
+#acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!pointers = tensor<64x64x!tile.ptr<f16>, #load>
+!offsets = tensor<64x64xi32, #load>
+!loaded = tensor<64x64xf16, #load>
+!tile = tensor<64x64xf32, #acc>
+// REMARK: remark: load is prefetched 2 iterations ahead into 3 buffers
+// CHECK-LABEL: @prefetched
 // CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
 // CHECK: {nv.distance = 2 : i32, nv.in_flight = 0 : i32, nv.slots = 3 : i32}
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @operand_of_one_iteration(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  func.func @prefetched(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+    %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %z = arith.addf %x, %x : tensor<64x64xf16>
-      %d = tile.dot %z, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    %c1 = arith.constant 1 : i32
+    %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
+      %x = tile.load %at : !pointers -> !loaded
+      %b = nv.alloc : !slot
+      nv.local_store %x, %b : !loaded, !slot
+      nv.fence_async
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.dealloc %b : !slot
+      %further = tile.addptr %at, %step : !pointers, !offsets
+      scf.yield %next, %further : !tile, !pointers
     }
-    return %r#0 : tensor<64x64xf32>
+    return %out#0 : !tile
   }
 }
 
 // -----
-
-// A load past the caches reads when its turn comes, like a volatile one.
-// REMARK: remark: load is not prefetched: what it reads may change in the loop
-// REMARK: remark: load is not prefetched: it is volatile
-// CHECK-LABEL: @uncached_load
+#acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!pointers = tensor<64x64x!tile.ptr<f16>, #load>
+!offsets = tensor<64x64xi32, #load>
+!loaded = tensor<64x64xf16, #load>
+!tile = tensor<64x64xf32, #acc>
+// CHECK-LABEL: @one_stage
 // CHECK-NOT: nv.prefetch
-module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
-  func.func @uncached_load(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
+// CHECK: return
+module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  func.func @one_stage(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+    %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %row = tile.arange 0, 64 : tensor<64xi32>
-    %r0 = tile.expand_dims %row, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %r1 = tile.expand_dims %row, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %stride = arith.constant dense<64> : tensor<64x1xi32>
-    %r1s = arith.muli %r1, %stride : tensor<64x1xi32>
-    %x0 = tile.broadcast %r1s : tensor<64x1xi32> -> tensor<64x64xi32>
-    %x1 = tile.broadcast %r0 : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x0, %x1 : tensor<64x64xi32>
-    %as = tile.splat %a : tensor<64x64x!tile.ptr<f16>>
-    %bs = tile.splat %b : tensor<64x64x!tile.ptr<f16>>
-    %ap = tile.addptr %as, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bp = tile.addptr %bs, %offsets : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %step = arith.constant dense<4096> : tensor<64x64xi32>
-    %r:3 = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero, %pa = %ap, %pb = %bp)
-        -> (tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>) : i32 {
-      %x = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %y = tile.load %pb {cache = 3 : i32} : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
-      %d = tile.dot %x, %y, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      %pa2 = tile.addptr %pa, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      %pb2 = tile.addptr %pb, %step : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-      scf.yield %d, %pa2, %pb2 : tensor<64x64xf32>, tensor<64x64x!tile.ptr<f16>>, tensor<64x64x!tile.ptr<f16>>
+    %c1 = arith.constant 1 : i32
+    %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
+      %x = tile.load %at : !pointers -> !loaded
+      %b = nv.alloc : !slot
+      nv.local_store %x, %b : !loaded, !slot
+      nv.fence_async
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.dealloc %b : !slot
+      %further = tile.addptr %at, %step : !pointers, !offsets
+      scf.yield %next, %further : !tile, !pointers
     }
-    return %r#0 : tensor<64x64xf32>
+    return %out#0 : !tile
+  }
+}
+
+// -----
+// A store that may write what is read forbids loading ahead of it.
+#acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!pointers = tensor<64x64x!tile.ptr<f16>, #load>
+!offsets = tensor<64x64xi32, #load>
+!loaded = tensor<64x64xf16, #load>
+!tile = tensor<64x64xf32, #acc>
+// CHECK-LABEL: @store_in_the_loop
+// CHECK-NOT: nv.prefetch
+// CHECK: return
+module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  func.func @store_in_the_loop(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+    %step = arith.constant dense<64> : !offsets
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
+      %x = tile.load %at : !pointers -> !loaded
+      %b = nv.alloc : !slot
+      nv.local_store %x, %b : !loaded, !slot
+      nv.fence_async
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.dealloc %b : !slot
+      tile.store %at, %x : !pointers, !loaded
+      %further = tile.addptr %at, %step : !pointers, !offsets
+      scf.yield %next, %further : !tile, !pointers
+    }
+    return %out#0 : !tile
   }
 }

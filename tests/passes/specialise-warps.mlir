@@ -2,6 +2,86 @@
 // Each input is a kernel as `nv-stage-operands` leaves it.
 // RUN: pantile-opt %s -split-input-file -nv-specialise-warps 2>/dev/null | FileCheck %s
 
+// Example.
+// The producer loads both operands by TMA and runs ahead; the others wait for a full stage, and release it once the MMA that reads it is over.
+// CHECK-LABEL: @even
+// CHECK: nv.producer {
+// CHECK: nv.mbarrier_wait %{{.*}}, true
+// CHECK: nv.expect %{{.*}}, 16384
+// CHECK-COUNT-2: nv.tma_load
+// CHECK: nv.mbarrier_wait %{{.*}}, false
+// CHECK: nv.wgmma
+// CHECK: nv.release
+#layout = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#layout1 = #tile.layout<[64], reg = [[16], [32]], lane = [[0], [0], [0], [1], [2]], warp = [[4], [8]]>
+#layout2 = #tile.layout<[64], reg = [[1], [2], [4]], lane = [[8], [16], [32], [0], [0]], warp = [[0], [0]]>
+#layout3 = #tile.layout<[64, 1], reg = [[16, 0], [32, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
+module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  func.func @even(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
+    %c64 = arith.constant 64 : i32
+    %c0 = arith.constant 0 : i32
+    %row_tile = tile.program_id 0
+    %column_tile = tile.program_id 1
+    %row_range = tile.arange 0, 64 : tensor<64xi32, #layout1>
+    %column_range = tile.arange 0, 64 : tensor<64xi32, #layout2>
+    %first_row = arith.muli %row_tile, %c64 : i32
+    %first_rows = tile.splat %first_row : tensor<64xi32, #layout1>
+    %row_at = arith.addi %first_rows, %row_range : tensor<64xi32, #layout1>
+    %rows = tile.expand_dims %row_at, 1 : tensor<64xi32, #layout1> -> tensor<64x1xi32, #layout3>
+    %a_strides = tile.splat %stride_a : tensor<64x1xi32, #layout3>
+    %a_starts = arith.muli %rows, %a_strides : tensor<64x1xi32, #layout3>
+    %a_base = tile.splat %a : tensor<64x1x!tile.ptr<f16>, #layout3>
+    %a_rows = tile.addptr %a_base, %a_starts : tensor<64x1x!tile.ptr<f16>, #layout3>, tensor<64x1xi32, #layout3>
+    %a_tiles = tile.broadcast %a_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
+    %b_strides = tile.splat %stride_b : tensor<64x1xi32, #layout3>
+    %b_base = tile.splat %b : tensor<64x1x!tile.ptr<f16>, #layout3>
+    %first_column = arith.muli %column_tile, %c64 : i32
+    %first_columns = tile.splat %first_column : tensor<64xi32, #layout2>
+    %column_at = arith.addi %first_columns, %column_range : tensor<64xi32, #layout2>
+    %columns = tile.expand_dims %column_at, 0 : tensor<64xi32, #layout2> -> tensor<1x64xi32, #layout5>
+    %column_tiles = tile.broadcast %columns : tensor<1x64xi32, #layout5> -> tensor<64x64xi32, #layout4>
+    %out = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #layout>)  : i32 {
+      %steps = tile.splat %at : tensor<64xi32, #layout2>
+      %b_steps = tile.splat %at : tensor<64xi32, #layout1>
+      %depth = arith.addi %steps, %column_range : tensor<64xi32, #layout2>
+      %b_depth = arith.addi %b_steps, %row_range : tensor<64xi32, #layout1>
+      %depths = tile.expand_dims %depth, 0 : tensor<64xi32, #layout2> -> tensor<1x64xi32, #layout5>
+      %depth_tiles = tile.broadcast %depths : tensor<1x64xi32, #layout5> -> tensor<64x64xi32, #layout4>
+      %a_at = tile.addptr %a_tiles, %depth_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
+      %x = tile.load %a_at : tensor<64x64x!tile.ptr<f16>, #layout4> -> tensor<64x64xf16, #layout4>
+      %b_depths = tile.expand_dims %b_depth, 1 : tensor<64xi32, #layout1> -> tensor<64x1xi32, #layout3>
+      %b_starts = arith.muli %b_depths, %b_strides : tensor<64x1xi32, #layout3>
+      %b_rows = tile.addptr %b_base, %b_starts : tensor<64x1x!tile.ptr<f16>, #layout3>, tensor<64x1xi32, #layout3>
+      %b_tiles = tile.broadcast %b_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
+      %b_at = tile.addptr %b_tiles, %column_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
+      %y = tile.load %b_at : tensor<64x64x!tile.ptr<f16>, #layout4> -> tensor<64x64xf16, #layout4>
+      %a_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %x, %a_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      %b_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %y, %b_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.fence_async
+      %sum = nv.wgmma %a_slot, %b_slot, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
+      %next = nv.wgmma_wait 0, %sum : (tensor<64x64xf32, #layout>) -> tensor<64x64xf32, #layout>
+      nv.dealloc %a_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.dealloc %b_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
+      scf.yield %next : tensor<64x64xf32, #layout>
+    }
+    %c_starts = arith.muli %rows, %b_strides : tensor<64x1xi32, #layout3>
+    %c_base = tile.splat %c : tensor<64x1x!tile.ptr<f16>, #layout3>
+    %c_rows = tile.addptr %c_base, %c_starts : tensor<64x1x!tile.ptr<f16>, #layout3>, tensor<64x1xi32, #layout3>
+    %c_tiles = tile.broadcast %c_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
+    %c_at = tile.addptr %c_tiles, %column_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
+    %half = arith.truncf %out : tensor<64x64xf32, #layout> to tensor<64x64xf16, #layout>
+    %stored = tile.convert_layout %half : tensor<64x64xf16, #layout> -> tensor<64x64xf16, #layout4>
+    tile.store %c_at, %stored : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xf16, #layout4>
+    return
+  }
+}
+
+// -----
 // Extents come from masks and from the remainder; the wrapped rows reach only masked-off stores.
 // CHECK: affine_map<()[{{.*}}] -> (s5, s3)>
 // CHECK: affine_map<()[{{.*}}] -> (s4, s5)>
@@ -38,95 +118,95 @@
 #layout9 = #tile.layout<[64, 1], reg = [[16, 0], [32, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout10 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @plain(%arg0: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg1: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg2: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg3: i32, %arg4: i32 {tile.divisibility = 16 : i32}, %arg5: i32, %arg6: i32 {tile.divisibility = 16 : i32}, %arg7: i32 {tile.divisibility = 16 : i32}, %arg8: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
-    %cst = arith.constant dense<64> : tensor<64x64xi32, #layout>
-    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf16, #layout>
-    %cst_1 = arith.constant dense<0.000000e+00> : tensor<64x64xf16, #layout1>
-    %cst_2 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout2>
-    %c1_i32 = arith.constant 1 : i32
-    %c0_i32 = arith.constant 0 : i32
-    %c63_i32 = arith.constant 63 : i32
-    %c64_i32 = arith.constant 64 : i32
-    %0 = tile.program_id 0
-    %1 = tile.program_id 1
-    %2 = arith.muli %0, %c64_i32 : i32
-    %3 = tile.arange 0, 64 : tensor<64xi32, #layout3>
-    %4 = tile.arange 0, 64 : tensor<64xi32, #layout4>
-    %5 = tile.arange 0, 64 : tensor<64xi32, #layout5>
-    %6 = tile.arange 0, 64 : tensor<64xi32, #layout6>
-    %7 = tile.splat %2 : tensor<64xi32, #layout3>
-    %8 = tile.splat %2 : tensor<64xi32, #layout5>
-    %9 = arith.addi %7, %3 : tensor<64xi32, #layout3>
-    %10 = arith.addi %8, %5 : tensor<64xi32, #layout5>
-    %11 = tile.splat %arg3 : tensor<64xi32, #layout3>
-    %12 = arith.remsi %9, %11 : tensor<64xi32, #layout3>
-    %13 = arith.muli %1, %c64_i32 : i32
-    %14 = tile.splat %13 : tensor<64xi32, #layout6>
-    %15 = arith.addi %14, %6 : tensor<64xi32, #layout6>
-    %16 = tile.expand_dims %12, 1 : tensor<64xi32, #layout3> -> tensor<64x1xi32, #layout7>
-    %17 = tile.splat %arg6 : tensor<64x1xi32, #layout7>
-    %18 = arith.muli %16, %17 : tensor<64x1xi32, #layout7>
-    %19 = tile.splat %arg0 : tensor<64x1x!tile.ptr<f16>, #layout7>
-    %20 = tile.addptr %19, %18 : tensor<64x1x!tile.ptr<f16>, #layout7>, tensor<64x1xi32, #layout7>
-    %21 = tile.expand_dims %4, 0 : tensor<64xi32, #layout4> -> tensor<1x64xi32, #layout8>
-    %22 = tile.broadcast %20 : tensor<64x1x!tile.ptr<f16>, #layout7> -> tensor<64x64x!tile.ptr<f16>, #layout>
-    %23 = tile.broadcast %21 : tensor<1x64xi32, #layout8> -> tensor<64x64xi32, #layout>
-    %24 = tile.addptr %22, %23 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-    %25 = tile.expand_dims %5, 1 : tensor<64xi32, #layout5> -> tensor<64x1xi32, #layout9>
-    %26 = tile.splat %arg7 : tensor<64x1xi32, #layout9>
-    %27 = arith.muli %25, %26 : tensor<64x1xi32, #layout9>
-    %28 = tile.splat %arg1 : tensor<64x1x!tile.ptr<f16>, #layout9>
-    %29 = tile.addptr %28, %27 : tensor<64x1x!tile.ptr<f16>, #layout9>, tensor<64x1xi32, #layout9>
-    %30 = tile.expand_dims %15, 0 : tensor<64xi32, #layout6> -> tensor<1x64xi32, #layout10>
-    %31 = tile.broadcast %29 : tensor<64x1x!tile.ptr<f16>, #layout9> -> tensor<64x64x!tile.ptr<f16>, #layout1>
-    %32 = tile.broadcast %30 : tensor<1x64xi32, #layout10> -> tensor<64x64xi32, #layout1>
-    %33 = tile.addptr %31, %32 : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
-    %34 = arith.addi %arg5, %c63_i32 : i32
-    %35 = arith.divsi %34, %c64_i32 : i32
-    %36 = tile.splat %arg4 : tensor<1x64xi32, #layout10>
-    %37 = arith.cmpi slt, %30, %36 : tensor<1x64xi32, #layout10>
-    %38 = tile.broadcast %37 : tensor<1x64xi1, #layout10> -> tensor<64x64xi1, #layout1>
-    %39 = arith.muli %arg7, %c64_i32 : i32
-    %40 = tile.splat %39 : tensor<64x64xi32, #layout1>
-    %41:3 = scf.for %arg9 = %c0_i32 to %35 step %c1_i32 iter_args(%arg10 = %cst_2, %arg11 = %24, %arg12 = %33) -> (tensor<64x64xf32, #layout2>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout1>)  : i32 {
-      %55 = arith.muli %arg9, %c64_i32 : i32
-      %56 = arith.subi %arg5, %55 : i32
-      %57 = tile.splat %56 : tensor<1x64xi32, #layout8>
-      %58 = arith.cmpi slt, %21, %57 : tensor<1x64xi32, #layout8>
-      %59 = tile.broadcast %58 : tensor<1x64xi1, #layout8> -> tensor<64x64xi1, #layout>
-      %60 = tile.load %arg11 mask %59 : tensor<64x64xi1, #layout> other %cst_0 : tensor<64x64xf16, #layout> : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
-      %61 = tile.splat %56 : tensor<64x1xi32, #layout9>
-      %62 = arith.cmpi slt, %25, %61 : tensor<64x1xi32, #layout9>
-      %63 = tile.broadcast %62 : tensor<64x1xi1, #layout9> -> tensor<64x64xi1, #layout1>
-      %64 = arith.andi %63, %38 : tensor<64x64xi1, #layout1>
-      %65 = tile.load %arg12 mask %64 : tensor<64x64xi1, #layout1> other %cst_1 : tensor<64x64xf16, #layout1> : tensor<64x64x!tile.ptr<f16>, #layout1> -> tensor<64x64xf16, #layout1>
-      %66 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %60, %66 : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
-      %67 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %65, %67 : tensor<64x64xf16, #layout1>, <1 x[64, 64] x f16, <[1, 0], 128>>
+  func.func @plain(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32, %n: i32 {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}, %stride_c: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %fill = arith.constant dense<64> : tensor<64x64xi32, #layout>
+    %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf16, #layout>
+    %zeros2 = arith.constant dense<0.000000e+00> : tensor<64x64xf16, #layout1>
+    %zeros3 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout2>
+    %c1 = arith.constant 1 : i32
+    %c0 = arith.constant 0 : i32
+    %c63 = arith.constant 63 : i32
+    %c64 = arith.constant 64 : i32
+    %program = tile.program_id 0
+    %program2 = tile.program_id 1
+    %offset = arith.muli %program, %c64 : i32
+    %range = tile.arange 0, 64 : tensor<64xi32, #layout3>
+    %range2 = tile.arange 0, 64 : tensor<64xi32, #layout4>
+    %range3 = tile.arange 0, 64 : tensor<64xi32, #layout5>
+    %range4 = tile.arange 0, 64 : tensor<64xi32, #layout6>
+    %offset_all = tile.splat %offset : tensor<64xi32, #layout3>
+    %offset_all2 = tile.splat %offset : tensor<64xi32, #layout5>
+    %index = arith.addi %offset_all, %range : tensor<64xi32, #layout3>
+    %index2 = arith.addi %offset_all2, %range3 : tensor<64xi32, #layout5>
+    %m_all = tile.splat %m : tensor<64xi32, #layout3>
+    %wrapped = arith.remsi %index, %m_all : tensor<64xi32, #layout3>
+    %offset2 = arith.muli %program2, %c64 : i32
+    %offset2_all = tile.splat %offset2 : tensor<64xi32, #layout6>
+    %index3 = arith.addi %offset2_all, %range4 : tensor<64xi32, #layout6>
+    %wrapped_wide = tile.expand_dims %wrapped, 1 : tensor<64xi32, #layout3> -> tensor<64x1xi32, #layout7>
+    %stride_a_all = tile.splat %stride_a : tensor<64x1xi32, #layout7>
+    %offset3 = arith.muli %wrapped_wide, %stride_a_all : tensor<64x1xi32, #layout7>
+    %a_all = tile.splat %a : tensor<64x1x!tile.ptr<f16>, #layout7>
+    %at = tile.addptr %a_all, %offset3 : tensor<64x1x!tile.ptr<f16>, #layout7>, tensor<64x1xi32, #layout7>
+    %range2_wide = tile.expand_dims %range2, 0 : tensor<64xi32, #layout4> -> tensor<1x64xi32, #layout8>
+    %at_tile = tile.broadcast %at : tensor<64x1x!tile.ptr<f16>, #layout7> -> tensor<64x64x!tile.ptr<f16>, #layout>
+    %range2_tile = tile.broadcast %range2_wide : tensor<1x64xi32, #layout8> -> tensor<64x64xi32, #layout>
+    %at2 = tile.addptr %at_tile, %range2_tile : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+    %range3_wide = tile.expand_dims %range3, 1 : tensor<64xi32, #layout5> -> tensor<64x1xi32, #layout9>
+    %stride_b_all = tile.splat %stride_b : tensor<64x1xi32, #layout9>
+    %offset4 = arith.muli %range3_wide, %stride_b_all : tensor<64x1xi32, #layout9>
+    %b_all = tile.splat %b : tensor<64x1x!tile.ptr<f16>, #layout9>
+    %at3 = tile.addptr %b_all, %offset4 : tensor<64x1x!tile.ptr<f16>, #layout9>, tensor<64x1xi32, #layout9>
+    %index3_wide = tile.expand_dims %index3, 0 : tensor<64xi32, #layout6> -> tensor<1x64xi32, #layout10>
+    %at3_tile = tile.broadcast %at3 : tensor<64x1x!tile.ptr<f16>, #layout9> -> tensor<64x64x!tile.ptr<f16>, #layout1>
+    %index3_tile = tile.broadcast %index3_wide : tensor<1x64xi32, #layout10> -> tensor<64x64xi32, #layout1>
+    %at4 = tile.addptr %at3_tile, %index3_tile : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
+    %index4 = arith.addi %k, %c63 : i32
+    %steps = arith.divsi %index4, %c64 : i32
+    %n_all = tile.splat %n : tensor<1x64xi32, #layout10>
+    %mask = arith.cmpi slt, %index3_wide, %n_all : tensor<1x64xi32, #layout10>
+    %mask_tile = tile.broadcast %mask : tensor<1x64xi1, #layout10> -> tensor<64x64xi1, #layout1>
+    %offset5 = arith.muli %stride_b, %c64 : i32
+    %offset5_all = tile.splat %offset5 : tensor<64x64xi32, #layout1>
+    %out:3 = scf.for %next_c = %c0 to %steps step %c1 iter_args(%acc = %zeros3, %next_at = %at2, %next_at2 = %at4) -> (tensor<64x64xf32, #layout2>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout1>)  : i32 {
+      %offset6 = arith.muli %next_c, %c64 : i32
+      %left = arith.subi %k, %offset6 : i32
+      %left_all = tile.splat %left : tensor<1x64xi32, #layout8>
+      %mask2 = arith.cmpi slt, %range2_wide, %left_all : tensor<1x64xi32, #layout8>
+      %mask2_tile = tile.broadcast %mask2 : tensor<1x64xi1, #layout8> -> tensor<64x64xi1, #layout>
+      %loaded = tile.load %next_at mask %mask2_tile : tensor<64x64xi1, #layout> other %zeros : tensor<64x64xf16, #layout> : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
+      %left_all2 = tile.splat %left : tensor<64x1xi32, #layout9>
+      %mask3 = arith.cmpi slt, %range3_wide, %left_all2 : tensor<64x1xi32, #layout9>
+      %mask3_tile = tile.broadcast %mask3 : tensor<64x1xi1, #layout9> -> tensor<64x64xi1, #layout1>
+      %mask4 = arith.andi %mask3_tile, %mask_tile : tensor<64x64xi1, #layout1>
+      %loaded2 = tile.load %next_at2 mask %mask4 : tensor<64x64xi1, #layout1> other %zeros2 : tensor<64x64xf16, #layout1> : tensor<64x64x!tile.ptr<f16>, #layout1> -> tensor<64x64xf16, #layout1>
+      %buffer = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %loaded, %buffer : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      %buffer2 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %loaded2, %buffer2 : tensor<64x64xf16, #layout1>, <1 x[64, 64] x f16, <[1, 0], 128>>
       nv.fence_async
-      %68 = nv.wgmma %66, %67, %arg10 mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout2>
-      %69 = nv.wgmma_wait 0, %68 : (tensor<64x64xf32, #layout2>) -> tensor<64x64xf32, #layout2>
-      nv.dealloc %66 : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.dealloc %67 : <1 x[64, 64] x f16, <[1, 0], 128>>
-      %70 = tile.addptr %arg11, %cst : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-      %71 = tile.addptr %arg12, %40 : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
-      scf.yield %69, %70, %71 : tensor<64x64xf32, #layout2>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout1>
+      %mma = nv.wgmma %buffer, %buffer2, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout2>
+      %done = nv.wgmma_wait 0, %mma : (tensor<64x64xf32, #layout2>) -> tensor<64x64xf32, #layout2>
+      nv.dealloc %buffer : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.dealloc %buffer2 : <1 x[64, 64] x f16, <[1, 0], 128>>
+      %at5 = tile.addptr %next_at, %fill : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+      %at6 = tile.addptr %next_at2, %offset5_all : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
+      scf.yield %done, %at5, %at6 : tensor<64x64xf32, #layout2>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout1>
     }
-    %42 = tile.expand_dims %10, 1 : tensor<64xi32, #layout5> -> tensor<64x1xi32, #layout9>
-    %43 = tile.splat %arg8 : tensor<64x1xi32, #layout9>
-    %44 = arith.muli %42, %43 : tensor<64x1xi32, #layout9>
-    %45 = tile.splat %arg2 : tensor<64x1x!tile.ptr<f16>, #layout9>
-    %46 = tile.addptr %45, %44 : tensor<64x1x!tile.ptr<f16>, #layout9>, tensor<64x1xi32, #layout9>
-    %47 = tile.broadcast %46 : tensor<64x1x!tile.ptr<f16>, #layout9> -> tensor<64x64x!tile.ptr<f16>, #layout1>
-    %48 = tile.addptr %47, %32 : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
-    %49 = arith.truncf %41#0 : tensor<64x64xf32, #layout2> to tensor<64x64xf16, #layout2>
-    %50 = tile.convert_layout %49 : tensor<64x64xf16, #layout2> -> tensor<64x64xf16, #layout1>
-    %51 = tile.splat %arg3 : tensor<64x1xi32, #layout9>
-    %52 = arith.cmpi slt, %42, %51 : tensor<64x1xi32, #layout9>
-    %53 = tile.broadcast %52 : tensor<64x1xi1, #layout9> -> tensor<64x64xi1, #layout1>
-    %54 = arith.andi %53, %38 : tensor<64x64xi1, #layout1>
-    tile.store %48, %50 mask %54 : tensor<64x64xi1, #layout1> : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xf16, #layout1>
+    %index2_wide = tile.expand_dims %index2, 1 : tensor<64xi32, #layout5> -> tensor<64x1xi32, #layout9>
+    %stride_c_all = tile.splat %stride_c : tensor<64x1xi32, #layout9>
+    %offset7 = arith.muli %index2_wide, %stride_c_all : tensor<64x1xi32, #layout9>
+    %c_all = tile.splat %c : tensor<64x1x!tile.ptr<f16>, #layout9>
+    %at7 = tile.addptr %c_all, %offset7 : tensor<64x1x!tile.ptr<f16>, #layout9>, tensor<64x1xi32, #layout9>
+    %at7_tile = tile.broadcast %at7 : tensor<64x1x!tile.ptr<f16>, #layout9> -> tensor<64x64x!tile.ptr<f16>, #layout1>
+    %at8 = tile.addptr %at7_tile, %index3_tile : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xi32, #layout1>
+    %narrowed = arith.truncf %out#0 : tensor<64x64xf32, #layout2> to tensor<64x64xf16, #layout2>
+    %converted = tile.convert_layout %narrowed : tensor<64x64xf16, #layout2> -> tensor<64x64xf16, #layout1>
+    %m_all2 = tile.splat %m : tensor<64x1xi32, #layout9>
+    %mask5 = arith.cmpi slt, %index2_wide, %m_all2 : tensor<64x1xi32, #layout9>
+    %mask5_tile = tile.broadcast %mask5 : tensor<64x1xi1, #layout9> -> tensor<64x64xi1, #layout1>
+    %mask6 = arith.andi %mask5_tile, %mask_tile : tensor<64x64xi1, #layout1>
+    tile.store %at8, %converted mask %mask6 : tensor<64x64xi1, #layout1> : tensor<64x64x!tile.ptr<f16>, #layout1>, tensor<64x64xf16, #layout1>
     return
   }
 }
@@ -145,63 +225,63 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 #layout4 = #tile.layout<[64, 1], reg = [[16, 0], [32, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @batched(%arg0: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg1: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg2: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %arg3: i32 {tile.divisibility = 16 : i32}, %arg4: i32 {tile.divisibility = 16 : i32}, %arg5: i32 {tile.divisibility = 16 : i32}, %arg6: i32 {tile.divisibility = 16 : i32}, %arg7: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
-    %cst = arith.constant dense<64> : tensor<64x64xi32, #layout>
-    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout1>
-    %c0_i32 = arith.constant 0 : i32
-    %c64_i32 = arith.constant 64 : i32
-    %0 = tile.program_id 1
-    %1 = tile.program_id 0
-    %2 = arith.muli %1, %c64_i32 : i32
-    %3 = tile.arange 0, 64 : tensor<64xi32, #layout2>
-    %4 = tile.arange 0, 64 : tensor<64xi32, #layout3>
-    %5 = tile.splat %2 : tensor<64xi32, #layout2>
-    %6 = arith.addi %5, %3 : tensor<64xi32, #layout2>
-    %7 = arith.muli %0, %arg4 : i32
-    %8 = tile.addptr %arg0, %7 : !tile.ptr<f16>, i32
-    %9 = tile.expand_dims %6, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout4>
-    %10 = tile.splat %arg5 : tensor<64x1xi32, #layout4>
-    %11 = arith.muli %9, %10 : tensor<64x1xi32, #layout4>
-    %12 = tile.splat %8 : tensor<64x1x!tile.ptr<f16>, #layout4>
-    %13 = tile.addptr %12, %11 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
-    %14 = tile.expand_dims %4, 0 : tensor<64xi32, #layout3> -> tensor<1x64xi32, #layout5>
-    %15 = tile.broadcast %13 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
-    %16 = tile.broadcast %14 : tensor<1x64xi32, #layout5> -> tensor<64x64xi32, #layout>
-    %17 = tile.addptr %15, %16 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-    %18 = tile.expand_dims %3, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout4>
-    %19 = tile.splat %arg6 : tensor<64x1xi32, #layout4>
-    %20 = arith.muli %18, %19 : tensor<64x1xi32, #layout4>
-    %21 = tile.splat %arg1 : tensor<64x1x!tile.ptr<f16>, #layout4>
-    %22 = tile.addptr %21, %20 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
-    %23 = tile.broadcast %22 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
-    %24 = tile.addptr %23, %16 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-    %25 = arith.muli %arg6, %c64_i32 : i32
-    %26 = tile.splat %25 : tensor<64x64xi32, #layout>
-    %27:3 = scf.for %arg8 = %c0_i32 to %arg3 step %c64_i32 iter_args(%arg9 = %cst_0, %arg10 = %17, %arg11 = %24) -> (tensor<64x64xf32, #layout1>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout>)  : i32 {
-      %36 = tile.load %arg10 : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
-      %37 = tile.load %arg11 : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
-      %38 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %36, %38 : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
-      %39 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %37, %39 : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
+  func.func @batched(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32 {tile.divisibility = 16 : i32}, %n: i32 {tile.divisibility = 16 : i32}, %k: i32 {tile.divisibility = 16 : i32}, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+    %fill = arith.constant dense<64> : tensor<64x64xi32, #layout>
+    %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout1>
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %program = tile.program_id 1
+    %program2 = tile.program_id 0
+    %offset = arith.muli %program2, %c64 : i32
+    %range = tile.arange 0, 64 : tensor<64xi32, #layout2>
+    %range2 = tile.arange 0, 64 : tensor<64xi32, #layout3>
+    %offset_all = tile.splat %offset : tensor<64xi32, #layout2>
+    %index = arith.addi %offset_all, %range : tensor<64xi32, #layout2>
+    %offset2 = arith.muli %program, %n : i32
+    %at = tile.addptr %a, %offset2 : !tile.ptr<f16>, i32
+    %index_wide = tile.expand_dims %index, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout4>
+    %k_all = tile.splat %k : tensor<64x1xi32, #layout4>
+    %offset3 = arith.muli %index_wide, %k_all : tensor<64x1xi32, #layout4>
+    %at_all = tile.splat %at : tensor<64x1x!tile.ptr<f16>, #layout4>
+    %at2 = tile.addptr %at_all, %offset3 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
+    %range2_wide = tile.expand_dims %range2, 0 : tensor<64xi32, #layout3> -> tensor<1x64xi32, #layout5>
+    %at2_tile = tile.broadcast %at2 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
+    %range2_tile = tile.broadcast %range2_wide : tensor<1x64xi32, #layout5> -> tensor<64x64xi32, #layout>
+    %at3 = tile.addptr %at2_tile, %range2_tile : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+    %range_wide = tile.expand_dims %range, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout4>
+    %stride_a_all = tile.splat %stride_a : tensor<64x1xi32, #layout4>
+    %offset4 = arith.muli %range_wide, %stride_a_all : tensor<64x1xi32, #layout4>
+    %b_all = tile.splat %b : tensor<64x1x!tile.ptr<f16>, #layout4>
+    %at4 = tile.addptr %b_all, %offset4 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
+    %at4_tile = tile.broadcast %at4 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
+    %at5 = tile.addptr %at4_tile, %range2_tile : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+    %offset5 = arith.muli %stride_a, %c64 : i32
+    %offset5_all = tile.splat %offset5 : tensor<64x64xi32, #layout>
+    %out:3 = scf.for %next_c = %c0 to %m step %c64 iter_args(%acc = %zeros, %next_at = %at3, %next_at2 = %at5) -> (tensor<64x64xf32, #layout1>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout>)  : i32 {
+      %loaded = tile.load %next_at : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
+      %loaded2 = tile.load %next_at2 : tensor<64x64x!tile.ptr<f16>, #layout> -> tensor<64x64xf16, #layout>
+      %buffer = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %loaded, %buffer : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      %buffer2 = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %loaded2, %buffer2 : tensor<64x64xf16, #layout>, <1 x[64, 64] x f16, <[1, 0], 128>>
       nv.fence_async
-      %40 = nv.wgmma %38, %39, %arg9 mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout1>
-      %41 = nv.wgmma_wait 0, %40 : (tensor<64x64xf32, #layout1>) -> tensor<64x64xf32, #layout1>
-      nv.dealloc %38 : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.dealloc %39 : <1 x[64, 64] x f16, <[1, 0], 128>>
-      %42 = tile.addptr %arg10, %cst : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-      %43 = tile.addptr %arg11, %26 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-      scf.yield %41, %42, %43 : tensor<64x64xf32, #layout1>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout>
+      %mma = nv.wgmma %buffer, %buffer2, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout1>
+      %done = nv.wgmma_wait 0, %mma : (tensor<64x64xf32, #layout1>) -> tensor<64x64xf32, #layout1>
+      nv.dealloc %buffer : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.dealloc %buffer2 : <1 x[64, 64] x f16, <[1, 0], 128>>
+      %at6 = tile.addptr %next_at, %fill : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+      %at7 = tile.addptr %next_at2, %offset5_all : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+      scf.yield %done, %at6, %at7 : tensor<64x64xf32, #layout1>, tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64x!tile.ptr<f16>, #layout>
     }
-    %28 = tile.splat %arg7 : tensor<64x1xi32, #layout4>
-    %29 = arith.muli %9, %28 : tensor<64x1xi32, #layout4>
-    %30 = tile.splat %arg2 : tensor<64x1x!tile.ptr<f16>, #layout4>
-    %31 = tile.addptr %30, %29 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
-    %32 = tile.broadcast %31 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
-    %33 = tile.addptr %32, %16 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
-    %34 = arith.truncf %27#0 : tensor<64x64xf32, #layout1> to tensor<64x64xf16, #layout1>
-    %35 = tile.convert_layout %34 : tensor<64x64xf16, #layout1> -> tensor<64x64xf16, #layout>
-    tile.store %33, %35 : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xf16, #layout>
+    %stride_b_all = tile.splat %stride_b : tensor<64x1xi32, #layout4>
+    %offset6 = arith.muli %index_wide, %stride_b_all : tensor<64x1xi32, #layout4>
+    %c_all = tile.splat %c : tensor<64x1x!tile.ptr<f16>, #layout4>
+    %at8 = tile.addptr %c_all, %offset6 : tensor<64x1x!tile.ptr<f16>, #layout4>, tensor<64x1xi32, #layout4>
+    %at8_tile = tile.broadcast %at8 : tensor<64x1x!tile.ptr<f16>, #layout4> -> tensor<64x64x!tile.ptr<f16>, #layout>
+    %at9 = tile.addptr %at8_tile, %range2_tile : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xi32, #layout>
+    %narrowed = arith.truncf %out#0 : tensor<64x64xf32, #layout1> to tensor<64x64xf16, #layout1>
+    %converted = tile.convert_layout %narrowed : tensor<64x64xf16, #layout1> -> tensor<64x64xf16, #layout>
+    tile.store %at9, %converted : tensor<64x64x!tile.ptr<f16>, #layout>, tensor<64x64xf16, #layout>
     return
   }
 }

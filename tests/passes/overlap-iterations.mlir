@@ -1,0 +1,50 @@
+// The last MMAs of an iteration are in flight together with the first ones of the next, in loops of chained MMAs such as attention's gradients.
+// RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
+#acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+!left = tensor<64x64xf16, #acc>
+!tile = tensor<64x64xf32, #acc>
+module attributes {nv.producer_warps = 1 : i32, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  // CHECK-LABEL: @gradient
+  // CHECK: scf.if
+  // CHECK-COUNT-2: nv.wgmma %arg
+  // CHECK: %[[LEFT:.*]] = arith.truncf
+  // CHECK: scf.for {{.*}} = %[[LEFT]]
+  // CHECK-COUNT-2: nv.wgmma %arg
+  // CHECK: %[[TAIL:.*]] = nv.wgmma %{{.*}} : tensor
+  // CHECK: math.exp2
+  // CHECK: nv.wgmma_wait %[[TAIL]]
+  // CHECK-NEXT: nv.release
+  // CHECK: scf.yield
+  // CHECK: nv.wgmma %{{.*}} : tensor
+  func.func @gradient(%key: !slot, %value: !slot, %queries: !ring, %full: !barriers, %n: i32) -> !tile {
+    %zero = arith.constant dense<0.0> : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %turn = %c0) -> (!tile, i32) : i32 {
+      %stage = arith.remui %turn, %c3 : i32
+      %round = arith.divui %turn, %c3 : i32
+      %phase = arith.andi %round, %c1 : i32
+      %ready = nv.slot %full[%stage] : !barriers -> !barrier
+      %query = nv.slot %queries[%stage] : !ring -> !slot
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %key, %query, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %slopes = nv.wgmma %value, %query, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %weights = math.exp2 %scored : !tile
+      %sloped = nv.wgmma_wait %slopes : (!tile) -> !tile
+      %scaled = arith.mulf %weights, %sloped : !tile
+      %left = arith.truncf %scaled : !tile to !left
+      %sum = nv.wgmma %left, %query, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.release %ready : !barrier
+      %later = arith.addi %turn, %c1 : i32
+      scf.yield %next, %later : !tile, i32
+    }
+    return %out#0 : !tile
+  }
+}

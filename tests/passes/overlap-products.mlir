@@ -1,0 +1,51 @@
+// The first of two chained MMAs starts one iteration ahead: it is in flight together with the second one of the iteration before, while the elements between them are computed.
+// RUN: pantile-opt %s -nv-overlap-products | FileCheck %s
+#acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+!left = tensor<64x64xf16, #acc>
+!tile = tensor<64x64xf32, #acc>
+module attributes {nv.producer_warps = 1 : i32, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+  // CHECK-LABEL: @attention
+  // CHECK: scf.if
+  // CHECK: %[[FIRST:.*]] = nv.wgmma %arg0
+  // CHECK: %[[WEIGHTS:.*]] = math.exp2
+  // CHECK: %[[LEFT:.*]] = arith.truncf %[[WEIGHTS]]
+  // CHECK: scf.for {{.*}} = %[[LEFT]]
+  // CHECK: %[[SCORES:.*]] = nv.wgmma %arg0
+  // CHECK: %[[SUM:.*]] = nv.wgmma %{{.*}} : tensor
+  // CHECK: nv.wgmma_wait %[[SCORES]]
+  // CHECK: math.exp2
+  // CHECK: nv.wgmma_wait %[[SUM]]
+  // CHECK: scf.yield
+  // CHECK: }
+  // CHECK: nv.wgmma %{{.*}} : tensor
+  // CHECK: nv.wgmma_wait
+  func.func @attention(%query: !slot, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %turn = %c0) -> (!tile, i32) : i32 {
+      %stage = arith.remui %turn, %c3 : i32
+      %round = arith.divui %turn, %c3 : i32
+      %phase = arith.andi %round, %c1 : i32
+      %ready = nv.slot %full[%stage] : !barriers -> !barrier
+      %key = nv.slot %keys[%stage] : !ring -> !slot
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %weights = math.exp2 %scored : !tile
+      %left = arith.truncf %weights : !tile to !left
+      %value = nv.slot %values[%stage] : !ring -> !slot
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.release %ready : !barrier
+      %later = arith.addi %turn, %c1 : i32
+      scf.yield %next, %later : !tile, i32
+    }
+    return %out#0 : !tile
+  }
+}
