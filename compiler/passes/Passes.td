@@ -1,58 +1,69 @@
 //===- Passes.td - every pass over the tile IR ------------------------------------------===//
 // Declared here, called in Pipeline.cpp, written in one .cpp, tested by one .mlir of the same stem.
+// scripts/passes_page.py makes docs/passes.md of this file: the summary says what the pass does, the
+// description when and with which limits, the header of its .cpp how.
 //===-----------------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES
 #define PANTILE_PASSES
 include "mlir/Pass/PassBase.td"
 
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
-  let summary = "let accesses to one place happen in the order of the program";
-  let description = "A barrier between two accesses through the same pointers, one a store, which different threads may do.";
+  let summary = "Order accesses to one place as the program does";
+  let description = [{
+    Inserts a barrier between two accesses through the same pointers, one of them a store, that different threads may do. Without it kernels that
+    send values through memory within a program, or overwrite what they go on using, are wrong.
+  }];
   let dependentDialects = ["::pantile::TileDialect"];
 }
 
 def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
-  let summary = "exponentials without denormal results where nobody sees them";
+  let summary = "Compute exponentials without denormal results where these change nothing";
   let description = [{
-    `math.exp` of fp32 becomes `math.exp2` of the scaled operand where results below 2^-126 are as good as 0: beside a constant that
-    is added, in a narrower format, among the weights of a softmax.
+    `math.exp` of fp32 becomes `math.exp2` of the scaled operand where results below 2^-126 are as good as 0: where a constant is added, as in
+    `1 + exp(-x)`, in a narrower format, among the weights of a softmax. `tl.exp2` always gives 0 for them. Without it each exponential takes three
+    instructions more.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def SpreadRows : Pass<"nv-spread-rows", "::mlir::ModuleOp"> {
-  let summary = "let a cluster of blocks run a program whose row no multiprocessor holds";
+  let summary = "Split rows that no SM holds over a thread-block cluster";
   let description = [{
-    On Hopper, where all tiles of a kernel are rows of the same length that is reduced: each block has a part of the row, and results of
-    reductions are exchanged through shared memory. Sets `nv.blocks_per_program`.
+    On Hopper, where all tiles of a kernel are rows of one length, of 131072 elements or more, that are reduced, such as a softmax of many columns:
+    four or eight CTAs run a program, each has a part of the row, and results of reductions are exchanged through distributed shared memory. Sets
+    `nv.blocks_per_program`; `metadata.num_ctas` has it, and a launch starts as many times the CTAs. Without it most of such a row is spilled.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 
 def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
-  let summary = "choose the instruction of each dot";
+  let summary = "Choose the instruction of each dot";
   let description = [{
-    Sets `mma` on every `tile.dot`: wgmma where the target and the shape allow it, else mma.sync, else fma.
+    Sets `mma` on every `tile.dot`: wgmma where the target and the shape allow it, else mma.sync, else scalar FMA. Without
+    the choice `wgmma`, Hopper runs mma.sync.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
-  let summary = "give every tile a layout";
+  let summary = "Give every tile a layout";
   let description = [{
-    Loads, stores and dots fix layouts, what is cheap is made again where another layout asks for it, and the rest is converted.
+    A layout says which register, lane and warp holds an element. Loads, stores and dots fix layouts, inexpensive values are computed again where
+    another layout is needed, and the rest is converted. With the choice `in-warp-stores`, a warp stores its own part of a dot's result; without it,
+    results are exchanged between warps first.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">];
 }
 def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
-  let summary = "threads add up their own parts of a row, and meet behind the loop";
+  let summary = "Reduce running sums of rows across threads once, after the loop";
   let description = [{
-    In loops with products, a sum of rows that is only scaled and added to becomes one of each thread's elements.
+    In loops with MMAs, a sum of rows that is only scaled and added to, such as that of an online softmax, becomes one of each thread's own elements.
+    Without it the threads of a row exchange their sums in each iteration.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
-  let summary = "put the operands of tensor-core dots into shared memory";
+  let summary = "Put the operands of tensor-core dots into shared memory";
   let description = [{
     A wgmma dot becomes `nv.wgmma` and a scalar one `nv.fma`, on buffers. In loops, the operand of an mma.sync dot goes through a buffer too, so that
     its load can be made asynchronous.
@@ -60,124 +71,171 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
-  let summary = "keep an operand that several loops read in one buffer";
-  let description = "Such as the queries of attention, for the blocks left of the diagonal and those on it.";
+  let summary = "Keep an operand that several loops read in one buffer";
+  let description = [{
+    Such as the queries of causal attention, for the tiles left of the diagonal and those on it. Without it the operand is held in registers over the
+    first loop, and stored once more.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
-  let summary = "let kernels such as attention do without a producer where more blocks share a multiprocessor then";
-  let description = "Sets `nv.without_producer`.";
+  let summary = "Leave out the producer where more CTAs share an SM without it";
+  let description = [{
+    In kernels such as attention, whose MMAs are waited for in their iteration: other CTAs fill the waits. Also where as many CTAs share the SM, if
+    waits can be deferred by one iteration. Sets `nv.without_producer`. Without it there is a producer wherever TMA can do the loads. The choice
+    `third-block` is for the next two passes: stages and scratch that they add do not take the place of a third CTA, else not of a second.
+  }];
   let options = [Option<"carriesSums", "carried-sums", "bool", "true", "sums of dots may end in the next iteration">];
 }
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
-  let summary = "let a block run one program after the other, so that one's stores overlap the next one's loads";
+  let summary = "Make the kernel persistent, so that stores of one program overlap loads of the next";
   let description = [{
     Puts the body of a kernel with load-dot loops that can have a producer warp into a loop over program numbers. Sets `nv.persistent`; the launcher
-    then starts at most as many blocks as run at once, and passes the user's grid.
+    then starts at most as many CTAs as run at once, and passes the user's grid. Without it each program has a CTA of its own.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
-  let summary = "run programs in bands, so that those which run together read the same rows and columns";
+  let summary = "Visit output tiles in an order in which those of a wave read the same rows and columns";
   let description = [{
-    In a persistent kernel whose products take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
-    one), a block's programs are found through `nv.ordered_program`.
+    In a persistent kernel whose MMAs take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
+    one), and where there are more than four bands of 1024 rows or columns: programs are found through `nv.ordered_program`, a threadblock swizzle. A
+    kernel whose source groups its programs (`GROUP_M`) is left as it is. Without it they run as they are numbered.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }
 def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
-  let summary = "cut the programs of the last waves between blocks, by iterations of their load-dot loop, so that all blocks end together";
+  let summary = "Split the output tiles of the last waves over CTAs by K-iterations, so that all CTAs end together";
   let description = [{
-    In a persistent kernel with one such loop, of which everything but a sum advances evenly. Blocks hand over parts of a sum through memory that the
-    launch brings, in the order of blocks; sums are rounded otherwise than without it, but the same from run to run. Sets `nv.partial_bytes`.
+    Stream-K (Osama et al., arXiv:2301.03598), on Hopper, where it is switched on. If tiles do not divide evenly over the CTAs, those of the last full
+    wave and what is left, or all if there is less than a wave, are split into equal work ranges. A CTA that has the beginning of a tile stores its
+    partial tile to global memory; the one that has the end reduces the partial tiles in the order of the CTAs and runs the epilogue. Where that saves
+    less than it costs, as the kernel finds at its start, tiles stay whole. Sets `nv.partial_bytes`. Without it CTAs idle in the last wave.
+
+    - The kernel must be one that runs persistently, with one loop of loads and one `tl.dot` whose fp32 accumulator begins at zero; whatever else the
+      loop carries must grow by the same amount in each iteration. Remarks say which rule is broken.
+    - Partial tiles are added in another order than without it, so the last bits differ; they are the same from run to run on one kind of GPU.
+    - The first such launch on a stream takes memory, a tile of fp32 for each CTA that runs at once (17 MB for 128×256 on an H200), and keeps it; so
+      does each capture of a graph, whose memory is used again once the graph and all that was made of it are gone.
+      `pantile.runtime.release_workspaces()` frees what no graph holds (in C++ `releaseWorkspaces`). Of the 64 that a context has at most, those of
+      streams after the eighth go to new streams when their launches have ended. Where all are in use or memory is short, and in launchers that
+      `pantile.tools.compile` or `pantilec` writes, tiles stay whole.
+    - One executable graph must not run twice at the same time; CUDA allows that for two that were instantiated from one capture, but they would share
+      this memory. (Nodes that allocate would give each its own, but CUDA instantiates, copies and nests graphs that have them only once.)
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
-  let summary = "give the loads of load-dot loops to an extra warp that copies by TMA";
+  let summary = "Give the loads of load-dot loops to a producer warp that uses TMA";
   let description = [{
-    Where every staged load of a loop has an affine access that a tensor map can describe, one thread of an extra warp runs
-    ahead through a ring of slots; full and empty barriers connect it with the warps that multiply. Sets
-    `nv.producer_warps`. A loop that stays as it is gets a remark that says why.
+    On Hopper, where every staged load of a loop has an affine access that a tensor map can describe, also with data-dependent offsets: one thread of
+    an extra warp runs ahead through the stages of a circular buffer; full and empty mbarriers connect it with the consumer warps. Sets
+    `nv.producer_warps`. A loop that stays as it is gets a remark that says why. Without it loads are prefetched by cp.async.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
-  let summary = "start the first of two chained products one iteration ahead, as attention can";
+  let summary = "Start the first of two chained MMAs one iteration ahead, as attention can";
   let description = [{
-    The second product of an iteration is under way together with the first one of the next, while the elements between them are computed. Only
-    where a producer fills the rings and registers suffice.
+    The second MMA of an iteration is in flight together with the first one of the next, while the elements between them are computed. Only
+    where a producer fills the circular buffers and registers suffice. Without it MMAs wait for what lies between them.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
-  let summary = "decide which staged loads of a loop are prefetched, how far, and through how many slots";
+  let summary = "Decide which staged loads of a loop are prefetched, how far ahead, and through how many stages";
   let description = [{
     Marks each staged store with `nv.prefetch` (vector bytes of its cp.async) and the loop with `nv.distance` and `nv.slots`.
-    A load that cannot be prefetched gets a remark that says why.
+    A load that cannot be prefetched gets a remark that says why. Without it loads wait for memory.
+
+    The choice `carried-sums` adds a stage, or prefetches one iteration less far, for MMAs whose wait is deferred by one iteration, where a thread has
+    registers for what several read meanwhile; `nv-keep-occupancy` counts on it for kernels with several such accumulators, as the gradients of keys
+    and values. Without it they are waited for in their own iteration. With the choice `copied-values`, tiles that a loop with MMAs computes with, such
+    as weights that are unpacked first, pass through buffers too and are copied ahead by all warps. Without it they are loaded into registers when
+    they are needed, or one iteration ahead where they are small.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"carriesSums", "carried-sums", "bool", "true", "buffers for dots that end in the next iteration">];
 }
 def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
-  let summary = "turn marked loads into asynchronous copies issued iterations ahead";
+  let summary = "Turn marked loads into asynchronous copies issued iterations ahead";
+  let description = "Software pipelining by cp.async, as `nv-schedule-loops` has decided. Without it loads wait for memory.";
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def LoadAhead : Pass<"nv-load-ahead", "::mlir::ModuleOp"> {
-  let summary = "load the next row into registers while this one is computed with";
-  let description = "In loops that were given `num_stages` by `tl.range` and have no product. In loops with products, the vectors of the next iteration.";
+  let summary = "Load the next row into registers while this one is computed with";
+  let description = [{
+    In loops of `tl.range(..., num_stages=...)` without MMAs, the tiles of coming iterations, one iteration less ahead than there are stages, while
+    registers suffice. In loops with MMAs, the next iteration's vectors, such as the sums that attention's gradients begin with. Without it loads wait
+    for memory.
+  }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 def PrefetchRows : Pass<"nv-prefetch-rows", "::mlir::ModuleOp"> {
-  let summary = "ask L2 for the row of a later program while this one's is computed with";
-  let description = "In kernels without loops that reduce what they load, where the addresses follow from the program's number.";
+  let summary = "Prefetch the row of a later program into L2 while this one's is computed with";
+  let description = [{
+    In kernels that hold a row over a reduction, such as layer norm and softmax, where addresses follow from the program's number: the row of the
+    program four megabytes further on, or, in a loop over rows, the program's own next one, where the rows of all fit. Without it memory waits while
+    programs compute.
+  }];
   let dependentDialects = ["::pantile::TileDialect", "::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
 }
 def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
-  let summary = "remove loop-carried values that only feed themselves";
+  let summary = "Remove loop-carried values that only feed themselves";
+  let description = "Such as the pointers of loads that have become copies. Without it they take registers.";
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
-  let summary = "let the copy engine write results to global memory";
+  let summary = "Convert stores of matrices to TMA stores";
   let description = [{
-    A store of a matrix with an affine access that a tensor map can describe goes through swizzled shared memory, a part of
-    which each warp has for itself. A store that stays as it is gets a remark that says why. Where it is switched on by
-    name, stores of which it is not known to pay are raised, too.
+    On Hopper, for accumulators of 64×128 elements or more whose store has an affine access that a tensor map can describe: the result goes through
+    swizzled shared memory, of which each warp has its own part. A store that stays as it is gets a remark that says why. Where the pass is switched
+    on by name, stores are converted of which it is not known to pay. Without it warps store their parts in vectors. With the choice `raised-sums`,
+    TMA reduces fp32 tiles that relaxed atomics in loops with MMAs would add, and whose old values nothing reads. Without it threads add them.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"all", "all", "bool", "false", "also stores of which it is not known to pay">,
                  Option<"sums", "sums", "bool", "true", "also the sums of relaxed atomics">];
 }
 def CarrySums : Pass<"nv-carry-sums", "::mlir::ModuleOp"> {
-  let summary = "wait for the second of two chained products beside the first of the next iteration";
-  let description = "In loops of products of warp groups that no producer feeds.";
+  let summary = "Defer the wait for the second of two chained MMAs by one iteration";
+  let description = [{
+    In loops of wgmma that no producer feeds, such as attention: the wait stands after the first MMA of the next iteration. Without it the tensor cores
+    stop between iterations.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
-  let summary = "give each buffer and each operation's scratch its place in shared memory";
+  let summary = "Give each buffer and each operation's scratch its place in shared memory";
   let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
-  let summary = "start products when their operands are there, and wait for them where their sums are used";
-  let description = "In loops with several products of warp groups, such as the gradients of attention.";
+  let summary = "Start MMAs when their operands are there, and wait for them where their results are used";
+  let description = [{
+    In loops with several wgmma per iteration, such as the gradients of attention. Without it the MMAs run one after the other.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
-  let summary = "let the last products of an iteration end beside the first of the next";
+  let summary = "Overlap the last MMAs of an iteration with the first of the next";
   let description = [{
-    In loops with several products whose elements are computed with before others read them, such as the gradients of attention. Only where a producer
-    fills the rings and registers suffice.
+    In loops with several MMAs whose elements are computed with before others read them, such as the gradients of attention. Only where a producer
+    fills circular buffers of at least three stages and registers suffice. Without it MMAs wait for what lies between them.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
 def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
-  let summary = "let groups of warps start their products in turn, so that one multiplies while another computes elements";
-  let description = "In loops such as attention's whose products start together, and whose groups do not meet otherwise. Only where a producer fills the rings.";
+  let summary = "Start the MMAs of consumer warp groups in turn (ping-pong)";
+  let description = [{
+    So that one group multiplies while another computes elements. In loops of more than two MMAs that start together, such as attention's gradients,
+    whose groups do not synchronise otherwise, and only where a producer fills the circular buffers. Without it groups multiply together, and compute
+    together.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def InsertWaits : Pass<"nv-insert-waits", "::mlir::ModuleOp"> {
-  let summary = "count what each wait for MMAs leaves in flight, and insert the waits that are missing";
+  let summary = "Count what each wait for MMAs leaves in flight, and insert the waits that are missing";
   let description = [{
     A forward data-flow analysis of the MMAs in flight. Sets `pending` and `held` of each `nv.wgmma_wait`, and inserts one before what would read
     accumulators of an MMA in flight, write registers that it reads, or release its stage.
@@ -185,53 +243,68 @@ def InsertWaits : Pass<"nv-insert-waits", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
-  let summary = "count on to the next slot of a ring instead of dividing";
-  let description = "Where the number of slots is no power of two.";
+  let summary = "Increment and wrap stage indices instead of dividing";
+  let description = "Where the number of stages is no power of two. Without it each iteration has a division.";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
-  let summary = "let the warps that multiply have registers of the producer";
-  let description = "Where loops need more than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole group.";
+  let summary = "Reallocate registers of the producer to the consumer warps (setmaxnreg)";
+  let description = [{
+    Where loops need more registers per thread than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole warp group. Without it
+    the consumers spill.
+  }];
 }
 def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
-  let summary = "order the threads' accesses to shared memory";
-  let description = "A forward data-flow analysis of what is read and written since the last barrier.";
+  let summary = "Order the threads' accesses to shared memory";
+  let description = [{
+    A forward data-flow analysis of what is read and written since the last barrier. Without it threads race: only to test tools that find races. With
+    the choice `barriers-in-front`, a barrier stands before a loop where that saves one in it, as in the gradients of attention.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"inFront", "in-front", "bool", "true", "in front of a loop where that saves a barrier in it">];
 }
 
 def WidenLate : Pass<"nv-widen-late", "::mlir::ModuleOp"> {
-  let summary = "widen rows of 16 bits anew behind a reduction, where wide ones fill the registers";
-  let description = "Uses behind the reduction get an `arith.extf` of their own, of an opaque copy.";
+  let summary = "Widen rows of 16 bits again after a reduction, where wide ones fill the registers";
+  let description = [{
+    Uses after the reduction get an `arith.extf` of their own, of an opaque copy: rematerialisation. Without it ptxas spills, or `nv-park-rows` spills
+    half of the row to shared memory.
+  }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect"];
 }
 def ParkRows : Pass<"nv-park-rows", "::mlir::ModuleOp"> {
-  let summary = "keep half of a row that fills the registers in shared memory";
-  let description = "In kernels without loops. Sets `nv.parked`, and adds to `nv.shared_bytes`.";
+  let summary = "Spill half of a row that fills the registers to shared memory";
+  let description = [{
+    In kernels without loops, over a reduction. Sets `nv.parked`, and adds to `nv.shared_bytes`. Without it ptxas spills to local memory.
+  }];
 }
 def PackPrograms : Pass<"nv-pack-programs", "::mlir::ModuleOp"> {
-  let summary = "let a launch put several programs of one warp into a block";
-  let description = "Where they use no shared memory and do not meet. Sets `nv.programs_per_block`.";
+  let summary = "Allow a launch to put several programs of one warp into a CTA";
+  let description = [{
+    Where they use no shared memory and do not synchronise with others. A launch packs four where more programs wait than fit the GPU in CTAs of their
+    own. Sets `nv.programs_per_block`. Without it each program has a CTA of its own.
+  }];
 }
 def RecordPlan : Pass<"nv-record-plan", "::mlir::ModuleOp"> {
-  let summary = "record what was decided, and what it is predicted to cost, as `nv.plan`";
-  let description = "On the kernel and on its loops with MMAs or channels. Changes nothing else.";
+  let summary = "Record what was decided, and what it is predicted to cost, as `nv.plan`";
+  let description = [{
+    On the kernel and on its loops with MMAs or channels; [`kernel.plan`](remarks-and-plans.md#the-plan-of-a-kernel) shows it. Changes nothing else.
+  }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"maxRegisters", "max-registers", "int64_t", "0", "registers per thread that the assembler is limited to; 0: no limit">];
 }
 def RemarkAccesses : Pass<"nv-remark-accesses", "::mlir::ModuleOp"> {
-  let summary = "remark on accesses that use memory badly";
+  let summary = "Remark on accesses that use memory badly";
   let description = [{
-    Global accesses of which a warp takes parts of sectors, and shared ones of which threads meet in a bank. Runs when remarks are asked for, and
-    changes nothing.
+    Global accesses of which a warp takes parts of sectors, and shared ones with bank conflicts. Runs when remarks are asked for, and changes nothing.
   }];
 }
 def TestAxisInfo : Pass<"test-axis-info", "::mlir::ModuleOp"> {
-  let summary = "remark on the facts that AxisInfo knows of each result";
+  let summary = "Remark on the facts that AxisInfo knows of each result";
   let description = "For tests and for questions such as `why is this load not vectorised`. Changes nothing.";
 }
 def TestPlantError : Pass<"test-plant-error", "::mlir::ModuleOp"> {
-  let summary = "make one deliberate mistake, to see that a test notices";
+  let summary = "Make one deliberate mistake, to see that a test notices";
   let description = "The mistake of `kind` at opportunity `at`, counted from 0 in the order of the text. Nothing where there are fewer.";
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let options = [Option<"kind", "kind", "std::string", "\"\"", "the mistake, e.g. `drop-barrier`">,
