@@ -1,7 +1,7 @@
 //===- PlanText.h - a kernel's plan in lines to read -----------------------------------------===//
 // Needs: a module with `nv.plan`, as nv-record-plan leaves it.
 // Gives: the text of the stage `plan`, and the line that says what the assembler made of it.
-// How:   docs/passes.md shows an example and explains each line.
+// How:   docs/remarks-and-plans.md shows an example and explains each line.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/BuiltinOps.h"

@@ -5,6 +5,7 @@
 
 import fnmatch
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -141,6 +142,17 @@ def test_the_page_of_the_host_is_current():
     """`scripts/python_page.py` writes it from the docstrings."""
     command = [sys.executable, ROOT / "scripts/python_page.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_of_passes_is_current():
+    """`scripts/passes_page.py` writes it; each example is what the built `pantile-opt` prints."""
+    tool = Path(pantilec_path()).with_name("pantile-opt")
+    if not tool.exists():
+        pytest.skip("there is no pantile-opt beside pantilec")
+    command = [sys.executable, ROOT / "scripts/passes_page.py", "--check"]
+    environment = {**os.environ, "PANTILE_OPT": str(tool)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

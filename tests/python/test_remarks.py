@@ -252,8 +252,9 @@ def test_all_further_passes_together(target):
 
 def test_every_pass_is_documented():
     page = (Path(__file__).parents[2] / "docs" / "passes.md").read_text()
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    sections = dict(re.findall(r"^### (\S+)\n\n(.*)\n", page, re.M))
     for step in list_passes():
-        row = next((row for row in rows if f"`{step.name}`" in row.split("|")[1]), None)
-        assert row, f"docs/passes.md lacks `{step.name}`"
-        assert ("(needed)" in row) == (not step.is_optional), row
+        assert step.name in sections, f"docs/passes.md lacks `{step.name}`"
+        summary = sections[step.name].lower()
+        assert ("needed:" in summary) == (not step.is_optional), step.name
+        assert ("off by default" in summary) == (not step.is_default), step.name

@@ -106,7 +106,7 @@ public:
   explicit operator bool() const { return data != nullptr; }
   const void *id() const { return data.get(); }
   /// How programs, warps, registers and shared memory were laid out, and what comes into the loops
-  /// through which buffers, in lines to read (docs/passes.md); then what the assembler said. Empty
+  /// through which buffers, in lines to read (docs/remarks-and-plans.md); then what the assembler said. Empty
   /// on the CPU, and where the compilation stopped at an earlier stage.
   std::string_view plan() const;
 

@@ -241,7 +241,7 @@ class CompiledKernel:
         A line each for how programs are mapped to CTAs, for the shared memory, registers and CTAs
         per SM that are predicted, and for the warps of each role; per loop with MMAs or channels
         the predicted cycles per iteration and what limits them, the channels (shape, type, stages,
-        transport) and the MMAs; last what the assembler said. `docs/passes.md` explains the lines.
+        transport) and the MMAs; last what the assembler said. `docs/remarks-and-plans.md` explains the lines.
         """
         return self.asm.get("plan", "")
 
