@@ -54,7 +54,7 @@ Written by `scripts/passes_page.py` from `compiler/passes/Passes.td`, in the ord
 pass's own test in `tests`, before and after the pass alone; layouts of registers and swizzles are left out where they say nothing.
 
 `pantilec --list-passes` lists the passes; `pantile.compiler.remarks.list_passes()` returns them. [Remarks and plans](remarks-and-plans.md) tell what they
-did to a kernel.
+did to a kernel, and [the way of a kernel](architecture.md) shows where they stand.
 
 A pass that later ones do not need can be left out by name: with the launch option `disabled_passes`, as
 `kernel[grid](..., disabled_passes="nv-specialise-warps")`; with `pantilec --disable-pass`, once per pass; in C++ with `Options::disabledPasses`. What is *off by

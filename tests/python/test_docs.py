@@ -156,6 +156,13 @@ def test_the_page_of_passes_is_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_pictures_of_the_architecture_are_current():
+    """`scripts/diagrams.py` draws them from the pipeline."""
+    command = [sys.executable, ROOT / "scripts/diagrams.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda p: p.name)
 def test_first_example_runs(page, tmp_path):
     """What a front page shows first is a program: it adds what it says it adds."""
