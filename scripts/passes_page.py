@@ -135,21 +135,24 @@ def _body(text, function):
 
 def _steps(body, passes, simplification):
     pattern = (
-        r"passes\.(add|need)\(create(\w+)\(.*?\)\);[ \t]*((?://.*\n\s*)*)|passes\.(choice|offeredChoice)"
-        r'\(\s*"([\w-]+)",\s*((?:"[^"]*"\s*)+)\)|(addSimplification)\(passes\)'
+        r"passes\.(?P<kind>add|need)\(\s*create(?P<create>\w+)\(|"
+        r'passes\.(?P<choice>choice|offeredChoice)\(\s*"(?P<name>[\w-]+)",\s*'
+        r'(?P<summary>(?:"[^"]*"\s*)+)\)|(?P<simplify>addSimplification)\(passes\)'
     )
     result = []
-    for kind, create, reason, choice, name, summary, simplify in re.findall(pattern, body):
-        reason = " ".join(reason.replace("//", " ").split())
-        if simplify:
+    for found in re.finditer(pattern, body):
+        if found["simplify"]:
             result += simplification
-        elif choice:
-            status = "choice" if choice == "choice" else OFFERED
-            result.append(Step(name, status, summary="".join(re.findall(r'"([^"]*)"', summary))))
+        elif found["choice"]:
+            status = "choice" if found["choice"] == "choice" else OFFERED
+            summary = "".join(re.findall(r'"([^"]*)"', found["summary"]))
+            result.append(Step(found["name"], status, summary=summary))
         else:
-            of_mlir = OF_MLIR.get(f"create{create}")
-            known = of_mlir[0] if of_mlir else passes[create].name
-            result.append(Step(known, "needed" if kind == "need" else "", reason))
+            of_mlir = OF_MLIR.get(f"create{found['create']}")
+            known = of_mlir[0] if of_mlir else passes[found["create"]].name
+            comment = re.match(r"[^;]*;[ \t]*((?://.*\n\s*)*)", body[found.end() :])[1]
+            reason = " ".join(comment.replace("//", " ").split())
+            result.append(Step(known, "needed" if found["kind"] == "need" else "", reason))
     return result
 
 
