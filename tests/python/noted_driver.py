@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-API = Path(__file__).parents[2] / "runtime" / "DriverApi.def"
+API = Path(__file__).parents[2] / "compiler" / "cuda" / "DriverApi.def"
 
 NOTED = """
 #include <string.h>
