@@ -1,9 +1,11 @@
 //===- CacheLock.h - one process at a time compiles a kernel -------------------------------===//
 // Needs: the path of an entry.
 // Gives: a lock that saves work and nothing else: whoever does not get it compiles all the same.
-// How:   flock on a file beside the entry, so the kernel frees it when its holder is killed. The
+// How:   flock on a file next to the entry, so the kernel frees it when its holder is killed. The
 //        file goes with the lock; a waiter that locked a file which is gone opens the new one.
-//        Waiting is bounded by the monotonic clock, which does not jump.
+//        Waiting is bounded by the monotonic clock, which does not jump. Where the file system has
+//        no locks, the file is in the host's folder for temporary files: then one process per host
+//        compiles.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <chrono>
@@ -20,12 +22,18 @@ public:
   CacheLock(const CacheLock &) = delete;
   CacheLock &operator=(const CacheLock &) = delete;
 
+  bool isHeld() const { return descriptor >= 0; }
+  /// Whether waiting longer may help.
+  bool isPossible() const { return !impossible; }
+
   /// PANTILE_CACHE_LOCK_SECONDS, else 120: longer than a compilation takes.
   static std::chrono::milliseconds defaultPatience();
 
 private:
   bool attempt();
+  void moveToThisHost();
   std::string path;
+  bool isOnThisHost = false;
   int descriptor = -1;
   bool impossible = false;
 };

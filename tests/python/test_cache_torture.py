@@ -165,6 +165,68 @@ def test_a_lock_that_is_never_freed(world, cache):
     world.check(cache, 64, cached=True)
 
 
+WITHOUT_LOCKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int flock(int file, int operation) {
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/WHERE/"))
+    return errno = WHY, -1;
+  return ((int (*)(int, int))dlsym(RTLD_NEXT, "flock"))(file, operation);
+}
+"""
+
+
+def without_locks(folder, where, why):
+    """The environment of processes on a file system that has no locks below folders named `where`."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    source, library = folder / "locks.c", folder / "locks.so"
+    source.write_text(WITHOUT_LOCKS.replace("WHERE", where).replace("WHY", why))
+    command = [compiler, "-shared", "-fPIC", "-w", str(source), "-o", str(library), "-ldl"]
+    subprocess.run(command, check=True)
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    return {"LD_PRELOAD": str(library), "TMPDIR": str(temporary)}
+
+
+@pytest.mark.parametrize("why", ["ENOLCK", "EOPNOTSUPP", "ENOSYS"])
+def test_a_file_system_without_locks(world, cache, why):
+    """The processes of a host compile once all the same."""
+    env = without_locks(cache, "plain", why)
+    processes = [world.start(cache / "plain", 64, **env) for _ in range(16)]
+    made = []
+    for process in processes:
+        out, err = process.communicate()
+        made.append(Compiled(subprocess.CompletedProcess([], process.returncode, out, err)))
+    assert all(one.code == world.expected[64] for one in made)
+    assert [one.cached for one in made].count(False) == 1
+    assert not [one for one in made if one.warnings]
+    assert not list(cache.rglob("*.lock"))
+
+
+def test_a_file_system_without_locks_and_a_host_without_a_folder(world, cache):
+    """Each process compiles: none waits for a lock that cannot be had."""
+    env = without_locks(cache, "plain", "ENOLCK")
+    folder = cache / "temporary" / f"pantile-locks-{os.geteuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    start = time.monotonic()
+    processes = [world.start(cache / "plain", 64, **env) for _ in range(4)]
+    for process in processes:
+        out, err = process.communicate()
+        made = Compiled(subprocess.CompletedProcess([], process.returncode, out, err))
+        assert made.code == world.expected[64] and not made.warnings
+    assert time.monotonic() - start < 60
+    world.check(cache / "plain", 64, cached=True, **env)
+
+
 def truncate(path, data):
     path.write_bytes(data[: random.randrange(len(data))])
 
