@@ -15,8 +15,8 @@ namespace pantile {
 
 class CacheLock {
 public:
-  /// Waits at most `patience`. Another may have stored the entry before this got the lock, waited or
-  /// not: look again.
+  /// Waits at most `patience`. Another process may have stored the entry before this one got the
+  /// lock, waited or not: look again.
   CacheLock(const std::string &entryPath, std::chrono::milliseconds patience);
   ~CacheLock();
   CacheLock(const CacheLock &) = delete;

@@ -181,4 +181,11 @@ void storeCacheEntry(const std::string &key, std::string_view payload, EntryKind
     *problem = cache.takeProblem();
 }
 
+EntryLock tryLockCacheEntry(const std::string &key) {
+  auto lock =
+      std::make_shared<CacheLock>(Cache::ofProcess().entryPath(key), std::chrono::milliseconds(0));
+  const bool possible = lock->isPossible();
+  return {lock->isHeld() ? std::move(lock) : nullptr, possible};
+}
+
 } // namespace pantile

@@ -59,12 +59,22 @@ py::list entries(const std::string &kind) {
   return rows;
 }
 
+EntryLock tryLock(const std::string &key) {
+  py::gil_scoped_release release;
+  return tryLockCacheEntry(key);
+}
+
 } // namespace
 
 void bindStore(py::module_ &module) {
   module.def("cache_load", &load, py::arg("key"));
   module.def("cache_store", &store, py::arg("key"), py::arg("payload"), py::arg("kind"));
   module.def("cache_entries", &entries, py::arg("kind"));
+  py::class_<EntryLock>(module, "EntryLock")
+      .def_property_readonly("is_held", [](const EntryLock &lock) { return lock.held != nullptr; })
+      .def_readonly("is_possible", &EntryLock::possible)
+      .def("release", [](EntryLock &lock) { lock.held.reset(); });
+  module.def("cache_try_lock", &tryLock, py::arg("key"));
 }
 
 } // namespace pantile::python

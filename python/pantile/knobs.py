@@ -181,6 +181,13 @@ class Autotuning(Group):
         "PANTILE_DETERMINISTIC_TUNING",
         doc="measure nothing: take the fastest configuration in the cache, else the first that fits",
     )
+    wait_seconds = Setting(
+        "PANTILE_TUNE_WAIT_SECONDS",
+        default=300.0,
+        parse=float,
+        shown="300",
+        doc="how long a process waits for another one that tunes the same kernel, before it tunes as well",
+    )
     progress = Flag(
         "PANTILE_PROGRESS", default=True, doc="show a bar on a terminal while `autotune` works"
     )

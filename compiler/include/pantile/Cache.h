@@ -5,6 +5,7 @@
 #pragma once
 #include "pantile/Compiler.h"
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,5 +68,14 @@ PANTILE_API std::optional<std::string> loadCacheEntry(const std::string &key,
                                                       std::string *problem = nullptr);
 PANTILE_API void storeCacheEntry(const std::string &key, std::string_view payload, EntryKind kind,
                                  std::string *problem = nullptr);
+
+/// Held by the one process that makes an entry, which frees it as it is destroyed or is killed.
+/// It saves work and nothing else.
+struct EntryLock {
+  std::shared_ptr<void> held; ///< null: not this process
+  bool possible = true;       ///< false: no process can, as in a directory that is only read
+};
+/// Returns at once; another attempt may succeed.
+PANTILE_API EntryLock tryLockCacheEntry(const std::string &key);
 
 } // namespace pantile

@@ -8,7 +8,6 @@ import contextlib
 import functools
 import inspect
 import sys
-import time
 import warnings
 
 from .. import knobs
@@ -31,8 +30,8 @@ __all__ = [
 
 
 @contextlib.contextmanager
-def _working_on(device):
-    """Where torch says which GPU is current, it is `device` within: it is there that torch waits and takes times."""
+def working_on(device):
+    """Make GPU `device` current within, where torch says which one is: there torch waits and takes times."""
     torch = sys.modules.get("torch")
     if device < 0 or torch is None or not torch.cuda.is_available():
         yield
@@ -246,34 +245,24 @@ class Autotuner(KernelInterface):
         """The fastest of `configs`: as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
-        device = self._device_of({**self.nargs, **kwargs})
-        store = self._store(key, device)
-        timings, failures = store.load(configs) if store else ({}, {})
-        missing = [c for c in configs if c not in timings and c not in failures]
-        if knobs.autotuning.deterministic:
-            return self._fastest_known(timings) or self._first_that_fits(missing, args, kwargs)
-        if missing:
-            self._refuse_capture({**self.nargs, **kwargs})
-            start = time.perf_counter()
-            with _working_on(device):
-                measured, errors = self._measure(missing, args, kwargs, device)
-            self.bench_time = time.perf_counter() - start
-            for config in missing:
-                if store and (config in measured or config in errors):
-                    store.store(config, measured.get(config), errors.get(config))
-            timings, failures = {**timings, **measured}, {**failures, **errors}
-        self.configs_timings = {c: timings.get(c, [float("inf")] * 3) for c in configs}
-        self.configs_errors = {c: str(failures[c]) for c in configs if c in failures}
-        best = self._fastest_known(timings)
+        from .choosing import Question
+
+        named = {**self.nargs, **kwargs}
+        device = self._device_of(named)
+        choice = Question(self, configs, args, kwargs, key, device).choice()
+        self.configs_timings = {c: choice.timings.get(c, [float("inf")] * 3) for c in configs}
+        self.configs_errors = {c: str(choice.failures[c]) for c in configs if c in choice.failures}
+        best, is_measured = choice.best, choice.seconds is not None
         if best is None:
             raise AutotunerError(
                 f"none of the {len(configs)} configurations of `{self.__name__}` runs"
                 + "".join(f"\n{config}: {why}" for config, why in self.configs_errors.items())
             )
-        if missing:
-            self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
+        if is_measured:
+            self.bench_time = choice.seconds
+            self.pre_hook({**named, **best.all_kwargs()}, reset_only=True)
         if knobs.autotuning.print:
-            self._print_choice(best, key, bool(missing))
+            self._print_choice(best, key, is_measured)
         return best
 
     def _store(self, key, device):
@@ -285,12 +274,6 @@ class Autotuner(KernelInterface):
         from .tuning_cache import TuningStore
 
         return TuningStore(self, key, device)
-
-    @staticmethod
-    def _fastest_known(timings):
-        """The configuration with the smallest median; None if no one has a finite one."""
-        best = min(timings, key=lambda config: timings[config][0], default=None)
-        return None if best is None or timings[best][0] == float("inf") else best
 
     def _measure(self, configs, args, kwargs, device):
         """Measure `configs` now, on GPU `device` or the CPU (-1); return ({config: times}, {config: error})."""

@@ -13,8 +13,8 @@ from .. import _pantile, knobs
 from .cache import triton_key
 
 
-def _hook_identity(hook):
-    """What a hook is: its name and code; None for one that cannot be told from others."""
+def hook_identity(hook):
+    """Return what a hook is, its name and code; None for one that cannot be told from others."""
     if hook is None:
         return ""
     code = getattr(hook, "__code__", None)
@@ -24,7 +24,8 @@ def _hook_identity(hook):
     return f"{hook.__module__}.{hook.__qualname__} {digest}"
 
 
-def _kernel_of(tuner):
+def kernel_of(tuner):
+    """Return the jit function of a tuner; AttributeError if there is none under it."""
     kernel = tuner.fn
     while not hasattr(kernel, "cache_key"):
         kernel = kernel.fn
@@ -46,16 +47,24 @@ class TuningStore:
         knobs.export()
         self.tuner, self.key = tuner, [str(part) for part in key]
         self.device = device_name(device)
-        self._kernel = _kernel_of(tuner)
+        self._kernel = kernel_of(tuner)
+
+    def _digest(self, what, *more):
+        """The digest of the kernel, the device and the key, and of `more`."""
+        parts = [what, triton_key(), self._kernel.cache_key, self.device]
+        parts += [str(len(self.key)), *self.key, *more]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _entry(self, config):
         """The key of a configuration's entry; None if it has a hook that cannot be named."""
-        hook = _hook_identity(config.pre_hook)
+        hook = hook_identity(config.pre_hook)
         if hook is None:
             return None
-        parts = ["pantile tuning 1", triton_key(), self._kernel.cache_key, self.device]
-        parts += [str(len(self.key)), *self.key, str(config), str(config.ir_override), hook]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return self._digest("pantile tuning 1", str(config), str(config.ir_override), hook)
+
+    def lock_name(self):
+        """Return what a process locks that measures for this kernel, key and device."""
+        return self._digest("pantile tuning lock 1")
 
     def load(self, configs):
         """Return ({config: times}, {config: why it was ruled out}) of those that are known."""
