@@ -249,7 +249,8 @@ class Autotuner(KernelInterface):
 
         named = {**self.nargs, **kwargs}
         device = self._device_of(named)
-        choice = Question(self, configs, args, kwargs, key, device).choice()
+        plain_key = key[len(_kind_of(device)) :]
+        choice = Question(self, configs, args, kwargs, plain_key, device).choice()
         self.configs_timings = {c: choice.timings.get(c, [float("inf")] * 3) for c in configs}
         self.configs_errors = {c: str(choice.failures[c]) for c in configs if c in choice.failures}
         best, is_measured = choice.best, choice.seconds is not None

@@ -33,11 +33,14 @@ def kernel_of(tuner):
 
 
 def device_name(device):
-    """Return GPU number `device` by name and target; "cpu" for -1."""
+    """Return the kind of GPU number `device`: name, target and size; "cpu" for -1.
+
+    Times hold for GPUs of one kind. The number of multiprocessors tells cards of one name apart, and parts of a card.
+    """
     if device < 0:
         return "cpu"
     info = _pantile.device_info(device)
-    return f"{info['name']} {info['target']}"
+    return f"{info['name']} {info['target']} {info['multiprocessor_count']} SMs"
 
 
 class TuningStore:
