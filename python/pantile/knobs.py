@@ -181,12 +181,21 @@ class Autotuning(Group):
         "PANTILE_DETERMINISTIC_TUNING",
         doc="measure nothing: take the fastest configuration in the cache, else the first that fits",
     )
+    across_ranks = Flag(
+        "PANTILE_TUNE_ACROSS_RANKS",
+        default=True,
+        doc="ranks of one run take the same configuration, which one of them measures",
+    )
     wait_seconds = Setting(
         "PANTILE_TUNE_WAIT_SECONDS",
         default=300.0,
         parse=float,
         shown="300",
         doc="how long a process waits for another one that tunes the same kernel, before it tunes as well",
+    )
+    run_id = Setting(
+        "PANTILE_RUN_ID",
+        doc="a text that the ranks of one run have in common, where their launcher gives them none",
     )
     progress = Flag(
         "PANTILE_PROGRESS", default=True, doc="show a bar on a terminal while `autotune` works"

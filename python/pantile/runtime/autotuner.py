@@ -242,7 +242,7 @@ class Autotuner(KernelInterface):
         return configs[0]
 
     def _best(self, configs, args, kwargs, key):
-        """The fastest of `configs`: as measured before and written down, or measured now."""
+        """The fastest of `configs`: as another rank chose, as measured before and written down, or measured now."""
         if len(configs) == 1:
             return configs[0]
         from .choosing import Question

@@ -1,13 +1,20 @@
-"""The choice of a configuration: from known times, or by measuring.
+"""The choice of a configuration: from known times, by measuring, or as another rank chose.
 
-Of the processes that share a kernel cache one measures at a time, so that the others find its times.
+Of the ranks that ask one question (a kernel's text, its key, its configurations, the kind of GPU)
+one answers it, see `agreement`. Of other processes that share a kernel cache one measures at a
+time, so that the others find its times.
 """
 
 import contextlib
+import hashlib
 import time
 import warnings
 
 from .. import _pantile, knobs
+from .agreement import LogError, agree
+from .cache import triton_key
+from .ranks import log_of
+from .tuning_cache import device_name, hook_identity, kernel_of
 
 _PAUSES = (0.002, 0.2)  # seconds between two attempts to lock: the first, and the longest
 
@@ -27,6 +34,33 @@ class Choice:
     def of_times(cls, timings, failures, seconds=None):
         return cls(timings, failures, _fastest(timings), seconds)
 
+    def as_json(self, configs):
+        """Return what other ranks need, with configurations by their places in the list."""
+        times = [list(map(float, self.timings[c])) if c in self.timings else None for c in configs]
+        why = [str(self.failures[c]) if c in self.failures else None for c in configs]
+        best = None if self.best is None else configs.index(self.best)
+        return {"times": times, "failures": why, "best": best}
+
+    @classmethod
+    def from_json(cls, found, configs):
+        """Return the choice that `as_json` describes; LogError if it does not fit `configs`."""
+        try:
+            times = dict(zip(configs, map(_times, found["times"]), strict=True))
+            failures = dict(zip(configs, found["failures"], strict=True))
+            best = found["best"]
+            if best is not None and (type(best) is not int or best not in range(len(configs))):
+                raise ValueError(f"there is no configuration {best}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise LogError(f"another rank's choice cannot be read: {error}") from error
+        known = {config: one for config, one in times.items() if one is not None}
+        ruled_out = {config: str(why) for config, why in failures.items() if why is not None}
+        return cls(known, ruled_out, None if best is None else configs[best])
+
+
+def _times(found):
+    """Three times, or None for those that are not known."""
+    return None if found is None else [float(time) for time in found]
+
 
 def _fastest(timings):
     """The configuration with the smallest median; None if none has a finite one."""
@@ -44,8 +78,50 @@ class Question:
         self.seconds = None
 
     def choice(self):
-        """Return the Choice of this process."""
-        return self._answer()
+        """Return the Choice of all ranks, or where there are none that of this process."""
+        answers = []
+        try:
+            made = self._choice_of_ranks(answers)
+        except LogError as error:
+            warnings.warn(
+                f"`{self.tuner.__name__}` is tuned by each rank for itself: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            made = answers[-1] if answers else self._answer()
+        made.seconds = self.seconds
+        return made
+
+    def _choice_of_ranks(self, answers):
+        """The Choice that counts for all; what this process answers goes into `answers`, too."""
+        digest = self._digest()
+        log = log_of(digest) if digest is not None else None
+        if log is None:
+            return self._answer()
+
+        def decide():
+            answers.append(self._answer())
+            return answers[-1].as_json(self.configs)
+
+        found, is_ours = agree(
+            log,
+            decide,
+            patience=knobs.autotuning.wait_seconds,
+            before_claim=self._wait_for_gpu,
+        )
+        return answers[-1] if is_ours else Choice.from_json(found, self.configs)
+
+    def _digest(self):
+        """What the question is, for all ranks the same; None for a kernel without a text."""
+        try:
+            kernel = kernel_of(self.tuner)
+        except AttributeError:
+            return None
+        parts = ["pantile choice 1", triton_key(), kernel.cache_key, device_name(self.device)]
+        parts += [str(len(self.key)), *map(str, self.key)]
+        for config in self.configs:
+            parts += [str(config), str(config.ir_override), str(hook_identity(config.pre_hook))]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _wait_for_gpu(self):
         """Wait for what this process has queued, which may itself wait for another process.
