@@ -1,5 +1,5 @@
 // A store of a matrix is done by TMA where a tensor map can describe it: each warp hands over its part.
-// RUN: pantile-opt %s -split-input-file -nv-raise-stores | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -nv-raise-stores=all=true | FileCheck %s
 #acc = #tile.layout<[64, 128], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rows = #tile.layout<[64, 1], reg = [[8, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #row = #tile.layout<[64], reg = [[8]], lane = [[0], [0], [1], [2], [4]], warp = [[16], [32]]>
@@ -11,7 +11,7 @@
 // CHECK: nv.tma_store %[[MAP]][
 // CHECK: nv.tma_store_wait
 // CHECK-NEXT: return
-module attributes {nv.raise_all_stores, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @matrix(%c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %result: tensor<64x128xf16, #acc>, %stride: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %row = tile.arange 0, 64 : tensor<64xi32, #row>
     %column = tile.arange 0, 128 : tensor<128xi32, #column>
@@ -37,7 +37,7 @@ module attributes {nv.raise_all_stores, tile.num_warps = 4 : i32, tile.target = 
 // CHECK: tile.store
 // CHECK-NOT: nv.tma_store
 // CHECK: return
-module attributes {nv.raise_all_stores, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @read_afterwards(%to: tensor<64x128x!tile.ptr<f16>, #acc>, %result: tensor<64x128xf16, #acc>) -> tensor<64x128xf16, #acc> attributes {tile.kernel} {
     tile.store %to, %result : tensor<64x128x!tile.ptr<f16>, #acc>, tensor<64x128xf16, #acc>
     %again = tile.load %to : tensor<64x128x!tile.ptr<f16>, #acc> -> tensor<64x128xf16, #acc>
