@@ -23,6 +23,7 @@
 #include "ir/SpreadRows.h"
 #include "lower/Lower.h"
 #include "passes/layout/LayoutChoice.h"
+#include "passes/mma/SelectMma.h"
 #include "passes/mma/StageOperands.h"
 #include "passes/pipeline/ScheduleLoops.h"
 #include "target/Nvptx.h"
@@ -320,7 +321,8 @@ Result<void> Compilation::fitShared(const Target &target, const Options &allowed
 
 /// Products outside of loops do with one operand in shared memory at a time. Where a product takes
 /// its operands from registers, a buffer less does for copies that run as far ahead, and Triton has
-/// no more; here they run an iteration less ahead then. After that, results do without the way
+/// no more; here they run an iteration less ahead then. mma.sync takes fp32 from one buffer each, or
+/// from none. After that, results do without the way
 /// through shared memory that would make their stores whole lines.
 Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed) {
   struct Resort {
@@ -333,6 +335,10 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
     return mlir::isa<mlir::scf::ForOp>(load->getParentOp()) ? mlir::WalkResult::advance()
                                                             : mlir::WalkResult::interrupt();
   };
+  auto isWgmmaOfFp32 = [](nv::WgmmaOp mma) {
+    return mma.getRhs().getType().getElementType().isF32() ? mlir::WalkResult::interrupt()
+                                                           : mlir::WalkResult::advance();
+  };
   const Resort resorts[] = {
       {names::operandsInPlace,
        "operands of products outside of loops have no buffers of their own: they do not fit into "
@@ -342,6 +348,9 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
        "loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
        Technique::Pipelining},
+      {names::fp32OnMmaSync,
+       "products of fp32 do not run on wgmma: what it reads does not fit into shared memory",
+       Technique::TensorCores, module->walk(isWgmmaOfFp32).wasInterrupted()},
       {names::storesInPlace,
        "results are stored from where products leave them: what they would go through does not "
        "fit into shared memory",

@@ -12,8 +12,13 @@ bool forEachUse(mlir::Value buffer, llvm::function_ref<bool(mlir::OpOperand &)> 
 
 struct BufferReader {
   nv::WgmmaOp product;
-  int operand; ///< 0: A, 1: B
+  int operand;         ///< 0: A, 1: B
+  mlir::Operation *at; ///< reads the buffer: `product`, or a load of what goes on to it alone
+  mlir::Value view;    ///< that it reads, of the operand's shape
 };
+
+/// Whether an MMA reads `alloc` rounded to tf32.
+bool isRounded(nv::AllocOp alloc);
 
 /// The products that read `alloc`, in the order of their block; empty if anything else reads it, or
 /// if they are not all in `block`.

@@ -21,6 +21,11 @@ bool masks(AffineAnalysis &affine, Value mask, int dim, const Polynomial &bound)
          });
 }
 
+/// The dimension of the result that the operand's `dim` becomes.
+int placeIn(TransOp trans, int dim) {
+  return llvm::find(trans.getOrder(), dim) - trans.getOrder().begin();
+}
+
 /// Tells `follow` where the elements go on; false where something else than such a store uses them.
 bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial &bound,
                llvm::function_ref<void(Value)> follow) {
@@ -60,7 +65,7 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
   }
   if (isa<nv::PutPartOp>(user)) // a part of what the same elements at another block become
     return true;
-  if (isa<ConvertLayoutOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
+  if (isa<ConvertLayoutOp, TransOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
     follow(user->getResult(0));
     return true;
   }
@@ -70,17 +75,21 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
 
 bool reachesMaskedStoresAlone(AffineAnalysis &affine, Value start, int dim,
                               const Polynomial &bound) {
-  SmallVector<Value> work{start};
-  llvm::DenseSet<Value> seen{start};
-  auto follow = [&](Value value) {
-    if (seen.insert(value).second)
-      work.push_back(value);
-  };
+  using Place = std::pair<Value, int>; ///< and the dimension that it has there
+  SmallVector<Place> work{{start, dim}};
+  llvm::DenseSet<Place> seen{{start, dim}};
   while (!work.empty()) {
-    Value value = work.pop_back_val();
-    for (OpOperand &use : value.getUses())
-      if (!followUse(affine, use, dim, bound, follow))
+    const auto [value, at] = work.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      auto trans = dyn_cast<TransOp>(use.getOwner());
+      const int next = trans ? placeIn(trans, at) : at;
+      auto follow = [&](Value onward) {
+        if (seen.insert({onward, next}).second)
+          work.push_back({onward, next});
+      };
+      if (!followUse(affine, use, at, bound, follow))
         return false;
+    }
   }
   return true;
 }

@@ -61,13 +61,12 @@ int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
 class AccessBuilder {
 public:
   AccessBuilder(AffineAnalysis &affine, const AxisInfoAnalysis &axes, StagedLoad staged,
-                nv::WgmmaOp product, int operand, std::string &reason)
+                const BufferReader &reader, std::string &reason)
       : AccessBuilder(affine, staged.load.getPtr(), staged.load.getMask(),
                       staged.alloc.getType().getSwizzle().getOrder(), reason) {
     this->axes = &axes;
     this->staged = staged;
-    this->product = product;
-    this->operand = operand;
+    this->reader = reader;
   }
   AccessBuilder(AffineAnalysis &affine, Value ptr, Value mask, ArrayRef<int32_t> order,
                 std::string &reason)
@@ -249,7 +248,7 @@ private:
 
   bool placeWrap(const AffineTile &form) {
     TmaAccess::Dim &dim = dimOf(form.wrappedDim);
-    if (!product || !affine.isHostValue(form.modulus) || !(dim.start == form.dividend))
+    if (!reader.product || !affine.isHostValue(form.modulus) || !(dim.start == form.dividend))
       return false;
     dim.extent = form.modulus;
     return wrapsOnlyMasked(form) || wrapsBetweenTiles(form, dim);
@@ -425,11 +424,11 @@ private:
   /// them off.
   bool wrapsOnlyMasked(const AffineTile &form) {
     bool swapped = staged.alloc.getType().getSwizzle() !=
-                   cast<nv::BufferType>(product->getOperand(operand).getType()).getSwizzle();
+                   cast<nv::BufferType>(reader.view.getType()).getSwizzle();
     int operandDim = swapped ? 1 - form.wrappedDim : form.wrappedDim;
-    if (operandDim != operand) // along K every element of the product depends on it
+    if (operandDim != reader.operand) // along K every element of the product depends on it
       return false;
-    return reachesMaskedStoresAlone(affine, product.getResult(), operand,
+    return reachesMaskedStoresAlone(affine, reader.product.getResult(), reader.operand,
                                     dimOf(form.wrappedDim).start - form.modulus);
   }
 
@@ -439,8 +438,7 @@ private:
   std::string &reason;
   const AxisInfoAnalysis *axes = nullptr; ///< of loads
   StagedLoad staged;                      ///< of loads
-  nv::WgmmaOp product;                    ///< of loads
-  int operand = 0;                        ///< of loads
+  BufferReader reader{};                  ///< of loads
   int64_t elementBytes;
   std::map<size_t, Polynomial> ends; ///< of dimensions, that the host does not know
   TmaAccess access;
@@ -448,9 +446,9 @@ private:
 } // namespace
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                   StagedLoad staged, nv::WgmmaOp product, int operand,
+                                   StagedLoad staged, const BufferReader &reader,
                                    std::string &reason) {
-  return AccessBuilder(affine, axes, staged, product, operand, reason).buildLoad();
+  return AccessBuilder(affine, axes, staged, reader, reason).buildLoad();
 }
 
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, Value ptr, Value mask,

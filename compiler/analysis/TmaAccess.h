@@ -7,7 +7,7 @@
 #pragma once
 #include "analysis/AffineAccess.h"
 #include "analysis/AxisInfo.h"
-#include "analysis/StagedLoad.h"
+#include "analysis/BufferReaders.h"
 #include <string>
 
 namespace pantile {
@@ -45,10 +45,9 @@ struct TmaAccess {
   llvm::SmallVector<Polynomial, 2> conditions;
 };
 
-/// The access of `staged`, whose tile is operand `operand` (0: A, 1: B) of `product`. On failure
-/// `reason` says why.
+/// The access of `staged`, for one of its readers. On failure `reason` says why.
 std::optional<TmaAccess> tmaAccess(AffineAnalysis &affine, const AxisInfoAnalysis &axes,
-                                   StagedLoad staged, nv::WgmmaOp product, int operand,
+                                   StagedLoad staged, const BufferReader &reader,
                                    std::string &reason);
 
 /// The access of a write through `ptr` where `mask` holds (null: everywhere), whose tile lies in

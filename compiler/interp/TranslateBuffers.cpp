@@ -22,7 +22,7 @@ namespace {
 /// what is but a hint.
 bool hasNoValue(Operation *op) {
   return isa<nv::CommitOp, nv::WaitOp, nv::FenceAsyncOp, nv::BarrierOp, nv::DeallocOp, nv::SettleOp,
-             nv::PrefetchOp>(op);
+             nv::PrefetchOp, nv::RoundBufferOp>(op); // MMAs round what they read
 }
 
 uint64_t elementsOf(nv::BufferType type) { return ShapedType::getNumElements(type.getShape()); }
@@ -181,8 +181,8 @@ std::optional<LogicalResult> Translator::visitBuffers(Operation *op) {
       bind(result, reg(value));
     return success();
   }
-  if (auto copy = dyn_cast<nv::CopyRegistersOp>(op))
-    return bind(copy, reg(copy.getSrc())), success();
+  if (isa<nv::CopyRegistersOp, nv::RoundTf32Op>(op))
+    return bind(op->getResult(0), reg(op->getOperand(0))), success();
   return std::nullopt;
 }
 

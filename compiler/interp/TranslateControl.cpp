@@ -16,7 +16,8 @@ namespace {
 /// Operations whose result has their operand's register.
 bool renames(Operation *op) {
   return isa<ReshapeOp, ExpandDimsOp, UnsplatOp, ConvertLayoutOp, BroadcastOp, arith::BitcastOp,
-             PtrToIntOp, IntToPtrOp, PtrCastOp, nv::WgmmaWaitOp, nv::CopyRegistersOp>(op);
+             PtrToIntOp, IntToPtrOp, PtrCastOp, nv::WgmmaWaitOp, nv::CopyRegistersOp,
+             nv::RoundTf32Op>(op);
 }
 
 /// Whether no operation of `block` behind `last` reads the register of `value`.

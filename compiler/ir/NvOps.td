@@ -129,12 +129,29 @@ def Nv_LocalStoreOp : Nv_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
   let hasVerifier = 1;
 }
+def Nv_RoundTf32Op : Nv_Op<"round_tf32", [Pure, SameOperandsAndResultType]> {
+  let summary = "cvt.rna.tf32.f32 of each element: the hardware drops the bits that tf32 lacks, which is no rounding";
+  let arguments = (ins RankedTensorOf<[F32]>:$src);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$src attr-dict `:` type($src)";
+}
+def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the elements of a buffer of one stage are rounded to tf32 in place, where an MMA reads them from there";
+  let description = [{
+    A producer's copies round on their way instead: `nv.tensor_map` of `tf32`.
+    - round_buffer_c1: `buffer` is one slot of fp32.
+  }];
+  let arguments = (ins Nv_BufferType:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
 def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
   let description = [{
     `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum anew.
     - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
     - wgmma_c2: `mma` is of the family wgmma.
+    - wgmma_c3: buffers of elements that do not have 16 bits lie along K, as no instruction reads them otherwise.
   }];
   let arguments = (ins AnyType:$lhs, Nv_BufferType:$rhs, AnyRankedTensor:$acc, Tile_MmaAttr:$mma, UnitAttr:$init_zero);
   let results = (outs AnyRankedTensor:$result);
@@ -297,7 +314,7 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let description = [{
     The symbols of the maps are the kernel's arguments in order, those of `conditions` also the three extents of the grid. `offset` is added to argument `base`, in bytes; `extents`
     has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
-    instruction copies, `span` the swizzle in bytes. The map is only right while the arguments `non_negative` are, and the
+    instruction copies, `span` the swizzle in bytes. With the element `tf32`, copies round fp32 to tf32. The map is only right while the arguments `non_negative` are, and the
     results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates fit 32 bits.
     - tensor_map_c1: there are 1 to 5 dimensions: as many extents as sizes of the box, and one stride fewer.
     - tensor_map_c2: `span` is 0, 32, 64 or 128.

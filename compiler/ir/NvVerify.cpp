@@ -135,6 +135,18 @@ LogicalResult LocalStoreOp::verify() {
   return verifySlot(*this, getBuffer().getType(), getValue().getType(), "local_store_c1");
 }
 
+LogicalResult RoundBufferOp::verify() {
+  const BufferType type = getBuffer().getType();
+  if (!type.getElementType().isF32() || type.getSlots() != 1)
+    return emitOpError("round_buffer_c1: `buffer` is not one slot of fp32");
+  return success();
+}
+
+/// Whether the buffer's neighbours are neighbours along dimension `k`, or may lie anyhow.
+static bool liesAlong(int k, BufferType buffer) {
+  return storageBits(buffer.getElementType()) == 16 || buffer.getSwizzle().getOrder()[0] == k;
+}
+
 LogicalResult WgmmaOp::verify() {
   auto rhs = getRhs().getType().getShape();
   ArrayRef<int64_t> lhs;
@@ -150,6 +162,9 @@ LogicalResult WgmmaOp::verify() {
   if (lhs.size() != 2 || rhs.size() != 2 || lhs[1] != rhs[0] || acc[0] != lhs[0] ||
       acc[1] != rhs[1])
     return emitOpError("wgmma_c1: shapes do not match");
+  auto left = dyn_cast<BufferType>(getLhs().getType());
+  if ((left && !liesAlong(1, left)) || !liesAlong(0, getRhs().getType()))
+    return emitOpError("wgmma_c3: a buffer of other than 16 bits does not lie along K");
   return success();
 }
 

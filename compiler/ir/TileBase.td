@@ -60,9 +60,18 @@ def Tile_MmaKindAttr : EnumAttr<Tile_Dialect, Tile_MmaKind, "mma_kind">;
 
 def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
   let summary = "the instruction that a dot runs on: family, shape of one instruction, warps along M and N";
+  let description = [{
+    `pairedRows`, of wgmma whose A comes from registers: a thread's two rows of an instruction are neighbours in the tile
+    (LinearLayout::pairRows), of the accumulator as of A.
+  }];
   let parameters = (ins EnumParameter<Tile_MmaKind>:$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k,
-                        "unsigned":$warpsM, "unsigned":$warpsN);
-  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN `>`";
+                        "unsigned":$warpsM, "unsigned":$warpsN, DefaultValuedParameter<"bool", "false">:$pairedRows);
+  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN (`,` `paired_rows` `=` $pairedRows^)? `>`";
+  let skipDefaultBuilders = 1;
+  let builders = [AttrBuilder<(ins "MmaKind":$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k, "unsigned":$warpsM,
+                                   "unsigned":$warpsN, CArg<"bool", "false">:$pairedRows), [{
+    return $_get($_ctxt, kind, m, n, k, warpsM, warpsN, pairedRows);
+  }]>];
 }
 
 def Tile_Precision : I32EnumAttr<"Precision", "how fp32 operands enter a dot", [

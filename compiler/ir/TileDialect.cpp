@@ -179,6 +179,8 @@ Type pantile::elementTypeOf(Type type) {
 unsigned pantile::storageBits(Type elementType) {
   if (isa<PtrType>(elementType))
     return 64;
+  if (isa<FloatTF32Type>(elementType)) // of a tensor map whose copies round to it
+    return 32;
   return std::max(8u, elementType.getIntOrFloatBitWidth());
 }
 

@@ -6,6 +6,7 @@
 //        for repetitions. The fragment tables of the PTX manual become five lines each.
 //===--------------------------------------------------------------------------===//
 #include "layout/LinearLayout.h"
+#include "layout/TransposingLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -157,6 +158,49 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
   b.repeat(m);
   repeatBatch(b, rank);
   return b.done();
+}
+
+/// A chunk's place in its row of the first buffer is bits 2 to 4 of n, XORed with the lowest three
+/// of k, and that of the second buffer the other way around. Lanes 0 to 2, which are served at once,
+/// change all three in both: by n2 and k3, n3 and k4, and k2.
+LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int fastest) {
+  const int k = 0, n = 1;
+  Builder b(shape);
+  b.regs(fastest, 4);
+  b.regs(1 - fastest, 4);
+  b.threads(b.lane, n, 4);
+  b.threads(b.lane, k, 2);
+  for (int i = 0; i < 2; ++i) {
+    // k3 and k4 also belong to the lanes of n2 and n3; there are none of a smaller tile.
+    const int32_t next = 8 << i;
+    const bool isInside = next < shape[k];
+    if (isInside)
+      b.lane[i][k] = next;
+    b.threads(b.lane, isInside ? k : n, 2);
+  }
+  b.threads(b.warp, n, numWarps);
+  b.repeat(n);
+  b.repeat(k);
+  return b.done();
+}
+
+/// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register. The register takes the lowest
+/// bit, for vectors of two rows. A half warp loads such vectors of 4 columns and 4 pairs of rows: for
+/// columns apart by 64 bytes with that swizzle, pairs next to each other and pairs 8 rows apart are
+/// in different banks, those 4 rows apart are not (SharedLayoutTest: PairedRowsReadWithoutConflicts).
+LinearLayout LinearLayout::pairRows() const {
+  const int32_t placeOf[] = {1, 3, 2, 0};
+  const int m = rank() - 2;
+  auto moved = [&](Bases bases) {
+    for (Coord &basis : bases)
+      for (int bit = 0; bit < 4; ++bit)
+        if (basis[m] == 1 << bit) {
+          basis[m] = 1 << placeOf[bit];
+          break;
+        }
+    return bases;
+  };
+  return LinearLayout(extents, moved(regBases), moved(laneBases), moved(warpBases));
 }
 
 } // namespace pantile

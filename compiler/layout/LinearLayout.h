@@ -91,8 +91,12 @@ public:
   /// are neighbours, repeats go along N first.
   static LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
                                        llvm::ArrayRef<int64_t> warpsPerCta, int instrN);
-
   // Algebra.
+
+  /// The same fragments of A or of an accumulator of wgmma, with the 16 rows of each warp in another
+  /// order: the two rows that a thread holds are neighbours, and so are those of lanes that read
+  /// neighbouring words. The instruction takes any order, if A and the accumulator have the same.
+  LinearLayout pairRows() const;
 
   /// The layout of a reduction's result: `dim` disappears, what differed only in it is replicated,
   /// and registers that became duplicates are dropped.

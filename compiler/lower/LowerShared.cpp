@@ -139,6 +139,52 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
   return success();
 }
 
+//===- tf32 ----------------------------------------------------------------------------===//
+
+/// The number whose upper bits, which are all that MMAs look at, are those of the nearest tf32, ties
+/// away from zero. That is cvt.rna.tf32.f32 but for the lower bits, which that clears by a third
+/// instruction.
+llvm::Value *roundedToTf32(Lowering &l, llvm::Value *number) {
+  return l.assembly(l.b.getFloatTy(),
+                    "{ .reg .pred p; .reg .f32 a; .reg .b32 n; abs.f32 a, $1; "
+                    "setp.geu.f32 p, a, 0f7F800000; mov.b32 n, $1; @!p add.u32 n, n, 4096; "
+                    "mov.b32 $0, n; }",
+                    "=f,f", {number}, /*pure=*/true);
+}
+
+LogicalResult lowerRoundTf32(Lowering &l, nv::RoundTf32Op op) {
+  l.set(op.getResult(), llvm::map_to_vector<8>(l.get(op.getSrc()), [&](llvm::Value *number) {
+          return roundedToTf32(l, number);
+        }));
+  return success();
+}
+
+/// Threads take 16 bytes each, one after the other: where an element is makes no difference.
+LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
+  const int64_t vectorBytes = InstructionSet::vectorBytes,
+                warpThreads = InstructionSet::warpThreads,
+                vectors = op.getBuffer().getType().getSlotBytes() / vectorBytes,
+                threads = warpThreads * moduleInt(op, names::numWarps, 4),
+                busy = std::min(vectors, threads);
+  LinearLayout::FreeBits idle;
+  idle.lane = (warpThreads - 1) & ~(busy - 1);
+  idle.warp = ((threads - 1) & ~(busy - 1)) / warpThreads;
+  auto *vector = llvm::FixedVectorType::get(l.b.getFloatTy(), vectorBytes / 4);
+  l.inFirstThreads(idle, [&] {
+    llvm::Value *own = l.b.CreateAdd(l.scalar(op.getBuffer()),
+                                     l.b.CreateMul(l.thread(), l.b.getInt32(vectorBytes)));
+    for (int64_t i = 0; i < vectors; i += threads) {
+      llvm::Value *place = l.sharedPointer(l.b.CreateAdd(own, l.b.getInt32(i * vectorBytes)));
+      llvm::Value *numbers = l.b.CreateAlignedLoad(vector, place, llvm::Align(vectorBytes));
+      for (int at = 0; at < vectorBytes / 4; ++at)
+        numbers = l.b.CreateInsertElement(
+            numbers, roundedToTf32(l, l.b.CreateExtractElement(numbers, at)), at);
+      l.b.CreateAlignedStore(numbers, place, llvm::Align(vectorBytes));
+    }
+  });
+  return success();
+}
+
 LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
   const LinearLayout &layout = l.layout(op.getValue().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
@@ -162,4 +208,6 @@ void lower::addShared(Handlers &h) {
   h.add<nv::CopyAsyncOp>(lowerCopyAsync);
   h.add<nv::LocalLoadOp>(lowerLocalLoad);
   h.add<nv::LocalStoreOp>(lowerLocalStore);
+  h.add<nv::RoundTf32Op>(lowerRoundTf32);
+  h.add<nv::RoundBufferOp>(lowerRoundBuffer);
 }

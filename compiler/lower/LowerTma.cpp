@@ -7,6 +7,7 @@
 //        with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Registers.h"
+#include "ir/ReleasedStages.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -157,6 +158,8 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   llvm::Value *arrives = l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0));
   if (op.getEnable())
     arrives = l.b.CreateAnd(arrives, l.scalar(op.getEnable()));
+  if (op->hasAttr(names::readByThreads))
+    l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
   l.assembly(l.b.getVoidTy(), "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b,~{memory}",
              {barrierAddress(l, op.getBarrier(), true), arrives});
   return success();

@@ -41,6 +41,11 @@ def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
   let description = [{
     Sets `mma` on every `tile.dot`: wgmma where the target and the shape allow it, else mma.sync, else scalar FMA. Without
     the choice `wgmma`, Hopper runs mma.sync.
+
+    wgmma reads fp32 (as tf32) from shared memory along K alone, and A also from registers, where it may lie in any order. With A of M by K and B of K
+    by N: both along K are read from shared memory; A along M goes through registers; with B along N and A along K, the dot becomes the transposed
+    one, C^T = B^T A^T, and loops carry its accumulator; where both lie otherwise, the smaller one is transposed between two buffers. What is
+    computed counts as lying along either.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

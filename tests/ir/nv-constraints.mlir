@@ -122,6 +122,21 @@ func.func @another_family(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
 }
 
 // -----
+!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 128>>
+func.func @right_operand_along_n(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
+  // expected-error @below {{wgmma_c3: a buffer of other than 16 bits does not lie along K}}
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 8, warps = 4 x 1> : !slot, !slot, tensor<64x64xf32>
+  return
+}
+
+// -----
+func.func @rounds_another_type(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
+  // expected-error @below {{round_buffer_c1: `buffer` is not one slot of fp32}}
+  nv.round_buffer %b : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
+  return
+}
+
+// -----
 !slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
 func.func @fma_into_another_shape(%a: !slot, %b: !slot, %c: tensor<64x32xf32>) {
   // expected-error @below {{fma_c1: shapes do not match}}

@@ -19,9 +19,11 @@ func.func @few_rows_run_on_mma_sync(%a: tensor<32x64xf16>, %b: tensor<64x64xf16>
   %d = tile.dot %a, %b, %c : tensor<32x64xf16>, tensor<64x64xf16>, tensor<32x64xf32>
   return %d : tensor<32x64xf32>
 }
+// What is in registers can be stored along K.
 // CHECK-LABEL: @fp32_is_tf32
 func.func @fp32_is_tf32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 8, warps = 2 x 2>
+  // CHECK-NOT: tile.trans
+  // CHECK: tile.dot {{.*}} mma<wgmma, 64 x 64 x 8, warps = 4 x 1>
   %d = tile.dot %a, %b, %c : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
   return %d : tensor<64x64xf32>
 }

@@ -301,6 +301,15 @@ void advanceAtRandom(Warp &w) {
     advance(w.stores, [&](const TensorCopy &copy) { storeTensor(w, copy); });
 }
 
+/// fp32 to the nearest tf32, in place. Infinities and NaN stay.
+void roundToTf32(uint8_t *at) {
+  uint32_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  if ((bits & 0x7f800000) != 0x7f800000)
+    bits = (bits + 0x1000) & ~0x1fffu;
+  std::memcpy(at, &bits, sizeof bits);
+}
+
 void loadTensor(Block &block, const TensorCopy &copy) {
   Warp &w = *copy.by;
   const Instruction &i = *copy.instruction;
@@ -314,6 +323,8 @@ void loadTensor(Block &block, const TensorCopy &copy) {
       std::memcpy(to, block.generic(w, i, address, map.elementBytes, 0), map.elementBytes);
     else
       std::memset(to, 0, map.elementBytes);
+    if (map.rounds)
+      roundToTf32(to);
   });
   if (isOutside && !block.launch.memory->isMapped(map.base)) // which an H200 touches then
     w.fault(i, "a box outside of all extents, of a map whose base is not in memory");

@@ -387,6 +387,7 @@ EXPORT cuTensorMapEncodeTiled(void *out, int dataType, uint32_t rank, CUdevicept
   TensorMap map;
   map.base = base, map.rank = rank, map.elementBytes = elementBytes(dataType);
   map.swizzle = swizzle ? 16 << swizzle : 0;
+  map.rounds = dataType == 11; // TFLOAT32
   for (uint32_t d = 0; d < std::min(rank, 5u); ++d) {
     map.extents[d] = extents[d], map.box[d] = box[d];
     if (d)

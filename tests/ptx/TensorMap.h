@@ -17,7 +17,8 @@ struct TensorMap {
   std::array<uint64_t, 4> strides{}; // in bytes, from the second dimension on
   std::array<uint16_t, 5> box{};
   uint8_t rank = 0, elementBytes = 0, swizzle = 0, fillsNan = 0; // swizzle: 0, 32, 64, 128
-  std::array<uint8_t, 26> unused{};
+  uint8_t rounds = 0;                                            // fp32 to tf32
+  std::array<uint8_t, 25> unused{};
 
   uint64_t boxElements() const {
     uint64_t count = 1;

@@ -234,7 +234,7 @@ def test_assembles(name, target):
 def test_products_run_on_tensor_cores(name, target):
     instructions, ptx = _products(name, target)
     assert instructions, "no tensor cores"
-    on_wgmma = target == 90 and name != "tf32"
+    on_wgmma = target == 90
     assert all(("wgmma" in i) == on_wgmma for i in instructions), instructions
     is_widened = name.startswith("fp8") and target < 89  # in registers, on the way
     if not on_wgmma and not is_widened:

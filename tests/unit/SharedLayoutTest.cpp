@@ -1,5 +1,6 @@
 //===- SharedLayoutTest.cpp - the hardware's swizzle and its banks ------------===//
 #include "layout/SharedLayout.h"
+#include "layout/TransposingLayout.h"
 
 #include <gtest/gtest.h>
 
@@ -129,4 +130,40 @@ TEST(SharedLayout, VectorsNeedConsecutiveRegistersAndElements) {
 TEST(SharedLayout, AFragmentStoreThroughScratchIsFreeOfConflicts) {
   const auto accumulator = LinearLayout::mma16816Accumulator({64, 64}, {4, 1});
   EXPECT_EQ(SharedLayout::scratch({64, 64}, 16, {1, 0}).bankConflicts(accumulator, 4), 1);
+}
+
+TEST(SharedLayout, PairedRowsReadWithoutConflicts) {
+  for (int64_t m : {64, 128, 256})
+    for (int64_t k : {8, 32, 64}) {
+      const auto a = LinearLayout::mmaOperandA({m, k}, {4, 1}, 32).pairRows();
+      const SharedLayout shared({m, k}, 32, {0, 1}, 64);
+      EXPECT_EQ(shared.vectorBytes(a), 8) << a.str();
+      EXPECT_EQ(shared.bankConflicts(a, 8), 1) << a.str();
+    }
+}
+
+TEST(SharedLayout, TransposingReadsAndWritesWithoutConflicts) {
+  for (int64_t k : {32, 64, 128})
+    for (int64_t n : {32, 64, 256})
+      for (int warps : {4, 8}) {
+        const auto reads = transposingLayout({k, n}, warps, 1),
+                   writes = transposingLayout({k, n}, warps, 0);
+        const auto from = SharedLayout::forOperand({k, n}, 32, {1, 0}),
+                   to = SharedLayout::forOperand({k, n}, 32, {0, 1});
+        EXPECT_EQ(from.vectorBytes(reads), 16) << reads.str();
+        EXPECT_EQ(to.vectorBytes(writes), 16) << writes.str();
+        EXPECT_EQ(from.bankConflicts(reads, 16), 1) << reads.str();
+        EXPECT_EQ(to.bankConflicts(writes, 16), 1) << writes.str();
+        EXPECT_TRUE(reads.sameThreads(writes));
+        EXPECT_TRUE(reads.coversShape());
+      }
+}
+
+TEST(SharedLayout, TransposingLayoutsOfSmallTilesCoverThem) {
+  for (int64_t k : {8, 16})
+    for (int64_t n : {8, 16, 64, 128}) {
+      const auto reads = transposingLayout({k, n}, 8, 1);
+      EXPECT_TRUE(reads.coversShape()) << reads.str();
+      EXPECT_TRUE(reads.sameThreads(transposingLayout({k, n}, 8, 0)));
+    }
 }

@@ -221,8 +221,10 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const MmaAttr mma = dot.getMmaAttr();
   const Extents warps = warpsOf(mma, shape.size());
   switch (mma.getKind()) {
-  case MmaKind::Wgmma:
-    return LayoutAttr::get(context, LinearLayout::wgmmaAccumulator(shape, warps, mma.getN()));
+  case MmaKind::Wgmma: {
+    const LinearLayout acc = LinearLayout::wgmmaAccumulator(shape, warps, mma.getN());
+    return LayoutAttr::get(context, mma.getPairedRows() ? acc.pairRows() : acc);
+  }
   case MmaKind::MmaSync:
     return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
   case MmaKind::Fma:

@@ -127,6 +127,14 @@ void addStore(Effects &effects, Value buffer) {
   effects.before.back().byProxy = true;
 }
 
+/// A write also where the buffer is a ring, as the ring's loop orders its copies alone.
+void addRounding(Effects &effects, Value buffer) {
+  Access access = bytesOf(allocOf(buffer), true);
+  effects.before.push_back(access);
+  access.byProxy = true;
+  effects.before.push_back(access);
+}
+
 /// What an MMA reads from its start until it is waited for.
 void addMmaOperand(Effects &effects, Value operand) {
   if (!isa<nv::BufferType>(operand.getType()))
@@ -155,6 +163,8 @@ Effects effectsOf(Operation *op) {
     effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
     addStore(effects, store.getBuffer());
+  } else if (auto round = dyn_cast<nv::RoundBufferOp>(op)) {
+    addRounding(effects, round.getBuffer());
   } else if (auto load = dyn_cast<nv::LocalLoadOp>(op)) {
     addBuffer(effects, load.getBuffer(), false);
   } else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op)) {

@@ -6,7 +6,9 @@
 // How:   try the families fastest first; each either fits or says why not. Warps go to M first
 //        for wgmma and where one dot's result is the next one's left operand, so that fragments
 //        stay in their threads; otherwise they make each warp's part as square as possible,
-//        which reads least.
+//        which reads least. wgmma reads fp32 from shared memory along K alone, A also from registers:
+//        of operands that lie otherwise A goes through registers, and B becomes the A of the
+//        transposed dot, C^T = B^T A^T (tryWgmmaOfFp32).
 //===--------------------------------------------------------------------------===//
 #include "passes/mma/SelectMma.h"
 #include "ir/Remarks.h"
@@ -15,6 +17,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/OperandOrder.h"
 #include "support/Target.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -107,8 +110,8 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "it is switched off";
   if (numWarps % 4 != 0)
     return "a warp group needs 4 warps";
-  if (!s.isMatrix || !s.isNative() || s.operand.isF32())
-    return "wgmma multiplies matrices of fp16, bf16, fp8 or int8 here";
+  if (!s.isMatrix || !s.isNative() || (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
+    return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
   if (s.m % 64 != 0 || s.k % s.depth() != 0)
     return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
   const int64_t groups = numWarps / 4, groupsM = std::min(groups, s.m / 64);
@@ -123,6 +126,36 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "the sums of one instruction leave a thread too few registers";
   return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4,
                       groupsN);
+}
+
+/// On `dot`, or on the transposed one, which replaces it: what takes less to lay along K is its right
+/// operand. With A of M by K and B of K by N, nothing is to do for B that lies along K; the transposed
+/// dot has A^T there. The left one is read from shared memory where it lies along K, else it goes
+/// through registers. Where both lie otherwise, the smaller of them is transposed on its way.
+Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t numWarps,
+                      const AxisInfoAnalysis &axes) {
+  if (dot->getParentOfType<ModuleOp>()->hasAttr(names::fp32OnMmaSync))
+    return "its operands do not fit into shared memory";
+  const bool across[] = {orderOf(axes, dot, 0) == OperandOrder::AcrossK,
+                         orderOf(axes, dot, 1) == OperandOrder::AcrossK};
+  const int64_t plain = across[1] ? shape.n : 0, turned = across[0] ? shape.m : 0;
+  Choice refused = "";
+  for (const bool transposes : {turned < plain, turned >= plain}) {
+    DotShape own = shape;
+    if (transposes)
+      std::swap(own.m, own.n);
+    Choice choice = tryWgmma(dot, own, target, numWarps);
+    if (const auto *mma = std::get_if<MmaAttr>(&choice)) {
+      if (transposes)
+        dot = transposeDot(dot);
+      return MmaAttr::get(dot.getContext(), mma->getKind(), mma->getM(), mma->getN(), mma->getK(),
+                          mma->getWarpsM(), mma->getWarpsN(),
+                          /*pairedRows=*/across[transposes ? 1 : 0]);
+    }
+    if (!transposes)
+      refused = choice; // the reason, in terms of what was written
+  }
+  return refused;
 }
 
 /// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
@@ -189,10 +222,12 @@ MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
 }
 
 /// `noWgmma` becomes the reason why another instruction is taken.
-Choice tryTensorCores(DotOp dot, const Target &target, int64_t numWarps, bool chained,
-                      const char *&noWgmma) {
+Choice tryTensorCores(DotOp &dot, const Target &target, int64_t numWarps, bool chained,
+                      const AxisInfoAnalysis &axes, const char *&noWgmma) {
   const DotShape shape(dot);
-  Choice choice = tryWgmma(dot, shape, target, numWarps);
+  Choice choice = shape.operand.isF32() && shape.isMatrix
+                      ? tryWgmmaOfFp32(dot, shape, target, numWarps, axes)
+                      : tryWgmma(dot, shape, target, numWarps);
   auto *reason = std::get_if<const char *>(&choice);
   if (!reason)
     return choice;
@@ -214,15 +249,16 @@ void remarkChoice(DotOp dot, const char *noWgmma) {
     remark << "; not on wgmma: " << noWgmma;
 }
 
-void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained) {
+void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained,
+               const AxisInfoAnalysis &axes) {
   const DotShape shape(dot);
   const char *refusal = nullptr;
-  Choice choice = tryTensorCores(dot, target, numWarps, chained, refusal);
+  Choice choice = tryTensorCores(dot, target, numWarps, chained, axes, refusal);
   if (shape.isFp8() && std::holds_alternative<const char *>(choice)) {
     // Every fp8 number is one of fp16.
     widenOperands(dot, Float16Type::get(dot.getContext()));
     refusal = nullptr;
-    choice = tryTensorCores(dot, target, numWarps, chained, refusal);
+    choice = tryTensorCores(dot, target, numWarps, chained, axes, refusal);
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
     remarkMissed(dot.getLoc(), Technique::TensorCores)
@@ -244,10 +280,13 @@ struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
     }
     const int64_t numWarps = moduleInt(module, names::numWarps, 4);
     const ChainedDots chained(module);
-    module.walk([&](DotOp dot) {
+    const AxisInfoAnalysis axes(module);
+    SmallVector<DotOp> dots;
+    module.walk([&](DotOp dot) { dots.push_back(dot); });
+    for (DotOp dot : dots)
       if (!dot.getMmaAttr())
-        selectFor(dot, *target, numWarps, chained.contains(dot));
-    });
+        selectFor(dot, *target, numWarps, chained.contains(dot), axes);
+    carryTransposes(module);
   }
 };
 

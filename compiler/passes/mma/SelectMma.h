@@ -5,4 +5,6 @@
 namespace pantile::names {
 constexpr llvm::StringLiteral withoutWgmma =
     "tile.without_wgmma"; // unit, on the module: dots run on mma.sync at best
+constexpr llvm::StringLiteral fp32OnMmaSync =
+    "tile.fp32_on_mma_sync"; // unit, on the module: what fp32 needs for wgmma does not fit
 } // namespace pantile::names

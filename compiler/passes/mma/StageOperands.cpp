@@ -10,12 +10,16 @@
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
 //        and the transposes are done on the view of the buffer. Where the reader needs another
 //        fastest dimension, the elements are transposed on their way into the buffer: wgmma reads
-//        8-bit operands along K alone, scalar FMA a row of K on the left and a row of N on the
-//        right.
+//        8-bit and fp32 operands along K alone, scalar FMA a row of K on the left and a row of N on
+//        the right. fp32 that lies along M goes on from its buffer into registers (`paired_rows`),
+//        which may hold A in any order. wgmma only drops the bits that tf32 lacks, so fp32 is rounded
+//        before: in registers, or in the buffer where a load goes straight there. fp32 that a loop loads
+//        along N goes from the buffer where it arrives to one along K.
 //===------------------------------------------------------------------------------------===//
 #include "passes/mma/StageOperands.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
+#include "layout/TransposingLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,6 +57,7 @@ OperandSource sourceOf(Value operand) {
 struct Reading {
   int fastest = -1;
   int span = 128;
+  bool asTf32 = false; ///< fp32 by wgmma, which does not round
 };
 
 nv::BufferType bufferTypeFor(RankedTensorType tile, int fastest, int mostSpan) {
@@ -108,7 +113,13 @@ Staged stage(DotOp dot, OperandSource source, Reading reading = {}) {
   OpBuilder builder(user);
   Location loc = dot.getLoc();
   auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(source, reading), IntegerAttr());
-  nv::LocalStoreOp::create(builder, loc, source.value, alloc);
+  const bool isCopied = isa_and_nonnull<LoadOp>(source.value.getDefiningOp()) && user == dot;
+  Value value = source.value;
+  if (reading.asTf32 && !isCopied)
+    value = nv::RoundTf32Op::create(builder, loc, value);
+  nv::LocalStoreOp::create(builder, loc, value, alloc);
+  if (reading.asTf32 && isCopied)
+    nv::RoundBufferOp::create(builder, loc, alloc);
   if (user != dot && dot.getMma()->getKind() == MmaKind::Wgmma)
     nv::FenceAsyncOp::create(builder, loc);
   builder.setInsertionPoint(dot);
@@ -139,6 +150,21 @@ Value inRegisters(DotOp dot) {
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
+/// The left operand in registers, from a buffer in which it lies along M. The span is one that
+/// LinearLayout::pairRows reads without bank conflicts.
+Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
+  lhs = stage(dot, sourceOf(dot.getLhs()), {0, 64});
+  const RankedTensorType tile = dot.getLhs().getType();
+  const MmaAttr mma = *dot.getMma();
+  const LinearLayout fragments =
+      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 32);
+  auto type = RankedTensorType::get(tile.getShape(), tile.getElementType(),
+                                    LayoutAttr::get(dot.getContext(), fragments.pairRows()));
+  OpBuilder builder(dot);
+  Value loaded = nv::LocalLoadOp::create(builder, dot.getLoc(), type, lhs->view);
+  return nv::RoundTf32Op::create(builder, dot.getLoc(), loaded);
+}
+
 /// Ordinary instructions that may read `tile` after `dot` has started read a copy: the registers of an
 /// MMA in flight are its own (PTX ISA, wgmma.wait_group). It is they that read the copy and not the
 /// MMA, since ptxas moves copies for MMAs up, past waits, and serialises these then.
@@ -158,24 +184,63 @@ void copyForLaterReaders(DotOp dot, Value tile) {
                          [&](OpOperand &use) { return use.getOwner() != copy && isLater(use); });
 }
 
+/// What a loop loads along N, for an instruction that reads it along K: threads take it from the
+/// buffer where it arrives to another one.
+Staged transposedOnTheWay(DotOp dot, OperandSource source) {
+  Staged arrived = stage(dot, source, {1});
+  OpBuilder builder(dot);
+  Location loc = dot.getLoc();
+  const RankedTensorType tile = dot.getRhs().getType();
+  auto typed = [&](int fastest) {
+    auto layout = transposingLayout(tile.getShape(), moduleInt(dot, names::numWarps, 4), fastest);
+    return RankedTensorType::get(tile.getShape(), tile.getElementType(),
+                                 LayoutAttr::get(dot.getContext(), layout));
+  };
+  Value value = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
+  value = nv::RoundTf32Op::create(builder, loc, value);
+  value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between a thread's registers
+  auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile, 0, 128), IntegerAttr());
+  nv::LocalStoreOp::create(builder, loc, value, alloc);
+  endBuffer(arrived);
+  return {alloc, alloc, dot};
+}
+
+/// The right operand, along K where nothing else is read.
+Staged stageRight(DotOp dot) {
+  const OperandSource source = sourceOf(dot.getRhs());
+  const RankedTensorType tile = dot.getRhs().getType();
+  const bool isFp32 = tile.getElementType().isF32();
+  auto load = source.value.getDefiningOp<LoadOp>();
+  const bool isCopied = load && outermostUser(dot, source.value) == dot;
+  const int fastest = layoutOf(source.value.getType()).fastestDim();
+  if (isFp32 && isCopied && (fastest == 1) != source.transposed)
+    return transposedOnTheWay(dot, source);
+  return stage(dot, source, {storageBits(tile.getElementType()) != 16 ? 0 : -1, 128, isFp32});
+}
+
 void stageWgmma(DotOp dot) {
   Location loc = dot.getLoc();
-  const bool alongK = storageBits(dot.getLhs().getType().getElementType()) != 16;
-  Value left = inRegisters(dot);
-  std::optional<Staged> lhs;
+  const Type element = dot.getLhs().getType().getElementType();
+  const bool alongK = storageBits(element) != 16;
+  const bool fromRegisters = dot.getMma()->getPairedRows();
+  std::optional<Staged> lhs, rhs;
+  if (fromRegisters) // threads may hold the right operand before: not both at once
+    rhs = stageRight(dot);
+  Value left = fromRegisters ? fromBuffer(dot, lhs) : inRegisters(dot);
   if (!left) {
-    lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1});
+    lhs = stage(dot, sourceOf(dot.getLhs()), {alongK ? 1 : -1, 128, element.isF32()});
     left = lhs->view;
   }
-  Staged rhs = stage(dot, sourceOf(dot.getRhs()), {alongK ? 0 : -1});
-  endBuffer(rhs);
+  if (!rhs)
+    rhs = stageRight(dot);
+  endBuffer(*rhs);
   if (lhs)
     endBuffer(*lhs);
   if (!lhs)
-    copyForLaterReaders(dot, left);
+    copyForLaterReaders(dot, left); // others read another copy of what came from a buffer
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
-  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs.view, dot.getAcc(),
+  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs->view, dot.getAcc(),
                                      *dot.getMma(), UnitAttr());
   if (int most = dot.getMaxImprecise())
     product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));

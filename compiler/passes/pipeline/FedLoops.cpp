@@ -118,7 +118,13 @@ private:
         return refuse(staged.load, reason);
       if (!isScalarSlice(*access, loop))
         return refuse(staged.load, "its coordinates are no scalars of their own");
-      fed.loads.push_back({staged, readers.front().product, readers.back().product, *access});
+      Raised raised{staged, readers.front().at, readers.front().product, readers.back().product,
+                    *access};
+      for (const BufferReader &reader : readers) {
+        raised.first = reader.at->isBeforeInBlock(raised.first) ? reader.at : raised.first;
+        raised.isReadByThreads |= reader.at != reader.product;
+      }
+      fed.loads.push_back(raised);
     }
     if (Operation *effect = earlierEffect(fed))
       return refuse(loop, "what it reads may have been written", effect);
@@ -133,7 +139,7 @@ private:
                                      std::string &reason) {
     std::optional<TmaAccess> access;
     for (const BufferReader &reader : readers) {
-      auto own = tmaAccess(affine, axes, staged, reader.product, reader.operand, reason);
+      auto own = tmaAccess(affine, axes, staged, reader, reason);
       if (!own)
         return std::nullopt;
       auto isSame = [](const TmaAccess::Dim &a, const TmaAccess::Dim &b) {

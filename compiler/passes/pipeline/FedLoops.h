@@ -13,8 +13,10 @@ namespace pantile {
 /// A load that the producer takes over.
 struct Raised {
   StagedLoad staged;
+  mlir::Operation *first;    ///< to read it: `product`, or the load of what goes on to that
   nv::WgmmaOp product, last; ///< the first and the last that read it
   TmaAccess access;
+  bool isReadByThreads = false; ///< who hand it on to the MMA
 };
 
 /// A loop whose products are fed by the producer.

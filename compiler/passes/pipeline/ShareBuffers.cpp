@@ -26,8 +26,11 @@ Operation *deallocOf(nv::AllocOp alloc) {
   return nullptr;
 }
 
-/// Readers of `other` read `kept`, which lives on until they are done.
+/// Readers of `other` read `kept`, which lives on until they are done, and was rounded as it.
 void merge(nv::AllocOp kept, nv::AllocOp other, nv::LocalStoreOp store) {
+  for (Operation *user : llvm::make_early_inc_range(other->getUsers()))
+    if (isa<nv::RoundBufferOp>(user))
+      user->erase();
   Operation *end = deallocOf(kept), *otherEnd = deallocOf(other);
   if (end->isBeforeInBlock(otherEnd))
     end->moveBefore(otherEnd);
@@ -49,7 +52,8 @@ void shareBuffersOf(LoadOp load) {
   nv::AllocOp kept;
   for (nv::LocalStoreOp store : stores) {
     nv::AllocOp alloc = ownBuffer(store);
-    if (!alloc || !deallocOf(alloc) || (kept && kept.getType() != alloc.getType()))
+    if (!alloc || !deallocOf(alloc) ||
+        (kept && (kept.getType() != alloc.getType() || isRounded(kept) != isRounded(alloc))))
       return;
     if (kept)
       merge(kept, alloc, store);

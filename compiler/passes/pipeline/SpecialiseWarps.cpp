@@ -10,6 +10,7 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialiseWarps.h"
 #include "analysis/MmaWaits.h"
+#include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -165,7 +166,8 @@ private:
   Value tensorMap(Raised &raised) {
     nv::BufferType buffer = raised.staged.alloc.getType();
     SharedLayout shared = sharedLayoutOf(buffer);
-    TmaBox box{{}, shared.swizzle(), buffer.getElementType()};
+    const Type element = isRounded(raised.staged.alloc) ? b.getTF32Type() : buffer.getElementType();
+    TmaBox box{{}, shared.swizzle(), element};
     for (const TmaAccess::Dim &dim : raised.access.dims)
       box.sizes.push_back(static_cast<int32_t>(dim.size));
     box.sizes[0] = static_cast<int32_t>(shared.rowBytes() * 8 / shared.elementBits());
@@ -274,16 +276,17 @@ private:
 
   void feedGroup(FedLoop &fed, unsigned group, ArrayRef<unsigned> groupOf, ArrayRef<Value> rings,
                  ArrayRef<Value> maps, Value barriers, const Turn &now) {
-    nv::WgmmaOp product, last;
+    Operation *first = nullptr;
+    nv::WgmmaOp last;
     int64_t bytes = 0;
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group) {
-        product = raised.product;
+        first = !first || raised.first->isBeforeInBlock(first) ? raised.first : first;
         if (!last || last->isBeforeInBlock(raised.last))
           last = raised.last;
         bytes += raised.staged.alloc.getType().getSlotBytes();
       }
-    b.setInsertionPoint(product);
+    b.setInsertionPoint(first);
     Value barrier = slotOf(barriers, now.slot);
     // Before the wait, so that a copy starts as soon as its stage is released.
     std::vector<SmallVector<Value>> coordinates(fed.loads.size());
@@ -303,7 +306,7 @@ private:
     markProducer(nv::TmaLoadOp::create(b, loc, map, coordinates, buffer, barrier));
     StagedLoad staged = raised.staged;
     for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
-      if (isa<nv::DeallocOp>(user))
+      if (isa<nv::DeallocOp, nv::RoundBufferOp>(user)) // the copy rounds
         user->erase();
     staged.store.erase();
     staged.load.erase();
@@ -318,7 +321,7 @@ private:
   void release(FedLoop &fed, nv::WgmmaOp product, Value barriers, Value barrier, const Turn &now) {
     b.setInsertionPointAfter(waitOf(product));
     if (!fed.inFlight) {
-      nv::ReleaseOp::create(b, loc, barrier, Value());
+      releaseStage(fed, barrier, Value());
       return;
     }
     nv::WgmmaWaitOp last = deferByOneIteration(fed.loop, product);
@@ -327,7 +330,7 @@ private:
     Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
     Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                            fed.loop.getInductionVar(), fed.loop.getLowerBound());
-    nv::ReleaseOp::create(b, loc, slotOf(barriers, slot), notFirst);
+    releaseStage(fed, slotOf(barriers, slot), notFirst);
     b.setInsertionPointAfter(last);
     Value turns = fed.loop.getResults().back();
     Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
@@ -336,7 +339,13 @@ private:
         fed.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
     Value ran =
         arith::CmpIOp::create(b, loc, less, fed.loop.getLowerBound(), fed.loop.getUpperBound());
-    nv::ReleaseOp::create(b, loc, slotOf(barriers, lastSlot), ran);
+    releaseStage(fed, slotOf(barriers, lastSlot), ran);
+  }
+
+  void releaseStage(FedLoop &fed, Value barrier, Value enable) {
+    auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
+    if (llvm::any_of(fed.loads, [](Raised &raised) { return raised.isReadByThreads; }))
+      release->setAttr(names::readByThreads, b.getUnitAttr());
   }
 
   /// Ordinary stores no longer write what the products read.

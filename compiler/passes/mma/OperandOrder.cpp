@@ -1,0 +1,108 @@
+//===- OperandOrder.cpp - see OperandOrder.h -----------------------------------------------===//
+#include "passes/mma/OperandOrder.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// The dimension of `value` along which it lies in memory; -1 if nothing says so.
+int fastestOf(const AxisInfoAnalysis &axes, Value value, int depth = 8) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return -1;
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    const AxisInfo &info = axes.of(load.getPtr());
+    if (info.rank() != 2 || info.contiguity[0] == info.contiguity[1])
+      return info.rank() == 2 ? 1 : -1; // as the layout of such a load
+    return info.contiguity[0] > info.contiguity[1] ? 0 : 1;
+  }
+  if (auto trans = dyn_cast<TransOp>(op)) {
+    const int source = fastestOf(axes, trans.getSrc(), depth - 1);
+    return source < 0 || trans.getOrder()[0] == 0 ? source : 1 - source;
+  }
+  if (!op->hasTrait<OpTrait::Elementwise>())
+    return -1;
+  for (Value operand : op->getOperands())
+    if (auto tile = dyn_cast<RankedTensorType>(operand.getType()); tile && tile.getRank() == 2)
+      if (int source = fastestOf(axes, operand, depth - 1); source >= 0)
+        return source;
+  return -1;
+}
+
+TransOp matrixTranspose(Value value) {
+  auto trans = value.getDefiningOp<TransOp>();
+  return trans && trans.getOrder() == ArrayRef<int32_t>{1, 0} ? trans : TransOp();
+}
+
+Value transposed(OpBuilder &b, Value tile) {
+  if (TransOp trans = matrixTranspose(tile))
+    return trans.getSrc();
+  auto type = cast<RankedTensorType>(tile.getType());
+  auto turned =
+      RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType());
+  return TransOp::create(b, tile.getLoc(), turned, tile, b.getDenseI32ArrayAttr({1, 0}));
+}
+
+/// Whether argument `index` is only read transposed, and what it becomes is a transposed tile.
+bool isCarriedTransposed(scf::ForOp loop, unsigned index) {
+  BlockArgument argument = loop.getRegionIterArg(index);
+  return !argument.use_empty() && matrixTranspose(loop.getYieldedValues()[index]) &&
+         llvm::all_of(argument.getUsers(), [](Operation *user) {
+           return user->getNumResults() == 1 && matrixTranspose(user->getResult(0));
+         });
+}
+
+void carryTransposed(scf::ForOp loop, unsigned index) {
+  OpBuilder b(loop);
+  Value init = transposed(b, loop.getInitArgs()[index]);
+  loop.getInitArgsMutable()[index].set(init);
+  BlockArgument argument = loop.getRegionIterArg(index);
+  argument.setType(init.getType());
+  for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+    user->getResult(0).replaceAllUsesWith(argument);
+    user->erase();
+  }
+  (*loop.getYieldedValuesMutable())[index].set(
+      matrixTranspose(loop.getYieldedValues()[index]).getSrc());
+  OpResult result = loop->getResult(index);
+  const Type was = result.getType();
+  result.setType(init.getType());
+  b.setInsertionPointAfter(loop);
+  auto back = TransOp::create(b, loop.getLoc(), was, result, b.getDenseI32ArrayAttr({1, 0}));
+  result.replaceAllUsesExcept(back, back);
+}
+} // namespace
+
+OperandOrder orderOf(const AxisInfoAnalysis &axes, DotOp dot, unsigned operand) {
+  const int fastest = fastestOf(axes, dot.getOperand(operand));
+  const int k = operand == 0 ? 1 : 0;
+  return fastest < 0    ? OperandOrder::Any
+         : fastest == k ? OperandOrder::AlongK
+                        : OperandOrder::AcrossK;
+}
+
+DotOp transposeDot(DotOp dot) {
+  OpBuilder b(dot);
+  Value lhs = transposed(b, dot.getRhs()), rhs = transposed(b, dot.getLhs()),
+        acc = transposed(b, dot.getAcc());
+  auto made =
+      DotOp::create(b, dot.getLoc(), acc.getType(), ValueRange{lhs, rhs, acc}, dot->getAttrs());
+  Value back = TransOp::create(b, dot.getLoc(), dot.getType(), made.getResult(),
+                               b.getDenseI32ArrayAttr({1, 0}));
+  dot->replaceAllUsesWith(ValueRange{back});
+  dot.erase();
+  return made;
+}
+
+void carryTransposes(Operation *top) {
+  top->walk([](scf::ForOp loop) {
+    for (unsigned index = 0; index < loop.getNumRegionIterArgs(); ++index)
+      if (isCarriedTransposed(loop, index))
+        carryTransposed(loop, index);
+  });
+}
+
+} // namespace pantile
