@@ -9,6 +9,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace pantile {
 namespace {
@@ -46,14 +47,29 @@ Extent extentOf(const LinearLayout &layout, int dim) {
   return extent;
 }
 
-/// Pieces by the registers that are not in a piece.
+/// Registers whose elements are neighbours along `fast` come first, so that vectors hold them.
+void sortForVectors(Bases &reg, int bits, int fast) {
+  auto key = [&](const Coord &basis) {
+    const bool isInVector =
+        dimOf(basis) == fast && stepOf(basis) * bits < InstructionSet::vectorBytes * 8;
+    return isInVector ? stepOf(basis) : std::numeric_limits<int64_t>::max();
+  };
+  llvm::stable_sort(reg, [&](const Coord &a, const Coord &b) { return key(a) < key(b); });
+}
+
+/// Pieces by the registers that are not in a piece; `own` are those that are, in its order.
 void addPieces(const LinearLayout &whole, const Bases &own, WarpBoxes &boxes) {
   WarpBoxes::Registers inside{0}, outside{0};
-  for (auto [bit, basis] : llvm::enumerate(whole.reg())) {
-    WarpBoxes::Registers &some = llvm::is_contained(own, basis) ? inside : outside;
+  auto add = [&](WarpBoxes::Registers &some, const Coord &basis) {
+    const auto bit = llvm::find(whole.reg(), basis) - whole.reg().begin();
     for (size_t i = 0, count = some.size(); i < count; ++i)
       some.push_back(some[i] | 1 << bit);
-  }
+  };
+  for (const Coord &basis : own)
+    add(inside, basis);
+  for (const Coord &basis : whole.reg())
+    if (!llvm::is_contained(own, basis))
+      add(outside, basis);
   for (int piece : outside) {
     boxes.regs.push_back(inside);
     for (int &reg : boxes.regs.back())
@@ -81,6 +97,7 @@ std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fas
   for (const Coord &basis : layout.reg())
     if (stepOf(basis) < shape[dimOf(basis)])
       reg.push_back(basis);
+  sortForVectors(reg, bits, fast);
   WarpBoxes boxes{LinearLayout(shape, reg, layout.lane(), {}),
                   SharedLayout::forOperand(shape, bits, {fast, 1 - fast}),
                   {},
