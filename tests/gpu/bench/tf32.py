@@ -28,13 +28,10 @@ from matmul import Timer
 # Tiles, stages, warps.
 CONFIGS = [
     (128, 256, 32, 3, 8),
-    (128, 256, 32, 4, 8),
     (256, 128, 32, 3, 8),
     (256, 128, 32, 4, 8),
-    (128, 128, 32, 4, 8),
     (128, 128, 32, 4, 4),
     (128, 128, 64, 3, 8),
-    (64, 128, 32, 5, 4),
 ]
 MOST_BIAS = 2.0**-13
 
@@ -136,9 +133,10 @@ def main():
             modules[name] = kernels.load(name)
         except ImportError as missing:
             print(f"without {name}: {missing}")
+    print(f"=== table: tf32 products, TFLOP/s, {torch.cuda.get_device_name()}")
     failed = False
-    for orders, settings in itertools.product(options.orders, [(128, 128, 32, 3, 8)]):
-        mean = bias(modules["pantile"], orders, settings)
+    for orders in options.orders:
+        mean = bias(modules["pantile"], orders, CONFIGS[0])
         failed |= abs(mean) > MOST_BIAS
         print(f"tf32 {orders}: mean relative error of positive products {mean:+.1e}", flush=True)
     rows = []
