@@ -3,10 +3,12 @@
 // Gives: decodeMatrix; the elements and sums that Wgmma.cpp also uses.
 // How:   fragments as in the PTX ISA's figures: with g = lane / 4, t = lane % 4 and e elements a
 //        register, register i of A holds row g + 8 (i & 1), columns e t + 4 e (i >> 1) onwards,
-//        of B the same of a column g; sums are rows g and g + 8, columns 2 t and 2 t + 1.
+//        of B the same of a column g; sums are rows g and g + 8, columns 2 t and 2 t + 1. fp64 has
+//        one element per register, and A of m8n8k4 row g alone.
 //===------------------------------------------------------------------------------------------===//
 #include "Matrix.h"
 #include "Races.h"
+#include <cmath>
 
 namespace pantile::ptx {
 namespace {
@@ -96,6 +98,22 @@ Shape shapeOf(const std::string &text) {
                                                                                    : Shape{};
 }
 
+/// As `multiply`, each step of K rounded once: "identical to fused multiply-add" is what the manual
+/// says of fp64.
+void multiplyFused(const double *a, const double *b, double *sums, int m, int n, int k) {
+  for (int row = 0; row < m; ++row)
+    for (int column = 0; column < n; ++column)
+      for (int inner = 0; inner < k; ++inner)
+        sums[row * n + column] =
+            std::fma(a[row * k + inner], b[inner * n + column], sums[row * n + column]);
+}
+
+/// The fragments of fp64 have the shapes that the manual lists, m16n8* from sm_90 on.
+bool isShapeOfF64(const Shape &shape) {
+  const bool isLarge = shape.m == 16 && (shape.k == 4 || shape.k == 8 || shape.k == 16);
+  return shape.n == 8 && (isLarge || (shape.m == 8 && shape.k == 4));
+}
+
 /// The sums' registers as rows and columns; f16 sums come two in a register.
 void product(Warp &w, const Instruction &i) {
   // mma.sync.aligned.SHAPE.row.col.D.A.B.C
@@ -114,7 +132,8 @@ void product(Warp &w, const Instruction &i) {
   forSums(type, shape.m, shape.n, [&](int reg, int shift, int lane, int at) {
     sums[at] = readSum(type, w.reg(i[3].parts[reg])[lane] >> shift);
   });
-  multiply(as.data(), bs.data(), sums.data(), shape.m, shape.n, shape.k);
+  const auto add = type == "f64" ? multiplyFused : multiply;
+  add(as.data(), bs.data(), sums.data(), shape.m, shape.n, shape.k);
   forSums(type, shape.m, shape.n, [&](int reg, int shift, int lane, int at) {
     Word &word = w.reg(i[0].parts[reg])[lane];
     const Word value = writeSum(type, sums[at]);
@@ -187,7 +206,8 @@ Handler decodeMatrix(Instruction &i) {
   if (i.op.base != "mma" || i.op.parts.size() < 9 || i.op.has("sp") || i.op.has("kind"))
     return nullptr;
   const bool known = elementType(i.op.parts[6]).bits && elementType(i.op.parts[7]).bits &&
-                     i.op.parts[3] == "row" && i.op.parts[4] == "col";
+                     i.op.parts[3] == "row" && i.op.parts[4] == "col" &&
+                     (i.op.parts[5] != "f64" || isShapeOfF64(shapeOf(i.op.parts[2])));
   return known ? product : nullptr;
 }
 
