@@ -1,6 +1,6 @@
 //===- LayoutFragments.cpp - the named layouts --------------------------------===//
 // Needs: powers of two everywhere.
-// Gives: LinearLayout::blocked and the fragments of mma.sync and wgmma.
+// Gives: LinearLayout::blocked and the fragments of mma.sync (fp64's, too) and wgmma.
 // How:   a Builder hands out the bits of each dimension from the lowest up. A layout is then the
 //        list of who gets the next bits: so many for registers, lanes, warps, and what is left
 //        for repetitions. The fragment tables of the PTX manual become five lines each.
@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -137,6 +138,71 @@ LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
   spreadBatch(b, warpsPerCta);
   b.repeat(k);
   b.repeat(n);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+namespace {
+/// K of one fp64 instruction on tiles of this depth.
+int64_t stepOfFp64(int64_t depth) { return std::min<int64_t>(depth, 16); }
+
+/// The eight rows of lanes 0, 4, 8 ...
+void fp64Rows(Builder &b, int m, int64_t rows, Fp64Order order) {
+  b.threads(b.lane, m, 8);
+  if (order.rowsApart && rows >= 8)
+    std::rotate(b.lane.end() - 3, b.lane.end() - 1, b.lane.end());
+}
+} // namespace
+
+LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
+                                    llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order) {
+  const int rank = static_cast<int>(shape.size()), m = rank - 2, k = rank - 1;
+  Builder b(shape);
+  b.regs(k, order.adjacentK);
+  b.threads(b.lane, k, 4);
+  fp64Rows(b, m, shape[m], order);
+  b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
+  b.regs(m, 2);
+  b.threads(b.warp, m, warpsPerCta[m]);
+  b.replicate(b.warp, warpsPerCta[k]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(k);
+  b.repeat(m);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+LinearLayout LinearLayout::mmaFp64B(llvm::ArrayRef<int64_t> shape,
+                                    llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order) {
+  const int rank = static_cast<int>(shape.size()), k = rank - 2, n = rank - 1;
+  Builder b(shape);
+  b.regs(k, order.adjacentK);
+  b.threads(b.lane, k, 4);
+  b.threads(b.lane, n, 8);
+  b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
+  b.replicate(b.warp, warpsPerCta[k]);
+  b.threads(b.warp, n, warpsPerCta[n]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(k);
+  b.repeat(n);
+  repeatBatch(b, rank);
+  return b.done();
+}
+
+LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
+                                              llvm::ArrayRef<int64_t> warpsPerCta,
+                                              Fp64Order order) {
+  const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
+  Builder b(shape);
+  b.regs(n, 2);
+  b.threads(b.lane, n, 4);
+  fp64Rows(b, m, shape[m], order);
+  b.regs(m, 2);
+  b.threads(b.warp, m, warpsPerCta[m]);
+  b.threads(b.warp, n, warpsPerCta[n]);
+  spreadBatch(b, warpsPerCta);
+  b.repeat(n);
+  b.repeat(m);
   repeatBatch(b, rank);
   return b.done();
 }

@@ -40,6 +40,14 @@
 
 namespace pantile {
 
+/// How the fragments of an fp64 MMA number rows and K. The instruction leaves it open: a sum over K
+/// takes any order that A and B share, and rows any that A and the accumulator share.
+struct Fp64Order {
+  int adjacentK = 1;      ///< neighbours along K per thread: 1, 2 or 4, and at most K / 4
+  bool rowsApart = false; ///< lanes 4 apart hold rows 4 apart instead of neighbours
+  bool operator==(const Fp64Order &) const = default;
+};
+
 /// A distributed layout of a tile: which element each (register, lane, warp) holds.
 class LinearLayout {
 public:
@@ -86,6 +94,14 @@ public:
   /// B (KxN) of the same: repeats along K first, then N.
   static LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape,
                                   llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
+  /// The fragments of fp64's mma.sync, m16n8k16 or what K has, in this order; two of m8n8k4 per
+  /// 4 of K are one of m16n8k4. Repeats as above.
+  static LinearLayout mmaFp64A(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,
+                               Fp64Order order);
+  static LinearLayout mmaFp64B(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,
+                               Fp64Order order);
+  static LinearLayout mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
+                                         llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order);
   /// D of wgmma m64nNk*: four neighbouring warps form a group that owns 64 rows; groups fill M
   /// first. `warpsPerCta[M]` counts warps, so it is a multiple of 4. Registers of one instruction
   /// are neighbours, repeats go along N first.

@@ -6,6 +6,7 @@
 //        tile with less rows or columns than the instruction, the fragments lack registers: zeros
 //        stand for them, and what comes out in their place is dropped.
 //===-----------------------------------------------------------------------------------===//
+#include "lower/Fp64Mma.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -314,7 +315,7 @@ LogicalResult lowerMmaSync(Lowering &l, DotOp op) {
 LogicalResult lowerDot(Lowering &l, DotOp op) {
   if (!op.getMma() || op.getMma()->getKind() != MmaKind::MmaSync)
     return op.emitError("the operands of this dot are registers: `nv-stage-operands` has not run");
-  return lowerMmaSync(l, op);
+  return elementTypeOf(op.getType()).isF64() ? lowerFp64Mma(l, op) : lowerMmaSync(l, op);
 }
 } // namespace
 

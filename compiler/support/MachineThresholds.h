@@ -17,6 +17,7 @@ struct RegisterThresholds {
   // out, the larger the number.
   int64_t besideTiles = 16;      ///< no MMA; all live tiles are counted: addresses and masks
   int64_t besideMma = 26;        ///< of one wgmma, whose accumulator alone is counted (C7602)
+  int64_t besideFp64Mma = 48;    ///< of m16n8k16 of fp64, where all fragments are counted
   int64_t besideIterations = 32; ///< two iterations in flight; accumulators and left operands
   int64_t besideLoop = 40;       ///< any loop with MMA; carried values and left operands
   int64_t besideDots = 48;       ///< two chained dots in flight; two accumulators, one left operand

@@ -104,6 +104,8 @@ bool Target::hasMmaSync() const { return number >= 80; }
 bool Target::hasBf16Mma() const { return number >= 80; }
 bool Target::hasTf32Mma() const { return number >= 80; }
 bool Target::hasFp8Mma() const { return number >= 89 && ptx >= fp8MmaPtx; }
+bool Target::hasFp64Mma() const { return number >= 80; }
+bool Target::hasLargeFp64Mma() const { return number >= 90; }
 bool Target::hasWgmma() const { return number == 90 && suffix == 'a'; }
 
 bool Target::hasBf16Arithmetic() const { return number >= 90; }

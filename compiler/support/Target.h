@@ -58,6 +58,10 @@ public:
   bool hasBf16Mma() const;
   bool hasTf32Mma() const;
   bool hasFp8Mma() const;
+  /// mma.sync m8n8k4 of fp64. Where the model has no throughput of it, it is no faster than FMA.
+  bool hasFp64Mma() const;
+  /// Its larger shapes: m16n8k4, k8 and k16.
+  bool hasLargeFp64Mma() const;
   bool hasWgmma() const;
 
   // Arithmetic and registers.

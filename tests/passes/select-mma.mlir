@@ -34,12 +34,21 @@ func.func @fp32_may_be_exact(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: t
   %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
   return %d : tensor<64x64xf32>
 }
-// CHECK-LABEL: @fp64_is_exact
-func.func @fp64_is_exact(%a: tensor<32x16xf64>, %b: tensor<16x32xf64>, %c: tensor<32x32xf64>) -> tensor<32x32xf64> {
-  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
-  // expected-remark @+1 {{this dot runs on scalar FMA: no tensor-core instruction for these element types and this precision}}
-  %d = tile.dot %a, %b, %c : tensor<32x16xf64>, tensor<16x32xf64>, tensor<32x32xf64>
-  return %d : tensor<32x32xf64>
+// One instruction takes 16 of K, or what the tiles have.
+// CHECK-LABEL: @fp64
+func.func @fp64(%a: tensor<32x32xf64>, %b: tensor<32x32xf64>, %c: tensor<32x32xf64>, %d: tensor<32x8xf64>, %e: tensor<8x32xf64>) -> tensor<32x32xf64> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
+  %f = tile.dot %a, %b, %c : tensor<32x32xf64>, tensor<32x32xf64>, tensor<32x32xf64>
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 8, warps = 2 x 2>
+  %g = tile.dot %d, %e, %f : tensor<32x8xf64>, tensor<8x32xf64>, tensor<32x32xf64>
+  return %g : tensor<32x32xf64>
+}
+// The large shapes would be half empty.
+// CHECK-LABEL: @fp64_of_eight_rows
+func.func @fp64_of_eight_rows(%a: tensor<8x16xf64>, %b: tensor<16x32xf64>, %c: tensor<8x32xf64>) -> tensor<8x32xf64> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 8 x 8 x 4, warps = 1 x 4>
+  %d = tile.dot %a, %b, %c : tensor<8x16xf64>, tensor<16x32xf64>, tensor<8x32xf64>
+  return %d : tensor<8x32xf64>
 }
 // CHECK-LABEL: @bytes_sum_to_i32
 func.func @bytes_sum_to_i32(%a: tensor<64x64xi8>, %b: tensor<64x64xi8>, %c: tensor<64x64xi32>) -> tensor<64x64xi32> {
@@ -165,6 +174,41 @@ func.func @chained(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %v: tensor<64x6
   // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>
   %o = tile.dot %p, %v, %z : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
   return %o : tensor<64x64xf32>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32} {
+// CHECK-LABEL: @fp64_on_ampere
+func.func @fp64_on_ampere(%a: tensor<32x16xf64>, %b: tensor<16x32xf64>, %c: tensor<32x32xf64>) -> tensor<32x32xf64> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 8 x 8 x 4, warps = 2 x 2>
+  %d = tile.dot %a, %b, %c : tensor<32x16xf64>, tensor<16x32xf64>, tensor<32x32xf64>
+  return %d : tensor<32x32xf64>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_90a", tile.num_warps = 8 : i32} {
+// Fragments that fill the registers are multiplied in small pieces.
+// CHECK-LABEL: @fp64_of_many_registers
+func.func @fp64_of_many_registers(%a: tensor<128x16xf64>, %b: tensor<16x128xf64>, %c: tensor<128x128xf64>) -> tensor<128x128xf64> {
+  // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 4, warps = 4 x 2>
+  %d = tile.dot %a, %b, %c : tensor<128x16xf64>, tensor<16x128xf64>, tensor<128x128xf64>
+  return %d : tensor<128x128xf64>
+}
+}
+
+// -----
+
+module attributes {tile.target = "sm_89", tile.num_warps = 4 : i32} {
+// CHECK-LABEL: @fp64_without_fast_tensor_cores
+func.func @fp64_without_fast_tensor_cores(%a: tensor<32x16xf64>, %b: tensor<16x32xf64>, %c: tensor<32x32xf64>) -> tensor<32x32xf64> {
+  // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2>
+  // expected-remark @+1 {{this dot runs on scalar FMA: fp64 on this GPU's tensor cores is no faster}}
+  %d = tile.dot %a, %b, %c : tensor<32x16xf64>, tensor<16x32xf64>, tensor<32x32xf64>
+  return %d : tensor<32x32xf64>
 }
 }
 

@@ -114,6 +114,42 @@ TEST(LinearLayout, OperandsOf8BitsAreThoseOfThePtxManual) {
   }
 }
 
+TEST(LinearLayout, OperandsOfFp64AreThoseOfThePtxManual) {
+  const auto a = LinearLayout::mmaFp64A({16, 16}, {1, 1}, {});
+  const auto b = LinearLayout::mmaFp64B({16, 8}, {1, 1}, {});
+  const auto c = LinearLayout::mmaFp64Accumulator({16, 8}, {1, 1}, {});
+  ASSERT_EQ(a.numRegs(), 8);
+  ASSERT_EQ(b.numRegs(), 4);
+  EXPECT_EQ(c, LinearLayout::mma16816Accumulator({16, 8}, {1, 1}));
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(a.apply(i, lane, 0), (Coord{lane / 4, lane % 4 + 4 * i}));
+      EXPECT_EQ(a.apply(i + 4, lane, 0), (Coord{lane / 4 + 8, lane % 4 + 4 * i}));
+      EXPECT_EQ(b.apply(i, lane, 0), (Coord{lane % 4 + 4 * i, lane / 4}));
+    }
+}
+
+// Whatever the order: A and B hold the same K in each lane, A and the accumulator the same rows.
+TEST(LinearLayout, OperandsOfFp64AgreeOnRowsAndK) {
+  for (int k : {4, 8, 16, 32})
+    for (int adjacent = 1; adjacent <= std::min(k / 4, 4); adjacent *= 2)
+      for (bool apart : {false, true}) {
+        const Fp64Order order{adjacent, apart};
+        const auto a = LinearLayout::mmaFp64A({32, k}, {2, 2}, order);
+        const auto b = LinearLayout::mmaFp64B({k, 32}, {2, 2}, order);
+        const auto c = LinearLayout::mmaFp64Accumulator({32, 32}, {2, 2}, order);
+        for (const auto &layout : {a, b, c})
+          EXPECT_TRUE(layout.coversShape());
+        EXPECT_GE(a.contiguousRegs(1), adjacent);
+        EXPECT_GE(b.contiguousRegs(0), adjacent);
+        for (int lane = 0; lane < 32; ++lane)
+          for (int i = 0; i < std::min(k, 16) / 4; ++i) {
+            EXPECT_EQ(a.apply(i, lane, 0)[1], b.apply(i, lane, 0)[0]);
+            EXPECT_EQ(a.apply(i, lane, 0)[0], c.apply(0, lane, 0)[0]);
+          }
+      }
+}
+
 TEST(LinearLayout, WgmmaAccumulatorIsThatOfThePtxManual) {
   const auto layout = LinearLayout::wgmmaAccumulator({128, 256}, {8, 1}, 256);
   ASSERT_EQ(layout.numRegs(), 128);

@@ -167,3 +167,28 @@ TEST(SharedLayout, TransposingLayoutsOfSmallTilesCoverThem) {
       EXPECT_TRUE(reads.sameThreads(transposingLayout({k, n}, 8, 0)));
     }
 }
+
+// The orders that LayoutChoiceFp64.cpp chooses; the last case has none that is right for both.
+TEST(SharedLayout, OperandsOfFp64AreReadWithoutConflicts) {
+  struct {
+    bool leftAlongK, rightAlongK;
+    Fp64Order order;
+    int conflictsOfLeft;
+  } const cases[] = {{true, true, {4, false}, 1},
+                     {true, false, {2, true}, 1},
+                     {false, false, {2, false}, 1},
+                     {false, true, {4, false}, 2}};
+  for (const auto &test : cases)
+    for (int64_t k : {16, 32}) {
+      const auto left = LinearLayout::mmaFp64A({64, k}, {2, 2}, test.order),
+                 right = LinearLayout::mmaFp64B({k, 64}, {2, 2}, test.order);
+      const auto ofLeft = SharedLayout::forOperand(
+          {64, k}, 64, test.leftAlongK ? SharedLayout::Order{1, 0} : SharedLayout::Order{0, 1});
+      const auto ofRight = SharedLayout::forOperand(
+          {k, 64}, 64, test.rightAlongK ? SharedLayout::Order{0, 1} : SharedLayout::Order{1, 0});
+      EXPECT_EQ(ofLeft.bankConflicts(left, ofLeft.vectorBytes(left)), test.conflictsOfLeft);
+      EXPECT_EQ(ofLeft.vectorBytes(left), test.leftAlongK ? 16 : 8);
+      EXPECT_EQ(ofRight.bankConflicts(right, ofRight.vectorBytes(right)), 1);
+      EXPECT_EQ(ofRight.vectorBytes(right), test.rightAlongK ? 16 : 8);
+    }
+}

@@ -46,7 +46,10 @@ TEST(Target, CapabilitiesGrow) {
   EXPECT_TRUE(ampere.hasBf16Mma());
   EXPECT_FALSE(ampere.hasTma());
   EXPECT_FALSE(ampere.hasFp8Mma());
+  EXPECT_TRUE(ampere.hasFp64Mma());
+  EXPECT_FALSE(ampere.hasLargeFp64Mma());
   EXPECT_TRUE(ada.hasFp8Mma());
+  EXPECT_FALSE(ada.hasLargeFp64Mma());
   EXPECT_FALSE(ada.hasBf16Arithmetic());
   EXPECT_TRUE(hopper.hasTma());
   EXPECT_TRUE(hopper.hasStmatrix());

@@ -90,6 +90,10 @@ LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis 
       if (isInLoop(op) == inLoops)
         join(op, inLoops);
     });
+  function.walk([&](DotOp dot) {
+    if (dot.getType().getElementType().isF64())
+      fp64Orders[dot] = fp64Order(dot);
+  });
 }
 
 /// Such tiles pass buffers, which can be read in any layout. Rows at one address do not.
@@ -226,6 +230,9 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
     return LayoutAttr::get(context, mma.getPairedRows() ? acc.pairRows() : acc);
   }
   case MmaKind::MmaSync:
+    if (dot.getType().getElementType().isF64())
+      return LayoutAttr::get(context,
+                             LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
     return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
   case MmaKind::Fma:
     return LayoutAttr::get(context, fmaResult(shape, warps, machine.tiles));
@@ -244,6 +251,10 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   case MmaKind::Fma:
     return nullptr;
   case MmaKind::MmaSync:
+    if (type.getElementType().isF64()) {
+      const auto fragments = index == 0 ? LinearLayout::mmaFp64A : LinearLayout::mmaFp64B;
+      return LayoutAttr::get(context, fragments(type.getShape(), warps, fp64Orders.at(dot)));
+    }
     return LayoutAttr::get(context, index == 0
                                         ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
                                         : LinearLayout::mmaOperandB(type.getShape(), warps, bits));

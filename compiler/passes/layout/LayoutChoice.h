@@ -61,6 +61,10 @@ private:
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
   bool isCopiedAhead(LoadOp load) const;
+  /// Whether neighbours along the last dimension of `operand` are neighbours in memory, as far as is
+  /// known.
+  bool isRowMajor(mlir::Value operand) const;
+  Fp64Order fp64Order(DotOp dot) const;
   Group groupOf(mlir::Value ptr, const Wish &wish) const;
   void join(mlir::Operation *op, bool inLoop);
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
@@ -81,6 +85,8 @@ private:
   };
   std::map<Group, Shared> groups;
   llvm::DenseSet<mlir::Value> operands; ///< pointers of what products or buffers take
+  /// Of dots of fp64, as their operands were: these are replaced one after the other.
+  llvm::DenseMap<mlir::Operation *, Fp64Order> fp64Orders;
 };
 
 } // namespace pantile

@@ -61,6 +61,8 @@ struct DotShape {
       return accumulator.isF32() || accumulator.isF16();
     if (operand.isInteger(8))
       return accumulator.isInteger(32);
+    if (operand.isF64())
+      return accumulator.isF64();
     return (operand.isBF16() || operand.isF32() || isFp8()) && accumulator.isF32();
   }
   /// K of one instruction on operands of this width; wgmma's, and mma.sync's. fp32 that is split
@@ -110,7 +112,8 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "it is switched off";
   if (numWarps % 4 != 0)
     return "a warp group needs 4 warps";
-  if (!s.isMatrix || !s.isNative() || (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
+  if (!s.isMatrix || !s.isNative() || s.operand.isF64() ||
+      (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
     return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
   if (s.m % 64 != 0 || s.k % s.depth() != 0)
     return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
@@ -185,7 +188,33 @@ bool hasMmaSync(DotOp dot, const DotShape &s, const Target &target) {
   if (s.operand.isF32() && !s.isSplitIntoBf16 &&
       (!target.hasTf32Mma() || dot.getPrecision() == Precision::Ieee))
     return false;
+  if (s.operand.isF64() && !target.hasFp64Mma())
+    return false;
   return s.isNative() && (!s.isFp8() || target.hasFp8Mma());
+}
+
+/// Registers of a thread that all fragments of an fp64 dot take.
+int64_t registersOfFp64(DotOp dot, const DotShape &s, Warps warps) {
+  const int64_t batches = cast<RankedTensorType>(dot.getType()).getNumElements() / (s.m * s.n);
+  const int64_t rows = std::max<int64_t>(s.m / warps.m, 16),
+                columns = std::max<int64_t>(s.n / warps.n, 8);
+  return 2 * batches * (rows * columns + (rows + columns) * s.k) / InstructionSet::warpThreads;
+}
+
+/// M, N and K of one mma.sync. That of fp64 is as large as the target has it, but for 8 rows, where
+/// it would be half empty, and where its many adjacent registers would be spilled.
+MmaAttr mmaSyncOf(DotOp dot, const DotShape &s, const Target &target, Warps warps) {
+  auto of = [&](unsigned m, int64_t k) {
+    return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, m, 8, k, warps.m, warps.n);
+  };
+  if (!s.operand.isF64())
+    return of(16, s.depth());
+  if (!target.hasLargeFp64Mma() || s.m < 16)
+    return of(8, 4);
+  const MachineModel &machine = target.machine();
+  const bool hasRoom = registersOfFp64(dot, s, warps) + machine.registers.besideFp64Mma <=
+                       machine.registersOfThread(InstructionSet::warpThreads * warps.m * warps.n);
+  return of(16, hasRoom ? std::min<int64_t>(s.k, 16) : 4);
 }
 
 /// M and N may be smaller than the instruction: its fragments are then partly empty.
@@ -193,12 +222,14 @@ Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t nu
                   bool chained) {
   if (!target.hasMmaSync())
     return "the target has no mma.sync";
+  if (s.operand.isF64() && target.machine().perCycle.fp64 == 0)
+    return "fp64 on this GPU's tensor cores is no faster";
   if (!hasMmaSync(dot, s, target))
     return "no tensor-core instruction for these element types and this precision";
   if (s.k % s.depth() != 0)
     return "a tensor-core instruction is deeper than the tiles";
   const Warps warps = chained ? rowWarps(s, numWarps, 16) : squareWarps(s, numWarps, 16, 8);
-  return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, 16, 8, s.depth(), warps.m, warps.n);
+  return mmaSyncOf(dot, s, target, warps);
 }
 
 /// Operands of another type as `element`.
