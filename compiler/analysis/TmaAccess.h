@@ -22,12 +22,12 @@ struct TmaAccess {
     Polynomial start;      ///< coordinate of the tile's first element
     int64_t size = 1;      ///< of the tile
     bool fromZero = false; ///< the mask leaves out negative coordinates, as the copy engine does
-    Polynomial modulus;    ///< of the arguments; 0, or the tile starts at the remainder by this
+    Polynomial modulus{};  ///< of the arguments; 0, or the tile starts at the remainder by this
     /// What the device makes of `start`, in 64 bits. A coordinate that saturates is still outside of
     /// the extents then. One that is cut is split at `end`, which only the program knows: `ToEnd`
     /// counts from there to a fixed extent, `End` is what is left of it.
     enum Kind { Plain, Saturated, ToEnd, End } kind = Plain;
-    Polynomial end;
+    Polynomial end{};
     bool startFits = false; ///< of one that is cut: `start` needs no 64 bits
   };
   /// What launches must keep to.
