@@ -38,9 +38,8 @@ int64_t ringBytes(nv::BufferType type) {
   return type.getSlots() * static_cast<int64_t>(llvm::alignTo(type.getSlotBytes(), alignment));
 }
 
-int64_t scratchBesideRings(func::FuncOp kernel) {
+int64_t scratchBesideRings(func::FuncOp kernel, bool follow) {
   Block &entry = kernel.getBody().front();
-  const bool follow = &programBody(kernel) != &entry;
   Operation *last = follow ? nullptr : lastProduct(kernel);
   int64_t bytes = 0;
   kernel.walk([&](Operation *op) {
@@ -63,7 +62,8 @@ int64_t registersOfProducts(func::FuncOp kernel) {
 CtaDemand demandOf(func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   CtaDemand demand;
-  demand.sharedBytes = scratchBesideRings(kernel);
+  const bool follow = &programBody(kernel) != &kernel.getBody().front();
+  demand.sharedBytes = scratchBesideRings(kernel, follow);
   kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += ringBytes(alloc.getType()); });
   demand.registersOfThread = registersOfProducts(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + moduleInt(module, names::producerWarps, 0);

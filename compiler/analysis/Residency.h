@@ -22,9 +22,9 @@ constexpr llvm::StringLiteral thirdBlock =
 /// Bytes of all slots of a buffer.
 int64_t ringBytes(nv::BufferType type);
 
-/// The most bytes of scratch that an operation takes while rings are live: all but the operations
-/// behind the last product of a kernel whose blocks run one program each.
-int64_t scratchBesideRings(mlir::func::FuncOp kernel);
+/// The most bytes of scratch that an operation takes while rings are live: of `follow`ing programs
+/// all, of a kernel whose blocks run one program each not those behind the last product.
+int64_t scratchBesideRings(mlir::func::FuncOp kernel, bool follow);
 
 /// The tiles that a loop holds, and some for addresses, but its pointers.
 int64_t registersWithoutPointers(mlir::scf::ForOp loop);

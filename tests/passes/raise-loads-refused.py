@@ -317,7 +317,7 @@ def reads_its_offset(a, b, c, depth, stride, table):
 
 
 # Numbers in memory may have changed before the producer reads them.
-# DEPTH: warps are not specialised: the producer would need tiles or numbers from memory
+# DEPTH: warps are not specialised: how often it goes round only other threads know
 # DEPTH-NOT: nv.producer {
 @triton.jit
 def reads_its_depth(a, b, c, depth, stride, table):

@@ -5,7 +5,8 @@
 //        operand of an mma.sync dot that comes from a load passes through a buffer, so that the
 //        load can become an asynchronous copy, or does not hold up the next; so does one that
 //        threads hold in vectors across K, which ldmatrix turns as it reads. Outside of loops they
-//        do not where all buffers together have no room (`nv.operands_in_place`).
+//        do not where all buffers together have no room (`nv.operands_in_place`). Dots of a loop
+//        that read one load read one buffer.
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
 //        and the transposes are done on the view of the buffer. Where the reader needs another
@@ -24,6 +25,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/mma/ShareBuffers.h"
 
 using namespace mlir;
 
@@ -322,6 +324,7 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
         stageFma(dot);
     }
     eraseUnusedViews();
+    getOperation().walk([](scf::ForOp loop) { shareStagedBuffers(loop); });
   }
 
 private:

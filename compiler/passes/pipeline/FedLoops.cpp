@@ -1,9 +1,11 @@
 //===- FedLoops.cpp - which loops a producer can feed -------------------------------------===//
 // Needs: see FedLoops.h.
-// Gives: groupsOf, collectFedLoops.
+// Gives: groupsOf, planProducer.
 // How:   every loop with products must take all their streamed operands from loads that tmaAccess
 //        can raise, with coordinates of scalars, and nothing before may write memory or meet other
-//        threads. Loops behind each other with equal slots go on with one ring.
+//        threads. What one thread computes for them, and for the control flow around the loops, must be
+//        scalars that no memory changes (ScalarSlice.h). Loops behind each other with equal slots go
+//        on with one ring.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/FedLoops.h"
 #include "analysis/BufferReaders.h"
@@ -11,11 +13,9 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/Residency.h"
-#include "ir/Remarks.h"
+#include "analysis/ScalarSlice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/OverlapIterations.h"
-#include "passes/pipeline/ShareBuffers.h"
-#include "passes/pipeline/SpecialiseWarps.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -56,8 +56,11 @@ bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
 
 class Collector {
 public:
-  Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine)
-      : function(function), target(target), affine(affine), axes(function) {}
+  Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine, ProgramMap map,
+            int producerWarps, Refusal &refusal)
+      : function(function), target(target), affine(affine), axes(function), map(map),
+        warps(moduleInt(function, names::numWarps, 4)), producerWarps(producerWarps),
+        slice(function, map == ProgramMap::AsIs), refusal(refusal) {}
 
   bool collect() {
     SmallVector<scf::ForOp> candidates;
@@ -66,11 +69,12 @@ public:
       if (loop && !loop->hasAttr(names::programs) && !llvm::is_contained(candidates, loop))
         candidates.push_back(loop);
     });
-    for (scf::ForOp loop : candidates)
-      shareStagedBuffers(loop);
     llvm::erase_if(candidates, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
     if (candidates.empty())
       return false;
+    if (InstructionSet::warpThreads * (warps + producerWarps) > target.maxThreadsPerBlock())
+      return refuse(candidates[0],
+                    "a block of " + Twine(warps) + " warps has no place for another");
     if (Operation *assembly = opaqueAssembly())
       return refuse(candidates[0], "assembly with effects may count on its threads", assembly);
     for (scf::ForOp loop : candidates)
@@ -80,13 +84,48 @@ public:
     return true;
   }
 
+  /// What a CTA takes: the rings, their mbarriers, what loops keep, and scratch beside those.
+  CtaDemand demand() {
+    auto barriers = nv::SwizzleAttr::get(function.getContext(), {0}, 0);
+    auto ringOf = [&](FedLoop &fed, ArrayRef<int64_t> shape, Type element,
+                      nv::SwizzleAttr swizzle) {
+      return ringBytes(
+          nv::BufferType::get(function.getContext(), fed.slots, shape, element, swizzle));
+    };
+    CtaDemand demand{warps + producerWarps, registersOfProducts(function),
+                     scratchBesideRings(function, isPersistent()) + keptBytes()};
+    for (FedLoop &fed : loops) {
+      if (fed.before)
+        continue;
+      for (Raised &raised : fed.loads) {
+        nv::BufferType stage = raised.staged.alloc.getType();
+        demand.sharedBytes +=
+            ringOf(fed, stage.getShape(), stage.getElementType(), stage.getSwizzle());
+      }
+      demand.sharedBytes += (groupsOf(fed).back() + 1) *
+                            ringOf(fed, {2}, IntegerType::get(function.getContext(), 64), barriers);
+    }
+    return demand;
+  }
+
 private:
   bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
-    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::WarpSpecialisation);
-    remark << "warps are not specialised: " << reason;
-    if (culprit)
-      remark.attachNote(culprit->getLoc()) << "here";
+    refusal = {at, culprit, reason.str()};
     return false;
+  }
+
+  /// One thread can follow where the tiles of `access` are.
+  bool followsCoordinates(const TmaAccess &access) {
+    auto follows = [&](const Polynomial &coordinate) {
+      return coordinate.onlyUses([&](unsigned leaf) { return slice.add(affine.leaf(leaf)); });
+    };
+    return llvm::all_of(access.dims, [&](const TmaAccess::Dim &dim) {
+      return follows(dim.start) && follows(dim.end);
+    });
+  }
+
+  bool isPersistent() {
+    return map == ProgramMap::Persistent || &programBody(function) != &function.getBody().front();
   }
 
   /// Its text may name barriers, or the number of threads.
@@ -108,6 +147,8 @@ private:
          around = around->getParentOp())
       if (!isa<scf::ForOp>(around) && !isPlainBranch(around))
         return refuse(loop, "it stands under a condition", around);
+    if (!slice.addControlOf(loop.getBody()->getTerminator()))
+      return refuse(loop, "how often it goes round only other threads know", slice.culprit());
     for (StagedLoad staged : findStagedLoads(loop)) {
       SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
       if (readers.empty())
@@ -116,8 +157,9 @@ private:
       auto access = accessFor(staged, readers, reason);
       if (!access)
         return refuse(staged.load, reason);
-      if (!isScalarSlice(*access, loop))
-        return refuse(staged.load, "its coordinates are no scalars of their own");
+      if (!followsCoordinates(*access))
+        return refuse(staged.load, "its coordinates come from tiles or numbers in memory",
+                      slice.culprit());
       Raised raised{staged, readers.front().at, readers.front().product, readers.back().product,
                     *access};
       for (const BufferReader &reader : readers) {
@@ -159,7 +201,7 @@ private:
   /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.
   bool isPlainBranch(Operation *op) {
     auto branch = dyn_cast<scf::IfOp>(op);
-    return branch && branch->getNumResults() == 0 && isScalarChain(branch.getCondition());
+    return branch && branch->getNumResults() == 0;
   }
 
   /// A store through another argument than the loop's loads, in a loop around whose author says
@@ -202,26 +244,6 @@ private:
     return effect;
   }
 
-  /// Coordinates are made of leaves that one thread can compute again.
-  bool isScalarSlice(const TmaAccess &access, scf::ForOp loop) {
-    auto isScalar = [&](unsigned leaf) { return isScalarChain(affine.leaf(leaf)); };
-    for (const TmaAccess::Dim &dim : access.dims)
-      if (!dim.start.onlyUses(isScalar) || !dim.end.onlyUses(isScalar))
-        return false;
-    return isScalarChain(loop.getLowerBound()) && isScalarChain(loop.getUpperBound()) &&
-           isScalarChain(loop.getStep());
-  }
-
-  bool isScalarChain(Value value) {
-    if (isa<RankedTensorType>(value.getType()))
-      return false;
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return true;
-    return op->getNumRegions() == 0 &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return isScalarChain(operand); });
-  }
-
   bool allRinged(nv::WgmmaOp product, FedLoop &fed) {
     return llvm::all_of(ArrayRef<Value>{product.getLhs(), product.getRhs()}, [&](Value buffer) {
       while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
@@ -237,8 +259,8 @@ private:
   /// stand side by side then, if there is room for as many blocks.
   void addSlots() {
     auto module = function->getParentOfType<ModuleOp>();
-    const int warps = moduleInt(module, names::numWarps, 4);
-    CtaDemand demand{warps + 1, registersOfProducts(function), scratchBesideRings(function)};
+    CtaDemand demand{warps + 1, registersOfProducts(function),
+                     scratchBesideRings(function, isPersistent())};
     const MachineModel &machine = target.machine();
     const int64_t keep = blocksToKeep(module);
     auto hasRoom = [&](int64_t more) {
@@ -259,8 +281,7 @@ private:
     for (FedLoop &fed : loops)
       if (fed.before)
         fed.slots = fed.before->slots;
-      else if (fed.inFlight ? hasRoom(slotBytes(fed))
-                            : mayOverlap(fed, demand, slotBytes(fed), warps)) {
+      else if (fed.inFlight ? hasRoom(slotBytes(fed)) : mayOverlap(fed, demand, slotBytes(fed))) {
         ++fed.slots;
         demand.sharedBytes += slotBytes(fed);
       }
@@ -268,13 +289,13 @@ private:
 
   /// Whether `more` bytes let OverlapIterations do its work, and take the place of no block, also not
   /// of one whose scratch lies in the rings; the producer's registers are the others'.
-  bool mayOverlap(FedLoop &fed, const CtaDemand &demand, int64_t more, int warps) {
+  bool mayOverlap(FedLoop &fed, const CtaDemand &demand, int64_t more) {
     const RegisterBudget budget{target.machine(), warps};
     auto blocksWith = [&](int64_t sharedBytes) {
       return budget.mostCtas(demand.registersOfThread, target.machine().ctasByShared(sharedBytes));
     };
     const int64_t now = demand.sharedBytes + keptBytes(),
-                  withoutScratch = now - scratchBesideRings(function);
+                  withoutScratch = now - scratchBesideRings(function, isPersistent());
     return fed.slots + 1 == target.machine().occupancy.stagesOfOverlap &&
            hasRegistersForOverlap(fed.loop, target, warps) &&
            now + more <= target.maxSharedBytes() &&
@@ -301,16 +322,30 @@ private:
   const Target &target;
   AffineAnalysis &affine;
   const AxisInfoAnalysis axes;
+  const ProgramMap map;
+  const int warps, producerWarps;
+  ScalarSlice slice;
+  Refusal &refusal;
 
 public:
   std::vector<FedLoop> loops;
 };
 } // namespace
 
-std::vector<FedLoop> collectFedLoops(func::FuncOp function, const Target &target,
-                                     AffineAnalysis &affine) {
-  Collector collector(function, target, affine);
-  return collector.collect() ? std::move(collector.loops) : std::vector<FedLoop>();
+std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,
+                                         ProgramMap map, Refusal &refusal) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  auto target = Target::parse(moduleTarget(module));
+  if (!target || !target->hasTma() || !target->hasWgmma() ||
+      moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0 ||
+      module->hasAttr(names::withoutProducer))
+    return std::nullopt;
+  const int warps = kernel.getOps<nv::CourierOp>().empty() ? 1 : 2;
+  Collector collector(kernel, *target, affine, map, warps, refusal);
+  if (!collector.collect())
+    return std::nullopt;
+  const CtaDemand demand = collector.demand();
+  return ProducerPlan{std::move(collector.loops), demand, warps};
 }
 
 } // namespace pantile

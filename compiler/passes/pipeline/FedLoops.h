@@ -1,14 +1,21 @@
 //===- FedLoops.h - the loops whose products a producer can feed --------------------------===//
 // Needs: StageOperands ran; loads still write the buffers that the products read.
-// Gives: for each such loop what its producer loads, and through how many slots.
+// Gives: for each such loop what its producer loads, and through how many slots; how much of an SM
+//        a CTA takes then. Nothing is changed: passes that choose between kernels with and without a
+//        producer ask for both plans.
 // How:   see FedLoops.cpp for what a loop must be like.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/TmaAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "support/Target.h"
+#include "support/MachineModel.h"
 
 namespace pantile {
+
+namespace names {
+/// unit, on the module: its kernel shall have no producer
+constexpr llvm::StringLiteral withoutProducer = "nv.without_producer";
+} // namespace names
 
 /// A load that the producer takes over.
 struct Raised {
@@ -29,12 +36,28 @@ struct FedLoop {
   llvm::SmallVector<mlir::Value> rings, barriers;
 };
 
+/// What a producer does for a kernel, and what a CTA takes then.
+struct ProducerPlan {
+  std::vector<FedLoop> loops;
+  CtaDemand demand;
+  int warps = 1; ///< of the producer, the courier's among them
+};
+
+/// Why there is none: `at` is null where no loop of the kernel has products of what it loads.
+struct Refusal {
+  mlir::Operation *at = nullptr, *culprit = nullptr;
+  std::string reason;
+};
+
+/// How programs are run: as the kernel stands, or as MakePersistent would leave it.
+enum class ProgramMap { AsIs, Persistent };
+
 /// Loads of one product arrive together: the number of the group of each.
 llvm::SmallVector<unsigned> groupsOf(FedLoop &fed);
 
-/// Every loop with products of `function`, or none if one of them cannot be fed: then a remark says
-/// why. Leaves of the accesses are those of `affine`.
-std::vector<FedLoop> collectFedLoops(mlir::func::FuncOp function, const Target &target,
-                                     AffineAnalysis &affine);
+/// How a producer feeds every loop with products of `kernel`; none where it cannot feed one of them.
+/// Leaves of the accesses are those of `affine`.
+std::optional<ProducerPlan> planProducer(mlir::func::FuncOp kernel, AffineAnalysis &affine,
+                                         ProgramMap map, Refusal &refusal);
 
 } // namespace pantile

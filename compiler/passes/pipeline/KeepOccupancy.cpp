@@ -20,7 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/CarriedSum.h"
-#include "passes/pipeline/SpecialiseWarps.h"
+#include "passes/pipeline/FedLoops.h"
 
 using namespace mlir;
 

@@ -5,19 +5,19 @@
 //        those of the program before.
 // How:   1. Programs must not meet, nor be seen while they run, and the kernel must not loop over
 //        them itself. 2. All take the same time as far as the arguments tell: the schedule is
-//        static. 3. The loop pays with a producer only, and where as many blocks share a
-//        multiprocessor as without it, so the change is tried on a copy first.
+//        static. 3. The loop pays with a producer only, and where as many CTAs share an SM as without
+//        it: both plans are compared.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/ShareBuffers.h"
-#include "passes/pipeline/SpecialiseWarps.h"
+#include "passes/pipeline/FedLoops.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -44,8 +44,6 @@ SmallVector<scf::ForOp> productLoops(func::FuncOp kernel) {
     if (loop && !llvm::is_contained(loops, loop))
       loops.push_back(loop);
   });
-  for (scf::ForOp loop : loops)
-    shareStagedBuffers(loop);
   llvm::erase_if(loops, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
   return loops;
 }
@@ -93,39 +91,36 @@ void wrap(func::FuncOp kernel) {
     });
 }
 
-/// Blocks that share a multiprocessor when the kernel has its producer; none: it can have none.
-std::optional<int64_t> blocksWithProducer(ModuleOp module, const Target &target) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
-  if (!specialiseWarps(*copy))
+/// CTAs of `kernel` that share an SM beside their producers; none where it can have no producer.
+std::optional<int64_t> ctasWithProducer(func::FuncOp kernel, ProgramMap map) {
+  AffineAnalysis affine;
+  Refusal refusal;
+  const auto plan = planProducer(kernel, affine, map, refusal);
+  if (!plan)
     return std::nullopt;
-  return std::min(target.machine().ctasPerSm(demandOf(*copy->getOps<func::FuncOp>().begin())),
-                  blocksToKeep(module));
+  return std::min(machineOf(kernel).ctasPerSm(plan->demand),
+                  blocksToKeep(kernel->getParentOfType<ModuleOp>()));
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-    auto target = Target::parse(moduleTarget(module));
-    if (kernels.size() != 1 || !target)
+    if (kernels.size() != 1)
       return;
     func::FuncOp kernel = kernels[0];
     SmallVector<scf::ForOp> loops = productLoops(kernel);
     if (loops.empty() || !programsStandAlone(kernel) || !llvm::all_of(loops, hasEvenWork))
       return;
-    const std::optional<int64_t> apart = blocksWithProducer(module, *target);
-    if (!apart)
+    const std::optional<int64_t> apart = ctasWithProducer(kernel, ProgramMap::AsIs),
+                                 following = ctasWithProducer(kernel, ProgramMap::Persistent);
+    if (!apart || !following)
       return;
-    OwningOpRef<func::FuncOp> plain = kernel.clone();
-    wrap(kernel);
-    const std::optional<int64_t> following = blocksWithProducer(module, *target);
-    if (!following || *following < *apart) {
-      kernel.getBody().takeBody(plain->getBody());
-      if (following)
-        refuse(kernel, "scratch beside the rings would take the place of a block");
+    if (*following < *apart) {
+      refuse(kernel, "scratch beside the rings would take the place of a block");
       return;
     }
+    wrap(kernel);
     module->setAttr(names::persistent, UnitAttr::get(&getContext()));
     remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "a block runs one program after the other, and loads for the next while it stores";

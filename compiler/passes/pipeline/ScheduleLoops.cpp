@@ -22,7 +22,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/pipeline/CarriedSum.h"
-#include "passes/pipeline/ShareBuffers.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -199,7 +198,6 @@ private:
     const int stages = stagesOf(loop) - hasFewer;
     if (stages < 2)
       return;
-    shareStagedBuffers(loop);
     if (!getOperation()->hasAttr(names::withoutCopiedValues))
       stageValues(loop, stages, axes, target);
     Builder builder(loop);

@@ -2,13 +2,12 @@
 // Needs: StageOperands ran; loads still write the buffers that the products read.
 // Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
 //        that only wait for full slots and release them; `nv.producer_warps` on the module.
-// How:   1. FedLoops.cpp says which kernels qualify. 2. Such a loop gets a turn, counted through
+// How:   1. FedLoops.cpp says which kernels qualify, and plans. 2. Such a loop gets a turn, counted through
 //        all loops around it and on from a loop in front with the same ring: slot = turn mod slots,
 //        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
-//        kernel is cloned into the producer, and each side loses the other's operations; what the
-//        producer then computes for nobody is dropped, and only scalars may be left.
+//        producer gets a copy of the scalars and the control flow that its copies need, and each side
+//        loses the other's operations.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/SpecialiseWarps.h"
 #include "analysis/MmaWaits.h"
 #include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
@@ -31,51 +30,48 @@ namespace {
 
 class Specialiser {
 public:
-  Specialiser(func::FuncOp function, const Target &target)
-      : function(function), target(target), b(function.getContext()),
+  Specialiser(func::FuncOp function)
+      : function(function), b(function.getContext()),
         warps(moduleInt(function, names::numWarps, 4)) {}
 
-  bool run() {
-    loops = collectFedLoops(function, target, affine);
-    if (loops.empty())
-      return false;
-    OwningOpRef<func::FuncOp> plain = function.clone();
-    const std::vector<Finding> findings = describeLoops();
+  /// The warps of the producer; none, and nothing changed, if there can be no producer.
+  FailureOr<int> run() {
+    Refusal refusal;
+    std::optional<ProducerPlan> plan = planProducer(function, affine, ProgramMap::AsIs, refusal);
+    if (!plan) {
+      remark(refusal);
+      return 0;
+    }
+    loops = std::move(plan->loops);
+    remarkOnLoops();
     b.setInsertionPointToStart(&function.getBody().front());
     for (FedLoop &fed : loops)
       feed(fed);
-    if (splitRoles(function)) {
-      for (const Finding &finding : findings)
-        remarkApplied(finding.at, finding.technique) << finding.text;
-      return true;
-    }
-    function.getBody().takeBody(plain->getBody());
-    remarkMissed(function.getLoc(), Technique::WarpSpecialisation)
-        << "warps are not specialised: the producer would need tiles or numbers from memory";
-    return false;
+    if (!splitRoles(function))
+      return function.emitError("the producer needs more than was planned for it");
+    return plan->warps;
   }
 
 private:
-  struct Finding {
-    Location at;
-    Technique technique;
-    std::string text;
-  };
+  static void remark(const Refusal &refusal) {
+    if (!refusal.at)
+      return;
+    InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::WarpSpecialisation);
+    remark << "warps are not specialised: " << refusal.reason;
+    if (refusal.culprit)
+      remark.attachNote(refusal.culprit->getLoc()) << "here";
+  }
 
-  /// Before the loops are rebuilt.
-  std::vector<Finding> describeLoops() {
-    std::vector<Finding> findings;
+  /// Before they are rebuilt.
+  void remarkOnLoops() {
     for (FedLoop &fed : loops) {
-      findings.push_back({fed.loop.getLoc(), Technique::WarpSpecialisation,
-                          "a warp of its own loads for this loop, through " +
-                              std::to_string(fed.slots) + " buffers"});
+      remarkApplied(fed.loop.getLoc(), Technique::WarpSpecialisation)
+          << "a warp of its own loads for this loop, through " << fed.slots << " buffers";
       for (Raised &raised : fed.loads)
-        findings.push_back({raised.staged.load.getLoc(), Technique::TensorMaps,
-                            "load is raised to a tensor map of " +
-                                std::to_string(raised.access.dims.size()) + " dimensions" +
-                                conditionsOf(raised.access)});
+        remarkApplied(raised.staged.load.getLoc(), Technique::TensorMaps)
+            << "load is raised to a tensor map of " << raised.access.dims.size() << " dimensions"
+            << conditionsOf(raised.access);
     }
-    return findings;
   }
 
   static std::string conditionsOf(const TmaAccess &access) {
@@ -359,7 +355,6 @@ private:
   void markProducer(Operation *op) { op->setAttr(names::producerOnly, b.getUnitAttr()); }
 
   func::FuncOp function;
-  const Target &target;
   OpBuilder b;
   int warps;
   Location loc = b.getUnknownLoc();
@@ -368,39 +363,18 @@ private:
   std::vector<FedLoop> loops;
 };
 
-/// At the first loop that could have had a producer.
-void remarkFullBlock(func::FuncOp kernel, int warps) {
-  kernel.walk([&](scf::ForOp loop) {
-    if (loop.getBody()->getOps<nv::WgmmaOp>().empty() || findStagedLoads(loop).empty())
-      return WalkResult::advance();
-    remarkMissed(loop.getLoc(), Technique::WarpSpecialisation)
-        << "warps are not specialised: a block of " << warps << " warps has no place for another";
-    return WalkResult::interrupt();
-  });
-}
-
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
-  void runOnOperation() override { specialiseWarps(getOperation()); }
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    if (kernels.size() != 1)
+      return;
+    const FailureOr<int> warps = Specialiser(kernels[0]).run();
+    if (failed(warps))
+      return signalPassFailure();
+    if (*warps)
+      module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(*warps));
+  }
 };
 } // namespace
-
-bool specialiseWarps(ModuleOp module) {
-  auto target = Target::parse(moduleTarget(module));
-  int warps = moduleInt(module, names::numWarps, 4);
-  if (!target || !target->hasTma() || !target->hasWgmma() || warps % 4 != 0 ||
-      module->hasAttr(names::withoutProducer))
-    return false;
-  auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
-  if (kernels.size() != 1)
-    return false;
-  const int extra = kernels[0].getOps<nv::CourierOp>().empty() ? 1 : 2;
-  if (32 * (warps + extra) > target->maxThreadsPerBlock()) {
-    remarkFullBlock(kernels[0], warps);
-    return false;
-  }
-  if (!Specialiser(kernels[0], *target).run())
-    return false;
-  module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(extra));
-  return true;
-}
 } // namespace pantile

@@ -29,9 +29,9 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/FedLoops.h"
 #include "passes/pipeline/ProducerSlice.h"
 #include "passes/pipeline/Shares.h"
-#include "passes/pipeline/SpecialiseWarps.h"
 #include "support/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -404,11 +404,11 @@ private:
   llvm::SetVector<Operation *> bounds;
 };
 
-/// Whether the kernel still gets its producer.
-bool keepsProducer(ModuleOp module) {
-  OwningOpRef<ModuleOp> copy = module.clone();
-  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
-  return specialiseWarps(*copy);
+/// Whether a producer can feed the parts of the loop.
+bool hasProducer(func::FuncOp kernel) {
+  AffineAnalysis affine;
+  Refusal refusal;
+  return planProducer(kernel, affine, ProgramMap::AsIs, refusal).has_value();
 }
 
 struct StreamKPass : impl::StreamKBase<StreamKPass> {
@@ -422,7 +422,7 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
     Splitter splitter(kernel);
     if (!splitter.run())
       return;
-    if (!keepsProducer(module)) {
+    if (!hasProducer(kernel)) {
       kernel.getBody().takeBody(plain->getBody());
       remarkMissed(kernel.getLoc(), Technique::Persistence)
           << "programs are not cut between blocks: their loads could not be raised any more";

@@ -1,5 +1,5 @@
 //===- ShareBuffers.h - one buffer for all products that read a load ----------------------===//
-// Needs: StageOperands ran, which gives each product a buffer of its own for each operand.
+// Needs: each product has a buffer of its own for each operand.
 // Gives: loops in which a load that feeds several products passes one buffer.
 // How:   the buffers of one load hold the same bytes where their types agree: what a product wants
 //        transposed is a view. The first one serves, up to its last reader.

@@ -1,5 +1,5 @@
 //===- ShareBuffers.cpp - see ShareBuffers.h ----------------------------------------------===//
-#include "passes/pipeline/ShareBuffers.h"
+#include "passes/mma/ShareBuffers.h"
 #include "analysis/BufferReaders.h"
 
 using namespace mlir;

@@ -1,0 +1,151 @@
+//===- ScalarSlice.cpp - see ScalarSlice.h ------------------------------------------------===//
+#include "analysis/ScalarSlice.h"
+#include "analysis/Programs.h"
+#include "analysis/StagedLoad.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+bool ordersLoads(Operation &op) {
+  return op
+      .walk([](Operation *inner) {
+        return isa<StoreOp>(inner) || meetsOthers(inner) ? WalkResult::interrupt()
+                                                         : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+} // namespace
+
+bool isCommon(Operation *op) {
+  return isa<func::FuncOp>(op->getParentOp()) &&
+         ((isa<nv::AllocOp>(op) && op->hasAttr(names::ring)) ||
+          isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
+}
+
+ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayLoadInFront) {
+  if (!mayLoadInFront)
+    return;
+  for (Operation &op : kernel.getBody().front()) {
+    if (ordersLoads(op))
+      break;
+    if (auto load = dyn_cast<LoadOp>(op); load && !isTile(load.getResult()))
+      early.insert(load);
+  }
+}
+
+llvm::SmallBitVector ScalarSlice::resultsOf(Operation *op) const {
+  auto found = results.find(op);
+  return found == results.end() ? llvm::SmallBitVector(op->getNumResults()) : found->second;
+}
+
+bool ScalarSlice::add(Value root) {
+  work.push_back(root);
+  return run();
+}
+
+bool ScalarSlice::addOperandsOf(Operation *op) {
+  work.append(op->operand_begin(), op->operand_end());
+  return addControlOf(op);
+}
+
+bool ScalarSlice::addControlOf(Operation *op) { return needControl(op) && run(); }
+
+bool ScalarSlice::run() {
+  while (!work.empty())
+    if (Value value = work.pop_back_val(); seen.insert(value).second && !visit(value))
+      return false;
+  return true;
+}
+
+bool ScalarSlice::refuse(Operation *op) {
+  stop = op;
+  work.clear();
+  return false;
+}
+
+bool ScalarSlice::visit(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isTile(value))
+    return refuse(op ? op : value.getParentBlock()->getParentOp());
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return visitArgument(argument);
+  if (isCommon(op))
+    return true;
+  if (isa<scf::ForOp, scf::IfOp>(op))
+    return needResult(op, cast<OpResult>(value).getResultNumber());
+  if (early.contains(op))
+    return isDoneInFront(op) || refuse(op);
+  return needWhole(op);
+}
+
+bool ScalarSlice::visitArgument(BlockArgument argument) {
+  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+  if (!loop)
+    return true; // of the kernel, or of an operation that is needed whole
+  const unsigned number = argument.getArgNumber(), own = loop.getNumInductionVars();
+  return number < own ? needShell(loop) : needResult(loop, number - own);
+}
+
+/// What is passed on for result `number` of a loop or branch, whose other results are not needed.
+bool ScalarSlice::needResult(Operation *op, unsigned number) {
+  results.try_emplace(op, op->getNumResults()).first->second.set(number);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    work.push_back(loop.getInitArgs()[number]);
+  for (Region &region : op->getRegions())
+    work.push_back(region.front().getTerminator()->getOperand(number));
+  return needShell(op);
+}
+
+/// How often a loop goes round, or whether a branch is taken.
+bool ScalarSlice::needShell(Operation *op) {
+  if (!ops.insert(op).second)
+    return true;
+  auto operands = op->getOperands().take_front(isa<scf::ForOp>(op) ? 3 : 1);
+  work.append(operands.begin(), operands.end());
+  return needControl(op);
+}
+
+/// The loops and branches around `op`; others around it are needed whole.
+bool ScalarSlice::needControl(Operation *op) {
+  Operation *around = op->getParentOp();
+  if (isa<func::FuncOp>(around))
+    return true;
+  return isa<scf::ForOp, scf::IfOp>(around) ? needShell(around) : needWhole(around);
+}
+
+bool ScalarSlice::needWhole(Operation *op) {
+  if (!ops.insert(op).second)
+    return true;
+  Operation *culprit = nullptr;
+  op->walk([&](Operation *inner) {
+    const bool isOther = llvm::any_of(inner->getResults(), isTile) || isa<LoadOp>(inner) ||
+                         (inner->getNumRegions() == 0 && !isMemoryEffectFree(inner));
+    culprit = isOther ? inner : culprit;
+    for (Value operand : inner->getOperands())
+      if (!op->isAncestor(operand.getParentBlock()->getParentOp()))
+        work.push_back(operand);
+  });
+  return culprit ? refuse(culprit) : needControl(op);
+}
+
+/// Whether the address of a load, or what that is computed from, can be known in front.
+bool ScalarSlice::isDoneInFront(Operation *op) {
+  if (front.contains(op))
+    return true;
+  if (op->getNumRegions() != 0 || (!early.contains(op) && !isMemoryEffectFree(op)))
+    return false;
+  for (Value operand : op->getOperands())
+    if (Operation *source = operand.getDefiningOp();
+        isTile(operand) || (source && !isCommon(source) && !isDoneInFront(source)))
+      return false;
+  front.insert(op);
+  return true;
+}
+
+} // namespace pantile
