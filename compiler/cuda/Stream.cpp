@@ -1,6 +1,6 @@
 //===- Stream.cpp - queues of work on a GPU -----------------------------------------------===//
 // Needs: Driver, contexts (Device.h).
-// Gives: newStream, freeStream, synchronizeStream of pantile/Runtime.h.
+// Gives: newStream, freeStream, deviceOfStream, synchronizeStream of pantile/Runtime.h.
 // How:   streams that do not wait for the default stream. The driver knows the context of a
 //        stream, so freeing and waiting need none to be current.
 //===------------------------------------------------------------------------------------===//
@@ -45,6 +45,19 @@ bool isCapturing(uint64_t stream) {
   return driver && (*driver)->streamIsCapturing &&
          (*driver)->streamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == 0 &&
          status != 0;
+}
+
+int deviceOfStream(uint64_t stream) {
+  const auto &driver = Driver::shared();
+  CUcontext context = nullptr;
+  if (!driver || !(*driver)->streamGetCtx ||
+      (*driver)->streamGetCtx(reinterpret_cast<CUstream>(stream), &context) != 0 || !context ||
+      (*driver)->ctxPushCurrent(context) != 0)
+    return -1;
+  CUdevice device = -1;
+  const bool isKnown = (*driver)->ctxGetDevice(&device) == 0;
+  (*driver)->ctxPopCurrent(&context);
+  return isKnown ? device : -1;
 }
 
 Result<void> synchronizeStream(uint64_t stream) {

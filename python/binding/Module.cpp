@@ -14,6 +14,7 @@
 #include "TritonIr.h"
 #include "Values.h"
 #include "Watch.h"
+#include "XlaCall.h"
 #include "pantile/Artifact.h"
 #include "pantile/Language.h"
 #include "pantile/Runtime.h"
@@ -157,6 +158,7 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("persistent", [](const Kernel &kernel) { return kernel->persistent; })
       .def_property_readonly("blocks_per_program",
                              [](const Kernel &kernel) { return kernel->blocksPerProgram; })
+      .def_property_readonly("written", [](const Kernel &kernel) { return kernel->written; })
       .def_property_readonly("tensor_maps",
                              [](const Kernel &kernel) { return kernel->tensorMaps.size(); })
       .def_property_readonly("from_cache", [](const Kernel &kernel) { return kernel->fromCache; })
@@ -251,6 +253,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindStore(module);
   bindTritonIr(module);
   bindWatch(module);
+  bindXlaCall(module);
   module.def("launch_stats", &describeLaunches);
   module.def("language_functions", &describeLanguage);
 }

@@ -91,7 +91,17 @@ __all__ = [
     "tools",
 ]
 
-_LAZY_MODULES = {"_C", "_utils", "backends", "compat", "compiler", "errors", "testing", "tools"}
+_LAZY_MODULES = {
+    "_C",
+    "_utils",
+    "backends",
+    "compat",
+    "compiler",
+    "errors",
+    "jax",
+    "testing",
+    "tools",
+}
 _LAZY_NAMES = {"compile": "compiler", "CompiledKernel": "compiler", "ASTSource": "compiler"}
 
 

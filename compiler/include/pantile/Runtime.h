@@ -117,6 +117,8 @@ PANTILE_API Result<uint64_t> newStream(int device = 0);
 PANTILE_API void freeStream(uint64_t stream);
 /// Whether what is put into the stream becomes part of a graph.
 PANTILE_API bool isCapturing(uint64_t stream);
+/// The GPU that a stream belongs to; -1 where the driver does not say.
+PANTILE_API int deviceOfStream(uint64_t stream);
 /// Waits for the work that was put into the stream.
 PANTILE_API Result<void> synchronizeStream(uint64_t stream);
 

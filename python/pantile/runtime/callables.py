@@ -27,6 +27,12 @@ def next_key():
     return number, f"jit#{number}"
 
 
+def symbol_of(name):
+    """Return `name` as a symbol of the machine code, "_" in place of what none may contain."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
+    return f"_{name}" if name[:1].isdigit() or name in ("_", "$") else name
+
+
 def source_of(fn):
     """The text from `def` on, its line, and the columns that were cut off each line."""
     try:

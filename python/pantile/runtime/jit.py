@@ -17,6 +17,7 @@ from .callables import (
     constexpr_function,
     get_full_name,
     get_jit_fn_file_line,
+    symbol_of,
 )
 from .kernel_cache import DeviceCaches, KernelCache
 from .parameters import KernelParam, parameters_of
@@ -317,9 +318,7 @@ class JITFunction(JITCallable, KernelInterface):
             for path, value in source.constants.items()
             if len(path) == 1
         }
-        name = self._repr(_SpecializationProxy(constants, source.signature))
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
-        return f"_{name}" if name[:1].isdigit() else name
+        return symbol_of(self._repr(_SpecializationProxy(constants, source.signature)))
 
     def _remember(self, snapshot):
         for use in snapshot.uses:

@@ -72,6 +72,19 @@ class Snapshot:
             self._described[0]["name"] = name
         return _pantile.Program(self._described, 0, self._described_classes)
 
+    def calling_program(self, name, text, names):
+        """Return the Program of another kernel, which calls functions of this one.
+
+        `text` is its source, `names` are what its global names mean, FunctionRef(0) this kernel.
+        """
+        from .. import _pantile
+
+        self._describe_all()
+        place = {key: self._described[0][key] for key in ("file", "first_line")}
+        caller = {"name": name, "text": text, "indent": 0, "noinline": False, "globals": names}
+        functions = [*self._described, {**place, **caller}]
+        return _pantile.Program(functions, len(functions) - 1, self._described_classes)
+
     def constant(self, value):
         """Return `value` as the compiler takes it; TypeError if it is no compile-time value."""
         converted = self._convert(value, allow_plain=True)
