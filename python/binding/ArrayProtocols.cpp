@@ -129,7 +129,11 @@ Argument readTorchLike(py::handle tensor) {
 }
 
 Argument readCudaArray(py::handle array) {
-  const auto interface = array.attr("__cuda_array_interface__").cast<py::dict>();
+  const py::object found = py::getattr(array, "__cuda_array_interface__", py::none());
+  if (found.is_none() && py::hasattr(array, "__dlpack__"))
+    return readDLPack(array); // as JAX's arrays on the host, whose type has the interface
+  const auto interface =
+      (found.is_none() ? array.attr("__cuda_array_interface__") : found).cast<py::dict>();
   const auto data = interface["data"].cast<py::tuple>();
   int device = 0;
   if (py::hasattr(array, "device") && py::hasattr(array.attr("device"), "id"))

@@ -286,6 +286,16 @@ def test_in_place_with_donation(rng):
     np.testing.assert_array_equal(run(jnp.array(x)), x + np.float32(1.5))
 
 
+def test_arrays_of_a_launch(rng, platform):
+    """Outside of JAX's transformations `kernel[grid]` takes arrays of JAX, and writes to them."""
+    x = jnp.asarray(rng.standard_normal(1001).astype(np.float32))
+    out = jax.block_until_ready(jnp.zeros(1001, np.float32))
+    add_kernel[(16,)](jax.block_until_ready(x), x, 1001, out, BLOCK=64)
+    if platform == "cuda":
+        pantile.runtime.driver.driver.active.synchronize()
+    np.testing.assert_array_equal(np.asarray(out), 2 * np.asarray(x))
+
+
 @pantile.jit
 def mirror_kernel(total, x, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
