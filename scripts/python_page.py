@@ -33,6 +33,7 @@ SECTIONS = {  # title: (module, names)
         "do_bench do_bench_cudagraph perf_report Benchmark assert_close allclose get_dram_gbps "
         "get_max_tensorcore_tflops get_max_simd_tflops set_gpu_clock nvsmi cuda_memcheck",
     ),
+    "Programs of JAX": ("pantile.jax", "call triton_call register strides_from_shape"),
     "The process": ("pantile.runtime", "stats info release_workspaces"),
     "Standing in for triton": ("pantile.compat", "install uninstall is_installed"),
     "Errors": (

@@ -1,8 +1,10 @@
 """`pantile.jax.call` under JAX's transformations, against NumPy in float64."""
 
 import functools
+import linecache
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -452,3 +454,13 @@ def test_the_names_of_jax_triton(rng):
 
     np.testing.assert_array_equal(jax.jit(run)(x, y), x + y)
     assert pantile.jax.strides_from_shape((3, 5, 7)) == (35, 7, 1)
+
+
+def test_the_page():
+    """The listings of `docs/jax.md` run, in order."""
+    page = Path(__file__).resolve().parents[2] / "docs/jax.md"
+    listings = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+    text = "\n".join(listings)
+    linecache.cache["jax.md"] = (len(text), None, text.splitlines(True), "jax.md")
+    exec(compile(text, "jax.md", "exec"), {"__name__": "page"})
+    assert len(listings) > 2

@@ -42,6 +42,10 @@ def call(
     platform "cpu" it runs on the interpreter. What is compiled into the program is the kernel's
     code, so that JAX's caches and `jax.export` hold it.
 
+    A kernel under `autotune` is measured at its first call with arrays of some shapes, also where
+    they are traced: then on random numbers, and zeros for integers. On the CPU the first
+    configuration runs.
+
     Parameters
     ----------
     kernel : JITFunction, Autotuner or Heuristics
@@ -95,12 +99,6 @@ def call(
         that is not in place; if JAX differentiates the call.
     NotImplementedError
         If a configuration of `autotune` has a `pre_hook`.
-
-    Notes
-    -----
-    A kernel under `autotune` is measured at its first call with arrays of some shapes, also where
-    they are traced: then on random numbers, and zeros for integers. On the CPU the first
-    configuration runs.
     """
     _require_jax()
     import jax
