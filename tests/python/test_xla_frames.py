@@ -230,3 +230,30 @@ def test_the_version_in_the_answer(memory, version, answer):
     assert frame.call(memory.function) == []
     assert (metadata.version.major, metadata.version.minor) == answer
     assert metadata.traits == 0
+
+
+@pantile.jit
+def descriptor_kernel(x, out, n, BLOCK: tl.constexpr):
+    """A program per block of a descriptor, whose base is an element of the batch."""
+    i = tl.program_id(0) * BLOCK
+    source = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    target = tl.make_tensor_descriptor(out, [n], [1], [BLOCK])
+    target.store([i], source.load([i]) * 3)
+
+
+@pytest.mark.parametrize("folds", [True, False])
+@pytest.mark.parametrize("size", [125, 128, 260])
+def test_descriptors_of_elements_of_a_batch(memory, size, folds):
+    """Also where an element begins at an address that TMA does not take."""
+    x = np.random.default_rng(6).standard_normal((3, size)).astype(np.float32)
+    values = {"x": Operand(0), "out": Result(0), "n": Constant(size), "BLOCK": Constant(64)}
+    grid = (-(-size // 64), 1, 1) if folds else (-(-size // 64), 2, 2)
+    outputs = (((size,), np.dtype("float32")),)
+    launch = Launch(
+        descriptor_kernel, "", tuple(values.items()), (), outputs, grid, (), (Axis(3, (True,)),)
+    )
+    attributes = attributes_of(launch, [shaped(x.shape)], memory.target)
+    assert (attributes["batch"][0] == 1) == folds
+    frame, out = memory.frame(x, x.shape, attributes)
+    assert frame.call(memory.function) == []
+    np.testing.assert_array_equal(memory.read(out).reshape(x.shape), x * np.float32(3))
