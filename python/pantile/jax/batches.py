@@ -11,8 +11,8 @@ from .parameters import Constant
 
 _MOST_ALONG = (2**31 - 1, 65535, 65535)  # programs along each axis of a grid
 # Programs that wait for others, which a larger grid may keep from running, and what cannot be seen into.
-_WAITING = re.compile(r"scf\.while(?s:.)*(tile\.atomic|isVolatile)")
-_OPAQUE = re.compile(r"tile\.(inline_asm|extern)")
+_WAITING = re.compile(r"tile\.atomic_rmw poll|scf\.while(?s:.)*(tile\.atomic|isVolatile)")
+_OPAQUE = re.compile(r'tile\.inline_asm|tile\.extern_call "(?!__nv_)')  # not those of libdevice
 _NAMES = ("_pantile_kernel", "_pantile_language", "_pantile_element", "_pantile_batch")
 
 
