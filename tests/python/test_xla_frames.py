@@ -1,6 +1,7 @@
 """What XLA passes to a custom call of `pantile.jax`, without JAX: right frames launch, all others are errors."""
 
 import ctypes
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,6 +77,23 @@ class Memory:
         return self.device.numpy(out)
 
 
+class MemoryOf(Memory):
+    """That of one GPU of several."""
+
+    def __init__(self, device, index):
+        super().__init__(device)
+        self.index = index
+
+    def stream(self):
+        if hasattr(self.device, "stream"):
+            return self.device.stream()
+        return self.device.torch.cuda.Stream(self.index)
+
+    def read(self, out):
+        _pantile.synchronize(self.index)
+        return self.device.numpy(out)
+
+
 def address_of(array):
     return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
 
@@ -116,6 +134,27 @@ def test_a_batch(memory, size, folds):
     assert frame.call(memory.function) == []
     expected = np.broadcast_to(x * np.float64(0.25) + 3, (2, 3, size))
     np.testing.assert_allclose(memory.read(out).reshape(2, 3, size), expected, rtol=1e-6)
+
+
+def test_several_gpus(gpus, x):
+    """The kernel runs where the stream is, whatever GPU is current, as of threads of XLA's."""
+    memories = [MemoryOf(device, index) for index, device in enumerate(gpus)]
+    attributes = attributes_of(launch_of(x.size), [shaped(x.shape)], memories[0].target)
+    frames = [memory.frame(x + i, x.shape, attributes) for i, memory in enumerate(memories)]
+    said = []
+
+    def call(i):
+        said.append(frames[i][0].call(memories[i].function))
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(memories))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said == [[] for _ in memories]
+    for i, memory in enumerate(memories):
+        expected = (x + i).astype(np.float64) * 0.25 + 3
+        np.testing.assert_allclose(memory.read(frames[i][1]), expected, rtol=1e-6)
 
 
 def test_nothing_runs_before_it_is_executed(memory, x):

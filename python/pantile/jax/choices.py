@@ -93,7 +93,8 @@ def _choose(tuner, arguments, options, out_shapes, grid):
     """
     import jax
 
-    on_cpu = jax.default_backend() == "cpu"
+    device = jax.config.jax_default_device or jax.default_backend()
+    on_cpu = getattr(device, "platform", device) == "cpu"
     with jax.ensure_compile_time_eval():
         arrays = {
             name: _stand_in(value, name in out_shapes, on_cpu)
