@@ -419,6 +419,56 @@ def test_tuned_kernels(size, measured, rng, monkeypatch):
         pantile.jax.call(tuned_kernel, x, size, out_shape=like(x), grid=1, BLOCK=16)
 
 
+seen = []
+
+
+def prune(configs, named, **keywords):
+    seen.append((named["n"], named["x"].shape))
+    return [config for config in configs if config.kwargs["BLOCK"] <= named["n"]]
+
+
+@pantile.autotune(
+    CONFIGS, key=["n"], reset_to_zero=["total"], prune_configs_by={"early_config_prune": prune}
+)
+@pantile.jit
+def tuned_total_kernel(x, n, total, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total, tl.sum(tl.load(x + i, i < n, other=0.0), 0))
+
+
+@pantile.autotune(CONFIGS, key=["n"], restore_value=["x"])
+@pantile.jit
+def tuned_increment_kernel(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, i < n) + 1, i < n)
+
+
+def test_tuned_kernels_that_write_to_what_they_read(rng, monkeypatch):
+    """Measured runs leave no trace in the arrays of the program."""
+    monkeypatch.setenv("PANTILE_TUNE_CPU", "1")
+
+    def total(x):
+        return pantile.jax.call(
+            tuned_total_kernel, x, x.size, out_shape=shaped((), x.dtype), grid=blocks(x.size),
+            zeroed_outputs=(0,),
+        )  # fmt: skip
+
+    def increment(x):
+        return pantile.jax.call(
+            tuned_increment_kernel, x, x.size, out_shape=like(x), grid=blocks(x.size),
+            input_output_aliases={"x": 0},
+        )  # fmt: skip
+
+    for size in (300, 777):
+        x = rng.standard_normal(size).astype(np.float32)
+        array = jnp.asarray(x)
+        for form in (lambda f: f, jax.jit):
+            np.testing.assert_allclose(form(total)(array), x.astype(np.float64).sum(), atol=1e-4)
+            np.testing.assert_array_equal(form(increment)(array), x + 1)
+            np.testing.assert_array_equal(array, x)
+        assert seen[-1] == (size, (size,))
+
+
 def test_an_output_named_twice_is_zeroed_once(rng):
     x = rng.standard_normal(100).astype(np.float32)
 

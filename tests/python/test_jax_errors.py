@@ -128,6 +128,17 @@ def annotated_kernel(x: "*fp32", out, n: tl.constexpr):  # noqa: F722
     tl.store(out + tl.arange(0, n), tl.load(x + tl.arange(0, n)))
 
 
+@pantile.autotune([pantile.Config({}, num_warps=w) for w in (1, 2)], key=[])
+@pantile.jit
+def tuned_kernel(x, out, kind: tl.constexpr, n: tl.constexpr):
+    tl.store(out + tl.arange(0, n), tl.load(x + tl.arange(0, n)))
+
+
+def test_compile_time_values_that_a_tuner_cannot_tell_apart(x):
+    with pytest.raises(TypeError, match="`kind` of kernel `tuned_kernel` is a `dict`.*hashed"):
+        pantile.jax.call(tuned_kernel, x, kind={}, n=64, out_shape=OUT, grid=1)
+
+
 def test_extents_that_are_not_known():
     export = pytest.importorskip("jax.export")
     rows = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), np.float32)

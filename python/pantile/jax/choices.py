@@ -1,8 +1,10 @@
 """What the decorators of a kernel add to a call: configurations, values of heuristics."""
 
+import itertools
 import weakref
 
-from .parameters import Constant, is_array
+from .parameters import constant, is_array
+from .tensors import Tensor
 
 _choices = weakref.WeakKeyDictionary()  # configurations of a tuner, by what was asked
 
@@ -66,7 +68,8 @@ def _chosen(tuner, arguments, options, out_shapes, grid):
         config = tuner.configs[0]
     else:
         key = tuple(
-            (name, _described(value)) for name, value in sorted({**arguments, **options}.items())
+            (name, _described(value, name, tuner.__name__))
+            for name, value in sorted({**arguments, **options}.items())
         )
         known = _choices.setdefault(tuner, {})
         if key not in known:
@@ -79,49 +82,49 @@ def _chosen(tuner, arguments, options, out_shapes, grid):
     return config
 
 
-def _described(value):
+def _described(value, name, kernel):
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return (tuple(value.shape), str(value.dtype))
-    return Constant(tuple(value) if isinstance(value, list) else value)
+    return constant(value, name, kernel)
 
 
 def _choose(tuner, arguments, options, out_shapes, grid):
-    """Ask the tuner, with arrays that may be written to.
+    """Run the tuner, with arrays that may be written to.
 
     It runs outside of all traces. In the place of a traced array stands one of the same shape and
     dtype: numbers of a normal distribution, zeros if they are integers.
     """
     import jax
 
-    device = jax.config.jax_default_device or jax.default_backend()
-    on_cpu = getattr(device, "platform", device) == "cpu"
     with jax.ensure_compile_time_eval():
-        arrays = {
-            name: _stand_in(value, name in out_shapes, on_cpu)
+        tensors = {
+            name: Tensor(_stand_in(value, name in out_shapes))
             for name, value in arguments.items()
             if is_array(value) or name in out_shapes
         }
-    named = {**arguments, **arrays, **options}
-    launch = {"grid": grid, "warmup": False}
-    tuner.nargs = {}
-    try:
-        return tuner._choose((), {**named, **launch})
-    finally:
-        tuner.nargs = None
+        named = {**arguments, **tensors, **options}
+        # As in a launch: what comes first by position, which is what functions that prune look at.
+        first = list(itertools.takewhile(named.__contains__, tuner.arg_names))
+        args = [named.pop(name) for name in first]
+        tuner.nargs = dict(zip(first, args))
+        try:
+            return tuner._choose(tuple(args), {**named, "grid": grid, "warmup": False})
+        finally:
+            tuner.nargs = None
+            for tensor in tensors.values():
+                tensor.wait()
 
 
-def _stand_in(value, is_output, on_cpu):
+def _stand_in(value, is_output):
     import jax
+    import jax.numpy as jnp
     import numpy
 
     if is_output:
-        made = numpy.zeros(value.shape, value.dtype)
-    elif isinstance(value, jax.core.Tracer):
-        made = _numbers(value.shape, numpy.dtype(value.dtype))
-    else:
-        made = numpy.array(value)
-    # A copy of its own: the kernel may write to it.
-    return made if on_cpu else jax.block_until_ready(jax.device_put(made))
+        return jnp.zeros(value.shape, value.dtype)
+    if isinstance(value, jax.core.Tracer):
+        return jnp.array(_numbers(value.shape, numpy.dtype(value.dtype)), copy=True)
+    return jnp.array(value, copy=True)
 
 
 def _numbers(shape, dtype):
