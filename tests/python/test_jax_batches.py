@@ -95,7 +95,7 @@ def libdevice_kernel(x, out, n: tl.constexpr):
 
 @pantile.jit
 def looping_kernel(x, out, n: tl.constexpr):
-    """Loops that wait for nobody."""
+    """A loop that waits for no other program."""
     total, i = 0.0, 0
     while i < n:
         total += tl.load(x + i)
@@ -154,7 +154,7 @@ def test_grids(kernel, grid, count, expected):
     assert grid_of(kernel, grid, count) == expected
 
 
-def test_loops_that_wait_for_nobody():
+def test_loops_that_wait_for_no_other_program():
     """A while loop before an atomic may wait for another program: it counts as if it did."""
     assert grid_of(looping_kernel, (1, 1, 1), 7) is None
 

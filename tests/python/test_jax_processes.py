@@ -86,7 +86,7 @@ def test_an_exported_function(tmp_path):
 
 
 def test_nothing_of_the_process_is_in_a_program(tmp_path):
-    """Neither an address nor the place of the store: the attributes are of the kernel alone."""
+    """Neither an address nor the place of the kernel cache: the attributes are of the kernel alone."""
     values = {"tests": str(Path(__file__).parent), "cache": str(tmp_path), "seed": 3}
     text = run(PROGRAM.format(**values), PANTILE_CACHE_DIR=str(tmp_path / "store"))
     hexadecimal = text.split('artifact = dense<"0x')[1].split('"')[0]
