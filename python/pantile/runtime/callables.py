@@ -5,7 +5,6 @@ such function and constant that it can reach: it changes exactly when the functi
 something else.
 """
 
-import ast
 import functools
 import inspect
 import itertools
@@ -15,7 +14,7 @@ import sys
 
 from ..language.constexpr import constexpr, constexpr_type
 from ..language.dtypes import dtype
-from .scope import MISSING, PLAIN, Names, Scope
+from .scope import MISSING, PLAIN, Names, Scope, parse
 
 _numbers = itertools.count()
 _DEF = re.compile(r"\s*def\s")
@@ -75,7 +74,7 @@ def _end_of_function(lines, start):
         if end < len(lines) and (_is_aside(lines[end]) or _depth(lines[end]) > indent):
             continue
         try:
-            ast.parse("".join(_cut(line, indent) for line in lines[start:end]))
+            parse("".join(_cut(line, indent) for line in lines[start:end]))
         except SyntaxError:
             continue
         while _is_aside(lines[end - 1]) and not _depth(lines[end - 1]) > indent:
@@ -158,7 +157,7 @@ class JITCallable:
 
     def parse(self):
         """Return the `ast.Module` of the text."""
-        return ast.parse(self._src)
+        return parse(self._src)
 
     @property
     def cache_key(self):

@@ -8,12 +8,27 @@ MISSING = object()
 PLAIN = (bool, int, float, str, type(None))
 
 
+def parse(text):
+    """Return the `ast.Module` of a text; SyntaxError if it is none.
+
+    CPython before 3.12 counts the depth of all threads together while it makes a tree. Its garbage
+    collector may run in between, and where that calls Python, as JAX makes it do, other threads go
+    on: if one of them parses, the count is wrong and the parser raises a SystemError.
+    """
+    for _ in range(20):
+        try:
+            return ast.parse(text)
+        except SystemError:
+            continue
+    return ast.parse(text)
+
+
 class Names(ast.NodeVisitor):
     """The names that a function reads, those of its defaults, and its dotted paths."""
 
     def __init__(self, text):
         self.read, self.defaults, self.paths = set(), set(), set()
-        function = ast.parse(text).body[0]
+        function = parse(text).body[0]
         self.visit(function)
         for default in [*function.args.defaults, *function.args.kw_defaults]:
             if default is not None:
