@@ -22,10 +22,6 @@
 #include "ir/SplitPrograms.h"
 #include "ir/SpreadRows.h"
 #include "lower/Lower.h"
-#include "passes/layout/LayoutChoice.h"
-#include "passes/mma/SelectMma.h"
-#include "passes/mma/StageOperands.h"
-#include "passes/pipeline/ScheduleLoops.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"
 #include "llvm/IR/LLVMContext.h"
@@ -261,7 +257,7 @@ Result<void> Compilation::runGpuStages(const Target &target) {
 
 Result<void> Compilation::optimizeTiles(const Target &target, const Options &allowed) {
   PassClock clock(timing, dump);
-  if (mlir::failed(runGpuPasses(*module, allowed, observe, clock.observer())))
+  if (mlir::failed(runGpuPasses(*module, allowed, observe, clock.observer(), without)))
     return irDiagnostics.takePassError(clock.failedPass);
   if (!clock.failure)
     return clock.failure;
@@ -326,7 +322,7 @@ Result<void> Compilation::fitShared(const Target &target, const Options &allowed
 /// through shared memory that would make their stores whole lines.
 Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed) {
   struct Resort {
-    llvm::StringRef name;
+    bool &isTaken;
     const char *message;
     Technique technique;
     bool mayHelp = true;
@@ -340,26 +336,26 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
                                                            : mlir::WalkResult::advance();
   };
   const Resort resorts[] = {
-      {names::operandsInPlace,
+      {without.operandsInPlace,
        "operands of products outside of loops have no buffers of their own: they do not fit into "
        "shared memory",
        Technique::Pipelining, module->walk(readsOutsideOfLoops).wasInterrupted()},
-      {names::fewerBuffers,
+      {without.fewerBuffers,
        "loads are prefetched an iteration less ahead: the buffers of all stages do not fit into "
        "shared memory",
        Technique::Pipelining},
-      {names::fp32OnMmaSync,
+      {without.fp32OnMmaSync,
        "products of fp32 do not run on wgmma: what it reads does not fit into shared memory",
        Technique::TensorCores, module->walk(isWgmmaOfFp32).wasInterrupted()},
-      {names::storesInPlace,
+      {without.storesInPlace,
        "results are stored from where products leave them: what they would go through does not "
        "fit into shared memory",
        Technique::GlobalMemory}};
   if (requiredBytes == 0)
     requiredBytes = data->sharedBytes;
   for (const Resort &resort : resorts)
-    if (resort.mayHelp && !(*pristine)->hasAttr(resort.name)) {
-      (*pristine)->setAttr(resort.name, mlir::UnitAttr::get(&context));
+    if (resort.mayHelp && !resort.isTaken) {
+      resort.isTaken = true;
       giveUp(resort.message, resort.technique);
       return optimizeAnew(target, allowed);
     }

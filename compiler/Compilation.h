@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "IrDiagnostics.h"
+#include "Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -76,6 +77,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::OwningOpRef<mlir::ModuleOp> pristine;             ///< as emitted, for reproducers
   std::vector<std::pair<std::string, Technique>> givenUp; ///< what did not fit, and of what
+  Concessions without;       ///< what it goes without for shared memory so far
   int64_t requiredBytes = 0; ///< of shared memory, without what we add; 0: it fits
   std::string serialised;    ///< why the assembler lets no wgmma overlap; empty: it does
   std::shared_ptr<Kernel::Data> data = std::make_shared<Kernel::Data>();

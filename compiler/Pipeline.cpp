@@ -13,7 +13,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/mma/SelectMma.h"
 #include "passes/pipeline/CarriedSum.h"
 #include "passes/pipeline/StageValues.h"
 
@@ -69,9 +68,6 @@ public:
     return isEnabled(name);
   }
 
-  /// Lets passes find `name` on the module.
-  void tell(StringRef name) { module->setAttr(name, UnitAttr::get(module.getContext())); }
-
   LogicalResult run() {
     return isValid ? manager.run(module) : module.emitError("a planted error has other options");
   }
@@ -125,17 +121,18 @@ void addTilePasses(Passes &passes) {
 
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the
 /// layouts of what they read and write.
-void addLayoutPasses(Passes &passes) {
+void addLayoutPasses(Passes &passes, const Concessions &without) {
   passes.add(createOrderRoundTrips());
   passes.add(createSpreadRows());        // fixes what each block holds, so before layouts
   passes.add(createFlushExponentials()); // while tiles are seen through no conversion
-  passes.need(createSelectMma());
-  if (!passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper"))
-    passes.tell(names::withoutWgmma);
+  passes.need(
+      createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnMmaSync}));
+  passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper");
   passes.need(createAssignLayouts(
       {.inWarpStores = passes.choice("in-warp-stores",
                                      "within tile-assign-layouts: a warp writes its own part of a "
-                                     "dot's result")}));
+                                     "dot's result"),
+       .storesInPlace = without.storesInPlace}));
   passes.add(createDeferSums()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createLoopInvariantCodeMotionPass());
@@ -144,31 +141,34 @@ void addLayoutPasses(Passes &passes) {
 /// Buffers come before the schedule, which decides about what passes through them and was not
 /// given to a warp of its own; the expansion leaves the pointers of the plain loop behind, carried
 /// for nobody.
-void addPipelinePasses(Passes &passes, const Options &options) {
-  passes.need(createStageOperands());
+void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
+  passes.need(createStageOperands({.inPlace = without.operandsInPlace}));
+  bool thirdBlock = false;
+  const bool copiesValues = passes.allows("copied-values");
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     passes.add(createKeepOccupancy({.carriesSums = passes.allows("carried-sums")}));
-    if (passes.offeredChoice("third-block", "within the next two: neither slots nor scratch that "
-                                            "are added take the place of a third block"))
-      passes.tell(names::thirdBlock);
-    if (passes.allows("nv-specialise-warps"))
-      passes.add(createMakePersistent()); // pays with a producer only
-    passes.add(createOrderPrograms());    // while their numbers are asked for in one place
+    thirdBlock =
+        passes.offeredChoice("third-block", "within the next two: neither slots nor scratch "
+                                            "that are added take the place of a third block");
+    if (passes.allows("nv-specialise-warps")) // pays with a producer only
+      passes.add(createMakePersistent({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
+    passes.add(createOrderPrograms()); // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
-      passes.add(createStreamK()); // before loads know where they are
-    passes.add(createSpecialiseWarps());
+      passes.add(createStreamK({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
+    passes.add(createSpecialiseWarps({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
   }
   const bool carriesSums =
       passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
                                     "next iteration");
-  if (!passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
-                                      "product reads as they are"))
-    passes.tell(names::withoutCopiedValues);
-  if (passes.allows("nv-expand-pipeline"))
-    passes.add(createScheduleLoops(
-        {.carriesSums = carriesSums})); // for the next alone; later passes take it as done
+  passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
+                                 "product reads as they are");
+  if (passes.allows("nv-expand-pipeline")) // for the next alone; later passes take it as done
+    passes.add(createScheduleLoops({.carriesSums = carriesSums,
+                                    .fewerBuffers = without.fewerBuffers,
+                                    .thirdBlock = thirdBlock,
+                                    .copiedValues = copiesValues}));
   passes.add(createExpandPipeline());
   passes.add(createLoadAhead());    // of what went through no buffer
   passes.add(createPrefetchRows()); // where there is no loop to load ahead in
@@ -213,8 +213,8 @@ std::vector<PassListing> listPasses() {
   const Options options;
   Passes passes(*module, options, {});
   addTilePasses(passes);
-  addLayoutPasses(passes);
-  addPipelinePasses(passes, options);
+  addLayoutPasses(passes, {});
+  addPipelinePasses(passes, options, {});
   addMemoryPasses(passes, options);
   return passes.listings();
 }
@@ -226,12 +226,12 @@ LogicalResult runTilePasses(ModuleOp module, const Options &options, const PassO
 }
 
 LogicalResult runGpuPasses(ModuleOp module, const Options &given, const Observe &wanted,
-                           const PassObserver &observe) {
+                           const PassObserver &observe, const Concessions &without) {
   const Options options = withinAbi(given);
   Passes passes(module, options, observe);
-  addLayoutPasses(passes);
+  addLayoutPasses(passes, without);
   if (wanted.stopAfter >= Stage::Pipeline)
-    addPipelinePasses(passes, options);
+    addPipelinePasses(passes, options, without);
   if (wanted.stopAfter >= Stage::Mma)
     addMemoryPasses(passes, options);
   if (wanted.remarks && wanted.stopAfter >= Stage::Mma)

@@ -16,12 +16,22 @@ using PassObserver =
 /// "nv-insert-barriers+test-plant-error:kind=drop-barrier at=2" has the compiler make a mistake.
 constexpr llvm::StringLiteral plantedError = "+test-plant-error:";
 
+/// What a kernel goes without whose tiles do not fit into shared memory, in the order in which that is
+/// tried.
+struct Concessions {
+  bool operandsInPlace = false; ///< dots outside of loops take their operands from registers
+  bool fewerBuffers = false;    ///< loops prefetch through one buffer less than they have stages
+  bool fp32OnMmaSync = false;   ///< which takes it from one buffer each, or from none
+  bool storesInPlace = false;   ///< dots' results take no way through shared memory
+};
+
 /// Simplifies layout-free tile IR: what both the CPU and the GPU start from.
 mlir::LogicalResult runTilePasses(mlir::ModuleOp module, const Options &options,
                                   const PassObserver &observe = {});
 
 /// Layout-free tile IR to what `lower` takes. Stops early at Stage::Layout, Pipeline or Mma.
 mlir::LogicalResult runGpuPasses(mlir::ModuleOp module, const Options &options,
-                                 const Observe &wanted, const PassObserver &observe = {});
+                                 const Observe &wanted, const PassObserver &observe = {},
+                                 const Concessions &without = {});
 
 } // namespace pantile

@@ -70,9 +70,8 @@ CtaDemand demandOf(func::FuncOp kernel) {
   return demand;
 }
 
-int64_t blocksToKeep(ModuleOp module) {
-  const OccupancyThresholds &wanted = machineOf(module).occupancy;
-  return module->hasAttr(names::thirdBlock) ? wanted.ctasToKeepOnRequest : wanted.ctasToKeep;
+int64_t ctasToKeep(const MachineModel &machine, bool third) {
+  return third ? machine.occupancy.ctasToKeepOnRequest : machine.occupancy.ctasToKeep;
 }
 
 } // namespace pantile

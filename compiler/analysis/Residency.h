@@ -14,11 +14,6 @@
 
 namespace pantile {
 
-namespace names {
-constexpr llvm::StringLiteral thirdBlock =
-    "nv.third_block"; // unit, on the module: what is added does not take the place of a third block
-} // namespace names
-
 /// Bytes of all slots of a buffer.
 int64_t ringBytes(nv::BufferType type);
 
@@ -36,7 +31,7 @@ int64_t registersOfProducts(mlir::func::FuncOp kernel);
 /// What `kernel` takes, the warps of a producer among its own.
 CtaDemand demandOf(mlir::func::FuncOp kernel);
 
-/// How many blocks of `module`'s kernel are worth more than what is added to it.
-int64_t blocksToKeep(mlir::ModuleOp module);
+/// How many CTAs of an SM are worth more than what is added to each; one more if that was asked for.
+int64_t ctasToKeep(const MachineModel &machine, bool third);
 
 } // namespace pantile

@@ -48,6 +48,8 @@ def SelectMma : Pass<"tile-select-mma", "::mlir::ModuleOp"> {
     computed counts as lying along either.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [Option<"wgmma", "wgmma", "bool", "true", "dots may run on wgmma">,
+                 Option<"fp32OnMmaSync", "fp32-on-mma-sync", "bool", "false", "dots of fp32 take no buffers that wgmma would need">];
 }
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "Give every tile a layout";
@@ -57,7 +59,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     results are exchanged between warps first.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::scf::SCFDialect"];
-  let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">];
+  let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
+                 Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">];
 }
 def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
   let summary = "Reduce running sums of rows across threads once, after the loop";
@@ -74,6 +77,7 @@ def StageOperands : Pass<"nv-stage-operands", "::mlir::ModuleOp"> {
     its load can be made asynchronous.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = [Option<"inPlace", "in-place", "bool", "false", "dots outside of loops have no buffers that they can do without">];
 }
 def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   let summary = "Keep an operand that several loops read in one buffer";
@@ -92,6 +96,10 @@ def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"carriesSums", "carried-sums", "bool", "true", "sums of dots may end in the next iteration">];
 }
+/// What the plan of a producer (FedLoops.h) is told; the same for all passes that ask for one.
+defvar producerOptions = [Option<"thirdBlock", "third-block", "bool", "false", "stages that are added do not take the place of a third CTA of an SM">,
+                          Option<"copiedValues", "copied-values", "bool", "true", "tiles that no dot reads as they are may have stages">];
+
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "Make the kernel persistent, so that stores of one program overlap loads of the next";
   let description = [{
@@ -99,6 +107,7 @@ def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
     then starts at most as many CTAs as run at once, and passes the user's grid. Without it each program has a CTA of its own.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+  let options = producerOptions;
 }
 def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
   let summary = "Visit output tiles in an order in which those of a wave read the same rows and columns";
@@ -129,6 +138,7 @@ def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
       this memory. (Nodes that allocate would give each its own, but CUDA instantiates, copies and nests graphs that have them only once.)
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let options = producerOptions;
 }
 def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let summary = "Give the loads of load-dot loops to a producer warp that uses TMA";
@@ -138,6 +148,7 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
     `nv.producer_warps`. A loop that stays as it is gets a remark that says why. Without it loads are prefetched by cp.async.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+  let options = producerOptions;
 }
 def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
   let summary = "Start the first of two chained MMAs one iteration ahead, as attention can";
@@ -160,7 +171,9 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
     they are needed, or one iteration ahead where they are small.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "buffers for dots that end in the next iteration">];
+  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "buffers for dots that end in the next iteration">,
+                 Option<"fewerBuffers", "fewer-buffers", "bool", "false", "loops prefetch through one buffer less than they have stages">
+                 ] # producerOptions;
 }
 def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
   let summary = "Turn marked loads into asynchronous copies issued iterations ahead";

@@ -11,9 +11,6 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/layout/LayoutChoice.h"
-#include "passes/mma/StageOperands.h"
-#include "passes/pipeline/ScheduleLoops.h"
 #include "support/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
@@ -47,23 +44,25 @@ Options optionsOf(llvm::StringRef text) {
 struct Variant {
   const char *name;
   std::vector<std::string> disabledPasses;
-  std::vector<llvm::StringRef> attributes; ///< set on the module
+  Concessions without;
   LaunchAbi launchAbi = LaunchAbi::Full;
 };
 
 /// As asked for; for launches that tensor maps cannot describe; with what is left out where ptxas
 /// serialises MMAs; with what is left out where shared memory does not suffice.
 const std::vector<Variant> &variantsOn(const Target &target) {
-  static const std::vector<Variant> all = {
-      {"as asked for", {}, {}},
-      {"plain", {}, {}, LaunchAbi::Triton},
-      {"less overlap",
-       {"nv-overlap-products", "nv-overlap-iterations", "nv-carry-sums", "carried-sums",
-        "nv-defer-waits"},
-       {}},
-      {"little shared memory",
-       {"nv-make-persistent"},
-       {names::operandsInPlace, names::fewerBuffers, names::storesInPlace}}};
+  static const std::vector<Variant> all = {{"as asked for", {}, {}},
+                                           {"plain", {}, {}, LaunchAbi::Triton},
+                                           {"less overlap",
+                                            {"nv-overlap-products", "nv-overlap-iterations",
+                                             "nv-carry-sums", "carried-sums", "nv-defer-waits"},
+                                            {}},
+                                           {"little shared memory",
+                                            {"nv-make-persistent"},
+                                            {.operandsInPlace = true,
+                                             .fewerBuffers = true,
+                                             .fp32OnMmaSync = true,
+                                             .storesInPlace = true}}};
   static const std::vector<Variant> first = {all.front()};
   return target.hasTma() ? all : first;
 }
@@ -71,12 +70,10 @@ const std::vector<Variant> &variantsOn(const Target &target) {
 bool runPasses(mlir::ModuleOp module, Options options, const Variant &variant) {
   options.disabledPasses.insert(variant.disabledPasses.begin(), variant.disabledPasses.end());
   options.launchAbi = variant.launchAbi;
-  for (llvm::StringRef name : variant.attributes)
-    module->setAttr(name, mlir::UnitAttr::get(module.getContext()));
   Observe observe;
   observe.remarks = true;
   return mlir::succeeded(runTilePasses(module, options)) &&
-         mlir::succeeded(runGpuPasses(module, options, observe));
+         mlir::succeeded(runGpuPasses(module, options, observe, {}, variant.without));
 }
 
 bool runVariants(const mlir::DialectRegistry &dialects, const std::string &path) {

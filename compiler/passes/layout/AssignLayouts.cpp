@@ -267,7 +267,7 @@ struct AssignLayoutsPass : impl::AssignLayoutsBase<AssignLayoutsPass> {
       if (function.isExternal())
         continue;
       const AxisInfoAnalysis axes(function);
-      const LayoutPlan plan(function, axes, inWarpStores);
+      const LayoutPlan plan(function, axes, inWarpStores, storesInPlace);
       Rewriter(function, plan).run();
     }
   }

@@ -20,11 +20,6 @@
 
 namespace pantile {
 
-namespace names {
-constexpr llvm::StringLiteral storesInPlace =
-    "tile.stores_in_place"; // unit, on the module: a dot's result is stored in its own layout
-} // namespace names
-
 class LayoutChoice {
 public:
   /// `inWarpStores`: accessInWarps may have something to offer.

@@ -88,14 +88,13 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
 }
 
 void LayoutPlan::chooseStoreLayouts(FunctionOpInterface function) {
-  const bool inPlace = function->getParentOfType<ModuleOp>()->hasAttr(names::storesInPlace);
   function.walk([&](StoreOp store) {
     if (!isTile(store.getPtr()))
       return;
     LayoutAttr own = native(store.getValue());
     const bool ofDot = own && anchorOf(store.getValue()).strength == Dot;
-    const bool keep =
-        own && ((inPlace && ofDot) || choice.accessesWell(own, store.getPtr(), store.getMask()));
+    const bool keep = own && ((storesInPlace && ofDot) ||
+                              choice.accessesWell(own, store.getPtr(), store.getMask()));
     LayoutAttr chosen = keep ? own : choice.access(store.getPtr(), store.getMask());
     if (!keep && ofDot)
       if (LayoutAttr inWarps = choice.accessInWarps(own, store.getPtr(), store.getMask()))

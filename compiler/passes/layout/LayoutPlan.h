@@ -20,7 +20,8 @@ namespace pantile {
 
 class LayoutPlan {
 public:
-  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores);
+  LayoutPlan(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores,
+             bool storesInPlace);
 
   /// The native layout; null for free tiles and scalars.
   LayoutAttr native(mlir::Value value) const { return anchorOf(value).layout; }
@@ -84,6 +85,7 @@ private:
   void demandCarried(mlir::OpResult carried, LayoutAttr layout);
 
   LayoutChoice choice;
+  const bool storesInPlace; ///< a dot's result is stored in its own layout
   llvm::DenseMap<mlir::Value, Anchor> anchors;
   /// Loads that work in their users' layout instead of their own.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> moved;

@@ -43,8 +43,8 @@ bool LayoutPlan::isPureElementwise(Operation *op) {
 }
 
 LayoutPlan::LayoutPlan(FunctionOpInterface function, const AxisInfoAnalysis &axes,
-                       bool inWarpStores)
-    : choice(function, axes, inWarpStores) {
+                       bool inWarpStores, bool storesInPlace)
+    : choice(function, axes, inWarpStores), storesInPlace(storesInPlace) {
   plan(function);
   moveSmallLoads(function);
   if (moved.empty())

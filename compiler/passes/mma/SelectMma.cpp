@@ -10,7 +10,6 @@
 //        of operands that lie otherwise A goes through registers, and B becomes the A of the
 //        transposed dot, C^T = B^T A^T (tryWgmmaOfFp32).
 //===--------------------------------------------------------------------------===//
-#include "passes/mma/SelectMma.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -108,8 +107,6 @@ private:
 Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps) {
   if (!target.hasWgmma())
     return "the target has no wgmma";
-  if (dot->getParentOfType<ModuleOp>()->hasAttr(names::withoutWgmma))
-    return "it is switched off";
   if (numWarps % 4 != 0)
     return "a warp group needs 4 warps";
   if (!s.isMatrix || !s.isNative() || s.operand.isF64() ||
@@ -137,8 +134,6 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
 /// through registers. Where both lie otherwise, the smaller of them is transposed on its way.
 Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t numWarps,
                       const AxisInfoAnalysis &axes) {
-  if (dot->getParentOfType<ModuleOp>()->hasAttr(names::fp32OnMmaSync))
-    return "its operands do not fit into shared memory";
   const bool across[] = {orderOf(axes, dot, 0) == OperandOrder::AcrossK,
                          orderOf(axes, dot, 1) == OperandOrder::AcrossK};
   const int64_t plain = across[1] ? shape.n : 0, turned = across[0] ? shape.m : 0;
@@ -252,19 +247,34 @@ MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
   return MmaAttr::get(dot.getContext(), MmaKind::Fma, 1, 1, 1, warps.m, warps.n);
 }
 
+/// What all dots of a kernel are chosen by.
+struct Selection {
+  const Target &target;
+  int64_t numWarps;
+  const AxisInfoAnalysis &axes;
+  SelectMmaOptions options;
+};
+
+Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
+  if (!by.options.wgmma)
+    return "it is switched off";
+  if (!shape.operand.isF32() || !shape.isMatrix)
+    return tryWgmma(dot, shape, by.target, by.numWarps);
+  if (by.options.fp32OnMmaSync)
+    return "its operands do not fit into shared memory";
+  return tryWgmmaOfFp32(dot, shape, by.target, by.numWarps, by.axes);
+}
+
 /// `noWgmma` becomes the reason why another instruction is taken.
-Choice tryTensorCores(DotOp &dot, const Target &target, int64_t numWarps, bool chained,
-                      const AxisInfoAnalysis &axes, const char *&noWgmma) {
+Choice tryTensorCores(DotOp &dot, const Selection &by, bool chained, const char *&noWgmma) {
   const DotShape shape(dot);
-  Choice choice = shape.operand.isF32() && shape.isMatrix
-                      ? tryWgmmaOfFp32(dot, shape, target, numWarps, axes)
-                      : tryWgmma(dot, shape, target, numWarps);
+  Choice choice = tryWgmmaInOrder(dot, shape, by);
   auto *reason = std::get_if<const char *>(&choice);
   if (!reason)
     return choice;
-  if (target.hasWgmma())
+  if (by.target.hasWgmma())
     noWgmma = *reason;
-  return tryMmaSync(dot, shape, target, numWarps, chained);
+  return tryMmaSync(dot, shape, by.target, by.numWarps, chained);
 }
 
 /// `noWgmma` says why a dot that runs on mma.sync does not run on wgmma, where that is there.
@@ -280,28 +290,28 @@ void remarkChoice(DotOp dot, const char *noWgmma) {
     remark << "; not on wgmma: " << noWgmma;
 }
 
-void selectFor(DotOp dot, const Target &target, int64_t numWarps, bool chained,
-               const AxisInfoAnalysis &axes) {
+void selectFor(DotOp dot, const Selection &by, bool chained) {
   const DotShape shape(dot);
   const char *refusal = nullptr;
-  Choice choice = tryTensorCores(dot, target, numWarps, chained, axes, refusal);
+  Choice choice = tryTensorCores(dot, by, chained, refusal);
   if (shape.isFp8() && std::holds_alternative<const char *>(choice)) {
     // Every fp8 number is one of fp16.
     widenOperands(dot, Float16Type::get(dot.getContext()));
     refusal = nullptr;
-    choice = tryTensorCores(dot, target, numWarps, chained, axes, refusal);
+    choice = tryTensorCores(dot, by, chained, refusal);
   }
   if (auto *reason = std::get_if<const char *>(&choice)) {
     remarkMissed(dot.getLoc(), Technique::TensorCores)
         << "this dot runs on scalar FMA: " << *reason;
     widenOperands(dot, shape.accumulator);
-    choice = scalarFma(dot, shape, numWarps);
+    choice = scalarFma(dot, shape, by.numWarps);
   }
   dot.setMmaAttr(std::get<MmaAttr>(choice));
   remarkChoice(dot, refusal);
 }
 
 struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
+  using SelectMmaBase::SelectMmaBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const auto target = Target::parse(moduleTarget(module));
@@ -309,14 +319,15 @@ struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {
       module.emitError("unknown target `") << moduleTarget(module) << "`";
       return signalPassFailure();
     }
-    const int64_t numWarps = moduleInt(module, names::numWarps, 4);
     const ChainedDots chained(module);
     const AxisInfoAnalysis axes(module);
+    const Selection by{
+        *target, moduleInt(module, names::numWarps, 4), axes, {wgmma, fp32OnMmaSync}};
     SmallVector<DotOp> dots;
     module.walk([&](DotOp dot) { dots.push_back(dot); });
     for (DotOp dot : dots)
       if (!dot.getMmaAttr())
-        selectFor(dot, *target, numWarps, chained.contains(dot), axes);
+        selectFor(dot, by, chained.contains(dot));
     carryTransposes(module);
   }
 };

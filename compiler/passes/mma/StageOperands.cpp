@@ -5,7 +5,7 @@
 //        operand of an mma.sync dot that comes from a load passes through a buffer, so that the
 //        load can become an asynchronous copy, or does not hold up the next; so does one that
 //        threads hold in vectors across K, which ldmatrix turns as it reads. Outside of loops they
-//        do not where all buffers together have no room (`nv.operands_in_place`). Dots of a loop
+//        do not where all buffers together have no room (option `in-place`). Dots of a loop
 //        that read one load read one buffer.
 // How:   an operand is followed back through conversions and transposes to the value that holds
 //        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
@@ -17,7 +17,6 @@
 //        before: in registers, or in the buffer where a load goes straight there. fp32 that a loop loads
 //        along N goes from the buffer where it arrives to one along K.
 //===------------------------------------------------------------------------------------===//
-#include "passes/mma/StageOperands.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "layout/TransposingLayout.h"
@@ -291,10 +290,9 @@ bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
          sharedLayoutOf(bufferTypeFor(source, Reading())).vectorBytes(layout) >= leastBytes;
 }
 
-void stageMmaSync(DotOp dot) {
-  const bool inPlace = !isa<scf::ForOp>(dot->getParentOp()) &&
-                       dot->getParentOfType<ModuleOp>()->hasAttr(names::operandsInPlace);
-  if (dot.getType().getRank() != 2 || inPlace)
+/// `inPlace`: outside of loops, no operand gets a buffer.
+void stageMmaSync(DotOp dot, bool inPlace) {
+  if (dot.getType().getRank() != 2 || (inPlace && !isa<scf::ForOp>(dot->getParentOp())))
     return;
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
@@ -310,6 +308,7 @@ void stageMmaSync(DotOp dot) {
 }
 
 struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
+  using StageOperandsBase::StageOperandsBase;
   void runOnOperation() override {
     SmallVector<DotOp> dots;
     getOperation().walk([&](DotOp dot) { dots.push_back(dot); });
@@ -319,7 +318,7 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
       if (dot.getMma()->getKind() == MmaKind::Wgmma)
         stageWgmma(dot);
       else if (dot.getMma()->getKind() == MmaKind::MmaSync)
-        stageMmaSync(dot);
+        stageMmaSync(dot, inPlace);
       else
         stageFma(dot);
     }

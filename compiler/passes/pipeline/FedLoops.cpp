@@ -57,10 +57,10 @@ bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
 class Collector {
 public:
   Collector(func::FuncOp function, const Target &target, AffineAnalysis &affine, ProgramMap map,
-            int producerWarps, Refusal &refusal)
+            ProducerChoices choices, int producerWarps, Refusal &refusal)
       : function(function), target(target), affine(affine), axes(function), map(map),
-        warps(moduleInt(function, names::numWarps, 4)), producerWarps(producerWarps),
-        slice(function, map == ProgramMap::AsIs), refusal(refusal) {}
+        choices(choices), warps(moduleInt(function, names::numWarps, 4)),
+        producerWarps(producerWarps), slice(function, map == ProgramMap::AsIs), refusal(refusal) {}
 
   bool collect() {
     SmallVector<scf::ForOp> candidates;
@@ -141,7 +141,7 @@ private:
     fed.slots = stagesOf(loop);
     if (fed.slots < 2)
       return refuse(loop, "it has one stage");
-    if (LoadOp value = valueToStage(loop, fed.slots, target))
+    if (LoadOp value = choices.copiedValues ? valueToStage(loop, fed.slots, target) : LoadOp())
       return refuse(value, "what the loop computes with is copied ahead by all warps");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
@@ -262,7 +262,7 @@ private:
     CtaDemand demand{warps + 1, registersOfProducts(function),
                      scratchBesideRings(function, isPersistent())};
     const MachineModel &machine = target.machine();
-    const int64_t keep = blocksToKeep(module);
+    const int64_t keep = ctasToKeep(machine, choices.thirdBlock);
     auto hasRoom = [&](int64_t more) {
       CtaDemand larger = demand;
       larger.sharedBytes += more;
@@ -323,6 +323,7 @@ private:
   AffineAnalysis &affine;
   const AxisInfoAnalysis axes;
   const ProgramMap map;
+  const ProducerChoices choices;
   const int warps, producerWarps;
   ScalarSlice slice;
   Refusal &refusal;
@@ -333,7 +334,8 @@ public:
 } // namespace
 
 std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,
-                                         ProgramMap map, Refusal &refusal) {
+                                         ProgramMap map, ProducerChoices choices,
+                                         Refusal &refusal) {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto target = Target::parse(moduleTarget(module));
   if (!target || !target->hasTma() || !target->hasWgmma() ||
@@ -341,7 +343,7 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
       module->hasAttr(names::withoutProducer))
     return std::nullopt;
   const int warps = kernel.getOps<nv::CourierOp>().empty() ? 1 : 2;
-  Collector collector(kernel, *target, affine, map, warps, refusal);
+  Collector collector(kernel, *target, affine, map, choices, warps, refusal);
   if (!collector.collect())
     return std::nullopt;
   const CtaDemand demand = collector.demand();

@@ -52,12 +52,18 @@ struct Refusal {
 /// How programs are run: as the kernel stands, or as MakePersistent would leave it.
 enum class ProgramMap { AsIs, Persistent };
 
+/// What a plan may count on; the options of the passes that ask for one.
+struct ProducerChoices {
+  bool thirdBlock = false;  ///< stages that are added do not take the place of a third CTA of an SM
+  bool copiedValues = true; ///< tiles that no MMA reads as they are may have stages of all warps
+};
+
 /// Loads of one product arrive together: the number of the group of each.
 llvm::SmallVector<unsigned> groupsOf(FedLoop &fed);
 
 /// How a producer feeds every loop with products of `kernel`; none where it cannot feed one of them.
 /// Leaves of the accesses are those of `affine`.
 std::optional<ProducerPlan> planProducer(mlir::func::FuncOp kernel, AffineAnalysis &affine,
-                                         ProgramMap map, Refusal &refusal);
+                                         ProgramMap map, ProducerChoices choices, Refusal &refusal);
 
 } // namespace pantile

@@ -92,17 +92,19 @@ void wrap(func::FuncOp kernel) {
 }
 
 /// CTAs of `kernel` that share an SM beside their producers; none where it can have no producer.
-std::optional<int64_t> ctasWithProducer(func::FuncOp kernel, ProgramMap map) {
+std::optional<int64_t> ctasWithProducer(func::FuncOp kernel, ProgramMap map,
+                                        ProducerChoices choices) {
   AffineAnalysis affine;
   Refusal refusal;
-  const auto plan = planProducer(kernel, affine, map, refusal);
+  const auto plan = planProducer(kernel, affine, map, choices, refusal);
   if (!plan)
     return std::nullopt;
-  return std::min(machineOf(kernel).ctasPerSm(plan->demand),
-                  blocksToKeep(kernel->getParentOfType<ModuleOp>()));
+  const MachineModel &machine = machineOf(kernel);
+  return std::min(machine.ctasPerSm(plan->demand), ctasToKeep(machine, choices.thirdBlock));
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
+  using MakePersistentBase::MakePersistentBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
@@ -112,8 +114,9 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
     SmallVector<scf::ForOp> loops = productLoops(kernel);
     if (loops.empty() || !programsStandAlone(kernel) || !llvm::all_of(loops, hasEvenWork))
       return;
-    const std::optional<int64_t> apart = ctasWithProducer(kernel, ProgramMap::AsIs),
-                                 following = ctasWithProducer(kernel, ProgramMap::Persistent);
+    const ProducerChoices choices{thirdBlock, copiedValues};
+    const auto apart = ctasWithProducer(kernel, ProgramMap::AsIs, choices),
+               following = ctasWithProducer(kernel, ProgramMap::Persistent, choices);
     if (!apart || !following)
       return;
     if (*following < *apart) {

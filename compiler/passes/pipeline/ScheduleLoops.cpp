@@ -13,7 +13,6 @@
 //        read all when its product has ended does with a slot less, behind such a barrier, where
 //        that makes room for a third block.
 //===------------------------------------------------------------------------------------===//
-#include "passes/pipeline/ScheduleLoops.h"
 #include "analysis/CopyAhead.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/Residency.h"
@@ -119,17 +118,15 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 }
 
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
-                        const Target &target, bool mayCarrySum) {
+                        const Target &target, const ScheduleLoopsOptions &options) {
   Schedule plain{stages - 1, stages, 0};
-  auto module = loop->getParentOfType<ModuleOp>();
-  if (mayCarrySum && canCarrySum(loop, loads, target)) {
+  if (options.carriesSums && canCarrySum(loop, loads, target)) {
     if (hasRoomForSlot(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
   }
   if (!canKeepProductInFlight(loop, loads)) {
-    const bool isTight =
-        stages >= 3 && isReadBeforeWait(loop, loads) && !module->hasAttr(names::fewerBuffers);
+    const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers;
     const int64_t blocks = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
     if (isTight && blocks < target.machine().occupancy.ctasWorthStage &&
         blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(blocks, 1))
@@ -138,7 +135,7 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   }
   const int64_t before = blocksWithRings(loop, {}, stages, target);
   if (blocksWithRings(loop, {}, stages + 1, target) >=
-      std::max<int64_t>(std::min(before, blocksToKeep(module)), 1))
+      std::max<int64_t>(std::min(before, ctasToKeep(target.machine(), options.thirdBlock)), 1))
     return {stages - 1, stages + 1, 1};
   return {stages - 1, stages, 1};
 }
@@ -194,11 +191,10 @@ private:
   }
 
   void schedule(scf::ForOp loop, const AxisInfoAnalysis &axes, const Target &target) {
-    const bool hasFewer = getOperation()->hasAttr(names::fewerBuffers);
-    const int stages = stagesOf(loop) - hasFewer;
+    const int stages = stagesOf(loop) - fewerBuffers;
     if (stages < 2)
       return;
-    if (!getOperation()->hasAttr(names::withoutCopiedValues))
+    if (copiedValues)
       stageValues(loop, stages, axes, target);
     Builder builder(loop);
     SmallVector<StagedLoad> chosen;
@@ -212,7 +208,8 @@ private:
       llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
     if (chosen.empty())
       return;
-    Schedule schedule = chooseSchedule(loop, chosen, stages, target, carriesSums);
+    Schedule schedule = chooseSchedule(loop, chosen, stages, target,
+                                       {carriesSums, fewerBuffers, thirdBlock, copiedValues});
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
     loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));

@@ -35,9 +35,10 @@ public:
         warps(moduleInt(function, names::numWarps, 4)) {}
 
   /// The warps of the producer; none, and nothing changed, if there can be no producer.
-  FailureOr<int> run() {
+  FailureOr<int> run(ProducerChoices choices) {
     Refusal refusal;
-    std::optional<ProducerPlan> plan = planProducer(function, affine, ProgramMap::AsIs, refusal);
+    std::optional<ProducerPlan> plan =
+        planProducer(function, affine, ProgramMap::AsIs, choices, refusal);
     if (!plan) {
       remark(refusal);
       return 0;
@@ -364,12 +365,13 @@ private:
 };
 
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
+  using SpecialiseWarpsBase::SpecialiseWarpsBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
     if (kernels.size() != 1)
       return;
-    const FailureOr<int> warps = Specialiser(kernels[0]).run();
+    const FailureOr<int> warps = Specialiser(kernels[0]).run({thirdBlock, copiedValues});
     if (failed(warps))
       return signalPassFailure();
     if (*warps)

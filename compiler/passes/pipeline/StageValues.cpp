@@ -95,10 +95,9 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
 LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
   auto isValue = [&](LoadOp load) { return isMatrix(loop, load); };
   auto loads = llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), isValue);
-  auto module = loop->getParentOfType<ModuleOp>();
-  if (loads.empty() || module->hasAttr(names::withoutCopiedValues))
+  if (loads.empty())
     return {};
-  const AxisInfoAnalysis axes(module);
+  const AxisInfoAnalysis axes(loop->getParentOfType<ModuleOp>());
   auto it = llvm::find_if(loads, [&](LoadOp load) {
     return bufferIfStaged(loop, load, stages, axes, target) != nv::BufferType();
   });

@@ -10,12 +10,7 @@
 
 namespace pantile {
 
-namespace names {
-constexpr llvm::StringLiteral withoutCopiedValues =
-    "nv.without_copied_values"; // unit, on the module: ScheduleLoops copies operands alone
-} // namespace names
-
-/// A load that stageValues would stage; null where there is none, or the choice is left out.
+/// A load that stageValues would stage; null where there is none.
 LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
 
 /// Lets tiles that the body of a loop with products computes with pass through buffers, where they

@@ -405,13 +405,14 @@ private:
 };
 
 /// Whether a producer can feed the parts of the loop.
-bool hasProducer(func::FuncOp kernel) {
+bool hasProducer(func::FuncOp kernel, ProducerChoices choices) {
   AffineAnalysis affine;
   Refusal refusal;
-  return planProducer(kernel, affine, ProgramMap::AsIs, refusal).has_value();
+  return planProducer(kernel, affine, ProgramMap::AsIs, choices, refusal).has_value();
 }
 
 struct StreamKPass : impl::StreamKBase<StreamKPass> {
+  using StreamKBase::StreamKBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
@@ -422,7 +423,7 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
     Splitter splitter(kernel);
     if (!splitter.run())
       return;
-    if (!hasProducer(kernel)) {
+    if (!hasProducer(kernel, {thirdBlock, copiedValues})) {
       kernel.getBody().takeBody(plain->getBody());
       remarkMissed(kernel.getLoc(), Technique::Persistence)
           << "programs are not cut between blocks: their loads could not be raised any more";
