@@ -74,6 +74,32 @@ int64_t exchangeBytes(ExchangeOp op) {
   return aligned(slots * storageBits(elementTypeOf(op.getType())) / 8);
 }
 
+/// A part that threads exchange lies in scratch row-major, or in the turned rows of a conversion.
+int64_t extractSliceBytes(ExtractSliceOp op) {
+  if (sliceStaysInWarp(op))
+    return 0;
+  const unsigned bits = storageBits(elementTypeOf(op.getType()));
+  const LinearLayout to = layoutOf(op.getType());
+  if (const auto store = SliceStore::of(op.slice(), layoutOf(op.getSrc().getType())))
+    return aligned(conversionScratch(store->layout, to, bits).bytes());
+  return aligned(elements(to) * bits / 8);
+}
+
+int64_t insertSliceBytes(InsertSliceOp op) {
+  if (sliceStaysInThread(op))
+    return 0;
+  return aligned(elements(layoutOf(op.getSrc().getType())) *
+                 storageBits(elementTypeOf(op.getType())) / 8);
+}
+
+int64_t extractBytes(ExtractOp op) {
+  if (extractStaysInWarp(op))
+    return 0;
+  const unsigned bits = storageBits(elementTypeOf(op.getType()));
+  const LinearLayout from = layoutOf(op.getSrc().getType()).collapseDim(op.getAxis());
+  return aligned(conversionScratch(from, layoutOf(op.getType()), bits).bytes());
+}
+
 int64_t histogramBytes(HistogramOp op) { return aligned(elements(layoutOf(op.getType())) * 4); }
 
 int64_t tmaStoreBytes(nv::TmaStoreOp op) {
@@ -180,6 +206,24 @@ bool pantile::gatherStaysInWarp(GatherOp op) {
          1 << std::popcount(unsigned(axis.mask(AxisBits::Reg))) <= mostCandidates;
 }
 
+bool pantile::sliceStaysInWarp(ExtractSliceOp op) {
+  const SliceMoves moves =
+      SliceMoves::of(op.slice(), layoutOf(op.getSrc().getType()), layoutOf(op.getType()),
+                     storageBits(elementTypeOf(op.getType())));
+  return moves.registers || moves.shuffles;
+}
+
+bool pantile::sliceStaysInThread(InsertSliceOp op) {
+  return SliceReplacement::of(op.slice(), layoutOf(op.getType()), layoutOf(op.getSrc().getType()))
+      .has_value();
+}
+
+bool pantile::extractStaysInWarp(ExtractOp op) {
+  const LinearLayout src = layoutOf(op.getSrc().getType());
+  return AxisBits::of(src, op.getAxis()).mask(AxisBits::Warp) == 0 &&
+         src.collapseDim(op.getAxis()) == layoutOf(op.getType());
+}
+
 bool pantile::scratchIsPerWarp(Operation *op) {
   if (isa<nv::TmaStoreOp>(op))
     return true;
@@ -200,6 +244,9 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](ReduceOp op) { return reduceBytes(op); })
       .Case([](ScanOp op) { return scanBytes(op); })
       .Case([](GatherOp op) { return gatherBytes(op); })
+      .Case([](ExtractSliceOp op) { return extractSliceBytes(op); })
+      .Case([](InsertSliceOp op) { return insertSliceBytes(op); })
+      .Case([](ExtractOp op) { return extractBytes(op); })
       .Case([](ExchangeOp op) { return exchangeBytes(op); })
       .Case([](HistogramOp op) { return histogramBytes(op); })
       .Case([](nv::GatherBlocksOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })

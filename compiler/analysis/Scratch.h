@@ -16,7 +16,10 @@ class Operation;
 
 namespace pantile {
 
+class ExtractOp;
+class ExtractSliceOp;
 class GatherOp;
+class InsertSliceOp;
 
 /// How a layout conversion moves data: inside a thread, inside a warp by shuffles or through a part
 /// of shared memory that the warp has for itself, or through shared memory of all.
@@ -42,6 +45,13 @@ ExchangeMoves exchangeMoves(const LinearLayout &layout, int axis, int64_t distan
 /// Whether a gather can shuffle: index and source lie alike, and its dimension inside warps and few
 /// registers.
 bool gatherStaysInWarp(GatherOp op);
+
+/// Whether a part of a tile comes to its threads without shared memory; of an insertion, whether it
+/// lies in the threads whose elements it replaces.
+bool sliceStaysInWarp(ExtractSliceOp op);
+bool sliceStaysInThread(InsertSliceOp op);
+/// Whether an element at a run-time index comes to its threads without shared memory.
+bool extractStaysInWarp(ExtractOp op);
 
 /// Whether each warp works in a part of the operation's scratch of its own, and orders its accesses
 /// itself.

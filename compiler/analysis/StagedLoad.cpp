@@ -49,10 +49,11 @@ std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots,
   return slice;
 }
 
-/// What offsets were added to, within one iteration.
+/// What offsets were added to, and what was moved or left out, within one iteration.
 static Value withoutOffsets(Value ptr) {
   while (Operation *op = ptr.getDefiningOp()) {
-    if (!isa<AddPtrOp, SplatOp, BroadcastOp, ExpandDimsOp, ConvertLayoutOp>(op))
+    if (!isa<AddPtrOp, SplatOp, UnsplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, SplitOp,
+             ExchangeOp, ExtractSliceOp, ExtractOp, ConvertLayoutOp>(op))
       break;
     ptr = op->getOperand(0);
   }

@@ -21,6 +21,25 @@ template <typename T> void runGather(Frame &frame, const Instr &instr) {
       }
 }
 
+template <typename T> void runExtract(Frame &frame, const Instr &instr) {
+  const std::vector<uint32_t> &sizes = frame.code->tables[instr.extra];
+  const uint32_t outer = sizes[0], length = sizes[1], inner = sizes[2];
+  const size_t index = *frame.at<uint32_t>(instr.b) & (length - 1);
+  T *dst = frame.at<T>(instr.dst);
+  const T *src = frame.at<T>(instr.a) + index * inner;
+  for (uint32_t o = 0; o < outer; ++o)
+    std::copy_n(src + size_t(o) * length * inner, inner, dst + size_t(o) * inner);
+}
+
+template <typename T> void runWrapIndex(Frame &frame, const Instr &instr) {
+  const int64_t index = *frame.at<T>(instr.a), extent = instr.extra;
+  if (index < -extent || index >= extent)
+    return report(frame, instr, ErrorKind::Launch,
+                  "index " + std::to_string(index) + " is out of bounds for an axis of size " +
+                      std::to_string(extent));
+  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(index < 0 ? index + extent : index);
+}
+
 size_t elementOf(Frame &frame, const Instr &instr) {
   const uint32_t pack = instr.extra >> 16, item = instr.extra & 0xffff;
   return (size_t(*frame.at<uint32_t>(instr.b)) * pack + item) * instr.count;
@@ -40,6 +59,21 @@ Handler gather(unsigned bytes) {
     return runGather<uint64_t>;
   }
 }
+
+Handler extract(unsigned bytes) {
+  switch (bytes) {
+  case 1:
+    return runExtract<uint8_t>;
+  case 2:
+    return runExtract<uint16_t>;
+  case 4:
+    return runExtract<uint32_t>;
+  default:
+    return runExtract<uint64_t>;
+  }
+}
+
+Handler wrapIndex(bool isWide) { return isWide ? runWrapIndex<int64_t> : runWrapIndex<int32_t>; }
 
 void runHistogram(Frame &frame, const Instr &instr) {
   const uint32_t bins = instr.extra >> 1;

@@ -190,6 +190,8 @@ LogicalResult Translator::visit(Operation *op) {
                               : unsupported(op, "within a combiner");
   if (auto done = visitShape(op))
     return *done;
+  if (auto done = visitSlice(op))
+    return *done;
   if (auto done = visitSelection(op))
     return *done;
   if (auto done = visitMemory(op))

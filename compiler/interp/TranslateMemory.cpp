@@ -63,13 +63,13 @@ int Translator::argumentOf(Value pointers) {
   }
   Operation *op = pointers.getDefiningOp();
   if (isa<AddPtrOp, SplatOp, UnsplatOp, ExpandDimsOp, BroadcastOp, ReshapeOp, TransOp,
-          ConvertLayoutOp, SplitOp, PtrCastOp>(op))
+          ConvertLayoutOp, SplitOp, ExtractSliceOp, ExtractOp, PtrCastOp>(op))
     return argumentOf(op->getOperand(0));
   auto both = [&](Value a, Value b) {
     int first = argumentOf(a);
     return first >= 0 && argumentOf(b) == first ? first : -1;
   };
-  if (isa<JoinOp>(op))
+  if (isa<JoinOp, InsertSliceOp>(op))
     return both(op->getOperand(0), op->getOperand(1));
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return both(select.getTrueValue(), select.getFalseValue());

@@ -96,6 +96,13 @@ private:
   LogicalResult visitHistogram(HistogramOp op);
   LogicalResult visitSpecial(SpecialOp op);
 
+  // TranslateSlice.cpp.
+  std::optional<LogicalResult> visitSlice(mlir::Operation *op);
+  LogicalResult visitExtractSlice(ExtractSliceOp op);
+  LogicalResult visitInsertSlice(InsertSliceOp op);
+  LogicalResult visitExtract(ExtractOp op);
+  LogicalResult visitWrapIndex(WrapIndexOp op);
+
   // TranslateMap.cpp.
   LogicalResult visitMap(MapOp op);
   LogicalResult mapWhole(MapOp op);

@@ -2,6 +2,7 @@
 #pragma once
 #include "layout/LinearLayout.h"
 #include "layout/SharedLayout.h"
+#include "layout/TileSlice.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -131,6 +131,65 @@ def Tile_ExchangeOp : Tile_Op<"exchange", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$src `,` $axis `,` $distance attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
+def Tile_ExtractSliceOp : Tile_Op<"extract_slice", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "elements at constant distances: a part of a tile with as many dimensions";
+  let description = [{
+    `result[i, j, ..] = src[offsets[0] + strides[0] * i, offsets[1] + strides[1] * j, ..]`.
+    - extract_slice_c1: one offset and one stride a dimension; strides are positive.
+    - extract_slice_c2: the first and the last element along each dimension lie in `src`.
+  }];
+  let arguments = (ins Tile_Tile:$src, DenseI32ArrayAttr:$offsets, DenseI32ArrayAttr:$strides);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src $offsets `step` $strides attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+  let extraClassDeclaration = [{
+    TileSlice slice();
+  }];
+}
+def Tile_InsertSliceOp : Tile_Op<"insert_slice", [Pure, AllTypesMatch<["dest", "result"]>]> {
+  let summary = "a tile with other elements at constant distances";
+  let description = [{
+    `result` is `dest` but for `result[offsets[0] + strides[0] * i, ..] = src[i, ..]`.
+    - insert_slice_c1: as extract_slice_c1, and element types are equal.
+    - insert_slice_c2: as extract_slice_c2.
+  }];
+  let arguments = (ins Tile_Tile:$src, Tile_Tile:$dest, DenseI32ArrayAttr:$offsets, DenseI32ArrayAttr:$strides);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src `into` $dest $offsets `step` $strides attr-dict `:` type($src) `into` type($dest)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    TileSlice slice();
+  }];
+}
+def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
+  let summary = "the elements at one index along a dimension, which keeps size 1";
+  let description = [{
+    `result[.., 0, ..] = src[.., index, ..]`. An index outside of the dimension gives any element of it.
+    - extract_c1: the result has the shape of `src` with 1 at `axis`, and its elements.
+  }];
+  let arguments = (ins Tile_Tile:$src, I32:$index, I32Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$src `,` $index `,` $axis attr-dict `:` type($src) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+def Tile_WrapIndexOp : Tile_Op<"wrap_index", [NoMemoryEffect]> {
+  let summary = "an index into a dimension of `extent` elements, counted from its end where it is negative";
+  let description = [{
+    An index below `-extent`, or not below `extent`, gives any index of the dimension; the interpreter reports it. So the
+    operation must not run where the text does not: it has no effect, but is not speculated.
+    - wrap_index_c1: `extent` is a power of two.
+  }];
+  let arguments = (ins AnyTypeOf<[I32, I64]>:$index, I32Attr:$extent);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$index `in` $extent attr-dict `:` type($index)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
 def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
   let summary = "the same tile held by other registers, lanes and warps";
   let arguments = (ins Tile_Tile:$src);

@@ -19,10 +19,10 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts, addMath,     addExtern,  addShape,   addPrograms,
-                     addBlocks,      addParts, addMemory,   addAtomics, addControl, addConvert,
-                     addReduce,      addScan,  addGather,   addMap,     addDot,     addFma,
-                     addShared,      addTma,   addTmaStore, addWgmma,   addDebug})
+    for (auto add : {addElementwise, addCasts,  addMath,  addExtern,   addShape,   addSlice,
+                     addPrograms,    addBlocks, addParts, addMemory,   addAtomics, addControl,
+                     addConvert,     addReduce, addScan,  addGather,   addMap,     addDot,
+                     addFma,         addShared, addTma,   addTmaStore, addWgmma,   addDebug})
       add(h);
     return h;
   }();

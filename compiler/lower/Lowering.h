@@ -180,6 +180,7 @@ void addCasts(Handlers &);
 void addMath(Handlers &);
 void addExtern(Handlers &);
 void addShape(Handlers &);
+void addSlice(Handlers &);
 void addPrograms(Handlers &);
 void addBlocks(Handlers &);
 void addParts(Handlers &);

@@ -61,6 +61,7 @@ LayoutAttr LayoutPlan::wantedFor(OpOperand &use, LayoutAttr result) {
       .Case([&](ReshapeOp reshape) {
         return make(layout.reshape(reshape.getSrc().getType().getShape()));
       })
+      .Case([&](ExtractSliceOp extract) { return make(extract.slice().wholeOf(layout)); })
       .Default([&](Operation *) { return result; });
 }
 
@@ -73,6 +74,8 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
       return choice.dotResult(dot);
     if (LayoutAttr layout = choice.dotOperand(dot, use.getOperandNumber()))
       return layout;
+  } else if (isa<ExtractSliceOp, InsertSliceOp, ExtractOp>(op)) {
+    return wantedByPart(use);
   } else if (isa<TransOp, ReshapeOp>(op)) {
     return native(use.get());
   } else if (op->getNumResults() > 0) {

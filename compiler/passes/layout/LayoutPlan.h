@@ -67,8 +67,14 @@ private:
   void anchorShapeChange(mlir::Operation *op);
   void anchorPairs(mlir::Operation *op);
   void anchorGather(mlir::Operation *op);
+  void anchorSlice(mlir::Operation *op);
+  void anchorInsertion(mlir::Operation *op);
+  void anchorExtract(mlir::Operation *op);
   void anchorTogether(mlir::Operation *op);
   void anchorOther(mlir::Operation *op);
+
+  /// wanted() of an operation that takes a part of a tile or replaces one.
+  LayoutAttr wantedByPart(mlir::OpOperand &use) const;
 
   // Small loads.
   void moveSmallLoads(mlir::FunctionOpInterface function);

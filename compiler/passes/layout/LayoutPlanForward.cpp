@@ -109,6 +109,9 @@ void LayoutPlan::anchorOp(Operation *op) {
       .Case<TransOp, ReshapeOp>([&](auto) { anchorShapeChange(op); })
       .Case<JoinOp, SplitOp>([&](auto) { anchorPairs(op); })
       .Case([&](GatherOp) { anchorGather(op); })
+      .Case([&](ExtractSliceOp) { anchorSlice(op); })
+      .Case([&](InsertSliceOp) { anchorInsertion(op); })
+      .Case([&](ExtractOp) { anchorExtract(op); })
       .Case<ExchangeOp, MapOp, InlineAsmOp, HistogramOp>([&](auto) { anchorTogether(op); })
       .Default([&](Operation *) { anchorOther(op); });
 }
