@@ -66,6 +66,9 @@ Value comparable(Emitter &e, const Value &value, SourceSpan span) {
 Value Emitter::contains(const Value &sequence, const Value &wanted, SourceSpan span) {
   if (sequence.is<std::string>() && wanted.is<std::string>())
     return sequence.as<std::string>().find(wanted.as<std::string>()) != std::string::npos;
+  if (auto *tile = sequence.dynAs<Runtime>(); tile && tile->type.isTile())
+    return error(span, "`in` takes a tuple or a range of constants, got `" + tile->type.name() +
+                           "`; `tl.max(x == value)` looks for an element of a tile");
   auto items = sequence.is<std::string>() ? std::nullopt : itemsOf(sequence, span, "`in`");
   if (!items)
     return sequence.is<std::string>()

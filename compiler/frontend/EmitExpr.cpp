@@ -41,16 +41,8 @@ Value Emitter::expr(const Expr &node) {
       return lookUp(dotted, node.span);
     return attribute(expr(*access->value), access->attr, access->attrSpan);
   }
-  case Expr::Kind::Subscript: {
-    auto *access = llvm::cast<ast::Subscript>(&node);
-    Value value = expr(*access->value);
-    auto *of = llvm::dyn_cast<ast::Attribute>(access->value.get());
-    if (of && of->attr == "shape" && value.isTuple() && value.elements().empty())
-      return error(node.span,
-                   "a scalar or a pointer has no dimensions; a kernel takes the sizes of "
-                   "arrays as arguments");
-    return subscript(value, expr(*access->index), node.span);
-  }
+  case Expr::Kind::Subscript:
+    return evalSubscript(*llvm::cast<ast::Subscript>(&node));
   case Expr::Kind::Slice:
     return evalSlice(*llvm::cast<ast::Slice>(&node));
   case Expr::Kind::Tuple:
@@ -271,100 +263,4 @@ Value Emitter::evalComprehension(const ast::Comprehension &node) {
   bool succeeded = comprehend(node, 0, results);
   frame->variables = std::move(saved);
   return succeeded ? Value::tuple(std::move(results)) : Value(Failed());
-}
-
-namespace {
-/// The elements of `items` that a slice with constant bounds selects.
-std::vector<Value> sliced(const std::vector<Value> &items, std::optional<BigInt> lower,
-                          std::optional<BigInt> upper, BigInt step) {
-  BigInt size = items.size();
-  auto clampTo = [&](BigInt bound) {
-    bound = bound < 0 ? bound + size : bound;
-    BigInt low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-    return std::min(std::max(bound, low), high);
-  };
-  BigInt start = lower ? clampTo(*lower) : step > 0 ? 0 : size - 1;
-  BigInt stop = upper ? clampTo(*upper) : step > 0 ? size : -1;
-  std::vector<Value> result;
-  for (BigInt i = start; step > 0 ? i < stop : i > stop; i += step)
-    result.push_back(items[size_t(i)]);
-  return result;
-}
-} // namespace
-
-static Value subscriptTuple(Emitter &e, const Value &tuple, const Value &index, SourceSpan span) {
-  const auto &items = tuple.elements();
-  if (auto *slice = index.dynAs<SliceValue>()) {
-    auto bound = [&](const std::shared_ptr<const Value> &v) -> std::optional<BigInt> {
-      return v ? e.needInt(*v, span, "a slice's bound") : std::nullopt;
-    };
-    BigInt step = bound(slice->step).value_or(1);
-    if (step == 0)
-      return e.error(span, "a slice's step is 0");
-    return Value::tuple(sliced(items, bound(slice->lower), bound(slice->upper), step));
-  }
-  std::optional<BigInt> position = e.needInt(index, span, "a tuple's index");
-  if (!position)
-    return Failed();
-  BigInt size = items.size(), normal = *position < 0 ? *position + size : *position;
-  if (normal < 0 || normal >= size)
-    return e.error(span, "index " + bigIntText(*position) + " is out of the range of a tuple of " +
-                             std::to_string(items.size()));
-  return items[size_t(normal)];
-}
-
-static Value subscriptText(Emitter &e, const Value &text, const Value &index, SourceSpan span) {
-  Value letters = Value::tuple(*e.itemsOf(text, span, "an index"));
-  Value part = subscriptTuple(e, letters, index, span);
-  if (!part.isTuple())
-    return part;
-  std::string joined;
-  for (const Value &letter : part.elements())
-    joined += letter.as<std::string>();
-  return joined;
-}
-
-Value Emitter::subscript(const Value &value, const Value &index, SourceSpan span) {
-  if (value.failed() || index.failed())
-    return Failed();
-  if (value.isTuple())
-    return subscriptTuple(*this, value, index, span);
-  if (value.is<std::string>())
-    return subscriptText(*this, value, index, span);
-  std::optional<Runtime> tile;
-  if (value.isRuntime() || value.isNumber())
-    tile = runtime(value, span);
-  if (!tile)
-    return error(span, "a " + kindText(value) + " cannot be indexed");
-  llvm::SmallVector<Value> parts;
-  if (index.isTuple())
-    parts.append(index.elements().begin(), index.elements().end());
-  else
-    parts.push_back(index);
-  auto isWhole = [](const Value &part) {
-    auto *slice = part.dynAs<SliceValue>();
-    return slice && !slice->lower && !slice->upper && !slice->step;
-  };
-  size_t kept = llvm::count_if(parts, [](const Value &part) { return part.is<SliceValue>(); });
-  bool isScalar = !tile->type.isTile();
-  // A scalar has no dimension that `:` could keep: each `None` makes one.
-  size_t made = llvm::count_if(parts, [](const Value &part) { return part.isNone(); });
-  if (isScalar && llvm::all_of(parts, [&](auto &part) { return part.isNone() || isWhole(part); }))
-    return splat(*tile, Shape(made, 1));
-  if (kept > tile->type.rank() && !isScalar)
-    return error(span, "too many indices for `" + tile->type.name() + "`");
-  Value result = *tile;
-  for (auto [axis, part] : llvm::enumerate(parts)) {
-    if (part.isNone())
-      result = expandDims(result.as<Runtime>(), int64_t(axis));
-    else if (tile->type.element.isPointer() && isScalar)
-      return error(span, "a pointer cannot be indexed; `tl.load` takes pointers plus offsets",
-                   ErrorKind::Unsupported);
-    else if (!isWhole(part))
-      return error(span,
-                   "unsupported tensor index: a tile is indexed with `None` and `:` only; "
-                   "`tl.gather` takes elements",
-                   ErrorKind::Unsupported);
-  }
-  return result;
 }

@@ -267,9 +267,9 @@ void Emitter::forStmt(const ast::For &node) {
   auto *range = iter.dynAs<RangeValue>();
   if (range && !range->isStatic)
     return runtimeLoop(node, *range);
-  if (iter.isRuntime()) {
+  if (auto *tile = iter.dynAs<Runtime>(); tile && !tile->type.isTile()) {
     error(node.iter->span,
-          "a `for` runs over `range`, `tl.range`, `tl.static_range` or a tuple, got a " +
+          "a `for` runs over `range`, `tl.range`, `tl.static_range`, a tuple or a tile, got a " +
               kindText(iter) +
               inTriton("Only `range` and `static_range` iterators are currently supported"),
           ErrorKind::Unsupported);

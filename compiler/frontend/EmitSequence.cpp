@@ -3,7 +3,7 @@
 // Gives: zip, enumerate, reversed, sorted, map, sum, any, all and the methods of compile-time
 //        strings and tuples, as Python has them. The elements may be run-time values.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/TileIndex.h"
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -35,6 +35,23 @@ std::optional<Items> rangeItems(Emitter &e, const RangeValue &range, SourceSpan 
   }
   return items;
 }
+
+/// The elements along the first dimension of a tile.
+std::optional<Items> rowsOf(Emitter &e, const Runtime &tile, SourceSpan span,
+                            const std::string &what) {
+  constexpr int64_t maxRows = 256;
+  if (tile.type.shape[0] > maxRows) {
+    e.error(span, what + " is unrolled over the first dimension of a tile, which has " +
+                      std::to_string(tile.type.shape[0]) + " elements in `" + tile.type.name() +
+                      "`: more than " + std::to_string(maxRows) +
+                      "; a `range` with `x[i]` makes a loop");
+    return std::nullopt;
+  }
+  Items rows;
+  for (int64_t row = 0; row < tile.type.shape[0]; ++row)
+    rows.push_back(e.subscript(tile, {{BigInt(row), span}}, false, span));
+  return rows;
+}
 } // namespace
 
 std::optional<std::vector<Value>> Emitter::itemsOf(const Value &value, SourceSpan span,
@@ -49,6 +66,8 @@ std::optional<std::vector<Value>> Emitter::itemsOf(const Value &value, SourceSpa
       letters.push_back(std::string(1, letter));
     return letters;
   }
+  if (auto *tile = value.dynAs<Runtime>(); tile && tile->type.isTile())
+    return rowsOf(*this, *tile, span, what);
   if (!value.failed())
     error(span, what + " takes a tuple or a range of constants, got " + kindText(value));
   return std::nullopt;

@@ -23,17 +23,18 @@ Value Emitter::transpose(const Runtime &value, llvm::ArrayRef<int32_t> order) {
   return Runtime{TransOp::create(b, loc(), irType(type), value.ir, order), type};
 }
 
-namespace {
-Runtime reshape(Emitter &e, const Runtime &value, const Shape &shape, bool canReorder = false) {
-  if (value.type.shape == shape)
+Runtime Emitter::reshaped(const Runtime &value, llvm::ArrayRef<int64_t> shape, bool canReorder) {
+  if (llvm::ArrayRef<int64_t>(value.type.shape) == shape)
     return value;
   if (!value.type.isTile())
-    return e.splat(value, shape);
-  Type type{value.type.element, shape};
+    return splat(value, shape);
+  Type type{value.type.element, Shape(shape)};
   if (shape.empty())
-    return {UnsplatOp::create(e.b, e.loc(), e.irType(type), value.ir), type};
-  return {ReshapeOp::create(e.b, e.loc(), e.irType(type), value.ir, canReorder), type};
+    return {UnsplatOp::create(b, loc(), irType(type), value.ir), type};
+  return {ReshapeOp::create(b, loc(), irType(type), value.ir, canReorder), type};
 }
+
+namespace {
 
 /// `*dims` or one tuple of them.
 Value unpacked(const Value &star) {
@@ -93,7 +94,7 @@ Value pantile::emitSqueeze(Emitter &e, const BoundCall &call) {
     return e.error(call.at("dim"), "`squeeze` removes a dimension of size 1, got dimension " +
                                        std::to_string(*dim) + " of `" + value->type.name() + "`");
   shape.erase(shape.begin() + *dim);
-  return reshape(e, *value, shape);
+  return e.reshaped(*value, shape);
 }
 
 Value pantile::emitUnsqueeze(Emitter &e, const BoundCall &call) {
@@ -115,7 +116,7 @@ Value pantile::emitReshape(Emitter &e, const BoundCall &call) {
                                   value->type.name() + "` of " +
                                   std::to_string(value->type.count()) + " elements to " +
                                   shapeText(*shape) + " of " + std::to_string(count));
-  return reshape(e, *value, *shape, *canReorder);
+  return e.reshaped(*value, *shape, *canReorder);
 }
 
 Value pantile::emitRavel(Emitter &e, const BoundCall &call) {
@@ -123,7 +124,7 @@ Value pantile::emitRavel(Emitter &e, const BoundCall &call) {
   auto canReorder = e.needBool(call["can_reorder"], call.at("can_reorder"), "`can_reorder`");
   if (!value || !canReorder)
     return Failed();
-  return reshape(e, *value, {value->type.count()}, *canReorder);
+  return e.reshaped(*value, {value->type.count()}, *canReorder);
 }
 
 namespace {
@@ -172,18 +173,16 @@ Value pantile::emitTrans(Emitter &e, const BoundCall &call) {
   return e.transpose(*value, order);
 }
 
-/// `other`, or its bits as the type of `first` where they are integers that differ in sign alone: what
-/// puts two tiles together takes the type of the first, as in Triton.
-static Value withSignOf(Emitter &e, const Value &first, const Value &other, SourceSpan span) {
+Value Emitter::withSignOf(const Value &first, const Value &other, SourceSpan span) {
   auto *x = first.dynAs<Runtime>(), *y = other.dynAs<Runtime>();
   if (!x || !y || !x->type.element.isInt() || !y->type.element.isInt() ||
       x->type.element.bits() != y->type.element.bits())
     return other;
-  return Value(*e.cast(*y, x->type.element, span));
+  return Value(*cast(*y, x->type.element, span));
 }
 
 Value pantile::emitJoin(Emitter &e, const BoundCall &call) {
-  const Value second = withSignOf(e, call["a"], call["b"], call.at("b"));
+  const Value second = e.withSignOf(call["a"], call["b"], call.at("b"));
   auto both = e.promoted(call["a"], second, call.span, false, "`join`");
   if (!both)
     return Failed();
@@ -193,7 +192,7 @@ Value pantile::emitJoin(Emitter &e, const BoundCall &call) {
   Type type = lhs.type;
   type.shape.push_back(2);
   Runtime joined{JoinOp::create(e.b, e.loc(), e.irType(type), lhs.ir, rhs.ir), type};
-  return isScalar ? reshape(e, joined, {2}) : joined;
+  return isScalar ? e.reshaped(joined, {2}) : joined;
 }
 
 Value pantile::emitSplit(Emitter &e, const BoundCall &call) {
@@ -204,37 +203,13 @@ Value pantile::emitSplit(Emitter &e, const BoundCall &call) {
     return e.error(call.span, "the last dimension of `split`'s operand must be 2, got `" +
                                   value->type.name() + "`");
   bool toScalars = value->type.rank() == 1;
-  Runtime whole = toScalars ? reshape(e, *value, {1, 2}) : *value;
+  Runtime whole = toScalars ? e.reshaped(*value, {1, 2}) : *value;
   Type type = whole.type;
   type.shape.pop_back();
   auto split = SplitOp::create(e.b, e.loc(), e.irType(type), e.irType(type), whole.ir);
   Runtime lhs{split.getLhs(), type}, rhs{split.getRhs(), type};
-  return toScalars ? Value::tuple({reshape(e, lhs, {}), reshape(e, rhs, {})})
+  return toScalars ? Value::tuple({e.reshaped(lhs, {}), e.reshaped(rhs, {})})
                    : Value::tuple({lhs, rhs});
-}
-
-/// [a, b] along a dimension: join makes pairs, a transposition puts the halves in front of it.
-Value pantile::emitCat(Emitter &e, const BoundCall &call) {
-  auto lhs = e.needTile(call["input"], call.at("input"), "`input`");
-  auto rhs = e.needTile(call["other"], call.at("other"), "`other`");
-  if (!lhs || !rhs)
-    return Failed();
-  rhs = withSignOf(e, *lhs, *rhs, call.at("other")).as<Runtime>();
-  if (lhs->type != rhs->type)
-    return e.error(call.span, "`cat` takes two tiles of one type, got `" + lhs->type.name() +
-                                  "` and `" + rhs->type.name() + "`");
-  auto dim = e.needAxis(call["dim"], call.at("dim"), lhs->type.rank());
-  if (!dim)
-    return Failed();
-  Type type = lhs->type;
-  Shape shape = type.shape;
-  shape[*dim] *= 2;
-  llvm::SmallVector<int32_t> order(type.rank());
-  std::iota(order.begin(), order.end(), 0);
-  order.insert(order.begin() + *dim, int32_t(type.rank()));
-  type.shape.push_back(2);
-  Runtime joined{JoinOp::create(e.b, e.loc(), e.irType(type), lhs->ir, rhs->ir), type};
-  return reshape(e, e.transpose(joined, order).as<Runtime>(), shape);
 }
 
 Value pantile::emitItem(Emitter &e, const BoundCall &call) {
@@ -243,7 +218,7 @@ Value pantile::emitItem(Emitter &e, const BoundCall &call) {
     return Failed();
   if (value->type.count() != 1)
     return e.error(call.span, "`item` takes one element, got `" + value->type.name() + "`");
-  return reshape(e, *value, {});
+  return e.reshaped(*value, {});
 }
 
 /// The index of each element of `x` along `axis`.

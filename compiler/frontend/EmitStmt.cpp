@@ -64,9 +64,9 @@ void Emitter::stmt(const Stmt &node) {
     return exprStmt(*llvm::cast<ast::ExprStmt>(&node));
   case Stmt::Kind::Assign: {
     auto *assignment = llvm::cast<ast::Assign>(&node);
-    Value value = stored(expr(*assignment->value), assignment->value->span);
+    const Value value = expr(*assignment->value);
     for (const ast::ExprPtr &target : assignment->targets)
-      assign(*target, value);
+      assign(*target, storedIn(*target, value, assignment->value->span));
     return;
   }
   case Stmt::Kind::AugAssign:
@@ -116,6 +116,16 @@ void Emitter::failNames(const ast::UnsupportedStmt &node) {
   }
 }
 
+namespace {
+const std::vector<ast::ExprPtr> *elementsOf(const ast::Expr &target) {
+  if (auto *tuple = llvm::dyn_cast<ast::Tuple>(&target))
+    return &tuple->elements;
+  if (auto *list = llvm::dyn_cast<ast::List>(&target))
+    return &list->elements;
+  return nullptr;
+}
+} // namespace
+
 Value Emitter::stored(const Value &value, SourceSpan span) {
   if (value.isNumber()) {
     std::optional<Runtime> scalar = runtime(value, span);
@@ -129,19 +139,21 @@ Value Emitter::stored(const Value &value, SourceSpan span) {
   return value.withElements(std::move(elements));
 }
 
+Value Emitter::storedIn(const ast::Expr &target, const Value &value, SourceSpan span) {
+  if (llvm::isa<ast::Subscript>(&target))
+    return value;
+  const auto *targets = elementsOf(target);
+  if (!targets || !value.isTuple() || value.elements().size() != targets->size())
+    return stored(value, span);
+  std::vector<Value> elements;
+  for (auto [element, part] : llvm::zip_equal(*targets, value.elements()))
+    elements.push_back(storedIn(*element, part, span));
+  return value.withElements(std::move(elements));
+}
+
 void Emitter::assignName(StringRef name, Value value, SourceSpan span) {
   frame->variables[name] = {std::move(value), span, nextVersion++};
 }
-
-namespace {
-const std::vector<ast::ExprPtr> *elementsOf(const ast::Expr &target) {
-  if (auto *tuple = llvm::dyn_cast<ast::Tuple>(&target))
-    return &tuple->elements;
-  if (auto *list = llvm::dyn_cast<ast::List>(&target))
-    return &list->elements;
-  return nullptr;
-}
-} // namespace
 
 void Emitter::assign(const ast::Expr &target, const Value &value) {
   if (auto *name = llvm::dyn_cast<ast::Name>(&target))
@@ -149,23 +161,26 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
   auto *field = llvm::dyn_cast<ast::Attribute>(&target);
   if (field && assignField(*field, value))
     return;
+  if (auto *indexed = llvm::dyn_cast<ast::Subscript>(&target))
+    return assignIndexed(*indexed, value, target.span);
   const auto *targets = elementsOf(target);
   if (!targets) {
-    bool isIndex = llvm::isa<ast::Subscript>(&target);
     error(target.span,
-          std::string("assignment to ") + (isIndex ? "an index" : "an attribute") +
-              " is not supported in a kernel; " +
-              (isIndex ? "`tl.where` gives a changed tile, `tl.store` writes to memory"
-                       : "values do not change: make a new one"),
+          "assignment to an attribute is not supported in a kernel; values do not change: make a "
+          "new one",
           ErrorKind::Unsupported);
     return;
   }
   unpack(target, *targets, value);
 }
 
-/// A starred target takes what the others leave.
+/// A starred target takes what the others leave; of a tile, it takes rows.
 void Emitter::unpack(const ast::Expr &target, llvm::ArrayRef<ast::ExprPtr> targets,
                      const Value &value) {
+  if (auto *tile = value.dynAs<Runtime>(); tile && tile->type.isTile()) {
+    auto rows = itemsOf(value, target.span, "unpacking");
+    return unpack(target, targets, rows ? Value::tuple(std::move(*rows)) : Value(Failed()));
+  }
   auto starred = llvm::find_if(targets, [](auto &t) { return llvm::isa<ast::Starred>(*t); });
   bool hasStar = starred != targets.end();
   size_t wanted = targets.size() - hasStar;
@@ -202,6 +217,8 @@ void Emitter::exprStmt(const ast::ExprStmt &node) {
 }
 
 void Emitter::augAssign(const ast::AugAssign &node) {
+  if (auto *indexed = llvm::dyn_cast<ast::Subscript>(node.target.get()))
+    return augAssignIndexed(node, *indexed);
   if (!llvm::isa<ast::Name, ast::Attribute>(node.target.get()))
     return assign(*node.target, Failed());
   Mark beforeOld = mark();

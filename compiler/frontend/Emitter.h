@@ -118,6 +118,12 @@ struct CallArg {
   SourceSpan keywordSpan;
 };
 
+/// One of the values between brackets that commas separate.
+struct IndexPart {
+  Value value;
+  SourceSpan span;
+};
+
 class Emitter {
 public:
   Emitter(mlir::MLIRContext &context, const Program &program, const Options &options,
@@ -228,10 +234,17 @@ public:
   Value expr(const ast::Expr &expr);
   Value lookUp(llvm::StringRef name, SourceSpan span);
   Value attribute(const Value &value, llvm::StringRef name, SourceSpan span, bool quiet = false);
-  Value subscript(const Value &value, const Value &index, SourceSpan span);
+  /// `value[parts]`; `isTuple` where a comma stands between the brackets.
+  Value subscript(const Value &value, llvm::ArrayRef<IndexPart> parts, bool isTuple,
+                  SourceSpan span);
   Value languageName(llvm::StringRef name, SourceSpan span, bool quiet = false);
   Value expandDims(const Runtime &value, int64_t axis);
   Value transpose(const Runtime &value, llvm::ArrayRef<int32_t> order);
+  /// The same elements in row-major order: one as a scalar, where there are no dimensions.
+  Runtime reshaped(const Runtime &value, llvm::ArrayRef<int64_t> shape, bool canReorder = false);
+  /// `other`, or its bits as the type of `first` where they are integers that differ in sign alone:
+  /// what puts two tiles together takes the type of the first, as in Triton.
+  Value withSignOf(const Value &first, const Value &other, SourceSpan span);
 
   //===- Calls (EmitCall.cpp) -----------------------------------------------------------===//
   Value call(const Value &callee, llvm::SmallVector<CallArg, 8> args, SourceSpan span);
@@ -265,6 +278,8 @@ public:
   Value ternary(const ast::IfExp &ifExp);
   /// What a variable holds after `value` was assigned to it: numbers become run-time scalars.
   Value stored(const Value &value, SourceSpan span);
+  /// The same of what `target` is assigned; a part of a tile takes a number as it is written.
+  Value storedIn(const ast::Expr &target, const Value &value, SourceSpan span);
   /// A scalar int1 out of the test of an `if` or a `while`.
   std::optional<Runtime> condition(const Value &value, SourceSpan span);
 
@@ -275,6 +290,10 @@ private:
   void stmt(const ast::Stmt &stmt);
   void assign(const ast::Expr &target, const Value &value);
   void assignName(llvm::StringRef name, Value value, SourceSpan span);
+  struct IndexedPlace;
+  /// `target = value` and `target op= value`; what is between brackets is evaluated once.
+  void assignIndexed(const ast::Subscript &target, const Value &value, SourceSpan span);
+  void augAssignIndexed(const ast::AugAssign &stmt, const ast::Subscript &target);
   void exprStmt(const ast::ExprStmt &stmt);
   void augAssign(const ast::AugAssign &stmt);
   void annAssign(const ast::AnnAssign &stmt);
@@ -330,6 +349,13 @@ private:
                         SourceSpan span);
   void checkOverflow(ast::BinaryOp op, const Pair &operands);
   Value evalSlice(const ast::Slice &slice);
+  /// What stands between the brackets, and whether it is a tuple; nothing after an error.
+  struct Brackets {
+    llvm::SmallVector<IndexPart, 4> parts;
+    bool isTuple = false;
+  };
+  std::optional<Brackets> brackets(const ast::Expr &index);
+  Value evalSubscript(const ast::Subscript &node);
   Value evalComprehension(const ast::Comprehension &comprehension);
   bool comprehend(const ast::Comprehension &comprehension, size_t clause,
                   std::vector<Value> &results);

@@ -15,6 +15,8 @@ void pantile::collectTargets(const ast::Expr &target, NameSet &names) {
       collectTargets(*element, names);
   else if (auto *starred = dyn_cast<ast::Starred>(&target))
     collectTargets(*starred->value, names);
+  else if (auto *indexed = dyn_cast<ast::Subscript>(&target))
+    collectTargets(*indexed->value, names);
 }
 
 namespace {
@@ -40,18 +42,30 @@ void collectReads(const ast::Expr &expr, NameSet &names) {
   forEachChild(expr, [&](const ast::Expr &child) { collectReads(child, names); });
 }
 
-/// What the statement itself reads: the targets of an assignment are not read.
+/// What a target of an assignment reads: a name does not, what is assigned to by index does.
+void targetReads(const ast::Expr &target, NameSet &names) {
+  if (llvm::isa<ast::Name>(&target))
+    return;
+  if (llvm::isa<ast::Tuple, ast::List, ast::Starred>(&target))
+    forEachChild(target, [&](const ast::Expr &child) { targetReads(child, names); });
+  else
+    collectReads(target, names);
+}
+
+/// What the statement itself reads.
 void ownReads(const ast::Stmt &stmt, NameSet &names) {
   if (auto *assign = dyn_cast<ast::Assign>(&stmt)) {
     collectReads(*assign->value, names);
     for (const ast::ExprPtr &target : assign->targets)
-      if (!llvm::isa<ast::Name, ast::Tuple, ast::List, ast::Starred>(target.get()))
-        collectReads(*target, names);
+      targetReads(*target, names);
   } else if (auto *ann = dyn_cast<ast::AnnAssign>(&stmt)) {
-    if (ann->value)
+    if (ann->value) {
       collectReads(*ann->value, names);
+      targetReads(*ann->target, names);
+    }
   } else if (auto *loop = dyn_cast<ast::For>(&stmt)) {
     collectReads(*loop->iter, names);
+    targetReads(*loop->target, names);
   } else {
     forEachExpr(stmt, [&](const ast::Expr &expr) { collectReads(expr, names); });
   }

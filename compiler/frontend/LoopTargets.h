@@ -17,7 +17,7 @@ namespace pantile {
 
 using NameSet = llvm::SmallSetVector<llvm::StringRef, 8>;
 
-/// Adds the names that assignment to `target` binds.
+/// Adds the names that assignment to `target` binds: to `x[i]`, the name `x`.
 void collectTargets(const ast::Expr &target, NameSet &names);
 
 class LoopTargets {

@@ -47,3 +47,15 @@ def swizzle2d(i, j, size_i, size_j, size_g):
 def _log2(i: tl.constexpr):
     log: tl.constexpr = 0 if i <= 1 else 1 + _log2(i // 2)
     return log
+
+
+def _roll_along(x, shift, axis: tl.constexpr):
+    tl.static_assert(-len(x.shape) <= axis and axis < len(x.shape), "`axis` of `roll` is no dimension of the tile")
+    size: tl.constexpr = x.shape[axis]
+    return tl.gather(x, (index_along(x, axis) - shift) & (size - 1), axis)
+
+
+def roll(x, shift, axis=None):
+    if axis is None:
+        return tl.reshape(_roll_along(tl.ravel(x), shift, 0), x.shape)
+    return _roll_along(x, shift, axis)

@@ -25,7 +25,8 @@ trans tuple uint16 uint32 uint64 uint8 uint_to_uniform_float umulhi view void wh
 """.split()
 
 BEYOND = """
-to_tensor extern_elementwise get_int_dtype atomic_load atomic_poll atomic_store expect_zero squeeze unsqueeze
+to_tensor extern_elementwise get_int_dtype atomic_load atomic_poll atomic_store expect_zero pad roll
+squeeze stack unsqueeze
 """.split()
 
 

@@ -71,6 +71,7 @@ class Enumeration:
 LANGUAGE = """
 program_id num_programs arange full zeros zeros_like to_tensor cast cat
 broadcast broadcast_to expand_dims squeeze unsqueeze reshape view ravel permute trans join split interleave item flip gather
+stack pad roll
 dot dot_scaled load store make_block_ptr advance aggregate_replace
 make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor
 atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas
@@ -89,7 +90,7 @@ philox_impl philox randint randint4x rand rand4x randn randn4x uint_to_uniform_f
 TENSOR_METHODS = """
 abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min atomic_or
 atomic_poll atomic_store atomic_xchg atomic_xor broadcast_to cast cdiv ceil cos cumprod cumsum erf exp exp2 expand_dims
-flip floor gather histogram item log log2 logical_and logical_or max min permute ravel reduce reduce_or reshape rsqrt
+flip floor gather histogram item log log2 logical_and logical_or max min permute ravel reduce reduce_or reshape roll rsqrt
 sigmoid sin softmax sort split sqrt sqrt_rn squeeze store sum to trans unsqueeze view xor_sum
 """.split()
 DESCRIPTOR_METHODS = """
