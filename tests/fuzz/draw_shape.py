@@ -7,7 +7,8 @@ Gives: SHAPE_DRAWS.
 from .draw_elementwise import literal
 from .dtypes import FP8, NUMPY
 from .generator import random_shape
-from .program import Literal
+from .op_shape import slices_text
+from .program import Literal, Replace
 
 
 def draw_arange(g):
@@ -97,6 +98,76 @@ def draw_flip(g):
     return g.add("flip", (x,), {"axis": g.rng.randrange(len(g.shape(x)))}) if x else None
 
 
+def _slice(g, extent, count=None):
+    """Bounds and step of as many elements as a power of two, and their number."""
+    count = count or 1 << g.rng.randint(0, extent.bit_length() - 1)
+    step = 1 if count == 1 else g.rng.randint(1, min(4, (extent - 1) // (count - 1)))
+    first = g.rng.randint(0, extent - 1 - step * (count - 1))
+    last = first + step * (count - 1)
+    if g.chance(0.3):
+        return (last, first - 1 if first else None, -step), count
+    return (first or None, last + 1 if last + 1 < extent else None, step), count
+
+
+def draw_slice(g):
+    x = g.pick_tile()
+    if not x:
+        return None
+    slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
+    return g.add("slice", (x,), {"slices": slices, "shape": shape})
+
+
+def draw_at(g):
+    """At a run-time index, from the start or from the end."""
+    x = g.pick_tile(lambda v: len(v.shape) > 1)
+    index = x and g.pick(lambda v: v.dtype in ("i32", "i64") and v.shape == ())
+    if not index:
+        return None
+    axis = g.rng.randrange(len(g.shape(x)))
+    size = g.shape(x)[axis]
+    bits = g.rng.choice([("&", size - 1), ("|", -size)])
+    made = g.add("bitwise", (index, Literal(bits[1])), {"op": bits[0]})
+    return g.add("at", (x, made[0]), {"axis": axis}) if made else None
+
+
+def draw_replace(g):
+    """A part of another tile, or a scalar, in the place of a part."""
+    x = g.pick_tile()
+    if not x:
+        return None
+    slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
+    part = g.pick(
+        lambda v: (
+            v.dtype == g.dtype(x)
+            and (v.shape == () or _covers(v.shape, shape) or v.shape == shape[1:])
+        )
+    )
+    if not part:
+        return None
+    if len(g.shape(part)) == len(shape):
+        parts, _ = zip(*(_slice(g, *sizes) for sizes in zip(g.shape(part), shape)))
+        made = g.add("slice", (part,), {"slices": parts, "shape": shape})
+        if not made:
+            return None
+        part = made[0]
+    params = {"slices": slices, "place": slices_text(slices)}
+    targets = (g.fresh(),)
+    statement = Replace(targets, "replace", (x, part), params)
+    return targets if g.add_statement(statement, targets) else None
+
+
+def _covers(whole, part):
+    return len(whole) == len(part) and all(a >= b for a, b in zip(whole, part))
+
+
+def draw_roll(g):
+    x = g.pick_tile()
+    if not x:
+        return None
+    axis = g.rng.randrange(len(g.shape(x)))
+    return g.add("roll", (x,), {"axis": axis, "shift": g.rng.randint(-9, 9)})
+
+
 def draw_gather(g):
     source = g.pick_tile()
     if not source:
@@ -126,5 +197,9 @@ SHAPE_DRAWS = [
     (3, draw_join),
     (3, draw_split),
     (2, draw_flip),
+    (3, draw_slice),
+    (2, draw_at),
+    (3, draw_replace),
+    (1, draw_roll),
     (2, draw_gather),
 ]

@@ -109,6 +109,49 @@ def flip(state, values, params):
     return values[0].moved(lambda x: np.flip(x, params["axis"]))
 
 
+def slices_text(slices):
+    return ", ".join(":".join("" if b is None else str(b) for b in part) for part in slices)
+
+
+@op("slice", lambda a, p: f"{a[0]}[{slices_text(p['slices'])}]")
+def slice_of(state, values, params):
+    picked = tuple(slice(*part) for part in params["slices"])
+    if len(picked) != len(values[0].shape):
+        raise Undefined("an index")
+    result = values[0].moved(lambda x: x[picked].copy())
+    if result.shape != params["shape"]:
+        raise Undefined("a slice")
+    return result
+
+
+@op("at", lambda a, p: f"{a[0]}[{':, ' * p['axis']}{a[1]}]")
+def at(state, values, params):
+    source, index = values
+    axis, size = params["axis"], source.shape[params["axis"]]
+    if index.data.ndim or not -size <= int(index.data) < size:
+        raise Undefined("an index")
+    return source.moved(lambda x: np.take(x, int(index.data), axis))
+
+
+@op("replace", lambda a, p: "")
+def replace(state, values, params):
+    picked = tuple(slice(*part) for part in params["slices"])
+    if values[0].dtype != values[1].dtype:
+        raise Undefined("two types")
+
+    def changed(tile, part):
+        tile = tile.copy()
+        tile[picked] = part
+        return tile
+
+    return _two(*values, changed)
+
+
+@op("roll", lambda a, p: f"tl.roll({a[0]}, {p['shift']}, {p['axis']})")
+def roll(state, values, params):
+    return values[0].moved(lambda x: np.roll(x, params["shift"], params["axis"]))
+
+
 @op("gather", lambda a, p: f"tl.gather({a[0]}, {a[1]}, {p['axis']})")
 def gather(state, values, params):
     source, index = values

@@ -6,7 +6,7 @@ How:   a result goes to one or two outputs: whole, masked, transposed, through a
        what is there by an atomic or by reading it first, or reduced to a vector.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .draft import NAMES
 from .pieces_elements import change
@@ -200,6 +200,23 @@ def store_halves(draft, plane):
     return None
 
 
+def store_parts(draft, plane):
+    """The two halves, or every other row or column, apart."""
+    axis = draft.rng.randint(0, 1)
+    half = plane.shape[axis] // 2
+    for bounds in draft.pick(
+        (f":{half}", f"{half}:"), ("::2", "1::2"), (f"{half - 1}::-1", f"{half}:")
+    ):
+        name = ("rows", "columns")[axis]
+        part = {
+            "tile": draft.let("part", f"{plane.tile}[{':, ' * axis}{bounds}]"),
+            name: draft.let(name, f"{getattr(plane, name)}[{bounds}]"),
+            "shape": (half, plane.shape[1]) if axis == 0 else (plane.shape[0], half),
+        }
+        smaller = replace(plane, row_first=None, column_first=None, **part)
+        draft.pick(store_plain, store_plain, store_transposed, update_in_place)(draft, smaller)
+
+
 STORES = [store_plain] * 4 + [
     store_transposed,
     store_descriptor,
@@ -209,4 +226,5 @@ STORES = [store_plain] * 4 + [
     update_in_place,
     store_reduced,
     store_halves,
+    store_parts,
 ]

@@ -109,6 +109,18 @@ class Call:
 
 
 @dataclass
+class Replace(Call):
+    """`target = tile`, then `target[place] = part`; the other name keeps the old elements."""
+
+    def lines(self):
+        tile, part = self.args
+        return [
+            f"{self.targets[0]} = {tile}",
+            f"{self.targets[0]}[{self.params['place']}] = {part}",
+        ]
+
+
+@dataclass
 class Assign:
     """`target = source`: carries a value out of a branch or to the next iteration."""
 
