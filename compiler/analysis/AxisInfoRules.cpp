@@ -308,6 +308,35 @@ AxisInfo reshaped(ReshapeOp op, const AxisInfo &source) {
   return info;
 }
 
+/// Aligned blocks of the part are aligned in the whole as far as its first element is.
+AxisInfo sliced(ExtractSliceOp op, const AxisInfo &source) {
+  const TileSlice slice = op.slice();
+  AxisInfo info = AxisInfo::unknown(source.rank());
+  info.constant = source.constant;
+  info.nonNegative = source.nonNegative;
+  for (size_t d = 0; d < info.rank(); ++d) {
+    const int64_t offset = slice.offsets[d], stride = slice.strides[d], size = slice.part[d];
+    const int64_t aligned = offset == 0 ? slice.whole[d] : offset & -offset;
+    int64_t block = size == 1 ? aligned : std::min(aligned, stride & -stride);
+    if (stride == 1 && size > 1) {
+      block = info.contiguity[d] = std::min({source.contiguity[d], aligned, size});
+      info.constancy[d] = std::min({source.constancy[d], aligned, size});
+    }
+    if (source.constancy[d] == slice.whole[d])
+      info.constancy[d] = size;
+    info.divisibility[d] = source.divisibilityAt(d, block, axisStep(op.getType()));
+  }
+  return info;
+}
+
+AxisInfo atIndex(ExtractOp op, const AxisInfo &source) {
+  AxisInfo info = source;
+  const size_t axis = op.getAxis();
+  info.contiguity[axis] = info.constancy[axis] = 1;
+  info.divisibility[axis] = source.divisibilityAt(axis, 1, axisStep(op.getType()));
+  return info;
+}
+
 AxisInfo nonNegativeScalar() {
   AxisInfo info = AxisInfo::unknown(1);
   info.nonNegative = true;
@@ -339,6 +368,8 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
       .Case([&](BroadcastOp b) { return broadcast(b, *operands[0]); })
       .Case([&](TransOp t) { return transposed(t, *operands[0]); })
       .Case([&](ReshapeOp r) { return reshaped(r, *operands[0]); })
+      .Case([&](ExtractSliceOp s) { return sliced(s, *operands[0]); })
+      .Case([&](ExtractOp e) { return atIndex(e, *operands[0]); })
       .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>(
           [&](auto) { return reinterpreted(op, *operands[0]); })
       .Case([&](AddPtrOp a) {

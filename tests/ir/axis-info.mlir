@@ -273,3 +273,43 @@ func.func @unsigned_extrema(%x: i32) {
   %others = arith.divsi %from_high, %c16 : tensor<64xi32>
   return
 }
+
+func.func @parts(%x: i32 {tile.divisibility = 16 : i32}, %p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %i: i32) {
+  // expected-remark @+1 {{contiguity = [128]}}
+  %r = tile.arange 0, 128 : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [64], divisibility = [64], constancy = [1]}}
+  %first = tile.extract_slice %r [0] step [1] : tensor<128xi32> -> tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [32], divisibility = [32], constancy = [1]}}
+  %second = tile.extract_slice %r [32] step [1] : tensor<128xi32> -> tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %odd = tile.extract_slice %r [3] step [1] : tensor<128xi32> -> tensor<64xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [4], constancy = [1]}}
+  %fourths = tile.extract_slice %r [64] step [4] : tensor<128xi32> -> tensor<16xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [2], constancy = [1]}}
+  %others = tile.extract_slice %r [2] step [4] : tensor<128xi32> -> tensor<16xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [8], constancy = [1]}}
+  %one = tile.extract_slice %r [40] step [1] : tensor<128xi32> -> tensor<1xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [128]}}
+  %xs = tile.splat %x : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [16], constancy = [16]}}
+  %equal = tile.extract_slice %xs [3] step [5] : tensor<128xi32> -> tensor<16xi32>
+  // expected-remark @+1 {{constancy = [16]}}
+  %mask = arith.cmpi slt, %r, %xs : tensor<128xi32>
+  // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [8]}}
+  %inside = tile.extract_slice %mask [8] step [1] : tensor<128xi1> -> tensor<32xi1>
+  // expected-remark @+1 {{contiguity = [1, 128]}}
+  %line = tile.expand_dims %r, 0 : tensor<128xi32> -> tensor<1x128xi32>
+  // expected-remark @+1 {{contiguity = [1, 128]}}
+  %rows = tile.broadcast %line : tensor<1x128xi32> -> tensor<4x128xi32>
+  // expected-remark @+1 {{constancy = [4, 128]}}
+  %base = tile.splat %p : tensor<4x128x!tile.ptr<f16>>
+  // expected-remark @+1 {{contiguity = [1, 128], divisibility = [2, 16]}}
+  %ptrs = tile.addptr %base, %rows : tensor<4x128x!tile.ptr<f16>>, tensor<4x128xi32>
+  // expected-remark @+1 {{contiguity = [1, 16], divisibility = [2, 16], constancy = [2, 1]}}
+  %some = tile.extract_slice %ptrs [2, 16] step [1, 1] : tensor<4x128x!tile.ptr<f16>> -> tensor<2x64x!tile.ptr<f16>>
+  // expected-remark @+1 {{contiguity = [1, 16], divisibility = [2, 16], constancy = [1, 1]}}
+  %row = tile.extract %some, %i, 0 : tensor<2x64x!tile.ptr<f16>> -> tensor<1x64x!tile.ptr<f16>>
+  // expected-remark @+1 {{contiguity = [1, 1], divisibility = [2, 2], constancy = [2, 1]}}
+  %column = tile.extract %some, %i, 1 : tensor<2x64x!tile.ptr<f16>> -> tensor<2x1x!tile.ptr<f16>>
+  return
+}

@@ -3,6 +3,7 @@
 # RUN: pantilec %s --kernel element --signature "*fp32:16, i32" --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=ELEMENT
 # RUN: pantilec %s --kernel row --signature "*fp32:16, i32" --num-warps 4 --no-cache --emit ptx | FileCheck %s --check-prefix=ROW
 # RUN: pantilec %s --kernel put --signature "*fp32:16, i32" --num-warps 4 --no-cache --emit ptx | FileCheck %s --check-prefix=PUT
+# RUN: pantilec %s --kernel part_of_pointers --signature "*fp16:16, *fp16:16" --num-warps 4 --no-cache --emit ptx | FileCheck %s --check-prefix=POINTERS
 import pantile as triton
 import pantile.language as tl
 
@@ -60,3 +61,15 @@ def put(p, i):
     x[4] = 2.0
     x[:, 8:16] = 3.0
     tl.store(places, x)
+
+
+# What is contiguous in the whole is so in a part: accesses take 16 bytes.
+# POINTERS-NOT: shared
+# POINTERS: ld.global{{.*}}v4
+# POINTERS-NOT: shared
+# POINTERS: st.global{{.*}}v4
+@triton.jit
+def part_of_pointers(p, out):
+    places = tl.arange(0, 32)[:, None] * 128 + tl.arange(0, 128)[None, :]
+    pointers = p + places
+    tl.store((out + places)[:16, :64], tl.load(pointers[16:, 64:]))

@@ -96,6 +96,32 @@ def test_replace(device, rows, columns, dtype, num_warps):
 
 
 @triton.jit
+def pointers_kernel(
+    out_ptr, x_ptr, first, limit, A: tl.constexpr, B: tl.constexpr, S: tl.constexpr,
+    C: tl.constexpr, D: tl.constexpr, T: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    P: tl.constexpr, Q: tl.constexpr,
+):  # fmt: skip
+    places = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    pointers = x_ptr + first + places
+    mask = places % N < limit
+    part = tl.load(pointers[A:B:S, C:D:T], mask=mask[A:B:S, C:D:T], other=7)
+    tl.store(out_ptr + tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :], part)
+
+
+@pytest.mark.parametrize("first, limit", [(0, 64), (3, 64), (16, 48), (8, 37)])
+@pytest.mark.parametrize("rows, columns", SLICES, ids=str)
+def test_loads_through_parts_of_pointers(device, rows, columns, first, limit):
+    x = random(32 * 64 + first, "fp16", seed=17)
+    whole = np.where(np.arange(64) < limit, x[first:].reshape(32, 64), np.float16(7))
+    expected = part_of(whole, rows, columns)
+    out = device.output(expected.shape, "fp16")
+    pointers_kernel[(1,)](
+        out.array, device.to(x), first, limit, *rows, *columns, 32, 64, *expected.shape
+    )
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@triton.jit
 def index_kernel(out_ptr, x_ptr, i, j, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
     columns, rows = tl.arange(0, N), tl.arange(0, M)
