@@ -18,9 +18,8 @@
 #include "frontend/Emit.h"
 #include "frontend/Parser.h"
 #include "interp/Interpreter.h"
-#include "ir/PackedPrograms.h"
+#include "ir/Launch.h"
 #include "ir/SplitPrograms.h"
-#include "ir/SpreadRows.h"
 #include "lower/Lower.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"
@@ -261,15 +260,15 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
     return irDiagnostics.takePassError(clock.failedPass);
   if (!clock.failure)
     return clock.failure;
+  const Launch launch = Launch::of(*module);
   data->numWarps = moduleInt(*module, names::numWarps, options.numWarps) +
-                   moduleInt(*module, names::producerWarps, 0);
+                   static_cast<int>(launch.producerWarps);
   data->tensorMaps = tensorMapRecipes(*module);
-  data->persistent = (*module)->hasAttr(names::persistent);
-  auto partialBytes = (*module)->getAttrOfType<mlir::IntegerAttr>(names::partialBytes);
-  data->workspacePerBlock = partialBytes ? partialBytes.getInt() : 0;
-  data->programsPerBlock = moduleInt(*module, names::programsPerBlock, 1);
-  data->blocksPerProgram = moduleInt(*module, names::blocksPerProgram, 1);
-  data->sharedBytes = moduleInt(*module, names::sharedBytes, 0);
+  data->persistent = launch.persistent;
+  data->workspacePerBlock = launch.partialBytes;
+  data->programsPerBlock = static_cast<int>(launch.programsPerCta);
+  data->blocksPerProgram = static_cast<int>(launch.ctasPerProgram);
+  data->sharedBytes = launch.sharedBytes;
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",

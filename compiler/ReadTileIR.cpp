@@ -34,7 +34,7 @@ std::string defectOf(ModuleOp module, const Specialization &specialization) {
   auto functions = module.getOps<func::FuncOp>();
   if (llvm::range_size(functions) != 1 || !(*functions.begin())->hasAttr(names::kernel))
     return "it needs one function, which has the attribute `tile.kernel`";
-  if (module->hasAttr(names::sharedBytes))
+  if (module->hasAttr(names::launch))
     return "it has been through the passes of a GPU, which do not run again";
   std::vector<ArgSpec> leaves;
   for (const ArgSpec &spec : specialization.args)

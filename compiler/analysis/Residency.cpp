@@ -5,6 +5,7 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/Scratch.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 
 using namespace mlir;
@@ -66,7 +67,7 @@ CtaDemand demandOf(func::FuncOp kernel) {
   demand.sharedBytes = scratchBesideRings(kernel, follow);
   kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += ringBytes(alloc.getType()); });
   demand.registersOfThread = registersOfProducts(kernel);
-  demand.warps = moduleInt(module, names::numWarps, 4) + moduleInt(module, names::producerWarps, 0);
+  demand.warps = moduleInt(module, names::numWarps, 4) + Launch::of(module).producerWarps;
   return demand;
 }
 

@@ -12,6 +12,7 @@
 #include "interp/Control.h"
 #include "interp/Memory.h"
 #include "interp/Translator.h"
+#include "ir/Launch.h"
 
 using namespace mlir;
 
@@ -108,11 +109,11 @@ LogicalResult Translator::visitAlloc(nv::AllocOp op) {
     return success();
   }
   if (shared.id == Reg::none) {
-    const auto size = static_cast<uint64_t>(moduleInt(op, names::sharedBytes, 0));
+    const auto size = static_cast<uint64_t>(pantile::Launch::of(op).sharedBytes);
     shared = builder.newReg(size);
     builder.liveFromStart(shared);
   }
-  if (*op.getOffset() + bytes > static_cast<uint64_t>(moduleInt(op, names::sharedBytes, 0)))
+  if (*op.getOffset() + bytes > static_cast<uint64_t>(pantile::Launch::of(op).sharedBytes))
     return unsupported(op, "past the end of shared memory");
   Reg buffer = shared;
   buffer.addend = *op.getOffset();

@@ -12,12 +12,18 @@ using namespace mlir;
 using namespace pantile;
 using namespace pantile::nv;
 
+/// PTX ISA, setmaxnreg.
+static bool isCountOfSetmaxnreg(int64_t registers) {
+  constexpr int64_t unit = 8, least = 24, most = 256;
+  return registers % unit == 0 && registers >= least && registers <= most;
+}
+
 LogicalResult PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError, Role,
                                     unsigned warps, unsigned registers) {
-  constexpr unsigned mostWarps = 64, unit = 8, least = 24, most = 256; // of setmaxnreg: PTX ISA
+  constexpr unsigned mostWarps = 64;
   if (warps < 1 || warps > mostWarps)
     return emitError() << "partition_c1: " << warps << " warps, expected 1 to " << mostWarps;
-  if (registers != 0 && (registers % unit != 0 || registers < least || registers > most))
+  if (registers != 0 && !isCountOfSetmaxnreg(registers))
     return emitError() << "partition_c2: " << registers
                        << " registers, expected 0 or a multiple of 8 from 24 to 256";
   return success();
@@ -56,6 +62,29 @@ static LogicalResult verifyRoles(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t producerWarps, bool persistent, int64_t partialBytes,
+                                 int64_t programsPerCta, int64_t ctasPerProgram,
+                                 int64_t sharedBytes, int64_t ctasPerSm,
+                                 DenseI32ArrayAttr registers, DenseI32ArrayAttr parked) {
+  auto isCount = [](int64_t number) { return number > 0 && llvm::isPowerOf2_64(number); };
+  if (producerWarps < 0 || partialBytes < 0 || sharedBytes < 0 || ctasPerSm < 0)
+    return emitError() << "launch_c1: a number is negative";
+  if (!isCount(programsPerCta) || !isCount(ctasPerProgram) ||
+      (programsPerCta > 1 && ctasPerProgram > 1))
+    return emitError() << "launch_c1: " << programsPerCta << " programs per CTA, and "
+                       << ctasPerProgram << " CTAs per program";
+  if (partialBytes > 0 && !persistent)
+    return emitError() << "launch_c2: programs are cut, but CTAs are not persistent";
+  if (registers && (registers.size() != 3 || producerWarps == 0 ||
+                    !llvm::all_of(registers.asArrayRef(), isCountOfSetmaxnreg)))
+    return emitError() << "launch_c3: " << registers << " beside " << producerWarps
+                       << " warps of a producer";
+  if (parked && (parked.size() != 2 || parked[0] < 0 || parked[1] < 0 || parked[0] > sharedBytes))
+    return emitError() << "launch_c4: " << parked << " in " << sharedBytes << " bytes";
+  return success();
+}
+
 LogicalResult KernelPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, ProgramMap map,
                                      unsigned of, unsigned band, ArrayRef<PartitionAttr> partitions,
                                      int64_t sharedBytes, int64_t ctasPerSm, int64_t registers) {
@@ -78,6 +107,9 @@ LogicalResult LoopPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == names::launch &&
+      !(isa<ModuleOp>(op) && isa<LaunchAttr>(attribute.getValue())))
+    return op->emitError("`nv.launch` is a `#nv.launch` of a module");
   if (attribute.getName() != names::plan)
     return success();
   if (isa<func::FuncOp>(op) && isa<KernelPlanAttr>(attribute.getValue()))

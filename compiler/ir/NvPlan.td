@@ -36,6 +36,31 @@ def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
     int64_t getStageBytes() const;
   }];
 }
+def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
+  let summary = "what a launch of the kernel gives it, and how its CTAs share an SM; `nv.launch` on the module";
+  let description = [{
+    `#nv.launch<producer_warps = 1, persistent = true, shared_bytes = 196672>`. What is not printed has its default. Passes add to it; Launch.h has
+    the same as a struct.
+
+    `producer_warps`: warps beside those of `tile.num_warps`. `persistent`: a CTA runs several programs (`nv.program_at`). `partial_bytes`: of the part
+    of a sum that a CTA hands over where programs are cut between CTAs (SplitPrograms.h). `programs_per_cta`: a launch may put up to so many
+    programs of one warp, neighbours along the grid's first axis, into one CTA; the kernel reads from the CTA's size how many they are.
+    `ctas_per_program`: so many CTAs, neighbours along the grid's first axis, are a cluster and run one program, each with its part of a row.
+    `shared_bytes`: of a CTA. `ctas_per_sm`: so many shall share an SM; 0: as many as have room. `registers`: of a thread at launch, then of the
+    producer's warps and of the others', where they are reallocated. `parked`: the byte of shared memory from which on each thread has words of
+    its own, and how many; the words of a CTA's threads lie side by side.
+    - launch_c1: numbers are not negative; `programs_per_cta` and `ctas_per_program` are powers of two, of which one at most is more than 1.
+    - launch_c2: programs are cut only where CTAs are persistent.
+    - launch_c3: `registers` has three numbers, which setmaxnreg takes: multiples of 8 from 24 to 256; there is a producer then.
+    - launch_c4: `parked` has two numbers, and its words lie within `shared_bytes`.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$producer_warps, DefaultValuedParameter<"bool", "false">:$persistent,
+                        DefaultValuedParameter<"int64_t", "0">:$partial_bytes, DefaultValuedParameter<"int64_t", "1">:$programs_per_cta,
+                        DefaultValuedParameter<"int64_t", "1">:$ctas_per_program, DefaultValuedParameter<"int64_t", "0">:$shared_bytes,
+                        DefaultValuedParameter<"int64_t", "0">:$ctas_per_sm, OptionalParameter<"::mlir::DenseI32ArrayAttr">:$registers,
+                        OptionalParameter<"::mlir::DenseI32ArrayAttr">:$parked);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
 def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {
   let summary = "how a kernel's programs, warps, registers and shared memory are laid out";
   let description = [{

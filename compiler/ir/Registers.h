@@ -1,18 +1,11 @@
-//===- Registers.h - how the registers of a block are shared ------------------------------===//
+//===- Registers.h - registers that tiles take ---------------------------------------------===//
 // Needs: tiles with layouts.
-// Gives: the names of the attributes that tell it, and what a tile takes.
-// How:   `nv.registers` on the module: registers of a thread at launch, then of the producer's
-//        warps and of the others'. `nv.shared_by`: as many blocks shall share a multiprocessor.
-//===------------------------------------------------------------------------------------===//
+// Gives: what a thread needs for a tile, and whether MMAs alone read it.
+//===----------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 
 namespace pantile {
-namespace names {
-constexpr llvm::StringLiteral registers = "nv.registers"; // array<i32: launch, producer, consumer>
-constexpr llvm::StringLiteral sharedBy = "nv.shared_by";  // i32
-} // namespace names
-
 /// Registers of 32 bits that a thread needs for `value`; 0 for what is no tile.
 inline int64_t registersOf(mlir::Value value) {
   auto tile = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());

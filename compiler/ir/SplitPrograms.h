@@ -1,18 +1,14 @@
 //===- SplitPrograms.h - kernels whose programs may be cut between blocks -----------------===//
-// Needs: `nv.partial_bytes` on the module: bytes of the part of a sum that a block hands over.
+// Needs: `partial_bytes` of `nv.launch`: bytes of the part of a sum that a block hands over.
 // Gives: what launches of such a kernel pass as the two scratch pointers.
 // How:   the first is memory: for `mostSplitBlocks` blocks a flag of 32 bits, in a line of its own,
-//        which is zero between launches, then `nv.partial_bytes` a block. The second is no pointer but a
+//        which is zero between launches, then `partial_bytes` a block. The second is no pointer but a
 //        Cut. Two null pointers are as good: then each program runs whole.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"
 
 namespace pantile {
-
-namespace names {
-constexpr llvm::StringLiteral partialBytes = "nv.partial_bytes"; // i64, on the module
-} // namespace names
 
 constexpr int mostSplitBlocks = 1024, wordsOfFlag = 32;
 constexpr int64_t splitFlagBytes = 4 * wordsOfFlag * mostSplitBlocks;

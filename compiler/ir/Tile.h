@@ -44,12 +44,7 @@ constexpr llvm::StringLiteral target = "tile.target";      // string, on the mod
 constexpr llvm::StringLiteral numWarps = "tile.num_warps"; // i32, on the module
 constexpr llvm::StringLiteral numStages =
     "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
-constexpr llvm::StringLiteral producerWarps =
-    "nv.producer_warps"; // i32, on the module: warps beside those of tile.num_warps
-constexpr llvm::StringLiteral persistent =
-    "nv.persistent"; // unit, on the module: a block runs several programs, see nv.program_at
-constexpr llvm::StringLiteral sharedBytes =
-    "nv.shared_bytes"; // i32, on the module, after AllocateShared
+constexpr llvm::StringLiteral launch = "nv.launch"; // on the module: Launch.h
 constexpr llvm::StringLiteral maxImprecise =
     "nv.max_imprecise"; // i32, on nv.wgmma: tile.dot's `max_imprecise`, where it is not 0
 constexpr llvm::StringLiteral scratch =

@@ -5,7 +5,7 @@
 //        all. Who arrives has done what came before, for those who wait (PTX ISA manual,
 //        "barrier.cluster").
 //===--------------------------------------------------------------------------------------===//
-#include "ir/SpreadRows.h"
+#include "ir/Launch.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -23,7 +23,7 @@ void await(Lowering &l) {
 }
 
 LogicalResult lowerBlockRank(Lowering &l, nv::BlockRankOp op) {
-  const int blocks = moduleInt(op, names::blocksPerProgram, 1);
+  const int64_t blocks = Launch::of(op).ctasPerProgram;
   llvm::Value *block =
       l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
   l.set(op, l.b.CreateAnd(block, l.b.getInt32(blocks - 1)));

@@ -3,8 +3,7 @@
 //        user's grid is a parameter; where programs share a block, each is one of its warps; where
 //        blocks share a program, they are neighbours along the first axis.
 //===-----------------------------------------------------------------------------------===//
-#include "ir/PackedPrograms.h"
-#include "ir/SpreadRows.h"
+#include "ir/Launch.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,11 +31,11 @@ llvm::Value *blocksAlong(Lowering &l, unsigned axis) {
 
 /// Whether several programs may share a block; then they are neighbours along the first axis.
 bool isPacked(Operation *op, unsigned axis) {
-  return axis == 0 && moduleInt(op, names::programsPerBlock, 1) > 1;
+  return axis == 0 && Launch::of(op).programsPerCta > 1;
 }
 
-int blocksOfProgram(Operation *op, unsigned axis) {
-  return axis == 0 ? moduleInt(op, names::blocksPerProgram, 1) : 1;
+int64_t blocksOfProgram(Operation *op, unsigned axis) {
+  return axis == 0 ? Launch::of(op).ctasPerProgram : 1;
 }
 
 /// The warps of a block, each of which runs a program.

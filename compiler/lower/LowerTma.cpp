@@ -6,6 +6,7 @@
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
 //        with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
+#include "ir/Launch.h"
 #include "ir/Registers.h"
 #include "ir/ReleasedStages.h"
 #include "lower/Lowering.h"
@@ -59,13 +60,14 @@ void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::Mbarrier
 LogicalResult lowerInit(Lowering &, nv::MbarrierInitOp) { return success(); }
 
 /// From here on the warps of a role have their own number of registers.
-void takeShare(Lowering &l, nv::ProducerOp op, size_t role) {
-  auto shares = op->getParentOfType<ModuleOp>()->getAttrOfType<DenseI32ArrayAttr>(names::registers);
-  if (!shares)
+void takeShare(Lowering &l, nv::ProducerOp op, int32_t Launch::Registers::*ofRole) {
+  const auto registers = Launch::of(op).registers;
+  if (!registers)
     return;
-  const auto id = shares[role] < shares[0] ? llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32
-                                           : llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
-  l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(shares[role])});
+  const int32_t own = (*registers).*ofRole;
+  const auto id = own < registers->atLaunch ? llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32
+                                            : llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
+  l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(own)});
 }
 
 /// The barriers are seen by all. The producer waits for nobody: none has touched shared memory
@@ -95,7 +97,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
   startRole(l, /*isProducer=*/true);
-  takeShare(l, op, 1);
+  takeShare(l, op, &Launch::Registers::ofProducer);
   llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
   if (!op.getBody().front().getOps<nv::CourierOp>().empty()) // of the next warp
     produces = l.b.CreateOr(
@@ -109,7 +111,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
   startRole(l, /*isProducer=*/false);
-  takeShare(l, op, 2);
+  takeShare(l, op, &Launch::Registers::ofConsumers);
   return success();
 }
 

@@ -1,9 +1,7 @@
 //===- Lowering.cpp - kernels, values and the walk over operations --------------------------===//
 #include "lower/Lowering.h"
-#include "ir/PackedPrograms.h"
-#include "ir/ParkedRows.h"
+#include "ir/Launch.h"
 #include "ir/Registers.h"
-#include "ir/SpreadRows.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
@@ -34,7 +32,7 @@ Lowering::Lowering(ModuleOp source, llvm::Module &module, const Target &target,
     : b(module.getContext()), module(module), target(target), source(source), locations(locations),
       facts(std::make_unique<AxisInfoAnalysis>(source)),
       warps(moduleInt(source, names::numWarps, 4)),
-      producers(moduleInt(source, names::producerWarps, 0)) {
+      producers(static_cast<int>(Launch::of(source).producerWarps)) {
   // The size is set at launch; an alignment of 1024 is what swizzled operands need.
   if ((shared = module.getNamedGlobal("shared")))
     return;
@@ -154,21 +152,22 @@ void Lowering::startKernel(Operation *op) {
   types.append(2, b.getPtrTy(1));
   llvm::SmallVector<nv::TensorMapOp> maps(fn.getOps<nv::TensorMapOp>());
   const unsigned firstExtent = types.size();
-  if (source->hasAttr(names::persistent)) // beside the arguments: another line is another miss
+  const Launch launch = Launch::of(source);
+  if (launch.persistent) // beside the arguments: another line is another miss
     types.append(3, b.getInt32Ty());
   const unsigned firstMap = types.size();
   types.append(maps.size(), b.getPtrTy());
   function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                     llvm::GlobalValue::ExternalLinkage, fn.getName(), module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  const int programs = moduleInt(source, names::programsPerBlock, 1);
+  const auto programs = static_cast<int>(launch.programsPerCta);
   const int threads = 32 * programs * (numWarps() + producerWarps());
   function->addFnAttr(programs > 1 ? "nvvm.maxntid" : "nvvm.reqntid",
                       std::to_string(threads) + ",1,1");
-  if (const int blocks = moduleInt(source, names::blocksPerProgram, 1); blocks > 1)
-    function->addFnAttr("nvvm.cluster_dim", std::to_string(blocks) + ",1,1");
-  if (auto shares = source->getAttrOfType<DenseI32ArrayAttr>(names::registers))
-    function->addFnAttr("nvvm.maxnreg", std::to_string(shares[0]));
+  if (launch.ctasPerProgram > 1)
+    function->addFnAttr("nvvm.cluster_dim", std::to_string(launch.ctasPerProgram) + ",1,1");
+  if (launch.registers)
+    function->addFnAttr("nvvm.maxnreg", std::to_string(launch.registers->atLaunch));
   else if (auto blocks = leastBlocks(fn, threads, target))
     function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
   function->addFnAttr(llvm::Attribute::NoUnwind);
@@ -206,8 +205,8 @@ LogicalResult Lowering::lowerFunction(Operation *op) {
   startKernel(op);
   if (failed(lowerBlock(fn.getBody().front())))
     return failure();
-  if (auto parked = source->getAttrOfType<DenseI32ArrayAttr>(names::parked))
-    parkRows(*function, numThreads(), parked[0], parked[1]);
+  if (const auto parked = Launch::of(source).parked)
+    parkRows(*function, numThreads(), parked->offset, parked->words);
   return success();
 }
 

@@ -1,5 +1,6 @@
 //===- Occupancy.cpp - blocks that should share a multiprocessor ----------------------------===//
 #include "lower/Occupancy.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/Analysis/Liveness.h"
@@ -159,7 +160,7 @@ std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const
     others |= isa<nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op);
   });
   const int blocks = machine.ctasToAskFor(budget, threads);
-  const int64_t shared = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBytes, 0);
+  const int64_t shared = Launch::of(kernel).sharedBytes;
   if (others || words == 0 || words > budget || blocks < 2 || blocks > machine.ctasByShared(shared))
     return std::nullopt;
   return blocks;
@@ -191,8 +192,8 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   if (products)
     if (auto blocks = blocksThatAdd(kernel, threads, target))
       return blocks;
-  if (const int blocks = moduleInt(kernel->getParentOfType<ModuleOp>(), names::sharedBy, 0))
-    return std::min(blocks, blocksOfLargestMma(kernel, threads, target));
+  if (const auto ctas = static_cast<int>(Launch::of(kernel).ctasPerSm))
+    return std::min(ctas, blocksOfLargestMma(kernel, threads, target));
   if (products)
     return blocksOfSmallProducts(kernel, threads, target);
   const Liveness liveness(kernel);

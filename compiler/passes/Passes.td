@@ -31,7 +31,7 @@ def SpreadRows : Pass<"nv-spread-rows", "::mlir::ModuleOp"> {
   let description = [{
     On Hopper, where all tiles of a kernel are rows of one length, of 131072 elements or more, that are reduced, such as a softmax of many columns:
     four or eight CTAs run a program, each has a part of the row, and results of reductions are exchanged through distributed shared memory. Sets
-    `nv.blocks_per_program`; `metadata.num_ctas` has it, and a launch starts as many times the CTAs. Without it most of such a row is spilled.
+    `ctas_per_program` of `nv.launch`; `metadata.num_ctas` has it, and a launch starts as many times the CTAs. Without it most of such a row is spilled.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
@@ -94,6 +94,7 @@ def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
     waits can be deferred by one iteration. Sets `nv.without_producer`. Without it there is a producer wherever TMA can do the loads. The choice
     `third-block` is for the next two passes: stages and scratch that they add do not take the place of a third CTA, else not of a second.
   }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"carriesSums", "carried-sums", "bool", "true", "sums of dots may end in the next iteration">];
 }
 /// What the plan of a producer (FedLoops.h) is told; the same for all passes that ask for one.
@@ -103,7 +104,7 @@ defvar producerOptions = [Option<"thirdBlock", "third-block", "bool", "false", "
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "Make the kernel persistent, so that stores of one program overlap loads of the next";
   let description = [{
-    Puts the body of a kernel with load-dot loops that can have a producer warp into a loop over program numbers. Sets `nv.persistent`; the launcher
+    Puts the body of a kernel with load-dot loops that can have a producer warp into a loop over program numbers. Sets `persistent` of `nv.launch`; the launcher
     then starts at most as many CTAs as run at once, and passes the user's grid. Without it each program has a CTA of its own.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
@@ -124,7 +125,7 @@ def StreamK : Pass<"nv-stream-k", "::mlir::ModuleOp"> {
     Stream-K (Osama et al., arXiv:2301.03598), on Hopper, where it is switched on. If tiles do not divide evenly over the CTAs, those of the last full
     wave and what is left, or all if there is less than a wave, are split into equal work ranges. A CTA that has the beginning of a tile stores its
     partial tile to global memory; the one that has the end reduces the partial tiles in the order of the CTAs and runs the epilogue. Where that saves
-    less than it costs, as the kernel finds at its start, tiles stay whole. Sets `nv.partial_bytes`. Without it CTAs idle in the last wave.
+    less than it costs, as the kernel finds at its start, tiles stay whole. Sets `partial_bytes` of `nv.launch`. Without it CTAs idle in the last wave.
 
     - The kernel must be one that runs persistently, with one loop of loads and one `tl.dot` whose fp32 accumulator begins at zero; whatever else the
       loop carries must grow by the same amount in each iteration. Remarks say which rule is broken.
@@ -145,7 +146,7 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let description = [{
     On Hopper, where every staged load of a loop has an affine access that a tensor map can describe, also with data-dependent offsets: one thread of
     an extra warp runs ahead through the stages of a circular buffer; full and empty mbarriers connect it with the consumer warps. Sets
-    `nv.producer_warps`. A loop that stays as it is gets a remark that says why. Without it loads are prefetched by cp.async.
+    `producer_warps` of `nv.launch`. A loop that stays as it is gets a remark that says why. Without it loads are prefetched by cp.async.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
   let options = producerOptions;
@@ -225,7 +226,7 @@ def CarrySums : Pass<"nv-carry-sums", "::mlir::ModuleOp"> {
 }
 def AllocateShared : Pass<"nv-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Give each buffer and each operation's scratch its place in shared memory";
-  let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `nv.shared_bytes` of the module.";
+  let description = "Sets `offset` of `nv.alloc`, `nv.scratch` of operations, and `shared_bytes` of `nv.launch`.";
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
@@ -268,9 +269,10 @@ def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
 def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
   let summary = "Reallocate registers of the producer to the consumer warps (setmaxnreg)";
   let description = [{
-    Where loops need more registers per thread than all warps can have. Sets `nv.registers`, and `nv.producer_warps` to a whole warp group. Without it
+    Where loops need more registers per thread than all warps can have. Sets `registers` of `nv.launch`, and `producer_warps` to a whole warp group. Without it
     the consumers spill.
   }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Order the threads' accesses to shared memory";
@@ -293,15 +295,17 @@ def WidenLate : Pass<"nv-widen-late", "::mlir::ModuleOp"> {
 def ParkRows : Pass<"nv-park-rows", "::mlir::ModuleOp"> {
   let summary = "Spill half of a row that fills the registers to shared memory";
   let description = [{
-    In kernels without loops, over a reduction. Sets `nv.parked`, and adds to `nv.shared_bytes`. Without it ptxas spills to local memory.
+    In kernels without loops, over a reduction. Sets `parked` of `nv.launch`, and adds to `shared_bytes`. Without it ptxas spills to local memory.
   }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def PackPrograms : Pass<"nv-pack-programs", "::mlir::ModuleOp"> {
   let summary = "Allow a launch to put several programs of one warp into a CTA";
   let description = [{
     Where they use no shared memory and do not synchronise with others. A launch packs four where more programs wait than fit the GPU in CTAs of their
-    own. Sets `nv.programs_per_block`. Without it each program has a CTA of its own.
+    own. Sets `programs_per_cta` of `nv.launch`. Without it each program has a CTA of its own.
   }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def RecordPlan : Pass<"nv-record-plan", "::mlir::ModuleOp"> {
   let summary = "Record what was decided, and what it is predicted to cost, as `nv.plan`";

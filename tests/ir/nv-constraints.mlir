@@ -317,3 +317,31 @@ func.func @release_of_data(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) 
   nv.release %b : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
   return
 }
+
+// -----
+// expected-error @below {{launch_c1: a number is negative}}
+module attributes {nv.launch = #nv.launch<shared_bytes = -16>} {}
+
+// -----
+// expected-error @below {{launch_c1: 3 programs per CTA, and 1 CTAs per program}}
+module attributes {nv.launch = #nv.launch<programs_per_cta = 3>} {}
+
+// -----
+// expected-error @below {{launch_c1: 4 programs per CTA, and 4 CTAs per program}}
+module attributes {nv.launch = #nv.launch<programs_per_cta = 4, ctas_per_program = 4>} {}
+
+// -----
+// expected-error @below {{launch_c2: programs are cut, but CTAs are not persistent}}
+module attributes {nv.launch = #nv.launch<partial_bytes = 4096>} {}
+
+// -----
+// expected-error @below {{launch_c3: array<i32: 168, 20, 240> beside 4 warps of a producer}}
+module attributes {nv.launch = #nv.launch<producer_warps = 4, registers = [168, 20, 240]>} {}
+
+// -----
+// expected-error @below {{launch_c4: array<i32: 2048, 8> in 1024 bytes}}
+module attributes {nv.launch = #nv.launch<shared_bytes = 1024, parked = [2048, 8]>} {}
+
+// -----
+// expected-error @below {{`nv.launch` is a `#nv.launch` of a module}}
+func.func private @other() attributes {nv.launch = #nv.launch<persistent = true>}

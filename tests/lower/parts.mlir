@@ -1,7 +1,7 @@
 // Parts of a sum: a thread writes its registers in vectors, a block's threads side by side, behind the flags of all blocks, and arrives; the courier, a warp that waits for them, releases the block's flag, then acquires those of others and sets them back.
 // RUN: pantile-lower %s | FileCheck %s
 #sums = #tile.layout<[64, 16], reg = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-module attributes {nv.partial_bytes = 4096 : i64, nv.persistent, nv.producer_warps = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true, partial_bytes = 4096>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: define ptx_kernel void @cut
   // CHECK-SAME: ptr addrspace(1) %[[OUT:[0-9]+]], ptr addrspace(1) %[[MEMORY:[0-9]+]], ptr addrspace(1) %[[CUT:[0-9]+]]
   func.func @cut(%out: !tile.ptr<i32>) attributes {tile.kernel} {

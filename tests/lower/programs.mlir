@@ -35,7 +35,7 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 }
 
 //--- turn.mlir
-module attributes {nv.persistent, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @by_turn(%out: !tile.ptr<i32>) attributes {tile.kernel} {
     %first = nv.block_id
     %count = nv.program_count

@@ -29,7 +29,7 @@
 #tile32 = #tile.layout<[32, 32], reg = [[0, 1], [0, 2], [0, 16], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = []>
 #row = #tile.layout<[32, 1], reg = [[0, 0], [0, 0], [0, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>
 #line = #tile.layout<[32], reg = [[0], [0], [0], [8], [16]], lane = [[0], [0], [1], [2], [4]], warp = []>
-module attributes {tile.target = "sm_90a", tile.num_warps = 1 : i32, nv.shared_bytes = 1024 : i32} {
+module attributes {nv.launch = #nv.launch<shared_bytes = 1024>, tile.target = "sm_90a", tile.num_warps = 1 : i32} {
   func.func @masked_copy(%x: !tile.ptr<f8E5M2> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %buffer = nv.alloc at 0 : <1 x[32, 32] x f8E5M2, <[1, 0], 32>>
     %c = arith.constant dense<21> : tensor<32x1xi32, #row>

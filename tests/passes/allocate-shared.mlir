@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-allocate-shared -nv-insert-barriers | FileCheck %s --check-prefix=BARRIERS
 
 // Two buffers whose lives do not meet share their bytes; one that lives across both does not.
-// CHECK: module attributes {{.*}}nv.shared_bytes = 12288
+// CHECK: module attributes {{.*}}shared_bytes = 12288
 // CHECK-LABEL: @lives_that_meet_and_do_not
 #s = #nv.swizzle<[1, 0], 128>
 module attributes {tile.num_warps = 4 : i32} {
@@ -23,7 +23,7 @@ module attributes {tile.num_warps = 4 : i32} {
 // -----
 
 // A ring counts all its slots.
-// CHECK: module attributes {{.*}}nv.shared_bytes = 32768
+// CHECK: module attributes {{.*}}shared_bytes = 32768
 #s = #nv.swizzle<[1, 0], 128>
 module attributes {tile.num_warps = 4 : i32} {
   func.func @ring() {
@@ -37,7 +37,7 @@ module attributes {tile.num_warps = 4 : i32} {
 
 // Small scratch shares its bytes with nobody, so that two reductions need no barrier between them;
 // around a loop, each is ordered by the barrier inside the other.
-// CHECK: module attributes {{.*}}nv.shared_bytes = 144
+// CHECK: module attributes {{.*}}shared_bytes = 144
 #l = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.num_warps = 4 : i32} {
   func.func @two_reductions(%x: tensor<256xf32, #l>, %n: i32) -> (f32, f32) {
@@ -68,7 +68,7 @@ module attributes {tile.num_warps = 4 : i32} {
 // -----
 
 // Beside large buffers it takes what is free.
-// CHECK: module attributes {{.*}}nv.shared_bytes = 32768
+// CHECK: module attributes {{.*}}shared_bytes = 32768
 #s = #nv.swizzle<[1, 0], 128>
 #l = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.num_warps = 4 : i32} {

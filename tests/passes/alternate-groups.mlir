@@ -5,7 +5,7 @@
 !slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !tile = tensor<128x64xf32, #acc>
-module attributes {nv.producer_warps = 1 : i32, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: @in_turn
   // CHECK: nv.pass_turn first
   // CHECK-NEXT: scf.for

@@ -8,7 +8,7 @@
 !loaded = tensor<64x64xf16, #load>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
-// CHECK: module attributes {nv.shared_by = {{[0-9]+}} : i32, nv.without_producer
+// CHECK: module attributes {nv.launch = #nv.launch<ctas_per_sm = {{[0-9]+}}>, nv.without_producer
 // CHECK-LABEL: @waited_for
 module attributes {tile.num_stages = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @waited_for(%query: !slot, %rows: !pointers, %offsets: !offsets, %n: i32) -> !tile {

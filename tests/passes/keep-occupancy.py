@@ -13,7 +13,7 @@
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --disable-pass carried-sums --emit mma -o - | FileCheck %s --check-prefix=FED
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
 # RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# ALONE: nv.shared_by = 4 : i32{{.*}}nv.without_producer
+# ALONE: ctas_per_sm = 4{{.*}}nv.without_producer
 # ALONE-NOT: nv.producer {
 # SAID: [[@LINE+24]]:9: remark: warps are not specialised: 4 blocks fill each other's waits, and a producer leaves room for 3
 # STARVED: remark: warps are not specialised: a producer leaves too few registers

@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-make-persistent | FileCheck %s
 // RUN: pantile-opt %s -split-input-file -nv-make-persistent -nv-specialise-warps | FileCheck %s --check-prefix=ROLES
 
-// CHECK: module attributes {nv.persistent
+// CHECK: module attributes {nv.launch = #nv.launch<persistent = true
 // CHECK-LABEL: @plain
 // CHECK-DAG: %[[FIRST:.*]] = nv.block_id
 // CHECK-DAG: %[[COUNT:.*]] = nv.program_count

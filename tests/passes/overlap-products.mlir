@@ -7,7 +7,7 @@
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
-module attributes {nv.producer_warps = 1 : i32, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK-LABEL: @attention
   // CHECK: scf.if
   // CHECK: %[[FIRST:.*]] = nv.wgmma %arg0

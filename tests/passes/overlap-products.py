@@ -38,15 +38,15 @@ import pantile.language as tl
 # APART-NOT: nv.wgmma_wait 1
 # APART-NOT: nv.settle
 
-# SHARE: nv.producer_warps = 4
-# SHARE-SAME: nv.registers = array<i32: 168, 24, 240>
+# SHARE: producer_warps = 4
+# SHARE-SAME: registers = [168, 24, 240]
 # PTX: .reqntid 384
 # PTX: .maxnreg 168
 # PTX: setmaxnreg.dec.sync.aligned.u32 24
 # PTX: setmaxnreg.inc.sync.aligned.u32 240
 # PTX: @p st.volatile.shared
-# FEW: nv.producer_warps = 1
-# FEW-NOT: nv.registers
+# FEW: producer_warps = 1
+# FEW-NOT: registers = [
 
 
 @pantile.jit

@@ -1,7 +1,7 @@
 // Programs of one warp that use no shared memory and do not synchronise with others may share a CTA.
 // RUN: pantile-opt %s -split-input-file -nv-pack-programs | FileCheck %s
 #row = #tile.layout<[128], reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>
-// CHECK: module attributes {nv.programs_per_block = 4 : i32
+// CHECK: module attributes {nv.launch = #nv.launch<programs_per_cta = 4
 // CHECK-LABEL: @one_warp
 module attributes {tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
   func.func @one_warp(%from: tensor<128x!tile.ptr<f32>, #row>, %to: tensor<128x!tile.ptr<f32>, #row>) {
@@ -13,22 +13,22 @@ module attributes {tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
 }
 
 // -----
-// CHECK-NOT: nv.programs_per_block
+// CHECK-NOT: programs_per_cta
 // CHECK-LABEL: @two_warps
 module attributes {tile.num_warps = 2 : i32, tile.target = "sm_90a"} {
   func.func @two_warps() { return }
 }
 
 // -----
-// CHECK-NOT: nv.programs_per_block
+// CHECK-NOT: programs_per_cta
 // CHECK-LABEL: @shared_memory
-module attributes {nv.shared_bytes = 128 : i32, tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<shared_bytes = 128>, tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
   func.func @shared_memory() { return }
 }
 
 // -----
 // Another program may wait for what this one adds.
-// CHECK-NOT: nv.programs_per_block
+// CHECK-NOT: programs_per_cta
 // CHECK-LABEL: @synchronises
 module attributes {tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
   func.func @synchronises(%flag: !tile.ptr<i32>, %one: i32) {

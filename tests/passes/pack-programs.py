@@ -10,8 +10,8 @@ import pantile as triton
 import pantile.language as tl
 
 
-# PACKED: module attributes {{.*}}nv.programs_per_block = 4
-# ALONE-NOT: nv.programs_per_block
+# PACKED: module attributes {nv.launch = #nv.launch<programs_per_cta = 4{{.*}}
+# ALONE-NOT: programs_per_cta
 # PTX: .maxntid 128
 # PTX-NOT: .reqntid
 # PTX-DAG: %ntid.x

@@ -10,9 +10,9 @@ import pantile.language as tl
 
 
 # 32 of 64 words of each of 1024 threads, behind the sums of 32 warps.
-# PARKED: nv.parked = array<i32: [[OFFSET:[0-9]+]], 32>
-# LESS: nv.parked = array<i32: {{[0-9]+}}, 24>
-# PLAIN-NOT: nv.parked
+# PARKED: parked = [[[OFFSET:[0-9]+]], 32]
+# LESS: parked = [{{[0-9]+}}, 24]
+# PLAIN-NOT: parked = [
 # PTX-COUNT-32: st.volatile.shared.b32
 # PTX: bar{{.*}}.sync
 # PTX-COUNT-32: ld.volatile.shared.b32

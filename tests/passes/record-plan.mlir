@@ -6,7 +6,7 @@
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 
-module attributes {nv.persistent, nv.producer_warps = 4 : i32, nv.registers = array<i32: 128, 24, 232>, nv.shared_bytes = 40000 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 4, persistent = true, shared_bytes = 40000, registers = [128, 24, 232]>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
 // Registers at launch and of each role are those that were settled; two CTAs of 8 warps have room for them, and five for their shared memory.
 // The queries stand in their buffer before the loop, so no iteration has a stage of its own; the keys come by TMA. The producer's loop has no plan.
@@ -48,7 +48,7 @@ func.func @specialised(%queries: tensor<64x64xf16, #acc>, %zeros: tensor<64x64xf
 !ring = !nv.buffer<2 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 
-module attributes {nv.shared_bytes = 16384 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<shared_bytes = 16384>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
 // The wait for an iteration's MMA stands in the next one.
 // CHECK-LABEL: @in_flight
@@ -123,7 +123,7 @@ func.func @called() { return }
 // -----
 // CHECK-LABEL: @cut
 // CHECK-SAME: #nv.kernel_plan<stream_k, [<producer, 1 warps>, <helper, 1 warps>, <consumer, 4 warps>]
-module attributes {nv.partial_bytes = 16384 : i64, nv.persistent, nv.producer_warps = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true, partial_bytes = 16384>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 func.func @cut(%gives: i1, %block: i32) attributes {tile.kernel} {
   nv.producer {
     nv.courier %gives from %block to %block step %block
@@ -135,13 +135,13 @@ func.func @cut(%gives: i1, %block: i32) attributes {tile.kernel} {
 // -----
 // CHECK-LABEL: @together
 // CHECK-SAME: #nv.kernel_plan<cluster of 4, [<all, 16 warps>], shared = 0, ctas = 4, registers = 0>
-module attributes {nv.blocks_per_program = 4 : i32, tile.num_warps = 16 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<ctas_per_program = 4>, tile.num_warps = 16 : i32, tile.target = "sm_90a"} {
 func.func @together() attributes {tile.kernel} { return }
 }
 
 // -----
 // CHECK-LABEL: @packed
 // CHECK-SAME: #nv.kernel_plan<packed of 4, [<all, 1 warps>], shared = 0, ctas = 32, registers = 0>
-module attributes {nv.programs_per_block = 4 : i32, tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<programs_per_cta = 4>, tile.num_warps = 1 : i32, tile.target = "sm_90a"} {
 func.func @packed() attributes {tile.kernel} { return }
 }

@@ -4,9 +4,9 @@
 !a = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !b = !nv.buffer<1 x [64, 256] x f16, #nv.swizzle<[1, 0], 128>>
 !tile = tensor<128x256xf32, #acc>
-// CHECK: nv.producer_warps = 4 : i32, nv.registers = array<i32: {{[0-9]+}}, 24, {{[0-9]+}}>
+// CHECK: producer_warps = 4, {{.*}}registers = [{{[0-9]+}}, 24, {{[0-9]+}}]
 // CHECK-LABEL: @large_accumulator
-module attributes {nv.producer_warps = 1 : i32, nv.shared_bytes = 196608 : i32, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 1, shared_bytes = 196608>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
   func.func @large_accumulator(%a: !a, %b: !b, %zero: !tile, %other: tensor<128x256xf16, #acc>, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -25,10 +25,10 @@ module attributes {nv.producer_warps = 1 : i32, nv.shared_bytes = 196608 : i32, 
 !a = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !b = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !tile = tensor<128x64xf32, #acc>
-// CHECK: module attributes {nv.producer_warps = 1 : i32
-// CHECK-NOT: nv.registers
+// CHECK: module attributes {nv.launch = #nv.launch<producer_warps = 1
+// CHECK-NOT: registers = [
 // CHECK-LABEL: @small_accumulator
-module attributes {nv.producer_warps = 1 : i32, nv.shared_bytes = 196608 : i32, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<producer_warps = 1, shared_bytes = 196608>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
   func.func @small_accumulator(%a: !a, %b: !b, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

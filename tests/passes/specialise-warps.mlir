@@ -85,7 +85,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // Extents come from masks and from the remainder; the wrapped rows reach only masked-off stores.
 // CHECK: affine_map<()[{{.*}}] -> (s5, s3)>
 // CHECK: affine_map<()[{{.*}}] -> (s4, s5)>
-// CHECK: nv.producer_warps = 1
+// CHECK: producer_warps = 1
 // CHECK-LABEL: @plain
 // CHECK: %[[RING:.*]] = nv.alloc {nv.ring} : <4 x[64, 64] x f16
 // CHECK: nv.mbarrier_init %{{.*}}, 4

@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-spread-rows | FileCheck %s
 !row = tensor<131072xf32>
 !pointers = tensor<131072x!tile.ptr<f32>>
-// CHECK: module attributes {nv.blocks_per_program = 4 : i32
+// CHECK: module attributes {nv.launch = #nv.launch<ctas_per_program = 4
 // CHECK-LABEL: @reduced
 // CHECK: %[[RANK:.*]] = nv.block_rank
 // CHECK: tile.arange 0, 32768 : tensor<32768xi32>
@@ -31,7 +31,7 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
 // -----
 // One CTA holds the row.
-// CHECK-NOT: nv.blocks_per_program
+// CHECK-NOT: ctas_per_program
 // CHECK-LABEL: @short
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @short(%x: !tile.ptr<f32>) attributes {tile.kernel} {
@@ -51,7 +51,7 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
 // -----
 // There are no clusters before sm_90.
-// CHECK-NOT: nv.blocks_per_program
+// CHECK-NOT: ctas_per_program
 // CHECK-LABEL: @ampere
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_80"} {
   func.func @ampere(%x: !tile.ptr<f32>) attributes {tile.kernel} {

@@ -14,7 +14,7 @@ import pantile.language as tl
 
 
 # Indices begin at the block's own; both reductions are exchanged; none leaves before the last exchange is read.
-# FOUR: nv.blocks_per_program = 4
+# FOUR: ctas_per_program = 4
 # FOUR: %[[RANK:.*]] = nv.block_rank
 # FOUR: tile.arange 0, 32768
 # FOUR: %[[START:.*]] = arith.muli %[[RANK]], %c32768
@@ -31,9 +31,9 @@ import pantile.language as tl
 # FOUR-NEXT: return
 # PTX: .reqnctapercluster 4, 1, 1
 # PTX-COUNT-2: ld.shared::cluster.b32
-# EIGHT: nv.blocks_per_program = 8
+# EIGHT: ctas_per_program = 8
 # EIGHT: tile.arange 0, 65536
-# PLAIN-NOT: nv.blocks_per_program
+# PLAIN-NOT: ctas_per_program
 # PLAIN-NOT: nv.gather_blocks
 @triton.jit
 def softmax(y, x, n, BLOCK: tl.constexpr):

@@ -1,7 +1,7 @@
 // Stream-K: CTAs process work ranges, K-iterations [first, last) of an output tile. The CTA that has a tile's last iteration reduces the partial tiles of the others.
 // The input is a kernel as `nv-make-persistent` leaves it.
 // RUN: pantile-opt %s -split-input-file -nv-stream-k | FileCheck %s
-// CHECK: module attributes {nv.partial_bytes = 16384 : i64
+// CHECK: module attributes {nv.launch = #nv.launch<persistent = true, partial_bytes = 16384
 // CHECK-LABEL: @one_accumulation
 // CHECK: nv.cut
 // CHECK: nv.courier
@@ -17,7 +17,7 @@
 #layout3 = #tile.layout<[64, 1], reg = [[16, 0], [32, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
-module attributes {nv.persistent, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @one_accumulation(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
@@ -87,7 +87,7 @@ module attributes {nv.persistent, tile.num_stages = 3 : i32, tile.num_warps = 4 
 
 // -----
 // The accumulator does not begin at zero.
-// CHECK-NOT: nv.partial_bytes
+// CHECK-NOT: partial_bytes
 // CHECK-LABEL: @accumulator_is_read
 // CHECK-NOT: nv.put_part
 // CHECK: return
@@ -97,7 +97,7 @@ module attributes {nv.persistent, tile.num_stages = 3 : i32, tile.num_warps = 4 
 #layout3 = #tile.layout<[64, 1], reg = [[16, 0], [32, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
-module attributes {nv.persistent, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
+module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @accumulator_is_read(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %zero = arith.constant dense<1.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32

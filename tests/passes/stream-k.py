@@ -12,7 +12,7 @@ M: tl.constexpr = 64
 N: tl.constexpr = 128
 K: tl.constexpr = 64
 
-# CHECK: nv.partial_bytes = 32768 : i64
+# CHECK: partial_bytes = 32768
 # The producer loads the same iterations.
 # CHECK: nv.producer
 # CHECK: nv.cut

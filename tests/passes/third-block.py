@@ -11,15 +11,15 @@ import pantile.language as tl
 M: tl.constexpr = 64
 
 # A slot has 20 KiB: four and 16 KiB of scratch for two blocks, but not five; where one block has the multiprocessor anyway, six become seven.
-# TWO: nv.persistent
+# TWO: persistent = true
 # TWO: nv.alloc {nv.ring} : <4 x[64, 32] x f16
-# ONE: nv.persistent
+# ONE: persistent = true
 # ONE: nv.alloc {nv.ring} : <7 x[64, 32] x f16
 
 # Of 24 KiB: four for two blocks, or three for three, which leave no room for scratch beside them.
-# MORE: nv.persistent
+# MORE: persistent = true
 # MORE: nv.alloc {nv.ring} : <4 x[64, 64] x f16
-# THREE-NOT: nv.persistent
+# THREE-NOT: persistent = true
 # THREE: nv.alloc {nv.ring} : <3 x[64, 64] x f16
 # SAID: programs are not run one after the other: scratch beside the rings would take the place of a block
 @pantile.jit

@@ -12,7 +12,7 @@ import pantile.language as tl
 # FEWER: remark: loads are prefetched an iteration less ahead: the buffers of all stages do not fit into shared memory
 # FEWER-NOT: results are stored from where
 # FEWER: remark: load is prefetched 6 iterations ahead into 7 buffers
-# FEWER: nv.shared_bytes = 229376
+# FEWER: shared_bytes = 229376
 # PLACE: remark: loads are prefetched an iteration less ahead
 # PLACE: remark: results are stored from where products leave them: what they would go through does not fit into shared memory
 # PLACE-NOT: tile.convert_layout{{.*}}256x256xf32
@@ -31,7 +31,7 @@ def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K
 
 # One operand after the other, where both have no room.
 # STRAIGHT: remark: operands of products outside of loops have no buffers of their own: they do not fit into shared memory
-# STRAIGHT: nv.shared_bytes = 131072
+# STRAIGHT: shared_bytes = 131072
 @triton.jit
 def straight(a, b, c):
     rm, rn, rk = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 1024)

@@ -1,7 +1,7 @@
 //===- AllocateShared.cpp - places in shared memory --------------------------------------===//
 // Needs: nothing reserves shared memory later.
 // Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
-//        `nv.shared_bytes` of the module.
+//        `shared_bytes` of `nv.launch`.
 // How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
 //        scratch during its one operation, but what the copy engine or other blocks read from there
 //        on, and in the loops around, throughout. Largest first, each takes the lowest place that
@@ -11,6 +11,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Residency.h"
 #include "analysis/Scratch.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -131,8 +132,9 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
       else
         next.op->setAttr(names::scratch,
                          builder.getI32IntegerAttr(static_cast<int32_t>(next.offset)));
-    getOperation()->setAttr(names::sharedBytes,
-                            builder.getI32IntegerAttr(static_cast<int32_t>(total)));
+    Launch launch = Launch::of(getOperation());
+    launch.sharedBytes = total;
+    launch.storeOn(getOperation());
   }
 
 private:

@@ -1,12 +1,12 @@
 //===- ParkRows.cpp - room in shared memory for rows that fill the registers --------------===//
 // Needs: shared memory is allocated.
-// Gives: `nv.parked` on the module (ParkedRows.h), and as many bytes more in `nv.shared_bytes`.
+// Gives: `parked` of `nv.launch`, and as many bytes more in its `shared_bytes`.
 // How:   a row that is held over a reduction, such as a softmax's, may leave no register for
 //        anything else. The assembler would spill most of it to local memory, which passes through
 //        the caches that the rows of other blocks stream through. Shared memory lies idle then: one
 //        such block fills a multiprocessor. So half of what is held waits there.
 //===--------------------------------------------------------------------------------------===//
-#include "ir/ParkedRows.h"
+#include "ir/Launch.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -51,21 +51,22 @@ struct ParkRowsPass : impl::ParkRowsBase<ParkRowsPass> {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
     const auto target = Target::parse(moduleTarget(module));
-    if (kernels.size() != 1 || !target || moduleInt(module, names::producerWarps, 0) != 0)
+    Launch launch = Launch::of(module);
+    if (kernels.size() != 1 || !target || launch.producerWarps != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
     const int64_t words = mostWords(kernels[0]);
     if (words + target->machine().registers.besideTiles <= registers)
       return;
-    const int64_t offset = llvm::alignTo(moduleInt(module, names::sharedBytes, 0), 128);
+    const int64_t offset = llvm::alignTo(launch.sharedBytes, 128);
     const int64_t slotBytes = 4 * threads;
     const int64_t slots = std::min(words / 2, (target->maxSharedBytes() - offset) / slotBytes);
     if (slots <= 0)
       return;
-    Builder b(&getContext());
-    module->setAttr(names::parked, b.getDenseI32ArrayAttr({int32_t(offset), int32_t(slots)}));
-    module->setAttr(names::sharedBytes, b.getI32IntegerAttr(offset + slots * slotBytes));
+    launch.parked = {static_cast<int32_t>(offset), static_cast<int32_t>(slots)};
+    launch.sharedBytes = offset + slots * slotBytes;
+    launch.storeOn(module);
   }
 };
 } // namespace

@@ -12,9 +12,9 @@
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
-#include "ir/SpreadRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -237,7 +237,7 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
                                                                            elements, numWarps))});
     bytes += bytesOf(load);
   }
-  const int64_t ofProgram = bytes * moduleInt(block.getParentOp(), names::blocksPerProgram, 1);
+  const int64_t ofProgram = bytes * Launch::of(block.getParentOp()).ctasPerProgram;
   return ofProgram > limits.mostPrefetchedBytes ? SmallVector<Row>() : rows;
 }
 

@@ -1,6 +1,6 @@
 //===- SpreadRows.cpp - a row that no multiprocessor holds, on several ----------------------===//
 // Needs: tiles without layouts.
-// Gives: tiles of a part of the row each, `nv.blocks_per_program` on the module (SpreadRows.h).
+// Gives: tiles of a part of the row each, `ctas_per_program` of `nv.launch`.
 // How:   registers and shared memory together are too small for such a row, so that most of it would
 //        be spilled. Where all tiles are rows of one length, computed element by element and reduced,
 //        each block of a cluster takes a part: its indices begin at its own, and behind a reduction
@@ -10,7 +10,7 @@
 //        by the first block. None leaves before all have read the last exchange. An exchange costs
 //        about a microsecond: rows that one block holds are not worth two.
 //===--------------------------------------------------------------------------------------===//
-#include "ir/SpreadRows.h"
+#include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -182,8 +182,9 @@ struct SpreadRowsPass : impl::SpreadRowsBase<SpreadRowsPass> {
     const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
     const int64_t blocks = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
     Spreader(kernels[0], length, blocks).run();
-    module->setAttr(names::blocksPerProgram,
-                    IntegerAttr::get(IntegerType::get(&getContext(), 32), blocks));
+    Launch launch = Launch::of(module);
+    launch.ctasPerProgram = blocks;
+    launch.storeOn(module);
     remarkApplied(kernels[0].getLoc(), Technique::Persistence)
         << "a cluster of " << blocks << " blocks runs a program, each with a part of its row";
   }

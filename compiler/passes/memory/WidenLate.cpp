@@ -6,6 +6,7 @@
 //        anything else, uses behind the reduction get a widening of their own, of a copy that
 //        LLVM and the assembler do not see through.
 //===--------------------------------------------------------------------------------------===//
+#include "ir/Launch.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -74,7 +75,7 @@ struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const auto target = Target::parse(moduleTarget(module));
-    if (!target || moduleInt(module, names::producerWarps, 0) != 0)
+    if (!target || Launch::of(module).producerWarps != 0)
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();

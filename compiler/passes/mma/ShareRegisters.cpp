@@ -1,12 +1,13 @@
 //===- ShareRegisters.cpp - registers of the producer go to those who multiply ------------===//
 // Needs: the passes before: the rings stand, and the size of shared memory is known.
-// Gives: `nv.registers` (at launch, of the producer, of the others) on a module whose loops need
+// Gives: `registers` of `nv.launch` (at launch, of the producer, of the others) on a module whose loops need
 //        more registers than every warp can have; its producer is then a group of four warps.
 //        A thread of the others needs the sums, the left operands and the carried tiles of its
 //        largest loop, and some for addresses.
 // How:   As many blocks as have room for that, and for their shared memory, run at once.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/RegisterBudget.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -24,7 +25,8 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
-    if (!target || !target->hasSetMaxRegisters() || moduleInt(module, names::producerWarps, 0) == 0)
+    Launch launch = Launch::of(module);
+    if (!target || !target->hasSetMaxRegisters() || launch.producerWarps == 0)
       return;
     int64_t needed = 0, ofInstruction = 0;
     module.walk([&](nv::WgmmaOp product) {
@@ -36,7 +38,7 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     });
     const int warps = moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();
-    const int64_t shared = moduleInt(module, names::sharedBytes, 0) + machine.sm.sharedReserve;
+    const int64_t shared = launch.sharedBytes + machine.sm.sharedReserve;
     const RegisterBudget budget{machine, warps};
     auto fits = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
@@ -49,12 +51,11 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
       --blocks;
     if (blocks == 0 || needed <= budget.launch(blocks))
       return;
-    Builder b(module);
-    const int32_t shares[] = {static_cast<int32_t>(budget.launch(blocks)),
-                              static_cast<int32_t>(budget.producer),
-                              static_cast<int32_t>(budget.consumer(blocks))};
-    module->setAttr(names::registers, b.getDenseI32ArrayAttr(shares));
-    module->setAttr(names::producerWarps, b.getI32IntegerAttr(budget.producerWarps));
+    launch.registers = {static_cast<int32_t>(budget.launch(blocks)),
+                        static_cast<int32_t>(budget.producer),
+                        static_cast<int32_t>(budget.consumer(blocks))};
+    launch.producerWarps = budget.producerWarps;
+    launch.storeOn(module);
   }
 };
 } // namespace

@@ -13,6 +13,7 @@
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -68,7 +69,7 @@ struct AlternateGroupsPass : impl::AlternateGroupsBase<AlternateGroupsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
-        moduleInt(module, names::producerWarps, 0) == 0)
+        Launch::of(module).producerWarps == 0)
       return;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });

@@ -2,7 +2,7 @@
 // Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next.
 // Gives: `nv.without_producer` on a module whose products are waited for in the iteration, as those
 //        of attention are, where more blocks share a multiprocessor without a producer: then other
-//        blocks fill the waits; `nv.shared_by` says how many. Where as many do, several, if sums can
+//        blocks fill the waits; `ctas_per_sm` of `nv.launch` says how many. Where as many do, several, if sums can
 //        be waited for in the next iteration. Also where a block beside a producer has too few
 //        registers.
 // How:   a producer takes as many registers as four warps at launch, and gives back what it can. A
@@ -14,6 +14,7 @@
 #include "analysis/RegisterBudget.h"
 #include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
@@ -154,8 +155,11 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
     if (alone + (carriesSums && alone > 1) <= with || !areCopiesPlain(module))
       return;
     module->setAttr(names::withoutProducer, UnitAttr::get(&getContext()));
-    if (alone > 1)
-      module->setAttr(names::sharedBy, Builder(module).getI32IntegerAttr(alone));
+    if (alone > 1) {
+      Launch launch = Launch::of(module);
+      launch.ctasPerSm = alone;
+      launch.storeOn(module);
+    }
     InFlightDiagnostic remark = remarkMissed(*demand.at, Technique::WarpSpecialisation);
     if (alone == with)
       remark << "warps are not specialised: as many blocks have room without a producer, and sums "

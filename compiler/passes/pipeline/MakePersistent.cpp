@@ -1,7 +1,7 @@
 //===- MakePersistent.cpp - blocks that run one program after the other -------------------===//
 // Needs: StageOperands ran; SpecialiseWarps comes next.
-// Gives: the kernel's body in a loop over program numbers (Programs.h), `nv.persistent` on the
-//        module; then the producer copies a program's first tiles while the others still store
+// Gives: the kernel's body in a loop over program numbers (Programs.h), `persistent` of
+//        `nv.launch`; then the producer copies a program's first tiles while the others still store
 //        those of the program before.
 // How:   1. Programs must not meet, nor be seen while they run, and the kernel must not loop over
 //        them itself. 2. All take the same time as far as the arguments tell: the schedule is
@@ -11,6 +11,7 @@
 #include "analysis/Programs.h"
 #include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -124,7 +125,9 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
       return;
     }
     wrap(kernel);
-    module->setAttr(names::persistent, UnitAttr::get(&getContext()));
+    Launch launch = Launch::of(module);
+    launch.persistent = true;
+    launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "a block runs one program after the other, and loads for the next while it stores";
   }

@@ -1,14 +1,14 @@
 //===- PackPrograms.cpp - several programs of one warp in a block -------------------------===//
 // Needs: shared memory is allocated, and barriers are there.
-// Gives: `nv.programs_per_block` on the module (PackedPrograms.h).
+// Gives: `programs_per_cta` of `nv.launch`.
 // How:   a multiprocessor holds fewer blocks than warps, and starts blocks one after the other; so
 //        many short programs of one warp leave it half empty. What has no shared memory, no barrier
 //        and does not meet other programs takes no notice of the warps beside it. Whether a launch
 //        packs them is decided there, by the grid.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
-#include "ir/PackedPrograms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -42,13 +42,12 @@ bool standAlone(ModuleOp module) {
 struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (moduleInt(module, names::numWarps, 4) != 1 ||
-        moduleInt(module, names::producerWarps, 0) != 0 || module->hasAttr(names::persistent) ||
-        moduleInt(module, names::sharedBytes, 0) != 0 || !standAlone(module))
+    Launch launch = Launch::of(module);
+    if (moduleInt(module, names::numWarps, 4) != 1 || launch.producerWarps != 0 ||
+        launch.persistent || launch.sharedBytes != 0 || !standAlone(module))
       return;
-    module->setAttr(names::programsPerBlock,
-                    IntegerAttr::get(IntegerType::get(&getContext(), 32),
-                                     machineOf(module).occupancy.programsOfCta));
+    launch.programsPerCta = machineOf(module).occupancy.programsOfCta;
+    launch.storeOn(module);
   }
 };
 } // namespace

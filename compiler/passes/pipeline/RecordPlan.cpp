@@ -13,11 +13,10 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/Residency.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
-#include "ir/PackedPrograms.h"
 #include "ir/Registers.h"
 #include "ir/SplitPrograms.h"
-#include "ir/SpreadRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -60,32 +59,27 @@ struct Programs {
 
 Programs programsOf(ModuleOp module) {
   Programs programs;
-  if (module->hasAttr(names::partialBytes))
+  const Launch launch = Launch::of(module);
+  if (launch.partialBytes > 0)
     programs.map = nv::ProgramMap::StreamK;
-  else if (module->hasAttr(names::persistent))
+  else if (launch.persistent)
     programs.map = nv::ProgramMap::Persistent;
-  else if ((programs.of = moduleInt(module, names::blocksPerProgram, 1)) > 1)
+  else if ((programs.of = launch.ctasPerProgram) > 1)
     programs.map = nv::ProgramMap::Cluster;
-  else if ((programs.of = moduleInt(module, names::programsPerBlock, 1)) > 1)
+  else if ((programs.of = launch.programsPerCta) > 1)
     programs.map = nv::ProgramMap::Packed;
   module.walk([&](nv::OrderedProgramOp order) { programs.band = order.getBand(); });
   return programs;
 }
 
-/// Registers at launch, of the producer's warps and of the others'; null where all have the same.
-DenseI32ArrayAttr registersByRole(ModuleOp module) {
-  return module->getAttrOfType<DenseI32ArrayAttr>(names::registers);
-}
-
 SmallVector<nv::PartitionAttr> partitionsOf(ModuleOp module) {
   MLIRContext *context = module.getContext();
-  const unsigned warps = moduleInt(module, names::numWarps, 4),
-                 extra = moduleInt(module, names::producerWarps, 0);
+  const Launch launch = Launch::of(module);
+  const unsigned warps = moduleInt(module, names::numWarps, 4), extra = launch.producerWarps;
   if (extra == 0)
     return {nv::PartitionAttr::get(context, nv::Role::All, warps, 0)};
-  const auto registers = registersByRole(module);
-  const unsigned ofProducer = registers ? registers[1] : 0,
-                 ofConsumer = registers ? registers[2] : 0;
+  const unsigned ofProducer = launch.registers ? launch.registers->ofProducer : 0,
+                 ofConsumer = launch.registers ? launch.registers->ofConsumers : 0;
   bool hasHelper = false;
   module.walk([&](nv::CourierOp) { hasHelper = true; });
   SmallVector<nv::PartitionAttr> partitions = {
@@ -110,10 +104,9 @@ private:
   void record(func::FuncOp kernel) {
     ModuleOp module = getOperation();
     const Programs programs = programsOf(module);
-    const int64_t warps = moduleInt(module, names::numWarps, 4) +
-                          moduleInt(module, names::producerWarps, 0),
-                  shared = moduleInt(module, names::sharedBytes, 0),
-                  registers = predictedRegisters(kernel, warps);
+    const Launch launch = Launch::of(module);
+    const int64_t warps = moduleInt(module, names::numWarps, 4) + launch.producerWarps,
+                  shared = launch.sharedBytes, registers = predictedRegisters(kernel, warps);
     const int64_t ctas = machineOf(module).ctasPerSm(
         {.warps = warps, .registersOfThread = registers, .sharedBytes = shared});
     kernel->setAttr(names::plan,
@@ -137,16 +130,17 @@ private:
   /// Registers per thread at launch, as far as passes estimate them; 0 where they do not.
   int64_t predictedRegisters(func::FuncOp kernel, int64_t warps) {
     ModuleOp module = getOperation();
-    if (const auto registers = registersByRole(module))
-      return registers[0];
+    const Launch launch = Launch::of(module);
+    if (launch.registers)
+      return launch.registers->atLaunch;
     int64_t estimate = 0;
     kernel.walk([&](scf::ForOp loop) {
       if (!loop->getParentOfType<nv::ProducerOp>())
         estimate = std::max(estimate, registersOfMmas(loop));
     });
     const SmLimits &sm = machineOf(module).sm;
-    const int64_t most = machineOf(module).registersOfThread(warps * InstructionSet::warpThreads,
-                                                             moduleInt(module, names::sharedBy, 1));
+    const int64_t most = machineOf(module).registersOfThread(
+        warps * InstructionSet::warpThreads, std::max<int64_t>(launch.ctasPerSm, 1));
     const int64_t whole = llvm::alignTo(estimate, sm.registerUnit);
     return std::min(maxRegisters > 0 ? std::min<int64_t>(most, maxRegisters) : most, whole);
   }

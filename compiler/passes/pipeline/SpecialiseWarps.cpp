@@ -1,7 +1,7 @@
 //===- SpecialiseWarps.cpp - an extra warp that loads what the others multiply ------------===//
 // Needs: StageOperands ran; loads still write the buffers that the products read.
 // Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
-//        that only wait for full slots and release them; `nv.producer_warps` on the module.
+//        that only wait for full slots and release them; `producer_warps` of `nv.launch`.
 // How:   1. FedLoops.cpp says which kernels qualify, and plans. 2. Such a loop gets a turn, counted through
 //        all loops around it and on from a loop in front with the same ring: slot = turn mod slots,
 //        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
@@ -9,6 +9,7 @@
 //        loses the other's operations.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "ir/Launch.h"
 #include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -374,8 +375,11 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     const FailureOr<int> warps = Specialiser(kernels[0]).run({thirdBlock, copiedValues});
     if (failed(warps))
       return signalPassFailure();
-    if (*warps)
-      module->setAttr(names::producerWarps, Builder(module).getI32IntegerAttr(*warps));
+    if (*warps == 0)
+      return;
+    Launch launch = Launch::of(module);
+    launch.producerWarps = *warps;
+    launch.storeOn(module);
   }
 };
 } // namespace

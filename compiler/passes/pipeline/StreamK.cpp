@@ -2,8 +2,8 @@
 // Needs: MakePersistent ran; the loop's loads still stand where they were written.
 // Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
 //        the last iteration adds the parts of the others (nv.put_part, nv.get_part) and does the
-//        rest of the program; an extra warp tells the others (nv.courier); `nv.partial_bytes` on the
-//        module.
+//        rest of the program; an extra warp tells the others (nv.courier); `partial_bytes` of
+//        `nv.launch`.
 // How:   Osama et al., "Stream-K" (arXiv:2301.03598): of programs and blocks that do not go into
 //        each other, the rest and one program a block more are cut evenly by iterations, all others
 //        run whole afterwards. The launch says how (Cut). Blocks run their parts from the last
@@ -19,6 +19,7 @@
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "ir/Hints.h"
+#include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
 #include "ir/SplitPrograms.h"
@@ -429,8 +430,9 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
           << "programs are not cut between blocks: their loads could not be raised any more";
       return;
     }
-    module->setAttr(names::partialBytes,
-                    Builder(&getContext()).getI64IntegerAttr(splitter.partialBytes()));
+    Launch launch = Launch::of(module);
+    launch.partialBytes = splitter.partialBytes();
+    launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
         << "programs of the last waves may be cut between blocks, which add up parts of a sum";
   }

@@ -1,0 +1,43 @@
+//===- Launch.cpp - see Launch.h ------------------------------------------------------------===//
+#include "ir/Launch.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace pantile {
+
+Launch Launch::of(Operation *op) {
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  auto attribute = module ? module->getAttrOfType<nv::LaunchAttr>(names::launch) : nv::LaunchAttr();
+  if (!attribute)
+    return {};
+  Launch launch{.producerWarps = attribute.getProducerWarps(),
+                .persistent = attribute.getPersistent(),
+                .partialBytes = attribute.getPartialBytes(),
+                .programsPerCta = attribute.getProgramsPerCta(),
+                .ctasPerProgram = attribute.getCtasPerProgram(),
+                .sharedBytes = attribute.getSharedBytes(),
+                .ctasPerSm = attribute.getCtasPerSm()};
+  if (auto registers = attribute.getRegisters())
+    launch.registers = {registers[0], registers[1], registers[2]};
+  if (auto parked = attribute.getParked())
+    launch.parked = {parked[0], parked[1]};
+  return launch;
+}
+
+void Launch::storeOn(ModuleOp module) const {
+  MLIRContext *context = module.getContext();
+  auto array = [&](std::initializer_list<int32_t> numbers) {
+    return DenseI32ArrayAttr::get(context, numbers);
+  };
+  DenseI32ArrayAttr all, words;
+  if (registers)
+    all = array({registers->atLaunch, registers->ofProducer, registers->ofConsumers});
+  if (parked)
+    words = array({parked->offset, parked->words});
+  module->setAttr(names::launch, nv::LaunchAttr::get(context, producerWarps, persistent,
+                                                     partialBytes, programsPerCta, ctasPerProgram,
+                                                     sharedBytes, ctasPerSm, all, words));
+}
+
+} // namespace pantile
