@@ -50,6 +50,44 @@ std::string programsLine(nv::KernelPlanAttr plan) {
                      plan.getBand() ? fmt::format(", bands of {}", plan.getBand()) : "");
 }
 
+const char *mapText(nv::ProgramMap map) {
+  switch (map) {
+  case nv::ProgramMap::Grid:
+    return "grid";
+  case nv::ProgramMap::Persistent:
+    return "persistent";
+  case nv::ProgramMap::StreamK:
+    return "stream-K";
+  case nv::ProgramMap::Cluster:
+    return "cluster";
+  case nv::ProgramMap::Packed:
+    return "packed";
+  }
+  return "";
+}
+
+/// What else was weighed, and why it was not taken.
+std::string candidateLines(func::FuncOp kernel, nv::KernelPlanAttr plan) {
+  std::string out;
+  auto all = kernel->getAttrOfType<ArrayAttr>(names::candidates);
+  if (!all)
+    return out;
+  const bool hasProducer = plan.getPartitions().size() > 1;
+  for (auto candidate : all.getAsRange<nv::CandidateAttr>()) {
+    const std::string name = fmt::format("{}, {} producer", mapText(candidate.getMap()),
+                                         candidate.getProducer() ? "a" : "no");
+    const bool isTaken =
+        candidate.getMap() == plan.getMap() && candidate.getProducer() == hasProducer;
+    if (candidate.getRefused())
+      out += fmt::format("candidate: {}: {}\n", name, candidate.getRefused().str());
+    else
+      out += fmt::format("candidate: {}: about {} bytes of shared memory, {} per SM{}\n", name,
+                         candidate.getSharedBytes(), candidate.getCtasPerSm(),
+                         isTaken ? "; taken" : "");
+  }
+  return out;
+}
+
 std::string partitionLine(nv::PartitionAttr partition) {
   const std::string role = nv::stringifyRole(partition.getRole()).str();
   return fmt::format(
@@ -166,7 +204,7 @@ std::string planText(ModuleOp module, bool withPlaces) {
     if (!plan)
       return;
     out += fmt::format("kernel {} for {}\n", kernel.getName().str(), moduleTarget(module).str());
-    out += programsLine(plan) + ctaLines(plan);
+    out += programsLine(plan) + candidateLines(kernel, plan) + ctaLines(plan);
     kernel.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
       if (auto loopPlan = loop->getAttrOfType<nv::LoopPlanAttr>(names::plan))
         out += loopLines(loop, loopPlan, withPlaces);

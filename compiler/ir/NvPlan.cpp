@@ -62,6 +62,13 @@ static LogicalResult verifyRoles(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult CandidateAttr::verify(function_ref<InFlightDiagnostic()> emitError, ProgramMap, bool,
+                                    int64_t sharedBytes, int64_t ctasPerSm, StringAttr) {
+  if (sharedBytes < 0 || ctasPerSm < 0)
+    return emitError() << "candidate_c1: a number is negative";
+  return success();
+}
+
 LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t producerWarps, bool persistent, int64_t partialBytes,
                                  int64_t programsPerCta, int64_t ctasPerProgram,
@@ -110,6 +117,11 @@ LogicalResult NvDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   if (attribute.getName() == names::launch &&
       !(isa<ModuleOp>(op) && isa<LaunchAttr>(attribute.getValue())))
     return op->emitError("`nv.launch` is a `#nv.launch` of a module");
+  if (attribute.getName() == names::candidates) {
+    auto all = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!isa<func::FuncOp>(op) || !all || !llvm::all_of(all, llvm::IsaPred<CandidateAttr>))
+      return op->emitError("`nv.candidates` lists `#nv.candidate`s of a kernel");
+  }
   if (attribute.getName() != names::plan)
     return success();
   if (isa<func::FuncOp>(op) && isa<KernelPlanAttr>(attribute.getValue()))

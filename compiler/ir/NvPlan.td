@@ -36,6 +36,18 @@ def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
     int64_t getStageBytes() const;
   }];
 }
+def Nv_CandidateAttr : Nv_PlanAttr<"Candidate", "candidate"> {
+  let summary = "a way to run a kernel's programs that was weighed; `nv.candidates` on the kernel lists them";
+  let description = [{
+    `#nv.candidate<map = persistent, producer = true, shared_bytes = 196672, ctas_per_sm = 1>`, or with the reason why it was refused,
+    `#nv.candidate<map = stream_k, producer = true, refused = "the sum is not that of one product">`.
+    - candidate_c1: numbers are not negative.
+  }];
+  let parameters = (ins EnumParameter<Nv_ProgramMap>:$map, DefaultValuedParameter<"bool", "false">:$producer,
+                        DefaultValuedParameter<"int64_t", "0">:$shared_bytes, DefaultValuedParameter<"int64_t", "0">:$ctas_per_sm,
+                        OptionalParameter<"::mlir::StringAttr">:$refused);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
 def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
   let summary = "what a launch of the kernel gives it, and how its CTAs share an SM; `nv.launch` on the module";
   let description = [{

@@ -345,3 +345,11 @@ module attributes {nv.launch = #nv.launch<shared_bytes = 1024, parked = [2048, 8
 // -----
 // expected-error @below {{`nv.launch` is a `#nv.launch` of a module}}
 func.func private @other() attributes {nv.launch = #nv.launch<persistent = true>}
+
+// -----
+// expected-error @below {{candidate_c1: a number is negative}}
+func.func private @weighed() attributes {nv.candidates = [#nv.candidate<map = grid, ctas_per_sm = -1>]}
+
+// -----
+// expected-error @below {{`nv.candidates` lists `#nv.candidate`s of a kernel}}
+func.func private @weighed() attributes {nv.candidates = #nv.candidate<map = grid>}

@@ -18,6 +18,8 @@ import pantile.language as tl
 
 # PERSISTENT: kernel product for sm_90a
 # PERSISTENT-NEXT: programs: persistent, bands of 8
+# PERSISTENT-NEXT: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM{{$}}
+# PERSISTENT-NEXT: candidate: persistent, a producer: about 213056 bytes of shared memory, 1 per SM; taken
 # PERSISTENT-NEXT: CTA: 9 warps, about {{[0-9]+}} registers per thread, 229440 bytes of shared memory, 1 per SM
 # PERSISTENT-NEXT: producer: 1 warp
 # PERSISTENT-NEXT: consumers: 8 warps
@@ -28,6 +30,7 @@ import pantile.language as tl
 # PERSISTENT-NOT: {{.}}
 # UNORDERED: programs: persistent{{$}}
 # STREAM: programs: stream-K
+# STREAM: candidate: stream-K, a producer: about {{[0-9]+}} bytes of shared memory, 1 per SM; taken
 # STREAM: producer: 1 warp
 # STREAM-NEXT: helper: 1 warp
 # STREAM-NEXT: consumers: 8 warps

@@ -14,6 +14,7 @@
 #include "analysis/RegisterBudget.h"
 #include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Candidates.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"
@@ -151,6 +152,11 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
       return;
     const int64_t alone = blocksAlone(demand, warps, *target);
     const int64_t with = blocksWithProducer(demand, warps, *target);
+    for (func::FuncOp kernel : module.getOps<func::FuncOp>())
+      for (const bool producer : {false, true})
+        addCandidate(kernel, {.producer = producer,
+                              .sharedBytes = demand.ringBytes + demand.otherBytes,
+                              .ctasPerSm = producer ? with : alone});
     const bool carriesSums = demand.carriesSums && this->carriesSums;
     if (alone + (carriesSums && alone > 1) <= with || !areCopiesPlain(module))
       return;

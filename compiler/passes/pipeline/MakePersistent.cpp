@@ -11,6 +11,7 @@
 #include "analysis/Programs.h"
 #include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
+#include "ir/Candidates.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -30,6 +31,9 @@ namespace pantile {
 namespace {
 
 bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+  func::FuncOp kernel = dyn_cast<func::FuncOp>(at);
+  addCandidate(kernel ? kernel : at->getParentOfType<func::FuncOp>(),
+               {.map = nv::ProgramMap::Persistent, .producer = true, .refused = reason.str()});
   InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
   remark << "programs are not run one after the other: " << reason;
   if (culprit)
@@ -101,7 +105,13 @@ std::optional<int64_t> ctasWithProducer(func::FuncOp kernel, ProgramMap map,
   if (!plan)
     return std::nullopt;
   const MachineModel &machine = machineOf(kernel);
-  return std::min(machine.ctasPerSm(plan->demand), ctasToKeep(machine, choices.thirdBlock));
+  const int64_t ctas = machine.ctasPerSm(plan->demand);
+  addCandidate(kernel, {.map = map == ProgramMap::Persistent ? nv::ProgramMap::Persistent
+                                                             : nv::ProgramMap::Grid,
+                        .producer = true,
+                        .sharedBytes = plan->demand.sharedBytes,
+                        .ctasPerSm = ctas});
+  return std::min(ctas, ctasToKeep(machine, choices.thirdBlock));
 }
 
 struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {

@@ -9,6 +9,7 @@
 //        loses the other's operations.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
+#include "ir/Candidates.h"
 #include "ir/Launch.h"
 #include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
@@ -41,7 +42,7 @@ public:
     std::optional<ProducerPlan> plan =
         planProducer(function, affine, ProgramMap::AsIs, choices, refusal);
     if (!plan) {
-      remark(refusal);
+      refuse(refusal);
       return 0;
     }
     loops = std::move(plan->loops);
@@ -55,9 +56,10 @@ public:
   }
 
 private:
-  static void remark(const Refusal &refusal) {
+  void refuse(const Refusal &refusal) {
     if (!refusal.at)
       return;
+    addCandidate(function, {.producer = true, .refused = refusal.reason});
     InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::WarpSpecialisation);
     remark << "warps are not specialised: " << refusal.reason;
     if (refusal.culprit)

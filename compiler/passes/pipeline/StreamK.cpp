@@ -18,6 +18,7 @@
 #include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
+#include "ir/Candidates.h"
 #include "ir/Hints.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
@@ -60,6 +61,8 @@ public:
 
 private:
   bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    addCandidate(kernel,
+                 {.map = nv::ProgramMap::StreamK, .producer = true, .refused = reason.str()});
     InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
     remark << "programs are not cut between blocks: " << reason;
     if (culprit)
@@ -409,7 +412,14 @@ private:
 bool hasProducer(func::FuncOp kernel, ProducerChoices choices) {
   AffineAnalysis affine;
   Refusal refusal;
-  return planProducer(kernel, affine, ProgramMap::AsIs, choices, refusal).has_value();
+  const auto plan = planProducer(kernel, affine, ProgramMap::AsIs, choices, refusal);
+  Candidate candidate{.map = nv::ProgramMap::StreamK, .producer = true, .refused = refusal.reason};
+  if (plan) {
+    candidate.sharedBytes = plan->demand.sharedBytes;
+    candidate.ctasPerSm = machineOf(kernel).ctasPerSm(plan->demand);
+  }
+  addCandidate(kernel, candidate);
+  return plan.has_value();
 }
 
 struct StreamKPass : impl::StreamKBase<StreamKPass> {
