@@ -1,6 +1,6 @@
 //===- Control.cpp - leaving, barriers, calls; exchange between lanes ---------------------===//
 // Needs: Values.h.
-// Gives: decodeControl, decodeWarp, decode.
+// Gives: decodeControl, decodeWarp, decode, shuffleSource.
 // How:   of functions only the driver's own can be called: vprintf and __assertfail. An opcode with a
 //        modifier that Modifiers.cpp does not list faults when it is reached.
 //===------------------------------------------------------------------------------------------===//
@@ -134,31 +134,17 @@ void call(Warp &w, const Instruction &i) {
 void shuffle(Warp &w, const Instruction &i) {
   Word *d = w.reg(i[0]);
   Word *inside = i[0].parts.empty() ? nullptr : w.reg(i[0].parts[0]);
-  const Word *b = w.reg(i[2]), *c = w.reg(i[3]);
   std::array<Word, warpSize> a;
   std::copy_n(w.reg(i[1]), warpSize, a.begin());
-  const char mode = i.op.has("up") ? 'u' : i.op.has("down") ? 'd' : i.op.has("bfly") ? 'b' : 'i';
+  std::array<ShuffleSource, warpSize> from;
+  forLanes(w.active, [&](int lane) { from[lane] = shuffleSource(w, i, lane); });
   forLanes(w.active, [&](int lane) {
-    const int by = b[lane] & 31, clamp = c[lane] & 31, segments = c[lane] >> 8 & 31;
-    const int last = (lane & segments) | (clamp & ~segments), first = lane & segments;
-    int from;
-    bool valid;
-    if (mode == 'u')
-      from = lane - by, valid = from >= last;
-    else if (mode == 'd')
-      from = lane + by, valid = from <= last;
-    else if (mode == 'b')
-      from = lane ^ by, valid = from <= last;
-    else
-      from = first | (by & ~segments), valid = from <= last;
-    if (!valid)
-      from = lane;
-    if (!(w.active >> from & 1))
-      w.fault(i, "lane " + std::to_string(lane) + " reads lane " + std::to_string(from) +
+    if (!(w.active >> from[lane].lane & 1))
+      w.fault(i, "lane " + std::to_string(lane) + " reads lane " + std::to_string(from[lane].lane) +
                      ", which does not take part");
-    d[lane] = uint32_t(a[from]);
+    d[lane] = uint32_t(a[from[lane].lane]);
     if (inside)
-      inside[lane] = valid;
+      inside[lane] = from[lane].isInside;
   });
 }
 
@@ -251,6 +237,18 @@ void elect(Warp &w, const Instruction &i) {
 }
 
 } // namespace
+
+ShuffleSource shuffleSource(const Warp &w, const Instruction &i, int lane) {
+  const Word c = w.reg(i[3])[lane];
+  const int by = w.reg(i[2])[lane] & 31, clamp = c & 31, segments = c >> 8 & 31;
+  const int first = lane & segments, last = first | (clamp & ~segments);
+  const int from = i.op.has("up")     ? lane - by
+                   : i.op.has("down") ? lane + by
+                   : i.op.has("bfly") ? lane ^ by
+                                      : first | (by & ~segments);
+  const bool isInside = i.op.has("up") ? from >= last : from <= last;
+  return {isInside ? from : lane, isInside};
+}
 
 Handler decodeControl(Instruction &i) {
   const std::string &base = i.op.base;

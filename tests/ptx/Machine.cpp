@@ -46,6 +46,9 @@ void Warp::start() {
   cells.clear();
   std::fill(tags.begin(), tags.end(), 0);
   lent.start(kernel.registers);
+  flow = block.races().flow.isEmpty() ? nullptr : &block.races().flow;
+  if (flow)
+    loadedBy.start(block.races().loadSets, kernel.registers);
   for (auto [number, value] : kernel.constants)
     std::fill_n(reg(number), warpSize, value);
   for (auto [number, special] : kernel.specials)
@@ -247,6 +250,8 @@ void Warp::run(int budget) {
     active = guarded(now);
     if (watches && active)
       watchRegisters(*this, now);
+    if (flow && active && flow->follows(pc))
+      loadedBy.follow(*this, now, active);
     if (now.op.base == "bra") {
       branch(now);
       continue;

@@ -1,5 +1,5 @@
 //===- Machine.h - warps, blocks and what they share --------------------------------------===//
-// Needs: Program.h, WarpClock.h.
+// Needs: LoadFlow.h, WarpClock.h.
 // Gives: Memory (of the device), Warp, Block, Cluster, runGrid.
 // How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
 //        is furthest behind runs, and fragments that meet become one. Warps take turns of random
@@ -7,7 +7,7 @@
 //        when something waits for it: a wait that is missing shows as wrong numbers.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
-#include "Program.h"
+#include "LoadFlow.h"
 #include "WarpClock.h"
 #include <array>
 #include <bit>
@@ -169,6 +169,8 @@ public:
   const bool watches; ///< the kernel has MMAs whose registers are checked
   Lanes carry = 0;
   WarpClock clock;
+  const LoadFlow *flow = nullptr; ///< null: no value goes from a load through a lane to a store
+  LoadedBy loadedBy;
   int registersPerThread = 0; // that it may use; see RegisterPool.cpp
   Lanes storing = 0;          // lanes that have started bulk stores
 
@@ -337,6 +339,13 @@ Handler decodeAsync(Instruction &instruction);
 Handler decodeMbarrier(Instruction &instruction);
 Handler decodeWgmma(Instruction &instruction);
 Handler decodeRegisterPool(Instruction &instruction);
+
+/// Where `lane` takes its value in a shuffle; its own if the other is outside of the segment.
+struct ShuffleSource {
+  int lane = 0;
+  bool isInside = false;
+};
+ShuffleSource shuffleSource(const Warp &warp, const Instruction &instruction, int lane);
 
 /// Finishes all but the newest `pending` groups.
 void finishCopies(Warp &warp, size_t pending);

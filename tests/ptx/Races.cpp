@@ -31,7 +31,7 @@ Order::Order(const Opcode &op) {
 
 Races::Races(const Launch &launch)
     : checks(isChecked("races")), allowsCopies(!std::getenv("PANTILE_EMULATION_COPIES")),
-      launch(launch), agents(1) {}
+      flow(*launch.kernel), launch(launch), agents(1) {}
 
 Agent Races::addAgents(const Block &block, int warp, int count) {
   const Agent first = agents.size();
@@ -94,14 +94,34 @@ bool Races::isCopy(const Stamp &write, const Stamp &read) const {
          !write.isAsync && agents[write.agent].block == agents[read.agent].block;
 }
 
-/// The read of these bytes by the lane that writes; if `like` is given, by the same instruction.
-const Stamp *Races::ownRead(const ShadowCell &cell, const Stamp &write, const Stamp *like) const {
+/// Whether what is written depends on `read`, which a lane of the same warp made.
+bool Races::flowsInto(const Stamp &read, const Touch &write) const {
+  if (!write.loads || read.agent != write.stamp.agent || read.isAsync)
+    return false;
+  if (read.lane == severalLanes)
+    return isCopy(write.stamp, read) && loadSets.containsAny(write.loads, read.instruction);
+  return loadSets.contains(write.loads, read.instruction, read.lane);
+}
+
+/// The read of these bytes by the lane that writes, or for it; if `like` is given, by the same instruction.
+const Stamp *Races::ownRead(const ShadowCell &cell, const Touch &write, const Stamp *like) const {
   const Stamp *found = nullptr;
-  for (const Stamp &read : cell.reads)
-    if (read.agent == write.agent && (read.lane == write.lane || read.lane == severalLanes) &&
-        (!like || read.instruction == like->instruction) && (!found || read.tick > found->tick))
+  for (const Stamp &read : cell.reads) {
+    const bool isOwn = read.agent == write.stamp.agent &&
+                       (read.lane == write.stamp.lane || read.lane == severalLanes);
+    if ((isOwn || flowsInto(read, write)) && (!like || read.instruction == like->instruction) &&
+        (!found || read.tick > found->tick))
       found = &read;
+  }
   return found;
+}
+
+/// Whether the write depends on `read`, or on a read of which `read` is a copy. Shared memory has no copies.
+bool Races::isReadBefore(const Touch &write, const Place &place, const ShadowCell &cell,
+                         const Stamp &read) const {
+  if (place.block)
+    return read.lane != severalLanes && flowsInto(read, write);
+  return flowsInto(read, write) || (isCopy(write.stamp, read) && ownRead(cell, write, &read));
 }
 
 void Races::read(const Touch &touch, const Place &place, int bytes) {
@@ -148,10 +168,9 @@ void Races::write(const Touch &touch, const Place &place, int bytes, const uint8
       if (!mayFollow(touch, cell.update))
         report(touch, place, offset, "writes", cell.update, "updates");
       for (const Stamp &read : cell.reads)
-        if (!mayFollow(touch, read) &&
-            (place.block || !isCopy(touch.stamp, read) || !ownRead(cell, touch.stamp, &read)))
+        if (!mayFollow(touch, read) && !isReadBefore(touch, place, cell, read))
           report(touch, place, offset, "writes", read, "reads");
-      const Stamp *own = ownRead(cell, touch.stamp, nullptr);
+      const Stamp *own = ownRead(cell, touch, nullptr);
       cell.isReplaced = own, cell.readBy = own ? own->instruction : 0;
       cell.reads = {};
     }
@@ -176,6 +195,8 @@ Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane, c
   Touch result = touch(warp, instruction, lane);
   result.stamp.isStrong = order.isStrong;
   result.stamp.scope = order.scope;
+  if (warp.flow)
+    result.loads = warp.loadedBy.sources(instruction, lane);
   return result;
 }
 

@@ -5,6 +5,7 @@
 //        that did not happen before (WarpClock.h) is a race, if one of the two writes and they are
 //        not both strong with scopes that include each other (PTX ISA, "Memory Consistency Model").
 //        A write that leaves the value as it was races with nothing: programs may store the same.
+//        Nor does a write with a read of its warp whose value it depends on (LoadFlow.h).
 //        Where several threads of a block hold an element, all load it and one stores it: its write
 //        does not race with what the same instruction loads for the others; where others use what they
 //        loaded that is too kind, and PANTILE_EMULATION_COPIES=1 reports these, too.
@@ -28,6 +29,7 @@ struct Touch {
   const Warp &warp;
   const Instruction &instruction;
   Stamp stamp;
+  LoadSets::Id loads = LoadSets::none; ///< of the warp, that what is written depends on
 };
 
 /// The order and scope of an instruction: `ld.acquire.gpu`.
@@ -67,6 +69,8 @@ public:
                           Tick tick);
 
   const bool checks, allowsCopies;
+  const LoadFlow flow;
+  LoadSets loadSets;
   Shadow global;
 
 private:
@@ -79,7 +83,10 @@ private:
   bool mayFollow(const Touch &touch, const Stamp &earlier) const;
   void note(const Touch &touch, ShadowCell &cell) const;
   bool isCopy(const Stamp &write, const Stamp &read) const;
-  const Stamp *ownRead(const ShadowCell &cell, const Stamp &write, const Stamp *like) const;
+  bool flowsInto(const Stamp &read, const Touch &write) const;
+  bool isReadBefore(const Touch &write, const Place &place, const ShadowCell &cell,
+                    const Stamp &read) const;
+  const Stamp *ownRead(const ShadowCell &cell, const Touch &write, const Stamp *like) const;
   [[noreturn]] void report(const Touch &touch, const Place &place, int offset, const char *does,
                            const Stamp &earlier, const char *did) const;
   std::string nameOf(const Place &place, int offset) const;

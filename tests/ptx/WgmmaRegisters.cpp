@@ -1,5 +1,5 @@
 //===- WgmmaRegisters.cpp - registers that an MMA in flight has -----------------------------===//
-// Needs: Machine.h.
+// Needs: Machine.h, Operands.h.
 // Gives: watchRegisters, lendRegisters.
 // How:   PTX ISA, "wgmma.fence" and "wgmma.wait_group". Accumulators and registers of the left operand
 //        that other instructions accessed need a fence before the MMA; from then on nothing may
@@ -7,27 +7,13 @@
 //        makes a name for the same value, and ptxas removes it.
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
-#include <algorithm>
+#include "Operands.h"
 
 namespace pantile::ptx {
 namespace {
 
-template <class Body> void forRegisters(const Operand &operand, Body body) {
-  if (operand.reg >= 0 && operand.kind != Operand::Vector)
-    body(operand.reg);
-  for (const Operand &part : operand.parts)
-    forRegisters(part, body);
-}
-
 bool isMove(const Instruction &i) {
   return i.op.base == "mov" && i[0].kind == Operand::Register && i[1].kind == Operand::Register;
-}
-
-bool writesNothing(const Instruction &i) {
-  static constexpr std::string_view bases[] = {"st",      "red",   "bra", "bar",
-                                               "barrier", "fence", "ret"};
-  return i.operands.empty() || i[0].kind == Operand::Address ||
-         std::find(std::begin(bases), std::end(bases), i.op.base) != std::end(bases);
 }
 
 std::string lineOf(const Warp &w, uint32_t instruction) {

@@ -34,6 +34,15 @@ def exchange_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, old)
 
 
+@triton.jit
+def turned_kernel(p_ptr, x_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Each element is loaded where memory is read well, and stored where the other operand is."""
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    at = p_ptr + m[:, None] * N + n[None, :]
+    x = tl.load(x_ptr + m[:, None] + n[None, :] * M)
+    tl.store(at, x + tl.load(at))
+
+
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
 def test_counts(device, num_warps):
     size = 64 * num_warps
@@ -62,3 +71,13 @@ def test_exchanges(device, size, num_warps):
     where = device.to(x.copy())
     exchange_kernel[(1,)](where, device.to(y), out.array, N=size, num_warps=num_warps)
     np.testing.assert_array_equal(out.numpy(), np.where(np.arange(size) % 3 == 0, x, -1.0))
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4])
+@pytest.mark.parametrize("shape", [(2, 16), (4, 8), (16, 2), (8, 32), (32, 8)])
+@pytest.mark.parametrize("dtype", ["i8", "fp16", "fp32"])
+def test_updates_of_what_other_lanes_load(device, shape, dtype, num_warps):
+    p, x = random(shape, dtype), random(shape[::-1], dtype)
+    out = device.to(p.copy())
+    turned_kernel[(1,)](out, device.to(x), *shape, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), p + x.T)

@@ -1,0 +1,69 @@
+//===- LoadFlow.h - which loads a value depends on ----------------------------------------===//
+// Needs: Program.h.
+// Gives: LoadFlow, LoadSets, LoadedBy.
+// How:   a store that depends on what another lane of the warp loaded comes after that load: the value
+//        has to arrive before it can be used. LoadFlow finds in the text what is worth following: where
+//        no loaded value goes through another lane to a store, nothing is. LoadedBy follows it while a
+//        warp runs, as a set of loads for each register and lane. Values in memory are not followed.
+//===------------------------------------------------------------------------------------------===//
+#pragma once
+#include "Program.h"
+#include <unordered_map>
+
+namespace pantile::ptx {
+
+using Lanes = uint32_t;
+
+/// What a text says of its loads and stores.
+class LoadFlow {
+public:
+  explicit LoadFlow(const Kernel &kernel);
+
+  /// No value goes from a load through another lane to a store.
+  bool isEmpty() const { return followed.empty(); }
+  /// Whether `instruction` makes a value on the way from a load to a store.
+  bool follows(size_t instruction) const { return followed[instruction]; }
+
+private:
+  std::vector<bool> followed; // by instruction
+};
+
+/// Sets of loads, each once. The number of a set is its name.
+class LoadSets {
+public:
+  using Id = uint32_t;
+  static constexpr Id none = 0, any = 1; ///< any: of more loads than are followed
+
+  /// The set of what `instruction` loads in `lane`.
+  Id one(uint32_t instruction, int lane) { return named({name(instruction, lane)}); }
+  Id joined(Id a, Id b);
+  bool contains(Id set, uint32_t instruction, int lane) const;
+  /// Whether it has a load of `instruction`, in whatever lane.
+  bool containsAny(Id set, uint32_t instruction) const;
+
+private:
+  using Set = std::vector<uint32_t>; // sorted
+  static uint32_t name(uint32_t instruction, int lane) { return instruction * warpSize + lane; }
+  Id named(Set set);
+
+  std::vector<Set> sets{{}, {}};
+  std::map<Set, Id> names;
+  std::unordered_map<uint64_t, Id> joins; // by the two sets, the smaller number first
+  size_t loads = 0;                       // in all sets together
+};
+
+/// The loads that each register depends on, in each lane of a warp.
+class LoadedBy {
+public:
+  void start(LoadSets &all, int registers);
+  /// Before `instruction` runs for lanes `active`.
+  void follow(const Warp &warp, const Instruction &instruction, Lanes active);
+  /// What the operands and the guard of `instruction` depend on in `lane`.
+  LoadSets::Id sources(const Instruction &instruction, int lane) const;
+
+private:
+  LoadSets *all = nullptr;
+  std::vector<LoadSets::Id> sets;
+};
+
+} // namespace pantile::ptx
