@@ -5,6 +5,7 @@
 //        atomics that update it and ends at other writes.
 //===------------------------------------------------------------------------------------------===//
 #include "Races.h"
+#include <algorithm>
 #include <cstdlib>
 
 namespace pantile::ptx {
@@ -74,18 +75,47 @@ void Races::note(const Touch &touch, ShadowCell &cell) const {
     if (joins)
       return;
   }
+  if (Stamp *place = placeFor(touch, cell))
+    *place = now;
+}
+
+/// What a new read takes the place of; null: it is forgotten.
+Stamp *Races::placeFor(const Touch &touch, ShadowCell &cell) const {
+  const Stamp &now = touch.stamp;
+  Stamp *free = nullptr, *past = nullptr;
+  for (Stamp &read : cell.reads) {
+    const bool isPast =
+        read && read.isStrong == now.isStrong && touch.warp.clock.isAfter(read, now.lane);
+    if (isPast && read.instruction == now.instruction)
+      return &read;
+    if (!read)
+      free = &read;
+    else if (isPast)
+      past = &read;
+  }
+  if (free)
+    return free;
+  Stamp *last = lastCopied(now, cell);
+  if (isCopied(now, now, cell) && (!last || now.agent > last->agent))
+    return nullptr;
+  return last ? last : past ? past : &cell.reads[now.tick % cell.reads.size()];
+}
+
+/// Whether an earlier warp reads by the instruction of `read`, among those of the cell and `now`.
+bool Races::isCopied(const Stamp &read, const Stamp &now, const ShadowCell &cell) const {
+  auto isBefore = [&](const Stamp &other) {
+    return isCopy(other, read) && other.instruction == read.instruction && other.agent < read.agent;
+  };
+  return isBefore(now) || std::ranges::any_of(cell.reads, isBefore);
+}
+
+/// Of those that read by one instruction the first warps stay: one of them may be the one that stores.
+Stamp *Races::lastCopied(const Stamp &now, ShadowCell &cell) const {
+  Stamp *last = nullptr;
   for (Stamp &read : cell.reads)
-    if (!read || (read.isStrong == now.isStrong && touch.warp.clock.isAfter(read, now.lane))) {
-      read = now;
-      return;
-    }
-  // Of those that read by one instruction the first warps stay: one of them may be the one that stores.
-  Stamp *last = &cell.reads[now.tick % cell.reads.size()];
-  for (Stamp &read : cell.reads)
-    if (isCopy(now, read) && read.instruction == now.instruction && read.agent > last->agent)
+    if (isCopied(read, now, cell) && (!last || read.agent > last->agent))
       last = &read;
-  if (!isCopy(now, *last) || last->instruction != now.instruction || now.agent < last->agent)
-    *last = now;
+  return last;
 }
 
 /// Whether `read` may be of another thread of the block for the same element.
@@ -103,17 +133,26 @@ bool Races::flowsInto(const Stamp &read, const Touch &write) const {
   return loadSets.contains(write.loads, read.instruction, read.lane);
 }
 
-/// The read of these bytes by the lane that writes, or for it; if `like` is given, by the same instruction.
-const Stamp *Races::ownRead(const ShadowCell &cell, const Touch &write, const Stamp *like) const {
-  const Stamp *found = nullptr;
+/// Whether `read` was made by the lane that writes, or for it.
+bool Races::isOwnRead(const Stamp &read, const Touch &write) const {
+  const bool isOfLane = read.lane == write.stamp.lane || read.lane == severalLanes;
+  return (read.agent == write.stamp.agent && isOfLane) || flowsInto(read, write);
+}
+
+/// By which instructions the bytes were read for the write; the latest two.
+std::array<uint32_t, 2> Races::instructionsOfReads(const ShadowCell &cell,
+                                                   const Touch &write) const {
+  std::array<const Stamp *, 2> found{};
   for (const Stamp &read : cell.reads) {
-    const bool isOwn = read.agent == write.stamp.agent &&
-                       (read.lane == write.stamp.lane || read.lane == severalLanes);
-    if ((isOwn || flowsInto(read, write)) && (!like || read.instruction == like->instruction) &&
-        (!found || read.tick > found->tick))
-      found = &read;
+    if (!read || !isOwnRead(read, write))
+      continue;
+    if (!found[0] || read.tick > found[0]->tick)
+      found = {&read, found[0]};
+    else if (!found[1] || read.tick > found[1]->tick)
+      found[1] = &read;
   }
-  return found;
+  return {found[0] ? found[0]->instruction : noInstruction,
+          found[1] ? found[1]->instruction : noInstruction};
 }
 
 /// Whether the write depends on `read`, or on a read of which `read` is a copy. Shared memory has no copies.
@@ -121,7 +160,11 @@ bool Races::isReadBefore(const Touch &write, const Place &place, const ShadowCel
                          const Stamp &read) const {
   if (place.block)
     return read.lane != severalLanes && flowsInto(read, write);
-  return flowsInto(read, write) || (isCopy(write.stamp, read) && ownRead(cell, write, &read));
+  auto isOriginal = [&](const Stamp &own) {
+    return own && own.instruction == read.instruction && isOwnRead(own, write);
+  };
+  return flowsInto(read, write) || (isCopy(write.stamp, read) &&
+                                    std::any_of(cell.reads.begin(), cell.reads.end(), isOriginal));
 }
 
 void Races::read(const Touch &touch, const Place &place, int bytes) {
@@ -129,8 +172,8 @@ void Races::read(const Touch &touch, const Place &place, int bytes) {
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
     // One after the write is none: in the next iteration, what was written is read for its own sake.
-    const bool isLateCopy = cell.isReplaced && isCopy(cell.write, touch.stamp) &&
-                            cell.readBy == touch.stamp.instruction && !mayFollow(touch, cell.write);
+    const bool isLateCopy = std::ranges::count(cell.readBy, touch.stamp.instruction) &&
+                            isCopy(cell.write, touch.stamp) && !mayFollow(touch, cell.write);
     if (!place.block && isLateCopy)
       return;
     if (!cell.isSilent && !mayFollow(touch, cell.write))
@@ -170,8 +213,7 @@ void Races::write(const Touch &touch, const Place &place, int bytes, const uint8
       for (const Stamp &read : cell.reads)
         if (!mayFollow(touch, read) && !isReadBefore(touch, place, cell, read))
           report(touch, place, offset, "writes", read, "reads");
-      const Stamp *own = ownRead(cell, touch, nullptr);
-      cell.isReplaced = own, cell.readBy = own ? own->instruction : 0;
+      cell.readBy = instructionsOfReads(cell, touch);
       cell.reads = {};
     }
     if (touch.stamp.isStrong) {

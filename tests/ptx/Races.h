@@ -82,11 +82,15 @@ private:
   bool areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const;
   bool mayFollow(const Touch &touch, const Stamp &earlier) const;
   void note(const Touch &touch, ShadowCell &cell) const;
+  Stamp *placeFor(const Touch &touch, ShadowCell &cell) const;
+  bool isCopied(const Stamp &read, const Stamp &now, const ShadowCell &cell) const;
+  Stamp *lastCopied(const Stamp &now, ShadowCell &cell) const;
   bool isCopy(const Stamp &write, const Stamp &read) const;
   bool flowsInto(const Stamp &read, const Touch &write) const;
   bool isReadBefore(const Touch &write, const Place &place, const ShadowCell &cell,
                     const Stamp &read) const;
-  const Stamp *ownRead(const ShadowCell &cell, const Touch &write, const Stamp *like) const;
+  bool isOwnRead(const Stamp &read, const Touch &write) const;
+  std::array<uint32_t, 2> instructionsOfReads(const ShadowCell &cell, const Touch &write) const;
   [[noreturn]] void report(const Touch &touch, const Place &place, int offset, const char *does,
                            const Stamp &earlier, const char *did) const;
   std::string nameOf(const Place &place, int offset) const;

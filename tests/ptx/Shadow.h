@@ -31,12 +31,14 @@ struct Stamp {
   explicit operator bool() const { return tick; }
 };
 
+constexpr uint32_t noInstruction = ~0u;
+
 struct ShadowCell {
   Stamp write, update; ///< the last weak one, and the last strong one since then
   std::array<Stamp, 4> reads;
-  bool isSilent = false;   ///< the weak write left the value as it was
-  bool isReplaced = false; ///< its lane had read these bytes, by instruction `readBy`
-  uint32_t readBy = 0;
+  /// The instructions by which these bytes were read for the weak write, the latest ones.
+  std::array<uint32_t, 2> readBy = {noInstruction, noInstruction};
+  bool isSilent = false; ///< the weak write left the value as it was
 };
 
 /// What a strong write at an address hands to those who read it.

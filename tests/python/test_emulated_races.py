@@ -231,6 +231,15 @@ def test_threads_that_hold_the_same_element_in_each_iteration(driver):
         np.testing.assert_array_equal(made[:32], values[:32] * np.uint32(3))
 
 
+def test_threads_that_hold_the_same_element_twice(driver):
+    """Copies of two loads: an early one of the first and a late one of the second."""
+    twice = "ld.global.u32 %r10, [%d7];\n  ld.global.u32 %r11, [%d7];\n  sub.u32 %r11, %r11, %r10;"
+    text = changed(COPIES, "ld.global.u32 %r10, [%d7];", f"{twice}\n  add.u32 %r10, %r10, %r11;")
+    for threads in [64] * 8 + [256] * 8:
+        values, made = run(driver, text.replace("64, 1, 1", f"{threads}, 1, 1"), threads=threads)
+        np.testing.assert_array_equal(made[:32], values[:32])
+
+
 def test_copies_are_reported_on_request(driver, monkeypatch):
     monkeypatch.setenv("PANTILE_EMULATION_COPIES", "1")
     fails(driver, COPIES, RACE, threads=64)
