@@ -113,7 +113,8 @@ def _scalar(value):
 
 def run_model(case):
     """Run every launch over NumPy; raises Undefined where the text has no one result."""
-    memory = Memory({name: case.initial(name) for name in case.arrays})
+    threads = 32 * case.options.get("num_warps", 4)
+    memory = Memory({name: case.initial(name) for name in case.arrays}, threads)
     names = _kernel_function(case)
     language = Language(memory, case.grid)
     names.update(tl=language, range=Language.range, min=_least, max=_most)

@@ -9,7 +9,7 @@ How:   a block is drawn on the states that reach it (on all of them if none does
 import numpy as np
 
 from .draw_combine import dot_params, dot_shape
-from .dtypes import FP8
+from .dtypes import FP8, NUMPY
 from .generator import INPUT_SIZE
 from .program import Assign, Call, For, Helper, If, Jump, While
 from .values import Value
@@ -123,24 +123,47 @@ def draw_for(g):
     carried = _carried(g)
     var = g.fresh("i")
     header = g.rng.choice(["range", "range", "tl.range", "tl.static_range"])
-    stop = g.rng.randint(1, 5)
-    most = stop
-    if header != "tl.static_range" and g.chance(0.4):
-        stop, most = "n1", g.program.scalars["n1"][1]
+    bounds, most, dtype = _bounds(g, header == "tl.static_range")
     keywords = (
         f", num_stages={g.rng.randint(1, 4)}" if header == "tl.range" and g.chance(0.6) else ""
     )
 
     def build():
         for state in g.states:
-            state.env[var] = Value("i32", np.int32(0))
+            state.env[var] = Value(dtype, NUMPY[dtype](0))
         body = draw_block(g, g.states, carried, (var, most))
         if body and header != "tl.static_range" and g.chance(0.15):
             kind = g.rng.choice(["break", "continue"])
             body.insert(g.rng.randint(0, len(body)), Jump(kind, var, g.rng.randint(0, 3)))
-        return For(var, header, 0, stop, 1, body, keywords) if body else None
+        return For(var, header, *bounds, body, keywords, dtype) if body else None
 
     return _whole(g, build)
+
+
+def _bounds(g, is_static):
+    """Start, stop and step of a loop, more than any of its counters, and their type.
+
+    Counters index what the body stores, so none is below 0.
+    """
+    stop = g.rng.randint(1, 5)
+    if is_static or g.chance(0.4):
+        if not is_static and g.chance(0.4):
+            return (0, "n1", 1), g.program.scalars["n1"][1], "i32"
+        if g.chance(0.5):
+            return (0, stop, 1), stop, "i32"
+    start, step = g.rng.randint(0, 3), g.rng.choice([1, 2, 3])
+    last = start + (stop - 1) * step
+    end = last + g.rng.randint(1, step)
+    if g.chance(0.4):
+        start, end, step = last, start - g.rng.randint(1, step), -step
+    if is_static:
+        return (start, end, step), last + 1, "i32"
+    dtype = "i64" if g.chance(0.3) else "i32"
+    bounds = [start, end, step]
+    for i in range(3 if step > 0 else 2):
+        if g.chance(0.4):
+            bounds[i] = _scalar(g, bounds[i])
+    return tuple(bounds), last + 1, dtype
 
 
 def draw_while(g):

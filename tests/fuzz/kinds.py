@@ -10,11 +10,13 @@ import random
 from .case import Case
 from .checking import Report, check_case
 from .generator import draw_program
+from .kind_aliases import draw_aliases
 from .kind_atomics import draw_atomics
 from .kind_chained import draw_chained, draw_gradients
 from .kind_far import draw_far
 from .kind_gemm import draw_gemm
 from .kind_host import draw_host
+from .kind_loops import draw_loops
 from .kind_phases import draw_phases
 from .kind_rows import draw_rows
 from .kind_scratch import draw_scratch
@@ -31,6 +33,8 @@ DRAWS = {
     "atomics": draw_atomics,
     "host": draw_host,
     "far": draw_far,
+    "loops": draw_loops,
+    "aliases": draw_aliases,
 }
 WEIGHTS = {
     "statements": 4,
@@ -43,6 +47,8 @@ WEIGHTS = {
     "atomics": 1,
     "host": 1,
     "far": 1,
+    "loops": 2,
+    "aliases": 2,
 }
 """How often each is drawn."""
 

@@ -4,8 +4,12 @@ Needs: NumPy, numpy_memory (pointers).
 Gives: Language, the `tl` of one launch; Tile; NumpyTriton, what `import pantile` is to the text.
 How:   dots and sums are computed in float64. Each operation in a float type is compared with its
        result in float64: while none is rounded, every order of evaluation gives the same bits, and
-       `memory.exact` stays true. Only conversions may round.
+       `memory.exact` stays true. Only conversions may round. A tile has the numbers of the loads that
+       it depends on.
 """
+
+import functools
+import inspect
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +18,7 @@ from .numpy_memory import Pointer
 from .values import Undefined, sums_exactly
 
 MANTISSA = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
+MOST_TRIPS = 10000
 EXACT_BITS = 23  # of the sums in a dot, whose hardware cuts the last bit off
 
 
@@ -21,9 +26,14 @@ class Tile(np.ndarray):
     """A tile or scalar; in-place operators give another one."""
 
     memory = None  # of the launch that runs: told where something is rounded
+    loads = frozenset()  # the numbers of those that it depends on
+
+    def __array_finalize__(self, source):
+        self.loads = getattr(source, "loads", frozenset())
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        return np.asarray(array).view(Tile)
+        result = np.asarray(array).view(Tile)
+        return _depending(result, context[1] if context else [self])
 
     def to(self, dtype, **_):
         with np.errstate(all="ignore"):
@@ -35,6 +45,13 @@ class Tile(np.ndarray):
     @property
     def T(self):  # noqa: N802
         return self.trans()
+
+
+def _depending(result, sources):
+    """The tile, which comes of these values."""
+    result.loads = result.loads.union(*(getattr(source, "loads", ()) for source in sources))
+    Tile.memory.check_use(result)
+    return result
 
 
 def tile(array, dtype=None):
@@ -107,8 +124,16 @@ class Language:
 
     @staticmethod
     def range(*bounds, **_):
-        for i in range(*(int(bound) for bound in bounds)):
-            yield tile(i, np.int32)
+        """Counters have the widest type of the bounds; a step that the launch gives counts up."""
+        step = bounds[2] if len(bounds) > 2 else 1
+        if step == 0 or (isinstance(step, np.ndarray) and step < 0):
+            raise Undefined("a step that does not count up")
+        dtype = np.result_type(np.int32, *(_number_type(bound) for bound in bounds))
+        counters = range(*(int(bound) for bound in bounds))
+        if len(counters) > MOST_TRIPS:
+            raise Undefined("too many iterations")
+        for i in counters:
+            yield tile(i, dtype)
 
     static_range = range
 
@@ -127,13 +152,15 @@ class Language:
 
     # Memory.
     def load(self, pointer, mask=None, other=None, **_):
-        return tile(self.memory.load(pointer, mask, other))
+        result = tile(self.memory.load(pointer, mask, other))
+        result.loads = frozenset({self.memory.load_count})
+        return result
 
     def store(self, pointer, value, mask=None, **_):
         self.memory.store(pointer, value, mask)
 
     def debug_barrier(self):
-        self.memory.epoch += 1
+        self.memory.synchronize()
 
     def _atomic(name):  # noqa: N805
         def operation(self, pointer, value, mask=None, **_):
@@ -258,6 +285,34 @@ class Language:
     @staticmethod
     def split(x):
         return tile(x[..., 0]), tile(x[..., 1])
+
+
+def _number_type(number):
+    """The type that a number of the text has, or that of a scalar."""
+    if isinstance(number, np.ndarray):
+        return number.dtype
+    return np.int32 if -(2**31) <= number < 2**31 else np.int64
+
+
+def _following(function):
+    """A function whose results depend on what its arguments depend on."""
+
+    @functools.wraps(function)
+    def follow(*arguments, **keywords):
+        result = function(*arguments, **keywords)
+        for part in result if isinstance(result, tuple) else (result,):
+            if isinstance(part, Tile):
+                _depending(part, [*arguments, *keywords.values()])
+        return result
+
+    return follow
+
+
+for _name, _member in list(vars(Language).items()):
+    if inspect.isfunction(_member) and _name[0] != "_":
+        setattr(Language, _name, _following(_member))
+    elif isinstance(_member, staticmethod) and _name not in ("constexpr", "range", "static_range"):
+        setattr(Language, _name, staticmethod(_following(_member.__func__)))
 
 
 def _lowest(x):

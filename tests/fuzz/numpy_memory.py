@@ -5,9 +5,13 @@ Gives: Memory (load, store, atomics), Pointer.
 How:   each element remembers who wrote and read it last: the program, the tile of pointers, and how
        many barriers had been before. Undefined is raised where two programs meet outside of
        atomics, and where two tiles of pointers of one program meet without a barrier between them:
-       the compiler orders accesses only through the same tile of pointers.
+       the compiler orders accesses only through the same tile of pointers. One meeting is defined: a
+       store of values that depend, each at its position, on all that was loaded from the element.
+       Threads may hold copies of a small tile, which load too late then: what was loaded is not
+       used after that store.
 """
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +20,7 @@ from .values import Undefined
 
 NOBODY, SEVERAL, ATOMIC = -1, -2, -3
 MOST_WATCHED = 1 << 24
+MOST_OF_A_THREAD = 16  # elements of a vector; threads with as many each hold no copies
 
 
 def _turns(at):
@@ -66,13 +71,23 @@ class Array:
         self.write_epoch, self.read_epoch, self.write_tile, self.read_tile = zeros
 
 
-class Memory:
-    """The arrays of a launch; `program` is the number of the one that runs."""
+@dataclass
+class Load:
+    """A load since the last barrier, by its number; `at` are the places that it read."""
 
-    def __init__(self, arrays):
-        self.arrays = {name: Array(data) for name, data in arrays.items()}
+    number: int
+    pointer: Pointer
+    at: np.ndarray
+
+
+class Memory:
+    """The arrays of a launch of so many threads; `program` is the number of the one that runs."""
+
+    def __init__(self, arrays, threads=128):
+        self.arrays, self.threads = {name: Array(data) for name, data in arrays.items()}, threads
         self.program, self.epoch, self.exact = 0, 1, True
         self.kept = []  # tiles of pointers, so that their identities stay their own
+        self.loads, self.load_count, self.overwritten = [], 0, frozenset()
 
     def forget(self):
         """Another launch begins: all that was stored before it is seen."""
@@ -81,8 +96,15 @@ class Memory:
 
     def start(self, program):
         """The next program runs."""
-        self.program, self.epoch = program, self.epoch + 1
+        self.program = program
         self.kept.clear()
+        self.overwritten = frozenset()
+        self.synchronize()
+
+    def synchronize(self):
+        """A barrier."""
+        self.epoch += 1
+        self.loads.clear()
 
     def pointer(self, name, first=0):
         return Pointer(self.arrays[name], np.asarray(first))
@@ -116,7 +138,7 @@ class Memory:
         array.reader[at] = np.where(others, SEVERAL, self.program)
         array.read_epoch[at], array.read_tile[at] = self.epoch, np.where(mixed, SEVERAL, tile)
 
-    def _check_write(self, array, at, tile):
+    def _check_write(self, array, at, pointer, value):
         if not array.is_watched:
             return
         if np.unique(at).size != at.size:
@@ -126,17 +148,39 @@ class Memory:
             raise Undefined("a store over what another program stored")
         if ((reader != NOBODY) & (reader != self.program)).any():
             raise Undefined("a store over what another program loads")
-        for who, epoch, by in (
-            (writer, array.write_epoch, array.write_tile),
-            (reader, array.read_epoch, array.read_tile),
-        ):
-            if ((who == self.program) & (epoch[at] == self.epoch) & (by[at] != tile)).any():
+        tile = id(pointer)
+        written = (writer == self.program) & (array.write_epoch[at] == self.epoch)
+        if (written & (array.write_tile[at] != tile)).any():
+            raise Undefined("a store without a barrier")
+        read = (reader == self.program) & (array.read_epoch[at] == self.epoch)
+        if (read & (array.read_tile[at] != tile)).any():
+            self._overwrite(at, pointer, value)
+
+    def _overwrite(self, at, pointer, value):
+        """A store over what was loaded through other pointers."""
+        for load in self.loads:
+            if load.pointer is pointer or load.pointer.array is not pointer.array:
+                continue
+            if not np.isin(at, load.at).any():
+                continue
+            if not np.array_equal(load.pointer.offsets, pointer.offsets):
                 raise Undefined("a store without a barrier")
+            if load.number not in getattr(value, "loads", ()):
+                raise Undefined("a store that does not wait for a load")
+            if pointer.offsets.size < self.threads * MOST_OF_A_THREAD:
+                self.overwritten |= {load.number}
+
+    def check_use(self, value):
+        """Whether a value still is what was loaded, for each thread that holds it."""
+        if self.overwritten & getattr(value, "loads", frozenset()):
+            raise Undefined("a use of what was overwritten")
 
     def load(self, pointer, mask, other):
         array, at, tile = self._places(pointer, mask)
         self._check_read(array, at, tile)
         self._mark_read(array, at, tile)
+        self.load_count += 1
+        self.loads.append(Load(self.load_count, pointer, at))
         if mask is None:
             return array.data[pointer.offsets]
         result = np.zeros(pointer.offsets.shape, array.data.dtype)
@@ -146,8 +190,9 @@ class Memory:
         return result
 
     def store(self, pointer, value, mask):
+        self.check_use(value)
         array, at, tile = self._places(pointer, mask)
-        self._check_write(array, at, tile)
+        self._check_write(array, at, pointer, value)
         array.data[at] = self._selected(pointer, value, mask, array.data.dtype)
         if array.is_watched:
             array.writer[at], array.write_epoch[at] = self.program, self.epoch

@@ -206,18 +206,20 @@ class If:
 
 @dataclass
 class For:
-    """A counted loop; `stop` is a literal or the name of a scalar."""
+    """A counted loop; bounds are literals or names of scalars, of which the step is above 0."""
 
     var: str
     header: str
-    start: int
+    start: object
     stop: object
-    step: int
+    step: object
     body: list
     keywords: str = ""
+    dtype: str = "i32"  # of the counters
 
     def lines(self):
-        bounds = f"{self.start}, {self.stop}" + (f", {self.step}" if self.step != 1 else "")
+        start = self.start if self.dtype == "i32" else f"tl.full([], {self.start}, tl.int64)"
+        bounds = f"{start}, {self.stop}" + (f", {self.step}" if self.step != 1 else "")
         if self.header == "tl.static_range":  # its counter is a constant, which has no type yet
             return [
                 f"for constant_{self.var} in {self.header}({bounds}):",
@@ -229,13 +231,19 @@ class For:
             *block_lines(self.body),
         ]
 
+    def counters(self, state):
+        bounds = (self.start, self.stop, self.step)
+        values = [b if isinstance(b, int) else int(state.value(b).data) for b in bounds]
+        if values[2] == 0 or (values[2] < 0 and not isinstance(self.step, int)):
+            raise Undefined("a step that does not count up")
+        return range(*values)
+
     def execute(self, state):
-        stop = self.stop if isinstance(self.stop, int) else int(state.value(self.stop).data)
-        steps = range(self.start, stop, self.step)
+        steps = self.counters(state)
         if len(steps) > MAX_TRIPS:
             raise Undefined("too many iterations")
         for i in steps:
-            state.env[self.var] = Value("i32", np.int32(i))
+            state.env[self.var] = Value(self.dtype, NUMPY[self.dtype](i))
             if not execute_iteration(self.body, state):
                 break
         state.env.pop(self.var, None)

@@ -61,7 +61,16 @@ ORDERED = {
     "other programs": ["tl.store(x + i, i)"],
     "another argument": ["tl.store(x + pid * 64 + i, i)", "v = tl.load(z + pid * 64 + i)"],
     "other pointers": ["tl.store(x + pid * 64 + i, i)", "v = tl.load(x + pid * 64 + 63 - i)"],
-    "a load before": ["v = tl.load(z + pid * 64 + i)", "tl.store(x + pid * 64 + i, v + 1)"],
+    "a load of elsewhere": ["v = tl.load(z + pid * 64 + 63 - i)", "tl.store(x + pid * 64 + i, v)"],
+    "a load of no use": ["v = tl.load(z + pid * 64 + i)", "tl.store(x + pid * 64 + i, i)"],
+    "one load of two": ["v = tl.load(z + pid * 64 + i)", "w = tl.load(x + pid * 64 + i)"]
+    + ["tl.store(x + pid * 64 + i, w + 1)"],
+    "a late use": ["v = tl.load(z + pid * 64 + i)", "tl.store(x + pid * 64 + i, v + 1)"]
+    + ["tl.store(y + pid * 64 + i, v)"],
+    "a load of what was stored": ["v = tl.load(z + pid * 64 + i)"]
+    + ["tl.store(x + pid * 64 + i, v + 1)", "w = tl.load(z + pid * 64 + i)"],
+    "a step of 0": ["for k in range(0, 4, tl.load(y) * 0):", "    tl.store(x + pid * 64 + i, k)"],
+    "a step that may count down": ["for k in range(4, 0, -tl.load(y) * 0 - 1):", "    i += k"],
     "one place": ["tl.store(x + pid * 64 + i // 2, i)"],
     "atomics and loads": ["tl.atomic_add(x + i, 1)", "v = tl.load(x + i)"],
     "beyond the end": ["v = tl.load(x + pid * 256 + i)"],
@@ -78,6 +87,10 @@ RIGHT = [
     ["at = x + pid * 64 + i", "tl.store(at, i * 3)", "tl.store(y + pid * 64 + i, tl.load(at) + 1)"],
     ["tl.store(x + pid * 64 + i, i)", "tl.debug_barrier()"]
     + ["tl.store(y + pid * 64 + i, tl.load(z + pid * 64 + (63 - i)))"],
+    ["v = tl.load(z + pid * 64 + i)", "tl.store(x + pid * 64 + i, v * 2 - tl.max(v, 0))"],
+    ["v = tl.load(z + pid * 64 + i) + tl.load(x + pid * 64 + i)"]
+    + ["tl.store(z + pid * 64 + i, tl.where(v > 3, v, 9))"],
+    ["for k in range(3, -1, -2):", "    tl.store(y + pid * 128 + (k // 2) * 64 + i, i * k)"],
     ["old = tl.atomic_max(x + pid * 64 + i, i - 32)", "tl.store(y + pid * 64 + i, old)"],
 ]
 
