@@ -5,7 +5,9 @@
 // How:   the body is emitted once, from block arguments of the initial types. A variable that
 //        has another type after the body is an error. What only the body defines does not
 //        live on, but for the variables of loops: where one is read later, it is computed from the
-//        bounds after the loop, or carried where that does not give it. `range` with a negative constant step counts up and mirrors the index.
+//        bounds after the loop, or carried where that does not give it. `range` with a negative constant
+//        step counts up and mirrors the index. The least number of a type has no opposite in it: a loop
+//        of that step counts without sign from 0.
 //        A loop that `break` or `return` leaves is made like any other; only then, when it is
 //        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
@@ -16,6 +18,7 @@
 #include <llvm/Support/SaveAndRestore.h>
 
 using namespace pantile;
+namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 using llvm::StringRef;
 
@@ -171,6 +174,14 @@ struct Emitter::KeptIndex {
     runs = e.knownTruth(hasIterations);
   }
   Value start() const { return isDown ? high : low; }
+  /// How far it is from one bound to the other, without sign; 0 where the loop does not run.
+  Runtime length() const {
+    mlir::Value isLess =
+        e.b.createOrFold<arith::CmpIOp>(e.loc(), arith::CmpIPredicate::slt, low.ir, high.ir);
+    mlir::Value length = e.b.createOrFold<arith::SubIOp>(e.loc(), high.ir, low.ir);
+    const Runtime none = e.constant(low.type.element, BigInt(0));
+    return {e.b.createOrFold<arith::SelectOp>(e.loc(), isLess, length, none.ir), low.type};
+  }
   bool hadInteger() const {
     if (!before || before->value.is<BigInt>())
       return before.has_value();
@@ -303,6 +314,14 @@ void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
   loopElse(node.orelse, broke);
 }
 
+namespace {
+/// The type of a known step, whatever its opposite needs; beside signed bounds it has a sign.
+DType stepType(BigInt step, DType bounds) {
+  const DType type = literalType(step).value_or(Scalar::I64);
+  return bounds.isSigned() && !type.isSigned() ? DType(Scalar::I64) : type;
+}
+} // namespace
+
 /// Start, end and step as scalars of one integer type.
 std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &range,
                                                           SourceSpan span) {
@@ -328,9 +347,13 @@ std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &rang
       return std::nullopt;
     }
     bounds[i] = *bound;
-    dtype = i == 0 && bound->type.element.bits() >= 32
-                ? bound->type.element
-                : promoteIntegers(dtype, bound->type.element);
+    DType type = i == 2 && step ? stepType(*step, dtype) : bound->type.element;
+    dtype = i == 0 && type.bits() >= 32 ? type : promoteIntegers(dtype, type);
+  }
+  if (step && dtype.isSigned() &&
+      (isDown ? -*step - 1 : *step) >= BigInt(1) << (dtype.bits() - 1)) {
+    error(span, "the step of a range does not fit into `" + dtype.name() + "`");
+    return std::nullopt;
   }
   for (Runtime &bound : bounds)
     bound = *cast(bound, dtype, span);
@@ -400,8 +423,12 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
   DType dtype = low.type.element;
   auto emptyBody = [](mlir::OpBuilder &, mlir::Location, mlir::Value, mlir::ValueRange) {};
   Place at(*this, node.target->span.to(node.iter->span));
-  auto loop = scf::ForOp::create(b, loc(), low.ir, high.ir, step.ir, carried.inits, emptyBody,
-                                 !dtype.isSigned());
+  const bool countsLength =
+      isDown && dtype.isSigned() && -*knownStep == BigInt(1) << (dtype.bits() - 1);
+  const Runtime first = countsLength ? constant(dtype, BigInt(0)) : low;
+  const Runtime past = countsLength ? kept.length() : high;
+  auto loop = scf::ForOp::create(b, loc(), first.ir, past.ir, step.ir, carried.inits, emptyBody,
+                                 countsLength || !dtype.isSigned());
   for (const auto &[name, value] : range.hints)
     loop->setAttr("tile." + name, b.getI32IntegerAttr(int32_t(value)));
   Variables before = frame->variables;
@@ -412,7 +439,7 @@ void Emitter::runtimeLoop(const ast::For &node, const RangeValue &range) {
     Value index = Runtime{loop.getInductionVar(), {dtype, {}}};
     if (isDown) {
       // This may wrap, and wraps back.
-      Value up = binary(ast::BinaryOp::Sub, index, low, here(), false);
+      Value up = binary(ast::BinaryOp::Sub, index, first, here(), false);
       index = binary(ast::BinaryOp::Sub, high, up, here(), false);
     }
     carried.bind(loop.getRegionIterArgs());

@@ -165,3 +165,41 @@ def test_rows(device, dtype, bounds, is_constant, stages, factor):
     for number in range(len(counters)):
         expected = expected * 3 + x[number].astype(np.float64)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5, atol=1e-4)
+
+
+@triton.jit(do_not_specialize=["start", "stop"])
+def longest_kernel(out, start, stop, STEP: tl.constexpr, DTYPE: tl.constexpr):
+    mixed = tl.zeros([], dtype=tl.uint64)
+    i = start.to(DTYPE)
+    for i in range(start.to(DTYPE), stop.to(DTYPE), STEP):
+        mixed = mixed * 31 + i.to(tl.uint64)
+    tl.store(out, mixed.to(tl.int64))
+    tl.store(out + 1, i.to(tl.int64))
+
+
+@pytest.mark.parametrize(
+    "dtype, start, stop, step",
+    [
+        (tl.int32, 2**31 - 1, -(2**31), -(2**31)),
+        (tl.int32, 2**29 - 1, -659449261, -(2**31)),
+        (tl.int32, 0, -(2**31), -(2**31)),
+        (tl.int32, -7, -5, -(2**31)),
+        (tl.int32, -(2**31), 2**31 - 1, 2**31),
+        (tl.int32, -5, 2**31 - 1, 2**31),
+        (tl.int64, 2**63 - 1, -(2**63), -(2**63)),
+        (tl.int64, 2**40, 2**41, -(2**63)),
+        (tl.int64, 2**40, -(2**41), -(2**31)),
+    ],
+)
+def test_longest_steps(device, dtype, start, stop, step):
+    """The least number of a type, whose opposite is none of it, and numbers that have a type without sign."""
+    out = device.output((2,), "i64")
+    longest_kernel[(1,)](out.array, start, stop, STEP=step, DTYPE=dtype)
+    counters = range(start, stop, step)
+    assert out.numpy().tolist() == [mix(counters), counters[-1] if counters else start]
+
+
+def test_a_step_of_no_type(device):
+    out = device.output((2,), "i64")
+    with pytest.raises(Exception, match="the step of a range does not fit into `int64`"):
+        longest_kernel[(1,)](out.array, 0, 2**40, STEP=2**63, DTYPE=tl.int64)
