@@ -238,7 +238,9 @@ Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan 
   if (isPointer(offset))
     return error(span,
                  "cannot combine two pointers: " + kindText(pointer) + " and " + kindText(offset));
-  std::optional<Runtime> steps = runtime(offset, span);
+  // The opposite of a number may have a wider type.
+  const std::optional<BigInt> known = negate ? knownInt(offset) : std::nullopt;
+  std::optional<Runtime> steps = runtime(known ? Value(-*known) : offset, span);
   if (!steps)
     return Failed();
   DType dtype = steps->type.element;
@@ -248,7 +250,7 @@ Value Emitter::addPointer(const Value &pointer, const Value &offset, SourceSpan 
   bool widen = !dtype.isSigned() || dtype.bits() < 32;
   if (widen)
     steps = cast(*steps, dtype.bits() < 32 ? Scalar::I32 : Scalar::I64, span);
-  if (negate) {
+  if (negate && !known) {
     Value negated = unary(ast::UnaryOp::Neg, *steps, span);
     if (negated.failed())
       return negated;

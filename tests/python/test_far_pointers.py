@@ -126,6 +126,20 @@ def test_indices_before_the_pointer(device):
     np.testing.assert_array_equal(got, values)
 
 
+@triton.jit(do_not_specialize=["first"])
+def shifted_kernel(out, x, first, LEAST: tl.constexpr):
+    i = tl.arange(0, 64)
+    tl.store(out + i, tl.load(x - LEAST + first + i))
+
+
+@pytest.mark.parametrize("least", [-(2**31), -(2**31) + 1, 2**31 - 65, -(2**40), 2**40])
+def test_numbers_that_pointers_go_back(device, least):
+    """The opposite of a number of 32 bits may have more."""
+    x, out = random((64,), "fp32", 5), device.output((64,), "fp32")
+    shifted_kernel[(1,)](out.array, device.to(x), least, LEAST=least)
+    np.testing.assert_array_equal(out.numpy(), x)
+
+
 @triton.jit
 def atomic_kernel(x, old, table, n, BLOCK: tl.constexpr, WIDE: tl.constexpr):
     i = tl.arange(0, BLOCK)
