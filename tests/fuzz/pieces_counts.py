@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import dataclass
 
 LIMITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63) + 4096, 2**63 - 1)}
-STEPS = (1, 1, 2, 3, 5, 7, 16, 64, 1000, 1 << 20, 1 << 29, 1 << 30)
+STEPS = (1, 1, 2, 3, 5, 7, 16, 64, 1000, 1 << 20, 1 << 29, 1 << 30, 1 << 31)
 
 
 @dataclass
@@ -29,9 +29,9 @@ class Count:
 
     @property
     def can_pass(self):
-        """Whether the counter that ends the loop is one of the type."""
+        """Whether the step and the counter that ends the loop are of the type."""
         low, high = LIMITS[self.dtype]
-        return low <= self.start + self.trips * self.step <= high
+        return abs(self.step) <= high and low <= self.start + self.trips * self.step <= high
 
 
 def draw_count(draft, most=6):
