@@ -23,7 +23,7 @@ import pantile.language as tl
 # PERSISTENT-NEXT: CTA: 9 warps, about {{[0-9]+}} registers per thread, 229440 bytes of shared memory, 1 per SM
 # PERSISTENT-NEXT: producer: 1 warp
 # PERSISTENT-NEXT: consumers: 8 warps
-# PERSISTENT-NEXT: loop at record-plan.py:[[#@LINE+31]]:9: about {{[0-9]+}} cycles per iteration, bound by {{the tensor cores|L2|shared memory}}
+# PERSISTENT-NEXT: loop at record-plan.py:[[#@LINE+32]]:9: about {{[0-9]+}} cycles per iteration, bound by {{the tensor cores|L2|shared memory}}
 # PERSISTENT-NEXT: channel [128, 64] x f16: depth 4 via tma
 # PERSISTENT-NEXT: channel [64, 256] x f16: depth 4 via tma
 # PERSISTENT-NEXT: wgmma m64n256k16, 1 in flight over the end of an iteration
