@@ -204,7 +204,9 @@ def list_the_rest(index):
 def write_sources(build):
     """Put the pages together in build-docs/source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("entries", "examples"))
+    shutil.copytree(
+        ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("entries", "examples", "measurements")
+    )
     write_tutorials()
     pages = sorted(path.stem for path in (SOURCE / "reference").glob("[a-z]*.md"))
     with open(SOURCE / "reference/README.md", "a", encoding="utf-8") as file:

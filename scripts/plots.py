@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the plots of the front page and of the tutorials' pages from measurements.
+"""Draws the plots of the front page, of docs/performance.md and of the tutorials' pages.
 
 Needs: matplotlib; JSON that tests/gpu/bench/matmul.py or tutorials.py wrote on a GPU.
-Gives: docs/images/matmul.svg, or docs/images/tutorials/NN-*.svg; the medians, without rounds and
-       notes, in docs/measurements, from which the plots can be drawn again; on standard output, for
-       docs/performance.md, the tutorials' shares of their peers.
+Gives: docs/images/matmul.svg, docs/images/performance/*.svg and docs/images/tutorials/NN-*.svg; the
+       medians, without rounds and notes, in docs/measurements, from which the plots can be drawn
+       again; on standard output the tutorials' speeds relative to their peers.
 
 Usage: scripts/plots.py [FILE.json ...]     (without files: those of docs/measurements)
 """
@@ -19,6 +19,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402, after the choice of the back end
+import performance_plots  # noqa: E402
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 LINES = {  # colour, style, label; the names are those of the benchmarks
@@ -153,6 +154,7 @@ def main():
             drawer(rows)
             if name == "tutorials.json":
                 print_shares(rows)
+    performance_plots.draw_all(DOCS / "images/performance", STYLE)
 
 
 if __name__ == "__main__":

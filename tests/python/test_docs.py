@@ -163,6 +163,35 @@ def test_the_pictures_of_the_architecture_are_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_page_of_performance_is_current():
+    """`scripts/performance_page.py` computes its summary; it is short, and its plots exist."""
+    command = [sys.executable, ROOT / "scripts/performance_page.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (DOCS / "performance.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    plots = set(re.findall(r"!\[[^]]+\]\(images/performance/([\w-]+\.svg)\)", text))
+    assert plots == {path.name for path in (DOCS / "images/performance").iterdir()}
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module("peers")
+
+
+def test_ratios_of_the_summary(peers):
+    """A time counts the other way around, recorded ratios as they are; names are not used twice."""
+    rates = [{"name": "a", "rates": {"x": 4.0, "y": 2.0}}, {"name": "b", "rates": {"x": 1.0}}]
+    kept = [{"name": "c", "rates": {"x": 1.0}, "relative to": {"y": 0.5}}]
+    assert peers.speeds({"unit": "GB/s", "rows": rates + kept}, "x", "y") == {"a": 2.0, "c": 0.5}
+    assert peers.speeds({"unit": "ms", "rows": rates}, "x", "y") == {"a": 0.5}
+    assert peers.mean([0.5, 8.0]) == pytest.approx(2.0)
+    assert peers.cell({"a": 0.5, "c": 8.0}) == "2.00 (0.50)"
+    with pytest.raises(ValueError, match="two rows"):
+        peers.speeds({"unit": "ms", "rows": rates + rates}, "x", "y")
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda p: p.name)
 def test_first_example_runs(page, tmp_path):
     """What a front page shows first is a program: it adds what it says it adds."""

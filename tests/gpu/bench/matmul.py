@@ -227,7 +227,7 @@ def in_short(config):
 
 
 def write_markdown(rows, path):
-    """The table as it stands in docs/performance.md."""
+    """The table in Markdown."""
     with open(path, "w", encoding="utf-8") as file:
         for row in rows:
             cublas, triton, ours, own = (

@@ -1,0 +1,120 @@
+"""Measurements of docs/measurements beside those of peers, as ratios of speed.
+
+Gives: `tables`, the tables of the record beside peers; `speeds`, ratios of speed of two columns of a
+       table, whatever its unit; `workloads`, the rows of the summary in docs/performance.md.
+How:   Every table has rows with `rates` (numbers by name, in the table's unit) or with `relative to`
+       (ratios that were recorded as such). A unit of time turns a ratio around.
+"""
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs/measurements"
+TIMES = ("ns", "ms", "s")
+OTHER_TYPES = ("bf16", "fp8", "int8", "tf32", "fp64", "attention forward", "attention backward")
+
+
+def read(name):
+    """The JSON of a measurement."""
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+def tables():
+    """The tables beside peers by name; those of matmul.json and tutorials.json in the same form."""
+    found = read("peers-2026-11-22.json")["tables"]
+    rows = [{"name": str(row["size"]), "rates": row["tflops"]} for row in read("matmul.json")]
+    small = [row for row in rows if int(row["name"]) < 1024]
+    found["gemm fp16"] = {"unit": "TFLOP/s", "rows": [row for row in rows if row not in small]}
+    found["gemm fp16, small"] = {"unit": "TFLOP/s", "rows": small}
+    streams = [row for row in read("tutorials.json") if not row["table"].startswith("attention")]
+    found["tutorials"] = {
+        "unit": "GB/s",
+        "rows": [
+            {"name": f"{row['table']} {row['size']}", "rates": row["rates"]} for row in streams
+        ],
+    }
+    for group in OTHER_TYPES:
+        part = [row for row in found["other types"]["rows"] if row["name"].startswith(group)]
+        found[f"other types: {group}"] = {"unit": "TFLOP/s", "rows": part}
+    return found
+
+
+def speeds(table, ours, peer):
+    """How many times as fast `ours` is as `peer`, by the rows that have both."""
+    result = {}
+    if len({row["name"] for row in table["rows"]}) < len(table["rows"]):
+        raise ValueError("a name stands for two rows")
+    for row in table["rows"]:
+        rates = row.get("rates", {})
+        if peer in row.get("relative to", {}):
+            result[row["name"]] = row["relative to"][peer]
+        elif ours in rates and peer in rates:
+            ratio = rates[ours] / rates[peer]
+            result[row["name"]] = 1 / ratio if table["unit"] in TIMES else ratio
+    return result
+
+
+def mean(ratios):
+    """The geometric mean."""
+    return math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
+
+
+# Title, table, the column that is ours, the library's name and column, Triton's column.
+WORKLOADS = [
+    ("GEMM fp16, 1024 to 16384", "gemm fp16", "pantile", "cuBLAS", "cublas", "triton"),
+    ("the same, own configurations", "gemm fp16", "own", "cuBLAS", "cublas", "triton"),
+    ("GEMM fp16, 256 to 896", "gemm fp16, small", "pantile", "cuBLAS", "cublas", "triton"),
+    ("GEMM bf16, nn, nt, tn", "other types: bf16", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM fp8, nt", "other types: fp8", "pantile", "cuBLAS", "library", None),
+    ("GEMM int8, nt", "other types: int8", "pantile", "`torch._int_mm`", "library", "triton"),
+    ("GEMM tf32, nn (*)", "other types: tf32", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM fp64, nn (*)", "other types: fp64", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM bf16, M = 1 to 256", "skinny gemm bf16", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM and attention, ragged rows", "ragged", "pantile", None, None, "triton"),
+    ("attention forward", "attention forward", "pantile", None, None, "triton"),
+    ("the same, d=64", "attention forward, tutorial 06", "pantile", "torch", "torch", "triton"),
+    ("the same, d=128", "other types: attention forward", "pantile", "cuDNN", "library", "triton"),
+    ("attention backward", "attention backward", "pantile", "torch", "torch", "triton"),
+    ("bandwidth-bound", "streaming", "pantile", "torch", "torch", "triton"),
+    ("the same, against a copy", "streaming", "pantile", "copy", "copy", None),
+    ("tutorials 01, 02, 04, 05, 07", "tutorials", "ours", "torch", "torch", "same"),
+    ("warm launch", "launch", "pantile", "driver call", "driver", "triton"),
+    ("cold compile", "cold compile", "pantile", None, None, "triton"),
+    ("cold tuning", "tuning from cold", "pantile", None, None, "triton"),
+]
+
+
+def span(table, ours):
+    """The least and the greatest rate of ours, with the unit; empty where only ratios were kept."""
+    rates = [row["rates"][ours] for row in table["rows"] if ours in row.get("rates", {})]
+    if not rates:
+        return ""
+    ends = (f"{rate:.0f}" if rate >= 10 else f"{rate:.3g}" for rate in (min(rates), max(rates)))
+    return f"{' to '.join(dict.fromkeys(ends))} {table['unit']}"
+
+
+def cell(ratios):
+    """Mean and worst of ratios by name, as a cell of the summary."""
+    return f"{mean(ratios.values()):.2f} ({min(ratios.values()):.2f})" if ratios else "-"
+
+
+def summary():
+    """The summary in Markdown, line by line."""
+    found = tables()
+    yield "| workload | points | Pantile | against the library | against Triton |"
+    yield "| --- | --- | --- | --- | --- |"
+    for title, name, ours, library, column, triton in WORKLOADS:
+        table = found[name]
+        beside = cell(speeds(table, ours, column))
+        cells = [f"{beside} {library}" if library else beside, cell(speeds(table, ours, triton))]
+        yield f"| {title} | {len(table['rows'])} | {span(table, ours)} | {' | '.join(cells)} |"
+
+
+def means_by_step(table):
+    """Of a table of steps: for each size, the mean over tiles at each step."""
+    by_size = itertools.groupby(sorted(table["rows"], key=lambda r: r["size"]), lambda r: r["size"])
+    for size, rows in by_size:
+        shares = [row["relative to cuBLAS"] for row in rows]
+        yield size, {step: mean([share[step] for share in shares]) for step in shares[0]}
