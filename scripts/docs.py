@@ -208,9 +208,10 @@ def write_sources(build):
         ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("entries", "examples", "measurements")
     )
     write_tutorials()
-    pages = sorted(path.stem for path in (SOURCE / "reference").glob("[a-z]*.md"))
-    with open(SOURCE / "reference/README.md", "a", encoding="utf-8") as file:
-        file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
+    for folder in ("reference", "decisions"):
+        pages = sorted(path.stem for path in (SOURCE / folder).glob("[a-z]*.md"))
+        with open(SOURCE / folder / "README.md", "a", encoding="utf-8") as file:
+            file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
     list_the_rest(SOURCE / "index.md")
     stages = Stages(build)
     path = SOURCE / "how-a-tile-becomes-instructions.md"

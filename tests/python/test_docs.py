@@ -17,7 +17,8 @@ from command_line import pantilec_path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9][0-9]-*.py"))
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("reference/*.md"), ROOT / "README.md"])
+FOLDERS = [page for name in ("reference", "decisions") for page in DOCS.glob(f"{name}/*.md")]
+PAGES = sorted([*DOCS.glob("*.md"), *FOLDERS, ROOT / "README.md"])
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,18 @@ def test_every_page_is_listed():
         assert target(DOCS / "index.md", f"{entry}.md"), f"no page {entry}"
     for page in DOCS.glob("*.md"):
         assert any(fnmatch.fnmatch(page.stem, entry) for entry in entries), page
+
+
+def test_every_decision_is_listed_and_complete():
+    """Each record is in the index once, and has its four parts in a page's length."""
+    index = re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "decisions/README.md").read_text())
+    records = [page for page in DOCS.glob("decisions/*.md") if page.name != "README.md"]
+    assert sorted(index) == sorted(page.name for page in records)
+    for page in records:
+        text = page.read_text(encoding="utf-8")
+        parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.M)
+        assert parts == ["Context", "Decision", "Consequences", "Number"], page
+        assert len(text.splitlines()) <= 40, page
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
