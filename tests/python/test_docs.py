@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9][0-9]-*.py"))
 FOLDERS = [page for name in ("reference", "decisions") for page in DOCS.glob(f"{name}/*.md")]
-PAGES = sorted([*DOCS.glob("*.md"), *FOLDERS, ROOT / "README.md"])
+FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md")]
+PAGES = sorted([*DOCS.glob("*.md"), *FOLDERS, *FRONT])
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,21 @@ def test_links(page):
     assert not wrong, f"{page.name} links to {wrong}"
 
 
-def test_paths_of_the_front_page():
-    """What the front page names in backticks exists."""
-    names = re.findall(
-        r"`((?:docs|tutorials|compiler|tests|scripts)/[\w./-]+)`", prose(ROOT / "README.md")
-    )
+@pytest.mark.parametrize("page", FRONT[:2], ids=lambda page: page.name)
+def test_paths_of_the_front_page(page):
+    """What the front pages name in backticks exists."""
+    names = re.findall(r"`((?:docs|tutorials|compiler|tests|scripts)/[\w./-]+)`", prose(page))
     assert names
     assert not [name for name in names if not (ROOT / name).exists()]
+
+
+def test_folders_of_tests_are_listed():
+    """`tests/README.md` has a place for each folder of tests."""
+    text = (ROOT / "tests/README.md").read_text(encoding="utf-8")
+    found = [path for path in (ROOT / "tests").glob("[a-z]*") if path.is_dir()]
+    folders = [path for path in found if any(path.rglob("*.*"))]
+    unnamed = [path.name for path in folders if f"`{path.name}" not in text]
+    assert len(folders) > 10 and not unnamed
 
 
 def test_every_page_is_listed():
