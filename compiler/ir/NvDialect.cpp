@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace pantile;
 using namespace pantile::nv;
 
+#include "ir/NvAsync.cpp.inc"
+#include "ir/NvAsyncEnums.cpp.inc"
 #include "ir/NvDialect.cpp.inc"
 #include "ir/NvPlanEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES

@@ -18,6 +18,7 @@ def Nv_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
 }
 include "NvPlan.td"
+include "NvAsync.td"
 
 def Nv_SwizzleAttr : AttrDef<Nv_Dialect, "Swizzle"> {
   let mnemonic = "swizzle";
@@ -80,13 +81,14 @@ def Nv_BufferTransOp : Nv_Op<"buffer_trans", [Pure]> {
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
 }
-def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
+                                          DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersWritten"]>]> {
   let summary = "cp.async: each thread starts copying the elements of `ptr` that it holds to their places in `buffer`";
   let description = [{
     Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
     in global and in shared memory, and share one mask value.
-    - copy_async_c1: `buffer` has one slot of the shape of `ptr`.
+    - copy_async_c1: `buffer` has the shape of `ptr`.
     - copy_async_c2: `mask` has the shape and layout of `ptr`.
     - copy_async_c3: `vectorBytes` is 4, 8 or 16.
   }];
@@ -145,7 +147,8 @@ def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
-def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>, Nv_AsyncMmaOpInterface,
+                                DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersRead", "getHeldRegisters"]>]> {
   let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
   let description = [{
     `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum anew.
@@ -157,6 +160,10 @@ def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc `mma` `` $mma attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isWaitedForAtOnce();
+    MmaWaitOpInterface createWait(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange values);
+  }];
 }
 def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "product of two buffers by scalar FMA, added to a register tile";
@@ -168,14 +175,14 @@ def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[Me
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
   let hasVerifier = 1;
 }
-def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>, Nv_MmaWaitOpInterface]> {
   let summary = "wgmma.wait_group: the MMAs of `values` and `done` are over, and at most `pending` are in flight; gives the accumulators back (tied)";
   let description = [{
     `done` are accumulators of MMAs that have to be over as well, but that a younger MMA has taken over by then. Passes that order MMAs
     leave `pending` and `held` out; nv-insert-waits fills them in. `held` are the register tiles that these MMAs read: they stay in their
     registers until the wait.
     - wgmma_wait_c1: the results have the types of `values`.
-    - wgmma_wait_c2: where a counted wait's value is the result of an `nv.wgmma` in the same block whose `lhs` is a register tile, that tile is held.
+    - wgmma_wait_c2: where a counted wait's value is the result of an MMA in the same block that reads a register tile until it is over, that tile is held.
     - wgmma_wait_c3: `pending` is not negative.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values, Variadic<AnyRankedTensor>:$done, Variadic<AnyRankedTensor>:$held,
@@ -358,19 +365,20 @@ def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$barrier `,` $bytes attr-dict `:` type($barrier)";
   let hasVerifier = 1;
 }
-def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>,
+                                      DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersWritten"]>]> {
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
   let description = [{
-    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions.
+    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions. `buffer` has
+    one slot (async_c1).
     - tma_load_c1: there is a coordinate for each dimension of the map.
     - tma_load_c2: `barrier` is one pair of i64.
-    - tma_load_c3: `buffer` has one slot.
   }];
   let arguments = (ins Nv_TensorMapType:$map, Variadic<I32>:$coords, Nv_BufferType:$buffer, Nv_BufferType:$barrier);
   let assemblyFormat = "$map `[` $coords `]` `,` $buffer `,` $barrier attr-dict `:` type($buffer) `,` type($barrier)";
   let hasVerifier = 1;
 }
-def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Nv_AsyncOpInterface>]> {
   let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
   let description = [{
     Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its

@@ -113,7 +113,7 @@ LogicalResult BufferTransOp::verify() {
 LogicalResult CopyAsyncOp::verify() {
   auto ptr = cast<RankedTensorType>(getPtr().getType());
   const BufferType buffer = getBuffer().getType();
-  if (buffer.getSlots() != 1 || buffer.getShape() != ptr.getShape())
+  if (buffer.getShape() != ptr.getShape())
     return emitOpError() << "copy_async_c1: " << buffer << " does not hold " << ptr;
   const uint32_t bytes = getVectorBytes();
   if (bytes != 4 && bytes != 8 && bytes != 16)
@@ -189,10 +189,10 @@ LogicalResult WgmmaWaitOp::verify() {
   if (getPending().value_or(0) >= signedLimit)
     return emitOpError("wgmma_wait_c3: `pending` is negative");
   for (Value value : getValues()) {
-    auto mma = value.getDefiningOp<WgmmaOp>();
-    if (getPending() && mma && mma->getBlock() == (*this)->getBlock() &&
-        isa<RankedTensorType>(mma.getLhs().getType()) &&
-        !llvm::is_contained(getHeld(), mma.getLhs()))
+    auto mma = value.getDefiningOp<AsyncMmaOpInterface>();
+    const Value read = mma ? mma.getHeldRegisters() : Value();
+    if (getPending() && read && mma->getBlock() == (*this)->getBlock() &&
+        !llvm::is_contained(getHeld(), read))
       return emitOpError(
           "wgmma_wait_c2: registers that an MMA reads are not held until it is over");
   }
@@ -252,8 +252,6 @@ LogicalResult ExpectOp::verify() {
 }
 
 LogicalResult TmaLoadOp::verify() {
-  if (getBuffer().getType().getSlots() != 1)
-    return emitOpError() << "tma_load_c3: " << getBuffer().getType() << " has several slots";
   return failure(failed(verifyCoordinates(*this, getMap(), getCoords().size(), "tma_load_c1")) ||
                  failed(verifyBarrier(*this, getBarrier().getType(), "tma_load_c2")));
 }

@@ -22,12 +22,20 @@
 #define GET_OP_CLASSES
 #include "ir/TileOps.h.inc"
 
+#include "ir/NvAsyncEnums.h.inc"
 #include "ir/NvDialect.h.inc"
 #include "ir/NvPlanEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/NvAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "ir/NvTypes.h.inc"
+
+namespace pantile::nv {
+/// The constraints of `AsyncOpInterface`.
+mlir::LogicalResult verifyAsync(mlir::Operation *op);
+} // namespace pantile::nv
+
+#include "ir/NvAsync.h.inc"
 #define GET_OP_CLASSES
 #include "ir/NvOps.h.inc"
 

@@ -57,7 +57,7 @@ func.func @copy_of_a_longer_row(%p: tensor<128x!tile.ptr<f16>>, %b: !nv.buffer<1
 
 // -----
 func.func @copy_to_a_ring(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
-  // expected-error @below {{copy_async_c1: }}
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64] x f16, <[0], 0>>' has several slots}}
   nv.copy_async %p, %b {vectorBytes = 16 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
   return
 }
@@ -126,6 +126,15 @@ func.func @another_family(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
 func.func @right_operand_along_n(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
   // expected-error @below {{wgmma_c3: a buffer of other than 16 bits does not lie along K}}
   %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 8, warps = 4 x 1> : !slot, !slot, tensor<64x64xf32>
+  return
+}
+
+// -----
+!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @mma_of_a_ring(%a: !ring, %b: !slot, %c: tensor<64x64xf32>) {
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !ring, !slot, tensor<64x64xf32>
   return
 }
 
@@ -270,7 +279,7 @@ func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !slot, %x: i32) {
 !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 func.func @loaded_into_a_ring(%map: !nv.tensor_map, %b: !ring, %full: !barrier, %x: i32) {
-  // expected-error @below {{tma_load_c3: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
   nv.tma_load %map[%x, %x], %b, %full : !ring, !barrier
   return
 }

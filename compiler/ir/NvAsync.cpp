@@ -1,0 +1,57 @@
+//===- NvAsync.cpp - what asynchronous operations read, write and are waited for by -------===//
+// Gives: the methods and verifiers of the interfaces in NvAsync.td.
+//===------------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pantile;
+using namespace pantile::nv;
+
+LogicalResult nv::verifyAsync(Operation *op) {
+  auto async = cast<AsyncOpInterface>(op);
+  for (const auto &buffers : {async.getBuffersRead(), async.getBuffersWritten()})
+    for (Value buffer : buffers)
+      if (cast<BufferType>(buffer.getType()).getSlots() != 1)
+        return op->emitOpError() << "async_c1: " << buffer.getType() << " has several slots";
+  return success();
+}
+
+//===- copies ----------------------------------------------------------------------------===//
+
+Engine CopyAsyncOp::getEngine() { return Engine::LoadStore; }
+Completion CopyAsyncOp::getCompletion() { return Completion::CopyGroup; }
+SmallVector<Value> CopyAsyncOp::getBuffersWritten() { return {getBuffer()}; }
+
+Engine TmaLoadOp::getEngine() { return Engine::Tma; }
+Completion TmaLoadOp::getCompletion() { return Completion::Mbarrier; }
+SmallVector<Value> TmaLoadOp::getBuffersWritten() { return {getBuffer()}; }
+
+// It reads its scratch until it is over; the tile is stored there at once.
+Engine TmaStoreOp::getEngine() { return Engine::Tma; }
+Completion TmaStoreOp::getCompletion() { return Completion::StoreGroup; }
+
+//===- wgmma -----------------------------------------------------------------------------===//
+
+Engine WgmmaOp::getEngine() { return Engine::TensorCore; }
+Completion WgmmaOp::getCompletion() { return Completion::MmaGroup; }
+
+SmallVector<Value> WgmmaOp::getBuffersRead() {
+  if (isa<BufferType>(getLhs().getType()))
+    return {getLhs(), getRhs()};
+  return {getRhs()};
+}
+
+Value WgmmaOp::getHeldRegisters() {
+  return isa<RankedTensorType>(getLhs().getType()) ? getLhs() : Value();
+}
+
+/// Accumulators of fp16 are unpacked from 32-bit registers, and where fp8 may not be summed
+/// imprecisely for long, they are added up.
+bool WgmmaOp::isWaitedForAtOnce() {
+  return (*this)->hasAttr(names::maxImprecise) || getAcc().getType().getElementType().isF16();
+}
+
+MmaWaitOpInterface WgmmaOp::createWait(OpBuilder &builder, Location loc, ValueRange values) {
+  return WgmmaWaitOp::create(builder, loc, values);
+}
