@@ -160,7 +160,7 @@ std::string instructionText(std::optional<MmaAttr> mma) {
 std::vector<std::string> instructionsOf(scf::ForOp loop) {
   std::vector<std::string> texts;
   loop.getBody()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto mma = dyn_cast<nv::WgmmaOp>(op))
+    if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
       texts.push_back(instructionText(mma.getMma()));
     else if (auto dot = dyn_cast<DotOp>(op))
       texts.push_back(instructionText(dot.getMma()));

@@ -76,7 +76,7 @@ public:
 
   void add(Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
-        .Case([&](nv::WgmmaOp mma) { addWgmma(mma); })
+        .Case([&](nv::AsyncMmaOpInterface mma) { addMma(mma); })
         .Case([&](DotOp dot) { addDot(dot); })
         .Case([&](nv::FmaOp fma) {
           issue(elementsOf(fma.getAcc().getType().getShape()) *
@@ -131,7 +131,7 @@ private:
   }
 
   /// Each group of four warps reads its rows of A, once per column of instructions, and all of B.
-  void addWgmma(nv::WgmmaOp mma) {
+  void addMma(nv::AsyncMmaOpInterface mma) {
     const MmaAttr instruction = mma.getMma();
     const ArrayRef<int64_t> acc = mma.getAcc().getType().getShape();
     const Type element = mma.getRhs().getType().getElementType();

@@ -44,9 +44,11 @@ private:
   void note(OpOperand &use) {
     Operation *op = use.getOwner();
     const bool isHere = loopAround(op) == loop;
-    if (auto load = dyn_cast<nv::TmaLoadOp>(op))
-      isLoaded |= load.getBuffer() == use.get() && depthOf(op) == depth;
-    else if (isa<nv::CopyAsyncOp>(op))
+    auto copy = dyn_cast<nv::AsyncOpInterface>(op);
+    const bool fills = copy && llvm::is_contained(copy.getBuffersWritten(), use.get());
+    if (fills && copy.getEngine() == nv::Engine::Tma)
+      isLoaded |= depthOf(op) == depth;
+    else if (fills)
       isCopied |= isHere;
     else if (isa<nv::LocalStoreOp>(op))
       isStored |= isHere;
@@ -121,9 +123,10 @@ SmallVector<nv::ChannelAttr> channelsOf(scf::ForOp loop) {
 unsigned mmasInFlight(scf::ForOp loop) {
   unsigned pending = 0;
   auto run = [&](Operation *op) {
-    if (isa<nv::WgmmaOp>(op))
+    if (auto mma = dyn_cast<nv::AsyncOpInterface>(op);
+        mma && mma.getCompletion() == nv::Completion::MmaGroup)
       ++pending;
-    else if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
+    else if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
       pending = std::min(pending, static_cast<unsigned>(wait.getPending().value_or(0)));
   };
   forEachInIteration(loop, run);

@@ -20,7 +20,7 @@ void forEachInIteration(mlir::scf::ForOp loop, llvm::function_ref<void(mlir::Ope
 
 llvm::SmallVector<nv::ChannelAttr> channelsOf(mlir::scf::ForOp loop);
 
-/// MMAs that are not waited for when an iteration ends, as groups of wgmma.
+/// MMAs that are not waited for when an iteration ends.
 unsigned mmasInFlight(mlir::scf::ForOp loop);
 
 } // namespace pantile

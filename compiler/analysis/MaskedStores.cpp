@@ -49,11 +49,11 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
     follow(loop.getRegionIterArg(index));
     return true;
   }
-  if (auto wgmma = dyn_cast<nv::WgmmaOp>(user); wgmma && use.get() == wgmma.getAcc()) {
-    follow(wgmma.getResult());
+  if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(user); mma && use.get() == mma.getAcc()) {
+    follow(mma.getResult());
     return true;
   }
-  if (isa<nv::WgmmaWaitOp>(user)) {
+  if (isa<nv::MmaWaitOpInterface>(user)) {
     if (index < user->getNumResults()) // else its registers are held
       follow(user->getResult(index));
     return true;

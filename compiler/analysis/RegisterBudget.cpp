@@ -11,7 +11,7 @@ int64_t registersOfLoop(scf::ForOp loop) {
   int64_t registers = machineOf(loop).registers.besideLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
-  for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
+  for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
     if (matchPattern(product.getAcc(), m_AnyZeroFloat()))
       registers += registersOf(product.getResult());
     if (!isa<BlockArgument>(product.getLhs()))

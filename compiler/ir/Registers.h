@@ -14,6 +14,7 @@ inline int64_t registersOf(mlir::Value value) {
 
 /// True if no ordinary instruction reads `tile`: only MMAs do, and the waits that hold it for them.
 inline bool isReadByMmasAlone(mlir::Value tile) {
-  return llvm::all_of(tile.getUsers(), llvm::IsaPred<nv::WgmmaOp, nv::WgmmaWaitOp>);
+  return llvm::all_of(tile.getUsers(),
+                      llvm::IsaPred<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>);
 }
 } // namespace pantile
