@@ -35,11 +35,12 @@ struct Access {
   int64_t begin, end;
   bool write;
   bool perWarp = false;  ///< each warp in its part of these bytes, one after the other
-  bool inFlight = false; ///< by an MMA that has started and was not waited for
+  bool inFlight = false; ///< by `mma`, which has started and was not waited for
   bool ofRing = false;   ///< once it is over, the ring's loop orders it
   bool byProxy = false;  ///< as MMAs see it: a write until a fence, and a barrier after that
   bool isFenced = false; ///< such a write, after the fence
   unsigned younger = 0;  ///< MMAs that have started since, at least
+  nv::AsyncMmaOpInterface mma = {};
   bool clashes(const Access &other) const {
     if ((byProxy && !other.inFlight) || (other.byProxy && !inFlight))
       return false;
@@ -112,7 +113,7 @@ void addBuffer(Effects &effects, Value buffer, bool write) {
 
 bool isReadByMma(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    return isa<nv::WgmmaOp>(user) ||
+    return isa<nv::AsyncMmaOpInterface>(user) ||
            (isa<nv::SlotOp, nv::BufferTransOp>(user) && isReadByMma(user->getResult(0)));
   });
 }
@@ -136,14 +137,28 @@ void addRounding(Effects &effects, Value buffer) {
 }
 
 /// What an MMA reads from its start until it is waited for.
-void addMmaOperand(Effects &effects, Value operand) {
-  if (!isa<nv::BufferType>(operand.getType()))
-    return;
-  nv::AllocOp alloc = allocOf(operand);
+void addMmaOperand(Effects &effects, nv::AsyncMmaOpInterface mma, Value buffer) {
+  nv::AllocOp alloc = allocOf(buffer);
   Access access = bytesOf(alloc, false);
   access.inFlight = true;
   access.ofRing = alloc->hasAttr(names::ring);
+  access.mma = mma;
   effects.before.push_back(access);
+}
+
+/// Null where `op` is no MMA that a wait with a count waits for.
+nv::AsyncMmaOpInterface countedMma(Operation *op) {
+  auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
+  return mma && mma.getCompletion() == nv::Completion::MmaGroup ? mma : nullptr;
+}
+
+/// What goes on after `op` was issued. What is waited for otherwise has barriers of its own.
+void addAsync(Effects &effects, nv::AsyncOpInterface op) {
+  for (Value buffer : op.getBuffersWritten())
+    addBuffer(effects, buffer, true);
+  if (nv::AsyncMmaOpInterface mma = countedMma(op))
+    for (Value buffer : mma.getBuffersRead())
+      addMmaOperand(effects, mma, buffer);
 }
 
 Effects effectsOf(Operation *op) {
@@ -167,11 +182,8 @@ Effects effectsOf(Operation *op) {
     addRounding(effects, round.getBuffer());
   } else if (auto load = dyn_cast<nv::LocalLoadOp>(op)) {
     addBuffer(effects, load.getBuffer(), false);
-  } else if (auto copy = dyn_cast<nv::CopyAsyncOp>(op)) {
-    addBuffer(effects, copy.getBuffer(), true);
-  } else if (auto wgmma = dyn_cast<nv::WgmmaOp>(op)) {
-    addMmaOperand(effects, wgmma.getRhs());
-    addMmaOperand(effects, wgmma.getLhs());
+  } else if (auto async = dyn_cast<nv::AsyncOpInterface>(op)) {
+    addAsync(effects, async);
   } else if (auto fma = dyn_cast<nv::FmaOp>(op)) {
     addBuffer(effects, fma.getLhs(), false);
     addBuffer(effects, fma.getRhs(), false);
@@ -203,9 +215,9 @@ private:
     };
     if (llvm::any_of(effects.before, clashes))
       meetBefore(op, open, effects.before);
-    if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
+    if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
       awaitMmas(open, wait.getPending().value_or(0));
-    else if (isa<nv::WgmmaOp>(op))
+    else if (countedMma(op))
       startMma(open);
     else if (isa<nv::FenceAsyncOp>(op))
       fence(open);
@@ -245,16 +257,19 @@ private:
   /// and a fence for those that start later; only counted while it is tried what a loop would need.
   void meetBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
     std::optional<unsigned> pending;
+    nv::AsyncMmaOpInterface mma;
     for (const Access &access : open)
       if (access.inFlight &&
-          llvm::any_of(next, [&](const Access &other) { return other.clashes(access); }))
+          llvm::any_of(next, [&](const Access &other) { return other.clashes(access); })) {
         pending = std::min(pending.value_or(access.younger), access.younger);
+        mma = access.mma;
+      }
     if (trial) {
       trial->insert(op);
     } else {
       OpBuilder builder(op);
       if (pending)
-        nv::WgmmaWaitOp::create(builder, op->getLoc(), ValueRange()).setPending(*pending);
+        mma.createWait(builder, op->getLoc(), ValueRange()).setPending(*pending);
       if (llvm::any_of(open, [](const Access &a) { return a.byProxy && !a.isFenced; }))
         nv::FenceAsyncOp::create(builder, op->getLoc());
       nv::BarrierOp::create(builder, op->getLoc());

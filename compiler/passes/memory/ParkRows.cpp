@@ -41,7 +41,7 @@ int64_t mostWords(func::FuncOp kernel) {
   for (Operation &op : kernel.getBody().front())
     if (isa<ReduceOp, ScanOp>(op))
       most = std::max(most, wordsOver(&op, liveness));
-    else if (op.getNumRegions() > 0 || isa<nv::WgmmaOp>(op))
+    else if (op.getNumRegions() > 0 || isa<nv::AsyncMmaOpInterface>(op))
       return 0;
   return most;
 }

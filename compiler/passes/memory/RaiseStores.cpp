@@ -68,7 +68,7 @@ bool feedsStore(Operation *op) {
 bool isPlainSum(Operation *op) {
   auto atomic = dyn_cast<AtomicRmwOp>(op);
   auto loop = op->getParentOfType<scf::ForOp>();
-  return atomic && loop && !loop.getBody()->getOps<nv::WgmmaOp>().empty() &&
+  return atomic && loop && !loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() &&
          atomic.getKind() == RmwKind::FAdd && atomic.getResult().use_empty() &&
          atomic.getSem() == MemSemantic::Relaxed && atomic.getScope() != MemScope::Sys &&
          elementTypeOf(atomic.getValue().getType()).isF32();
@@ -137,7 +137,7 @@ private:
   int64_t leastElements() {
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
     int64_t products = 0;
-    kernel.walk([&](nv::WgmmaOp) { ++products; });
+    kernel.walk([&](nv::AsyncMmaOpInterface) { ++products; });
     if (kernel.getOps<nv::ProducerOp>().empty() || products != 1)
       return none;
     return target.machine().memory.elementsForTmaStore;

@@ -155,7 +155,7 @@ bool releaseBeforeWait(Operation *op, bool trial) {
   if (!isa<nv::ReleaseOp>(op))
     return false;
   Operation *wait = op->getPrevNode();
-  while (wait && !isa<nv::WgmmaWaitOp>(wait))
+  while (wait && !isa<nv::MmaWaitOpInterface>(wait))
     wait = wait->getPrevNode();
   auto isBehind = [&](Operation *user) {
     Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
@@ -216,7 +216,7 @@ constexpr Kind kinds[] = {
     {"drop-fence", drop<nv::FenceAsyncOp>},
     {"drop-release", drop<nv::ReleaseOp>},
     {"late-wait", waitLess<nv::WaitOp>},
-    {"late-mma-wait", waitLess<nv::WgmmaWaitOp>},
+    {"late-mma-wait", waitLess<nv::MmaWaitOpInterface>},
     {"drop-load-mask", dropLoadMask},
     {"drop-store-mask", dropMask<StoreOp>},
     {"wide-bound", widenBound},
