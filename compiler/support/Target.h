@@ -63,6 +63,8 @@ public:
   /// Its larger shapes: m16n8k4, k8 and k16.
   bool hasLargeFp64Mma() const;
   bool hasWgmma() const;
+  /// MMAs that go on while threads do something else, see `nv::AsyncMmaOpInterface`.
+  bool hasAsyncMma() const { return hasWgmma(); }
 
   // Arithmetic and registers.
   bool hasBf16Arithmetic() const;

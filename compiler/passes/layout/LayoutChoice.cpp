@@ -3,6 +3,7 @@
 // Gives: its members.
 //===--------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
+#include "ir/MmaLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <algorithm>
@@ -224,20 +225,14 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const ArrayRef<int64_t> shape = shapeOf(dot.getType());
   const MmaAttr mma = dot.getMmaAttr();
   const Extents warps = warpsOf(mma, shape.size());
-  switch (mma.getKind()) {
-  case MmaKind::Wgmma: {
-    const LinearLayout acc = LinearLayout::wgmmaAccumulator(shape, warps, mma.getN());
-    return LayoutAttr::get(context, mma.getPairedRows() ? acc.pairRows() : acc);
-  }
-  case MmaKind::MmaSync:
-    if (dot.getType().getElementType().isF64())
-      return LayoutAttr::get(context,
-                             LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
-    return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
-  case MmaKind::Fma:
+  if (const auto accumulator = asyncAccumulatorLayout(mma, shape))
+    return LayoutAttr::get(context, *accumulator);
+  if (mma.getKind() == MmaKind::Fma)
     return LayoutAttr::get(context, fmaResult(shape, warps, machine.tiles));
-  }
-  llvm_unreachable("all kinds are handled");
+  if (dot.getType().getElementType().isF64())
+    return LayoutAttr::get(context,
+                           LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
+  return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
 }
 
 LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
@@ -246,20 +241,15 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   const Extents warps = warpsOf(mma, type.getRank());
   // The instruction's operands, which fp32 may be split into, are a 32-byte row of it.
   const int bits = 256 / static_cast<int>(mma.getK());
-  switch (mma.getKind()) {
-  case MmaKind::Wgmma:
-  case MmaKind::Fma:
+  if (mma.getKind() != MmaKind::MmaSync) // others read buffers
     return nullptr;
-  case MmaKind::MmaSync:
-    if (type.getElementType().isF64()) {
-      const auto fragments = index == 0 ? LinearLayout::mmaFp64A : LinearLayout::mmaFp64B;
-      return LayoutAttr::get(context, fragments(type.getShape(), warps, fp64Orders.at(dot)));
-    }
-    return LayoutAttr::get(context, index == 0
-                                        ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
-                                        : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
+  if (type.getElementType().isF64()) {
+    const auto fragments = index == 0 ? LinearLayout::mmaFp64A : LinearLayout::mmaFp64B;
+    return LayoutAttr::get(context, fragments(type.getShape(), warps, fp64Orders.at(dot)));
   }
-  llvm_unreachable("all kinds are handled");
+  return LayoutAttr::get(context, index == 0
+                                      ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
+                                      : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
 }
 
 } // namespace pantile

@@ -1,0 +1,14 @@
+//===- MmaLayout.cpp - see MmaLayout.h ----------------------------------------------------===//
+#include "ir/MmaLayout.h"
+
+namespace pantile {
+
+std::optional<LinearLayout> asyncAccumulatorLayout(MmaAttr mma, llvm::ArrayRef<int64_t> shape) {
+  if (mma.getKind() != MmaKind::Wgmma)
+    return std::nullopt;
+  const LinearLayout acc =
+      LinearLayout::wgmmaAccumulator(shape, {mma.getWarpsM(), mma.getWarpsN()}, mma.getN());
+  return mma.getPairedRows() ? acc.pairRows() : acc;
+}
+
+} // namespace pantile
