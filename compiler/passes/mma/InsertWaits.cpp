@@ -54,14 +54,14 @@ Stage stageOf(Value buffer) {
 bool reads(Operation *op, Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     const bool isInit = user == op && isa<scf::ForOp>(op);
-    return op->isAncestor(user) && !isInit && !isa<nv::WgmmaWaitOp>(user);
+    return op->isAncestor(user) && !isInit && !isa<nv::MmaWaitOpInterface>(user);
   });
 }
 
 /// Whether an MMA that takes `accumulator` over is not the only one to read it.
-bool hasOtherReader(nv::WgmmaOp mma, Value accumulator) {
+bool hasOtherReader(nv::AsyncMmaOpInterface mma, Value accumulator) {
   return llvm::any_of(accumulator.getUses(), [&](OpOperand &use) {
-    auto wait = dyn_cast<nv::WgmmaWaitOp>(use.getOwner());
+    auto wait = dyn_cast<nv::MmaWaitOpInterface>(use.getOwner());
     return use.getOwner() != mma && !(wait && llvm::is_contained(wait.getDone(), accumulator));
   });
 }
@@ -83,10 +83,11 @@ private:
   void visit(Operation *op, MmasInFlight &state) {
     if (isa<nv::ProducerOp>(op)) // by other warps, which start no MMA
       return;
-    if (auto wait = dyn_cast<nv::WgmmaWaitOp>(op))
+    if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
       return complete(wait, state);
     waitBefore(op, state);
-    if (auto mma = dyn_cast<nv::WgmmaOp>(op))
+    if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
+        mma && mma.getCompletion() == nv::Completion::MmaGroup)
       state.start(mma);
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       visitFor(loop, state);
@@ -101,7 +102,7 @@ private:
   static bool readsAccumulator(Operation *op, Value accumulator) {
     if (!accumulator)
       return false;
-    if (auto mma = dyn_cast<nv::WgmmaOp>(op))
+    if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
       return mma.getLhs() == accumulator ||
              (mma.getAcc() == accumulator && hasOtherReader(mma, accumulator));
     const bool isCarried = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
@@ -110,7 +111,7 @@ private:
 
   /// The tile is computed again, or the next iteration's tile is given its registers.
   static bool writesRegisters(Operation *op, Flight flight) {
-    Value tile = flight.registers();
+    Value tile = flight.mma.getHeldRegisters();
     auto carried = dyn_cast_or_null<BlockArgument>(tile);
     if (carried && carried.getOwner() == op->getBlock())
       return op->hasTrait<OpTrait::IsTerminator>();
@@ -122,8 +123,8 @@ private:
     if (!release)
       return false;
     const Stage released = stageOf(release.getBarrier());
-    return llvm::any_of(flight.mma->getOperands(), [&](Value operand) {
-      const Stage read = stageOf(operand);
+    return llvm::any_of(flight.mma.getBuffersRead(), [&](Value buffer) {
+      const Stage read = stageOf(buffer);
       auto barriers = barriersOf.find(read.ring);
       return barriers != barriersOf.end() && barriers->second == released.ring &&
              (flight.hasLeft || read.index == released.index);
@@ -153,8 +154,9 @@ private:
   static void insert(Operation *op, ArrayRef<Value> accumulators, unsigned pending,
                      MmasInFlight &state) {
     OpBuilder b(op);
-    auto wait = nv::WgmmaWaitOp::create(b, op->getLoc(), accumulators);
-    for (auto [value, waited] : llvm::zip_equal(accumulators, wait.getResults()))
+    nv::AsyncMmaOpInterface mma = state.flights().front().mma;
+    nv::MmaWaitOpInterface wait = mma.createWait(b, op->getLoc(), accumulators);
+    for (auto [value, waited] : llvm::zip_equal(accumulators, wait->getResults()))
       Value(value).replaceUsesWithIf(waited, [&](OpOperand &use) {
         Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
         return user && !user->isBeforeInBlock(op);
@@ -162,7 +164,7 @@ private:
     fill(wait, pending, state);
   }
 
-  void complete(nv::WgmmaWaitOp wait, MmasInFlight &state) {
+  void complete(nv::MmaWaitOpInterface wait, MmasInFlight &state) {
     auto isMeant = [&](const Flight &flight) {
       return flight.accumulator && (llvm::is_contained(wait.getValues(), flight.accumulator) ||
                                     llvm::is_contained(wait.getDone(), flight.accumulator));
@@ -175,14 +177,15 @@ private:
   }
 
   /// The count, and the registers of its own MMAs and of the others that it ends.
-  static void fill(nv::WgmmaWaitOp wait, unsigned pending, const MmasInFlight &state) {
+  static void fill(nv::MmaWaitOpInterface wait, unsigned pending, const MmasInFlight &state) {
     llvm::SetVector<Value> held;
     for (Value value : wait.getValues())
-      if (auto mma = value.getDefiningOp<nv::WgmmaOp>(); mma && mma->getBlock() == wait->getBlock())
-        if (Value tile = Flight{mma, value}.registers())
+      if (auto mma = value.getDefiningOp<nv::AsyncMmaOpInterface>();
+          mma && mma->getBlock() == wait->getBlock())
+        if (Value tile = mma.getHeldRegisters())
           held.insert(tile);
     for (Flight flight : state.flights())
-      if (Value tile = flight.registers();
+      if (Value tile = flight.mma.getHeldRegisters();
           tile && !flight.isOver && !flight.hasLeft && flight.younger >= pending)
         held.insert(tile);
     wait.setPending(pending);

@@ -5,12 +5,7 @@ using namespace mlir;
 
 namespace pantile {
 
-Value Flight::registers() {
-  Value left = mma.getLhs();
-  return isa<RankedTensorType>(left.getType()) ? left : Value();
-}
-
-void MmasInFlight::start(nv::WgmmaOp mma) {
+void MmasInFlight::start(nv::AsyncMmaOpInterface mma) {
   for (Flight &flight : all)
     ++flight.younger;
   add({mma, mma.getResult()});

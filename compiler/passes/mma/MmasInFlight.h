@@ -1,5 +1,5 @@
 //===- MmasInFlight.h - the MMAs that may be in flight at a place -------------------------===//
-// Needs: `nv.wgmma`s in the order in which they start.
+// Needs: MMAs that complete in groups (Completion::MmaGroup), in the order in which they start.
 // Gives: `MmasInFlight`: a set of MMAs, each with the value that has its accumulators here and how
 //        many have started since; what joins two such sets, and what a wait makes of one.
 // How:   MMAs end in the order of their start, so those in flight are the youngest ones. Of two
@@ -15,20 +15,17 @@
 namespace pantile {
 
 struct Flight {
-  nv::WgmmaOp mma;
+  nv::AsyncMmaOpInterface mma;
   mlir::Value accumulator; ///< has its accumulators here; null if no value does
   unsigned younger = 0;    ///< MMAs that have started since, at least
   bool isOver = false;     ///< on each path; `accumulator` was not given back by a wait yet
   bool hasLeft = false;    ///< of an earlier iteration, or of a region that has ended
-
-  /// The registers of its left operand; null if that is a buffer.
-  mlir::Value registers();
 };
 
 class MmasInFlight {
 public:
   /// `mma` starts.
-  void start(nv::WgmmaOp mma);
+  void start(nv::AsyncMmaOpInterface mma);
 
   /// A wait for all but the `pending` youngest, which gives `values` back.
   void wait(unsigned pending, mlir::ValueRange values);

@@ -29,11 +29,11 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     if (!target || !target->hasSetMaxRegisters() || launch.producerWarps == 0)
       return;
     int64_t needed = 0, ofInstruction = 0;
-    module.walk([&](nv::WgmmaOp product) {
+    module.walk([&](nv::AsyncMmaOpInterface product) {
       ofInstruction = std::max<int64_t>(ofInstruction, product.getMma().getN() / 2);
     });
     module.walk([&](scf::ForOp loop) {
-      if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+      if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
         needed = std::max(needed, registersOfLoop(loop));
     });
     const int warps = moduleInt(module, names::numWarps, 4);

@@ -36,16 +36,16 @@ bool letsGroupsMeet(Operation *op) {
 }
 
 /// The products of the body if there are more than two, and all start before one is waited for.
-SmallVector<nv::WgmmaOp> productsTogether(scf::ForOp loop) {
-  auto products = llvm::to_vector(loop.getBody()->getOps<nv::WgmmaOp>());
-  auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
+SmallVector<nv::AsyncMmaOpInterface> productsTogether(scf::ForOp loop) {
+  auto products = llvm::to_vector(loop.getBody()->getOps<nv::AsyncMmaOpInterface>());
+  auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
   if (products.size() <= 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(products.back()))
     return {};
   return products;
 }
 
 void alternate(scf::ForOp loop) {
-  const SmallVector<nv::WgmmaOp> products = productsTogether(loop);
+  const SmallVector<nv::AsyncMmaOpInterface> products = productsTogether(loop);
   if (products.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
       loop.walk([](Operation *op) {
             return letsGroupsMeet(op) ? WalkResult::interrupt() : WalkResult::advance();

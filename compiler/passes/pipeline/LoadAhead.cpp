@@ -289,8 +289,8 @@ private:
 bool hasProduct(scf::ForOp loop) {
   return loop.getBody()
       ->walk([](Operation *op) {
-        return isa<DotOp, nv::WgmmaOp, nv::FmaOp>(op) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
+        return isa<DotOp, nv::AsyncMmaOpInterface, nv::FmaOp>(op) ? WalkResult::interrupt()
+                                                                  : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -303,7 +303,7 @@ struct LoadAheadPass : impl::LoadAheadBase<LoadAheadPass> {
         return;
       if (hintedStages(loop) >= 2 && !hasProduct(loop))
         loops.push_back(loop);
-      else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::WgmmaOp>))
+      else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>))
         loopsOfProducts.push_back(loop);
     });
     if (loops.empty() && loopsOfProducts.empty())

@@ -31,11 +31,12 @@ namespace {
 
 bool hasMmas(scf::ForOp loop) {
   bool found = false;
-  forEachInIteration(loop, [&](Operation *op) { found |= isa<nv::WgmmaOp, nv::FmaOp, DotOp>(op); });
+  forEachInIteration(
+      loop, [&](Operation *op) { found |= isa<nv::AsyncMmaOpInterface, nv::FmaOp, DotOp>(op); });
   return found;
 }
 
-/// The same as for wgmma, but all operands are in registers: those of one dot at a time.
+/// The same as for asynchronous MMAs, but all operands are in registers: those of one dot at a time.
 int64_t registersOfDots(scf::ForOp loop) {
   int64_t registers = 0, fragments = 0;
   for (auto dot : loop.getBody()->getOps<DotOp>()) {
@@ -48,8 +49,8 @@ int64_t registersOfDots(scf::ForOp loop) {
 
 /// What a loop with MMAs holds; 0 for other loops.
 int64_t registersOfMmas(scf::ForOp loop) {
-  return loop.getBody()->getOps<nv::WgmmaOp>().empty() ? registersOfDots(loop)
-                                                       : registersWithoutPointers(loop);
+  return loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() ? registersOfDots(loop)
+                                                                   : registersWithoutPointers(loop);
 }
 
 struct Programs {
