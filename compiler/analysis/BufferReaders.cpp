@@ -32,7 +32,7 @@ std::optional<BufferReader> readerOf(nv::LocalLoadOp load, Block *block) {
   OpOperand *use = onlyUseOf(load.getResult());
   if (!use || use->getOwner()->getBlock() != block)
     return std::nullopt;
-  if (auto product = dyn_cast<nv::WgmmaOp>(use->getOwner()))
+  if (auto product = dyn_cast<nv::AsyncMmaOpInterface>(use->getOwner()))
     return use->get() == product.getLhs()
                ? std::optional(BufferReader{product, 0, load, load.getBuffer()})
                : std::nullopt;
@@ -61,10 +61,10 @@ SmallVector<BufferReader> readersOf(nv::AllocOp alloc, Block *block) {
         readers.push_back(*reader);
       return reader.has_value();
     }
-    auto product = dyn_cast<nv::WgmmaOp>(use.getOwner());
+    auto product = dyn_cast<nv::AsyncMmaOpInterface>(use.getOwner());
     if (!product || product->getBlock() != block)
       return false;
-    readers.push_back({product, static_cast<int>(use.getOperandNumber()), product, use.get()});
+    readers.push_back({product, &use == &product.getLhsMutable() ? 0 : 1, product, use.get()});
     return true;
   };
   if (!forEachUse(alloc, collect))

@@ -11,7 +11,7 @@ namespace pantile {
 bool forEachUse(mlir::Value buffer, llvm::function_ref<bool(mlir::OpOperand &)> visit);
 
 struct BufferReader {
-  nv::WgmmaOp product;
+  nv::AsyncMmaOpInterface product;
   int operand;         ///< 0: A, 1: B
   mlir::Operation *at; ///< reads the buffer: `product`, or a load of what goes on to it alone
   mlir::Value view;    ///< that it reads, of the operand's shape

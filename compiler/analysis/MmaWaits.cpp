@@ -5,22 +5,21 @@ using namespace mlir;
 
 namespace pantile {
 
-nv::WgmmaWaitOp waitOf(nv::WgmmaOp mma) {
-  auto wait = mma->hasOneUse() ? dyn_cast<nv::WgmmaWaitOp>(*mma->user_begin()) : nv::WgmmaWaitOp();
+nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma) {
+  auto wait = mma->hasOneUse() ? dyn_cast<nv::MmaWaitOpInterface>(*mma->user_begin())
+                               : nv::MmaWaitOpInterface();
   const bool isAlone = wait && wait->getBlock() == mma->getBlock() && wait.getValues().size() == 1;
-  return isAlone ? wait : nv::WgmmaWaitOp();
+  return isAlone ? wait : nv::MmaWaitOpInterface();
 }
 
-nv::WgmmaWaitOp movableWaitOf(nv::WgmmaOp mma) {
-  const bool staysInPlace =
-      !mma->hasAttr(names::maxImprecise) && !mma.getAcc().getType().getElementType().isF16();
-  return staysInPlace ? waitOf(mma) : nv::WgmmaWaitOp();
+nv::MmaWaitOpInterface movableWaitOf(nv::AsyncMmaOpInterface mma) {
+  return mma.isWaitedForAtOnce() ? nv::MmaWaitOpInterface() : waitOf(mma);
 }
 
-BlockArgument carriedAccumulatorOf(nv::WgmmaOp mma) {
+BlockArgument carriedAccumulatorOf(nv::AsyncMmaOpInterface mma) {
   auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
   auto accumulator = dyn_cast<BlockArgument>(mma.getAcc());
-  nv::WgmmaWaitOp wait = waitOf(mma);
+  nv::MmaWaitOpInterface wait = waitOf(mma);
   if (!loop || !accumulator || !wait || accumulator.getOwner() != loop.getBody() ||
       !accumulator.hasOneUse() || !wait->hasOneUse())
     return {};
@@ -28,12 +27,12 @@ BlockArgument carriedAccumulatorOf(nv::WgmmaOp mma) {
                                                                           : BlockArgument();
 }
 
-nv::WgmmaOp loneAccumulation(scf::ForOp loop) {
-  SmallVector<nv::WgmmaOp> mmas;
-  loop.walk([&](nv::WgmmaOp mma) { mmas.push_back(mma); });
+nv::AsyncMmaOpInterface loneAccumulation(scf::ForOp loop) {
+  SmallVector<nv::AsyncMmaOpInterface> mmas;
+  loop.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
   const bool isLone = mmas.size() == 1 && mmas[0]->getParentOp() == loop &&
                       movableWaitOf(mmas[0]) && carriedAccumulatorOf(mmas[0]);
-  return isLone ? mmas[0] : nv::WgmmaOp();
+  return isLone ? mmas[0] : nv::AsyncMmaOpInterface();
 }
 
 } // namespace pantile

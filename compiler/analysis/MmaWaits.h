@@ -1,5 +1,5 @@
 //===- MmaWaits.h - where an MMA is waited for, as passes that order MMAs leave it --------===//
-// Needs: `nv.wgmma`s, and `nv.wgmma_wait`s without a count: their places say what is in flight.
+// Needs: asynchronous MMAs, and waits without a count: their places say what is in flight.
 // Gives: the wait of an MMA, and the accumulator that it carries.
 // How:   the order is a pass's decision: where an MMA starts, where it has to be over, and whether
 //        a loop carries its accumulators on in flight. The rest follows, and is InsertWaits'.
@@ -11,17 +11,16 @@
 namespace pantile {
 
 /// The one reader of `mma`'s result, if that is a wait in its block for nothing else.
-nv::WgmmaWaitOp waitOf(nv::WgmmaOp mma);
+nv::MmaWaitOpInterface waitOf(nv::AsyncMmaOpInterface mma);
 
-/// The same, if the accumulators stay where they are until then: those of fp16 are unpacked from
-/// registers of 32 bits, and where fp8 may not be summed imprecisely for long, they are added up.
-nv::WgmmaWaitOp movableWaitOf(nv::WgmmaOp mma);
+/// The same, if the accumulators stay in their registers until then, so that it may stand later.
+nv::MmaWaitOpInterface movableWaitOf(nv::AsyncMmaOpInterface mma);
 
 /// The carried value that `mma` alone adds to and alone reads, which is handed on as soon as it has
 /// been waited for; null if there is none.
-mlir::BlockArgument carriedAccumulatorOf(nv::WgmmaOp mma);
+mlir::BlockArgument carriedAccumulatorOf(nv::AsyncMmaOpInterface mma);
 
 /// The only MMA in `loop`, if it adds to a carried accumulator and may be waited for elsewhere.
-nv::WgmmaOp loneAccumulation(mlir::scf::ForOp loop);
+nv::AsyncMmaOpInterface loneAccumulation(mlir::scf::ForOp loop);
 
 } // namespace pantile

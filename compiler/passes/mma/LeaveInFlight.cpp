@@ -7,10 +7,10 @@ using namespace mlir;
 
 namespace pantile {
 
-nv::WgmmaWaitOp leaveInFlight(scf::ForOp loop, ArrayRef<nv::WgmmaOp> mmas) {
+nv::MmaWaitOpInterface leaveInFlight(scf::ForOp loop, ArrayRef<nv::AsyncMmaOpInterface> mmas) {
   SmallVector<Value> accumulators;
-  for (nv::WgmmaOp mma : mmas) {
-    nv::WgmmaWaitOp wait = waitOf(mma);
+  for (nv::AsyncMmaOpInterface mma : mmas) {
+    nv::MmaWaitOpInterface wait = waitOf(mma);
     OpOperand &handedOn = *wait->use_begin();
     accumulators.push_back(loop.getResult(handedOn.getOperandNumber()));
     handedOn.set(mma.getResult());
@@ -18,16 +18,17 @@ nv::WgmmaWaitOp leaveInFlight(scf::ForOp loop, ArrayRef<nv::WgmmaOp> mmas) {
   }
   OpBuilder b(loop->getContext());
   b.setInsertionPointAfter(loop);
-  auto last = nv::WgmmaWaitOp::create(b, loop.getLoc(), accumulators);
-  for (auto [accumulator, waited] : llvm::zip(accumulators, last.getResults()))
+  nv::AsyncMmaOpInterface first = mmas.front();
+  nv::MmaWaitOpInterface last = first.createWait(b, loop.getLoc(), accumulators);
+  for (auto [accumulator, waited] : llvm::zip(accumulators, last->getResults()))
     accumulator.replaceAllUsesExcept(waited, last);
   return last;
 }
 
-nv::WgmmaWaitOp deferByOneIteration(scf::ForOp loop, nv::WgmmaOp mma) {
-  nv::WgmmaWaitOp wait = waitOf(mma);
+nv::MmaWaitOpInterface deferByOneIteration(scf::ForOp loop, nv::AsyncMmaOpInterface mma) {
+  nv::MmaWaitOpInterface wait = waitOf(mma);
   OpBuilder b(wait);
-  auto previous = nv::WgmmaWaitOp::create(b, wait.getLoc(), ValueRange());
+  nv::MmaWaitOpInterface previous = mma.createWait(b, wait.getLoc(), ValueRange());
   previous.getDoneMutable().assign(mma.getAcc());
   return leaveInFlight(loop, {mma});
 }

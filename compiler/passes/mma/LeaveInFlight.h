@@ -10,9 +10,10 @@ namespace pantile {
 
 /// Makes `loop` carry the accumulators of `mmas` on in flight: their waits go. The wait for what
 /// the last iteration leaves in flight stands after the loop, and is returned.
-nv::WgmmaWaitOp leaveInFlight(mlir::scf::ForOp loop, llvm::ArrayRef<nv::WgmmaOp> mmas);
+nv::MmaWaitOpInterface leaveInFlight(mlir::scf::ForOp loop,
+                                     llvm::ArrayRef<nv::AsyncMmaOpInterface> mmas);
 
 /// The same for a lone accumulation: where it was waited for, the one of the iteration before is.
-nv::WgmmaWaitOp deferByOneIteration(mlir::scf::ForOp loop, nv::WgmmaOp mma);
+nv::MmaWaitOpInterface deferByOneIteration(mlir::scf::ForOp loop, nv::AsyncMmaOpInterface mma);
 
 } // namespace pantile

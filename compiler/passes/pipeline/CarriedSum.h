@@ -1,7 +1,7 @@
 //===- CarriedSum.h - products that may end in the next iteration --------------------------===//
 // What ScheduleLoops marks. A pattern that CarrySums changes, in the body of a loop:
-//     %s = nv.wgmma ..        %s' = nv.wgmma_wait %s
-//     %t = nv.wgmma f(%s'), %buffer, g(%sum)      %t' = nv.wgmma_wait %t      scf.yield .. %t' ..
+//     %s = mma ..                           %s' = wait %s
+//     %t = mma f(%s'), %buffer, g(%sum)     %t' = wait %t      scf.yield .. %t' ..
 // where nothing looks at the sum of the iteration before until the first product is waited for.
 // And one that DeferWaits changes: several products that add to carried sums, behind others that
 // start sums anew and are waited for, as in the gradients of attention's keys and values.
@@ -19,15 +19,15 @@ constexpr llvm::StringLiteral carriesSum =
 } // namespace names
 
 struct CarriedSum {
-  nv::WgmmaOp first, second;
-  nv::WgmmaWaitOp firstWait, secondWait;
+  nv::AsyncMmaOpInterface first, second;
+  nv::MmaWaitOpInterface firstWait, secondWait;
   unsigned position = 0; ///< of the sum among the carried values
 };
 
 std::optional<CarriedSum> findCarriedSum(mlir::scf::ForOp loop);
 
 /// The products of the second pattern that add, in order; none where it is not there.
-llvm::SmallVector<nv::WgmmaOp> findAddedSums(mlir::scf::ForOp loop);
+llvm::SmallVector<nv::AsyncMmaOpInterface> findAddedSums(mlir::scf::ForOp loop);
 
 /// Leaves them under way from one iteration into the next. A wait for a product of the next one is
 /// a wait for them, too.

@@ -27,11 +27,11 @@ namespace {
 void carry(scf::ForOp loop, CarriedSum &carried) {
   BlockArgument sum = loop.getRegionIterArg(carried.position);
   OpBuilder b(carried.firstWait);
-  auto both = nv::WgmmaWaitOp::create(b, carried.secondWait.getLoc(),
-                                      ValueRange{carried.first.getResult(), sum});
-  carried.firstWait.getResult(0).replaceAllUsesWith(both.getResult(0));
+  nv::MmaWaitOpInterface both = carried.first.createWait(
+      b, carried.secondWait.getLoc(), ValueRange{carried.first.getResult(), sum});
+  carried.firstWait->getResult(0).replaceAllUsesWith(both->getResult(0));
   carried.firstWait.erase();
-  sum.replaceAllUsesExcept(both.getResult(1), both);
+  sum.replaceAllUsesExcept(both->getResult(1), both);
   leaveInFlight(loop, {carried.second});
 }
 
@@ -57,17 +57,18 @@ struct CarrySumsPass : impl::CarrySumsBase<CarrySumsPass> {
 
 /// Whether the registers that `product` reads are not written before the next iteration has waited for
 /// it, which is at `wait` or earlier: their tile is made after that, or before the loop.
-static bool keepsRegisters(scf::ForOp loop, nv::WgmmaOp product, nv::WgmmaWaitOp wait) {
-  Value left = product.getLhs();
-  if (!isa<RankedTensorType>(left.getType()) || loop.isDefinedOutsideOfLoop(left))
+static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface product,
+                           nv::MmaWaitOpInterface wait) {
+  Value left = product.getHeldRegisters();
+  if (!left || loop.isDefinedOutsideOfLoop(left))
     return true;
   Operation *maker = left.getDefiningOp();
   return maker && maker->getBlock() == wait->getBlock() && wait->isBeforeInBlock(maker);
 }
 
 std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
-  SmallVector<nv::WgmmaOp> products;
-  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+  SmallVector<nv::AsyncMmaOpInterface> products;
+  loop.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
   if (products.size() != 2 || products[0]->getParentOp() != loop ||
       products[1]->getParentOp() != loop)
     return std::nullopt;
@@ -75,10 +76,9 @@ std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
                    0};
   Operation *yield = loop.getBody()->getTerminator();
   if (!found.firstWait || !found.secondWait || !found.firstWait->isBeforeInBlock(found.second) ||
-      !isa<RankedTensorType>(found.second.getLhs().getType()) ||
-      !keepsRegisters(loop, found.second, found.firstWait))
+      !found.second.getHeldRegisters() || !keepsRegisters(loop, found.second, found.firstWait))
     return std::nullopt;
-  Value result = found.secondWait.getResult(0);
+  Value result = found.secondWait->getResult(0);
   if (!result.hasOneUse() || result.use_begin()->getOwner() != yield)
     return std::nullopt;
   found.position = result.use_begin()->getOperandNumber();
@@ -90,26 +90,26 @@ std::optional<CarriedSum> findCarriedSum(scf::ForOp loop) {
   return isLeftAlone ? std::optional(found) : std::nullopt;
 }
 
-SmallVector<nv::WgmmaOp> findAddedSums(scf::ForOp loop) {
-  SmallVector<nv::WgmmaOp> products, added;
-  loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
-  for (nv::WgmmaOp product : products) {
+SmallVector<nv::AsyncMmaOpInterface> findAddedSums(scf::ForOp loop) {
+  SmallVector<nv::AsyncMmaOpInterface> products, added;
+  loop.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
+  for (nv::AsyncMmaOpInterface product : products) {
     if (product->getParentOp() != loop || !movableWaitOf(product))
       return {};
     if (!isa<BlockArgument>(product.getAcc()))
       continue;
-    if (!carriedAccumulatorOf(product) || !isa<RankedTensorType>(product.getLhs().getType()) ||
+    if (!carriedAccumulatorOf(product) || !product.getHeldRegisters() ||
         !keepsRegisters(loop, product, movableWaitOf(products.front())))
       return {};
     added.push_back(product);
   }
   const bool isChained = added.size() > 1 && added.size() < products.size() &&
                          !isa<BlockArgument>(products.front().getAcc());
-  return isChained ? added : SmallVector<nv::WgmmaOp>();
+  return isChained ? added : SmallVector<nv::AsyncMmaOpInterface>();
 }
 
 void carryAddedSums(scf::ForOp loop) {
-  const SmallVector<nv::WgmmaOp> added = findAddedSums(loop);
+  const SmallVector<nv::AsyncMmaOpInterface> added = findAddedSums(loop);
   if (added.empty())
     return;
   leaveInFlight(loop, added);

@@ -29,7 +29,8 @@ namespace {
 /// Nothing of shared memory changes, and no thread is met.
 bool mayPass(Operation *op) {
   return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-         (isMemoryEffectFree(op) || isa<LoadOp, nv::WgmmaOp, nv::WgmmaWaitOp, nv::ReleaseOp>(op));
+         (isMemoryEffectFree(op) ||
+          isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op));
 }
 
 /// The same for reading global memory, which copies into shared memory do not change.
@@ -51,14 +52,14 @@ public:
 
   /// Two or more, each with a wait of its own before the next one: else they have an order already.
   bool find() {
-    for (auto product : block.getOps<nv::WgmmaOp>()) {
-      nv::WgmmaWaitOp wait = movableWaitOf(product);
+    for (auto product : block.getOps<nv::AsyncMmaOpInterface>()) {
+      nv::MmaWaitOpInterface wait = movableWaitOf(product);
       if (!wait || (!waits.empty() && !waits.back()->isBeforeInBlock(product)))
         return false;
       products.push_back(product);
       waits.push_back(wait);
     }
-    for (auto wait : block.getOps<nv::WgmmaWaitOp>())
+    for (auto wait : block.getOps<nv::MmaWaitOpInterface>())
       if (!llvm::is_contained(waits, wait))
         return false;
     return products.size() > 1;
@@ -69,7 +70,7 @@ public:
     for (auto [i, product] : llvm::enumerate(products))
       if (i > 0)
         startEarly(product);
-    for (nv::WgmmaWaitOp wait : waits)
+    for (nv::MmaWaitOpInterface wait : waits)
       waitLate(wait);
     for (const auto &[release, earlier] : released)
       for (Operation *wait : earlier)
@@ -85,7 +86,7 @@ private:
     SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
     for (auto release : block.getOps<nv::ReleaseOp>()) {
       result.push_back({release, {}});
-      for (nv::WgmmaWaitOp wait : waits)
+      for (nv::MmaWaitOpInterface wait : waits)
         if (wait->isBeforeInBlock(release))
           result.back().second.push_back(wait);
     }
@@ -108,7 +109,7 @@ private:
 
   /// In front of the earliest wait that it can pass; behind it where that wait frees what products
   /// of the iteration before hold. Where its slot is filled is waited for before.
-  void startEarly(nv::WgmmaOp product) {
+  void startEarly(nv::AsyncMmaOpInterface product) {
     llvm::SetVector<Operation *> best;
     Operation *place = nullptr;
     SmallVector<Operation *> moved{product};
@@ -120,9 +121,9 @@ private:
         break;
       Operation *to = carriesSums ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
-      if (isa<nv::WgmmaWaitOp>(op) && llvm::all_of(llvm::reverse(moved), [&](Operation *each) {
-            return collect(each, to, along);
-          })) {
+      if (isa<nv::MmaWaitOpInterface>(op) &&
+          llvm::all_of(llvm::reverse(moved),
+                       [&](Operation *each) { return collect(each, to, along); })) {
         place = to;
         best = along;
       }
@@ -134,10 +135,10 @@ private:
   }
 
   /// Whether an ordinary instruction reads what would be registers of an MMA in flight.
-  static bool readsRegistersOf(Operation *op, nv::WgmmaOp product) {
-    Value left = product.getLhs();
-    return isa<RankedTensorType>(left.getType()) && !isa<nv::WgmmaOp, nv::WgmmaWaitOp>(op) &&
-           llvm::is_contained(op->getOperands(), left);
+  static bool readsRegistersOf(Operation *op, nv::AsyncMmaOpInterface product) {
+    Value held = product.getHeldRegisters();
+    return held && !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op) &&
+           llvm::is_contained(op->getOperands(), held);
   }
 
   /// What a thread needs few registers for is read in front of the first product.
@@ -161,12 +162,12 @@ private:
     return llvm::all_of(load->getUsers(), [&](Operation *user) { return user == &block.back(); });
   }
 
-  void waitLate(nv::WgmmaWaitOp wait) {
+  void waitLate(nv::MmaWaitOpInterface wait) {
     Operation *place = wait->getNextNode();
     auto uses = [&](Operation *op) {
-      return llvm::is_contained(op->getOperands(), wait.getResult(0));
+      return llvm::is_contained(op->getOperands(), wait->getResult(0));
     };
-    auto isNext = [&](Operation *op) { return carriesSums && isa<nv::WgmmaOp>(op); };
+    auto isNext = [&](Operation *op) { return carriesSums && isa<nv::AsyncMmaOpInterface>(op); };
     while ((mayPass(place) || fillsYounger(place, wait)) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
@@ -174,7 +175,7 @@ private:
 
   /// Part of a store for a younger product, into a buffer that was not there when the product of
   /// `wait` started.
-  bool fillsYounger(Operation *op, nv::WgmmaWaitOp wait) {
+  bool fillsYounger(Operation *op, nv::MmaWaitOpInterface wait) {
     if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
       return true;
     auto store = dyn_cast<nv::LocalStoreOp>(op);
@@ -185,8 +186,8 @@ private:
 
   Block &block;
   const bool carriesSums;
-  SmallVector<nv::WgmmaOp> products;
-  SmallVector<nv::WgmmaWaitOp> waits;
+  SmallVector<nv::AsyncMmaOpInterface> products;
+  SmallVector<nv::MmaWaitOpInterface> waits;
 };
 
 struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {

@@ -268,9 +268,9 @@ private:
   }
 
   /// Also one of a loop inside: what it reads may be copied out here.
-  bool hasWgmma() {
+  bool hasAsyncMma() {
     return loop.getBody()
-        ->walk([](nv::WgmmaOp) { return WalkResult::interrupt(); })
+        ->walk([](nv::AsyncMmaOpInterface) { return WalkResult::interrupt(); })
         .wasInterrupted();
   }
 
@@ -289,9 +289,12 @@ private:
         stored.insert(store.getBuffer());
       else if (isa<nv::FenceAsyncOp>(op))
         fenced = stored;
-      else if (auto mma = dyn_cast<nv::WgmmaOp>(op))
-        return fenced.contains(bufferOf(mma.getLhs())) || fenced.contains(bufferOf(mma.getRhs()));
-      else if (op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
+      else if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
+        return llvm::any_of(mma.getBuffersRead(),
+                            [&](Value buffer) { return fenced.contains(bufferOf(buffer)); });
+      else if (op.walk([](nv::AsyncMmaOpInterface) {
+                   return WalkResult::interrupt();
+                 }).wasInterrupted())
         return false;
     }
     return false;
@@ -307,7 +310,7 @@ private:
   /// This iteration's copies have landed, for every thread.
   void enterIteration(IRMapping &mapping, Value readSlot) {
     nv::WaitOp::create(builder, loc, distance - 1);
-    if (hasWgmma() && !fencesFirstMma())
+    if (hasAsyncMma() && !fencesFirstMma())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
     for (auto [load, ring] : llvm::zip(staged, rings))
@@ -325,7 +328,7 @@ private:
       for (Operation *op :
            {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
         dropped.insert(op);
-    const bool inFront = loop.getBody()->getOps<nv::WgmmaWaitOp>().empty();
+    const bool inFront = loop.getBody()->getOps<nv::MmaWaitOpInterface>().empty();
     const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
     const bool behindWait = inFlight >= slots - distance;
     bool issued = inFront && !late;
@@ -339,7 +342,7 @@ private:
         continue;
       hasStored |= storesLocally(op);
       const bool issuesHere =
-          (late ? isa<DotOp>(op) : isa<nv::WgmmaWaitOp>(op)) && !std::exchange(issued, true);
+          (late ? isa<DotOp>(op) : isa<nv::MmaWaitOpInterface>(op)) && !std::exchange(issued, true);
       if (issuesHere && !behindWait)
         issue();
       builder.clone(op, mapping);
@@ -367,7 +370,7 @@ private:
   }
 
   scf::ForOp loop, pipelined;
-  nv::WgmmaWaitOp lastWait; ///< after the loop, for what it leaves in flight
+  nv::MmaWaitOpInterface lastWait; ///< after the loop, for what it leaves in flight
   OpBuilder builder;
   Location loc;
   int distance, slots, inFlight;

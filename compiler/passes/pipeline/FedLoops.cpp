@@ -28,7 +28,7 @@ constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the sa
 
 SmallVector<unsigned> groupsOf(FedLoop &fed) {
   SmallVector<unsigned> groupOf;
-  SmallVector<nv::WgmmaOp> products;
+  SmallVector<nv::AsyncMmaOpInterface> products;
   for (Raised &raised : fed.loads) {
     auto it = llvm::find(products, raised.product);
     groupOf.push_back(it - products.begin());
@@ -64,7 +64,7 @@ public:
 
   bool collect() {
     SmallVector<scf::ForOp> candidates;
-    function.walk([&](nv::WgmmaOp product) {
+    function.walk([&](nv::AsyncMmaOpInterface product) {
       auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
       if (loop && !loop->hasAttr(names::programs) && !llvm::is_contained(candidates, loop))
         candidates.push_back(loop);
@@ -170,7 +170,7 @@ private:
     }
     if (Operation *effect = earlierEffect(fed))
       return refuse(loop, "what it reads may have been written", effect);
-    nv::WgmmaOp accumulation = loneAccumulation(loop);
+    nv::AsyncMmaOpInterface accumulation = loneAccumulation(loop);
     fed.inFlight = accumulation && allRinged(accumulation, fed);
     loops.push_back(std::move(fed));
     return true;
@@ -244,7 +244,7 @@ private:
     return effect;
   }
 
-  bool allRinged(nv::WgmmaOp product, FedLoop &fed) {
+  bool allRinged(nv::AsyncMmaOpInterface product, FedLoop &fed) {
     return llvm::all_of(ArrayRef<Value>{product.getLhs(), product.getRhs()}, [&](Value buffer) {
       while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
         buffer = view.getBuffer();
@@ -338,7 +338,7 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
                                          Refusal &refusal) {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto target = Target::parse(moduleTarget(module));
-  if (!target || !target->hasTma() || !target->hasWgmma() ||
+  if (!target || !target->hasTma() || !target->hasAsyncMma() ||
       moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0 ||
       module->hasAttr(names::withoutProducer))
     return std::nullopt;

@@ -20,8 +20,8 @@ constexpr llvm::StringLiteral withoutProducer = "nv.without_producer";
 /// A load that the producer takes over.
 struct Raised {
   StagedLoad staged;
-  mlir::Operation *first;    ///< to read it: `product`, or the load of what goes on to that
-  nv::WgmmaOp product, last; ///< the first and the last that read it
+  mlir::Operation *first; ///< to read it: `product`, or the load of what goes on to that
+  nv::AsyncMmaOpInterface product, last; ///< the first and the last that read it
   TmaAccess access;
   bool isReadByThreads = false; ///< who hand it on to the MMA
 };

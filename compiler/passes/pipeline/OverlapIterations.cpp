@@ -41,21 +41,22 @@ public:
   bool isTail(Operation *op) const { return tails.contains(op); }
 
   scf::ForOp loop;
-  SmallVector<nv::WgmmaOp> products;  ///< the tails' alone
-  llvm::SetVector<Operation *> tails; ///< products, waits for them, releases; in order
-  llvm::SetVector<Operation *> slots; ///< how the tails' slots are chosen
-  llvm::SetVector<Value> leaves;      ///< numbers that they are chosen by
-  Operation *firstWait = nullptr;     ///< for a head; the tails start in front of it
+  SmallVector<nv::AsyncMmaOpInterface> products; ///< the tails' alone
+  llvm::SetVector<Operation *> tails;            ///< products, waits for them, releases; in order
+  llvm::SetVector<Operation *> slots;            ///< how the tails' slots are chosen
+  llvm::SetVector<Value> leaves;                 ///< numbers that they are chosen by
+  Operation *firstWait = nullptr;                ///< for a head; the tails start in front of it
 
 private:
   bool sortProducts() {
-    SmallVector<nv::WgmmaOp> heads;
-    for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
-      nv::WgmmaWaitOp wait = movableWaitOf(product);
+    SmallVector<nv::AsyncMmaOpInterface> heads;
+    for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
+      nv::MmaWaitOpInterface wait = movableWaitOf(product);
       if (!wait)
         return false;
-      if (carriedAccumulatorOf(product) && isa<RankedTensorType>(product.getLhs().getType()) &&
-          !loop.isDefinedOutsideOfLoop(product.getLhs()) && product.getLhs().getDefiningOp()) {
+      Value held = product.getHeldRegisters();
+      if (carriedAccumulatorOf(product) && held && !loop.isDefinedOutsideOfLoop(held) &&
+          held.getDefiningOp()) {
         products.push_back(product);
         continue;
       }
@@ -73,8 +74,9 @@ private:
   bool sortOthers() {
     bool isFed = false;
     for (Operation &op : loop.getBody()->without_terminator()) {
-      auto wait = dyn_cast<nv::WgmmaWaitOp>(op);
-      auto product = wait ? wait.getValues()[0].getDefiningOp<nv::WgmmaOp>() : nv::WgmmaOp();
+      auto wait = dyn_cast<nv::MmaWaitOpInterface>(op);
+      auto product = wait ? wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>()
+                          : nv::AsyncMmaOpInterface();
       auto load = dyn_cast<LoadOp>(op);
       if (isa<nv::ReleaseOp>(op) || llvm::is_contained(products, &op) ||
           (product && llvm::is_contained(products, product)))
@@ -84,7 +86,7 @@ private:
         if (filled.getEmpty() || !filled->isBeforeInBlock(firstWait))
           return false;
       } else if (load ? load.getIsVolatile() || load.getCache() == CacheModifier::Cv
-                      : !product && !isa<nv::WgmmaOp>(op) && !isMemoryEffectFree(&op))
+                      : !product && !isa<nv::AsyncMmaOpInterface>(op) && !isMemoryEffectFree(&op))
         return false;
     }
     return isFed;
@@ -95,7 +97,7 @@ private:
   bool findSlots() {
     SmallVector<Value> work;
     for (Operation *op : tails)
-      if (auto product = dyn_cast<nv::WgmmaOp>(op))
+      if (auto product = dyn_cast<nv::AsyncMmaOpInterface>(op))
         work.push_back(product.getRhs());
       else if (isa<nv::ReleaseOp>(op))
         work.append(op->operand_begin(), op->operand_end());
@@ -148,8 +150,9 @@ private:
   /// before are free.
   bool isLast(Operation *op) {
     return op->hasTrait<OpTrait::Elementwise>() && isReadByMmasAlone(op->getResult(0)) &&
-           llvm::any_of(parts.products,
-                        [&](nv::WgmmaOp tail) { return op == tail.getLhs().getDefiningOp(); });
+           llvm::any_of(parts.products, [&](nv::AsyncMmaOpInterface tail) {
+             return op == tail.getLhs().getDefiningOp();
+           });
   }
 
   enum class Part { BeforeWaits, Waits };
@@ -174,7 +177,7 @@ private:
     SmallVector<Value> values;
     for (auto [value, sum] : llvm::zip(loop.getYieldedValues(), sums))
       values.push_back(parts.isTail(value.getDefiningOp()) ? sum : mapping.lookupOrDefault(value));
-    for (nv::WgmmaOp tail : parts.products)
+    for (nv::AsyncMmaOpInterface tail : parts.products)
       values.push_back(mapping.lookup(tail.getLhs()));
     for (Value leaf : parts.leaves)
       values.push_back(mapping.lookup(leaf));
@@ -193,14 +196,14 @@ private:
     for (Operation &op : loop.getBody()->without_terminator())
       if (parts.slots.contains(&op))
         b.clone(op, mapping);
-    for (nv::WgmmaOp tail : parts.products)
+    for (nv::AsyncMmaOpInterface tail : parts.products)
       b.clone(*tail, mapping);
     return mapping;
   }
 
   /// Waits for them and releases their slots; `sums` become theirs.
   void endTails(IRMapping &mapping, SmallVectorImpl<Value> &sums) {
-    for (nv::WgmmaOp tail : parts.products) {
+    for (nv::AsyncMmaOpInterface tail : parts.products) {
       Operation *wait = b.clone(*waitOf(tail), mapping);
       sums[cast<BlockArgument>(tail.getAcc()).getArgNumber() - 1] = wait->getResult(0);
     }
@@ -250,7 +253,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
     const int warps = moduleInt(module, names::numWarps, 4);
-    if (!target || !target->hasWgmma())
+    if (!target || !target->hasAsyncMma())
       return;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
@@ -270,7 +273,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
 /// before they are converted.
 bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
   int64_t registers = target.machine().registers.besideIterations, heads = 0, tails = 0;
-  for (auto product : loop.getBody()->getOps<nv::WgmmaOp>()) {
+  for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
     registers += registersOf(product.getResult());
     if (matchPattern(product.getAcc(), m_AnyZeroFloat())) {
       ++heads;

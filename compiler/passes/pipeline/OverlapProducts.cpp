@@ -32,8 +32,8 @@ namespace {
 
 /// A product, the wait for it, and the barriers of its operands.
 struct Stage {
-  nv::WgmmaOp product;
-  nv::WgmmaWaitOp wait;
+  nv::AsyncMmaOpInterface product;
+  nv::MmaWaitOpInterface wait;
   SmallVector<Operation *> barriers; ///< waited for in front of the product
   SmallVector<Operation *> releases; ///< behind the wait
 };
@@ -60,15 +60,15 @@ public:
   }
 
 private:
-  static bool fill(Stage &stage, nv::WgmmaOp product) {
+  static bool fill(Stage &stage, nv::AsyncMmaOpInterface product) {
     stage.product = product;
     stage.wait = movableWaitOf(product);
     return bool(stage.wait);
   }
 
   bool findStages() {
-    SmallVector<nv::WgmmaOp> products;
-    loop.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+    SmallVector<nv::AsyncMmaOpInterface> products;
+    loop.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
     return products.size() == 2 && products[0]->getParentOp() == loop &&
            products[1]->getParentOp() == loop && fill(first, products[0]) &&
            fill(second, products[1]) && first.wait->isBeforeInBlock(second.product);
@@ -76,7 +76,7 @@ private:
 
   /// The second sum is carried, and only the product reads what the iteration makes of it.
   bool findSum() {
-    Value result = second.wait.getResult(0);
+    Value result = second.wait->getResult(0);
     if (!result.hasOneUse() || result.use_begin()->getOwner() != loop.getBody()->getTerminator())
       return false;
     sum = result.use_begin()->getOperandNumber();
@@ -144,9 +144,9 @@ private:
   }
 
   bool leftIsChained() {
-    Value left = second.product.getLhs();
-    return isa<RankedTensorType>(left.getType()) && left.getDefiningOp() &&
-           left.getDefiningOp()->getParentOp() == loop && !rescale.contains(left.getDefiningOp());
+    Value left = second.product.getHeldRegisters();
+    return left && left.getDefiningOp() && left.getDefiningOp()->getParentOp() == loop &&
+           !rescale.contains(left.getDefiningOp());
   }
 };
 
@@ -265,7 +265,7 @@ private:
   Value endSecond(IRMapping &mapping) {
     b.clone(*chain.second.wait, mapping);
     cloneAll(chain.second.releases, mapping);
-    return mapping.lookup(chain.second.wait.getResult(0));
+    return mapping.lookup(chain.second.wait->getResult(0));
   }
 
   scf::ForOp overlap(ValueRange carried) {
@@ -318,7 +318,7 @@ struct OverlapProductsPass : impl::OverlapProductsBase<OverlapProductsPass> {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
     int warps = moduleInt(module, names::numWarps, 4);
-    if (!target || !target->hasWgmma())
+    if (!target || !target->hasAsyncMma())
       return;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });

@@ -56,7 +56,7 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
 /// True when the loop's only product is added up from iteration to iteration, not looked at in
 /// between, and what it reads is not written meanwhile.
 bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
-  nv::WgmmaOp product = loneAccumulation(loop);
+  nv::AsyncMmaOpInterface product = loneAccumulation(loop);
   return product && outlastsIteration(loop, product.getLhs(), loads) &&
          outlastsIteration(loop, product.getRhs(), loads);
 }
@@ -67,12 +67,12 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
-  SmallVector<nv::WgmmaOp> late;
+  SmallVector<nv::AsyncMmaOpInterface> late;
   if (auto carried = findCarriedSum(loop))
     late = {carried->second};
   else
     late = findAddedSums(loop);
-  auto outlasts = [&](nv::WgmmaOp product) {
+  auto outlasts = [&](nv::AsyncMmaOpInterface product) {
     return outlastsIteration(loop, product.getRhs(), loads);
   };
   const bool fits =
@@ -98,9 +98,9 @@ bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, cons
 
 /// Whether all that the body reads of `loads` is read when its only product has been waited for.
 bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
-  auto waits = loop.getBody()->getOps<nv::WgmmaWaitOp>();
+  auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
   if (!llvm::hasSingleElement(waits) || !(*waits.begin()).getDone().empty() ||
-      !llvm::hasSingleElement(loop.getBody()->getOps<nv::WgmmaOp>()))
+      !llvm::hasSingleElement(loop.getBody()->getOps<nv::AsyncMmaOpInterface>()))
     return false;
   Operation *wait = *waits.begin();
   return llvm::all_of(loads, [&](StagedLoad load) {

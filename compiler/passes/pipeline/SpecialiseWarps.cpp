@@ -277,7 +277,7 @@ private:
   void feedGroup(FedLoop &fed, unsigned group, ArrayRef<unsigned> groupOf, ArrayRef<Value> rings,
                  ArrayRef<Value> maps, Value barriers, const Turn &now) {
     Operation *first = nullptr;
-    nv::WgmmaOp last;
+    nv::AsyncMmaOpInterface last;
     int64_t bytes = 0;
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group) {
@@ -318,13 +318,14 @@ private:
     staged.alloc.erase();
   }
 
-  void release(FedLoop &fed, nv::WgmmaOp product, Value barriers, Value barrier, const Turn &now) {
+  void release(FedLoop &fed, nv::AsyncMmaOpInterface product, Value barriers, Value barrier,
+               const Turn &now) {
     b.setInsertionPointAfter(waitOf(product));
     if (!fed.inFlight) {
       releaseStage(fed, barrier, Value());
       return;
     }
-    nv::WgmmaWaitOp last = deferByOneIteration(fed.loop, product);
+    nv::MmaWaitOpInterface last = deferByOneIteration(fed.loop, product);
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.slot, index(0));
     Value before = arith::SubIOp::create(b, loc, now.slot, index(1));
     Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
