@@ -270,7 +270,8 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
   data->blocksPerProgram = static_cast<int>(launch.ctasPerProgram);
   data->sharedBytes = launch.sharedBytes;
   if (allowed.maxRegisters > 0 &&
-      module->walk([](nv::WgmmaOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted())
+      module->walk([](nv::AsyncMmaOpInterface) { return mlir::WalkResult::interrupt(); })
+          .wasInterrupted())
     remarkOn("warps are not specialised: `maxnreg` would bind the warp that loads as well",
              Remark::Kind::Missed, Technique::WarpSpecialisation);
   return data->sharedBytes <= target.maxSharedBytes() ? Result<void>() : fitShared(target, allowed);
@@ -330,7 +331,7 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
     return mlir::isa<mlir::scf::ForOp>(load->getParentOp()) ? mlir::WalkResult::advance()
                                                             : mlir::WalkResult::interrupt();
   };
-  auto isWgmmaOfFp32 = [](nv::WgmmaOp mma) {
+  auto isMmaOfFp32 = [](nv::AsyncMmaOpInterface mma) {
     return mma.getRhs().getType().getElementType().isF32() ? mlir::WalkResult::interrupt()
                                                            : mlir::WalkResult::advance();
   };
@@ -345,7 +346,7 @@ Result<void> Compilation::fitAtLast(const Target &target, const Options &allowed
        Technique::Pipelining},
       {without.fp32OnMmaSync,
        "products of fp32 do not run on wgmma: what it reads does not fit into shared memory",
-       Technique::TensorCores, module->walk(isWgmmaOfFp32).wasInterrupted()},
+       Technique::TensorCores, module->walk(isMmaOfFp32).wasInterrupted()},
       {without.storesInPlace,
        "results are stored from where products leave them: what they would go through does not "
        "fit into shared memory",

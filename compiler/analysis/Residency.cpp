@@ -17,7 +17,7 @@ namespace {
 Operation *lastProduct(func::FuncOp kernel) {
   Block &entry = kernel.getBody().front();
   Operation *last = nullptr;
-  kernel.walk([&](nv::WgmmaOp product) {
+  kernel.walk([&](nv::AsyncMmaOpInterface product) {
     if (Operation *top = entry.findAncestorOpInBlock(*product); top)
       last = !last || last->isBeforeInBlock(top) ? top : last;
   });
@@ -54,7 +54,7 @@ int64_t scratchBesideRings(func::FuncOp kernel, bool follow) {
 int64_t registersOfProducts(func::FuncOp kernel) {
   int64_t registers = 0;
   kernel.walk([&](scf::ForOp loop) {
-    if (!loop.getBody()->getOps<nv::WgmmaOp>().empty())
+    if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
       registers = std::max(registers, registersWithoutPointers(loop));
   });
   return registers;

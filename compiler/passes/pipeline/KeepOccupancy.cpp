@@ -39,11 +39,11 @@ struct Demand {
   std::optional<Location> at; ///< of the first loop
 };
 
-bool isSummed(nv::WgmmaOp product, scf::ForOp loop) {
+bool isSummed(nv::AsyncMmaOpInterface product, scf::ForOp loop) {
   auto isYielded = [&](Operation *user) { return user == loop.getBody()->getTerminator(); };
   return product.getAcc().getDefiningOp() == nullptr &&
          llvm::all_of(product->getUsers(), [&](Operation *user) {
-           return isa<nv::WgmmaWaitOp>(user) && llvm::all_of(user->getUsers(), isYielded);
+           return isa<nv::MmaWaitOpInterface>(user) && llvm::all_of(user->getUsers(), isYielded);
          });
 }
 
@@ -83,7 +83,7 @@ bool areCopiesPlain(ModuleOp module) {
                                  8 * fewBytes;
   };
   auto end = module.walk([&](scf::ForOp loop) {
-    const bool multiplies = !loop.getBody()->getOps<nv::WgmmaOp>().empty();
+    const bool multiplies = !loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty();
     return multiplies && llvm::any_of(stagedLoads(loop), isCostly) ? WalkResult::interrupt()
                                                                    : WalkResult::advance();
   });
@@ -92,15 +92,15 @@ bool areCopiesPlain(ModuleOp module) {
 
 void addLoop(Demand &demand, scf::ForOp loop) {
   const int64_t slotBytes = slotBytesOf(loop);
-  auto products = loop.getBody()->getOps<nv::WgmmaOp>();
+  auto products = loop.getBody()->getOps<nv::AsyncMmaOpInterface>();
   if (slotBytes == 0 || products.empty())
     return;
   demand.at = demand.at ? demand.at : loop.getLoc();
   demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * slotBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
-  demand.isWaitedFor |=
-      llvm::any_of(products, [&](nv::WgmmaOp product) { return !isSummed(product, loop); });
+  demand.isWaitedFor |= llvm::any_of(
+      products, [&](nv::AsyncMmaOpInterface product) { return !isSummed(product, loop); });
   demand.carriesSums |= !findAddedSums(loop).empty();
 }
 
@@ -145,7 +145,7 @@ struct KeepOccupancyPass : impl::KeepOccupancyBase<KeepOccupancyPass> {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
     const int warps = moduleInt(module, names::numWarps, 4);
-    if (!target || !target->hasWgmma() || warps % 4 != 0)
+    if (!target || !target->hasAsyncMma() || warps % 4 != 0)
       return;
     const Demand demand = demandOf(module);
     if (!demand.isWaitedFor)

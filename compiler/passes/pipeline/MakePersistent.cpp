@@ -44,7 +44,7 @@ bool refuse(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
 /// Loops with products of staged loads.
 SmallVector<scf::ForOp> productLoops(func::FuncOp kernel) {
   SmallVector<scf::ForOp> loops;
-  kernel.walk([&](nv::WgmmaOp product) {
+  kernel.walk([&](nv::AsyncMmaOpInterface product) {
     auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
     if (loop && !llvm::is_contained(loops, loop))
       loops.push_back(loop);

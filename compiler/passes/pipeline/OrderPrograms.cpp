@@ -110,21 +110,21 @@ struct Blocks {
   const Place &fast() const { return rows.isFast() ? rows : columns; }
 };
 
-std::optional<Blocks> blocksOf(nv::WgmmaOp product) {
+std::optional<Blocks> blocksOf(nv::AsyncMmaOpInterface product) {
   const Places left = placesOf(product.getLhs()), right = placesOf(product.getRhs());
   const std::optional<Place> rows = ownPlace(left, right), columns = ownPlace(right, left);
   if (!rows || !columns || rows->isFast() == columns->isFast() ||
       (rows->kind == Place::Kind::Axis) != (columns->kind == Place::Kind::Axis) ||
       rows->width != columns->width || rows->axis + columns->axis > 1)
     return std::nullopt;
-  auto tile = cast<RankedTensorType>(product.getType());
+  auto tile = cast<RankedTensorType>(product.getResult().getType());
   return Blocks{*rows, *columns, tile.getDimSize(0), tile.getDimSize(1)};
 }
 
 /// The same for all products of the kernel.
 std::optional<Blocks> commonBlocks(scf::ForOp programs) {
   std::optional<Blocks> common;
-  auto end = programs.walk([&](nv::WgmmaOp product) {
+  auto end = programs.walk([&](nv::AsyncMmaOpInterface product) {
     const std::optional<Blocks> blocks = blocksOf(product);
     if (!blocks || (common && !(*common == *blocks)))
       return WalkResult::interrupt();

@@ -18,7 +18,7 @@ namespace pantile {
 namespace {
 
 bool hasProduct(scf::ForOp loop) {
-  return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::WgmmaOp>);
+  return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>);
 }
 
 /// Whether threads load words once for several of their elements.

@@ -78,8 +78,8 @@ private:
         programs = candidate;
     if (!programs)
       return refuse(kernel, "they are not run one after the other");
-    SmallVector<nv::WgmmaOp> products;
-    kernel.walk([&](nv::WgmmaOp product) { products.push_back(product); });
+    SmallVector<nv::AsyncMmaOpInterface> products;
+    kernel.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
     if (products.size() != 1)
       return refuse(kernel, "the sum is not that of one product");
     product = products[0];
@@ -177,8 +177,9 @@ private:
   bool isFreeOfEffects() {
     Operation *culprit = nullptr;
     loop.walk([&](Operation *op) {
-      const bool isStaging = isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp,
-                                 nv::FenceAsyncOp, nv::WgmmaOp, nv::WgmmaWaitOp>(op);
+      const bool isStaging =
+          isa<LoadOp, nv::LocalStoreOp, nv::AllocOp, nv::DeallocOp, nv::FenceAsyncOp,
+              nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op);
       if (!isStaging && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
           !isMemoryEffectFree(op))
         culprit = op;
@@ -401,7 +402,7 @@ private:
   func::FuncOp kernel;
   OpBuilder b;
   scf::ForOp programs, loop;
-  nv::WgmmaOp product;
+  nv::AsyncMmaOpInterface product;
   unsigned position = 0;
   Value firstGiver;
   int64_t bytes = 0;
