@@ -326,7 +326,7 @@ void loadTensor(Block &block, const TensorCopy &copy) {
     if (map.rounds)
       roundToTf32(to);
   });
-  if (isOutside && !block.launch.memory->isMapped(map.base)) // which an H200 touches then
+  if (isOutside && !block.launch.reach.isMapped(map.base)) // which an H200 touches then
     w.fault(i, "a box outside of all extents, of a map whose base is not in memory");
   uint8_t *place = block.shared(w, i, copy.barrier, 8);
   Phase phase = Phase::from(w, i, place);

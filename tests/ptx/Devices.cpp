@@ -1,9 +1,11 @@
 //===- Devices.cpp - the emulated GPUs, contexts, streams and events ------------------------===//
 // Needs: see Devices.h.
 // Gives: the driver's functions that ask for a context or change it; pantileRestartEmulation.
-// How:   everything is over when a call returns, so streams and events have nothing to wait for.
+// How:   everything is over when a call returns, so streams and events have nothing to wait for, but
+//        on GPUs with peers: what waits for a stream, an event or a context waits for the GPU.
 //===------------------------------------------------------------------------------------===//
 #include "Devices.h"
+#include "Queues.h"
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -54,6 +56,21 @@ Device &device(int number) {
   return (*devices)[number];
 }
 
+bool hasPeers(const Device &of) {
+  for (int i = 0; i < mostDevices; ++i)
+    if (of.reaches[i] || device(i).reaches[of.number])
+      return true;
+  return false;
+}
+
+Reach reachOf(const Device &of) {
+  Reach reach{{&of.memory}};
+  for (int i = 0; i < mostDevices; ++i)
+    if (of.reaches[i])
+      reach.memories.push_back(&device(i).memory);
+  return reach;
+}
+
 Device *currentDevice() { return contexts().empty() ? nullptr : contexts().back(); }
 
 Device *ownerOf(CUdeviceptr address, size_t bytes) {
@@ -91,6 +108,7 @@ extern "C" __attribute__((visibility("default"))) void pantileRestartEmulation()
     std::lock_guard lock(device(i).mutex);
     device(i).launches = 0;
   }
+  queues().restart();
 }
 
 EXPORT cuDeviceGetCount(int *count) { return *count = deviceCount(), Success; }
@@ -132,7 +150,39 @@ EXPORT cuCtxGetDevice(CUdevice *handle) {
     return failForContext();
   return *handle = currentDevice()->number, Success;
 }
-EXPORT cuCtxSynchronize() { return currentDevice() ? int(Success) : failForContext(); }
+EXPORT cuCtxSynchronize() {
+  return currentDevice() ? queues().wait(*currentDevice()) : failForContext();
+}
+
+//===- peers --------------------------------------------------------------------------------===//
+
+EXPORT cuDeviceCanAccessPeer(int *can, CUdevice handle, CUdevice peer) {
+  if (std::min(handle, peer) < 0 || std::max(handle, peer) >= deviceCount())
+    return fail(InvalidDevice, "there is no such device");
+  return *can = handle != peer, Success;
+}
+EXPORT cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  Device *const here = currentDevice();
+  if (!here || !peer)
+    return failForContext();
+  const Device &there = *deviceOf(peer);
+  if (flags || here == &there)
+    return fail(InvalidValue, "no flags are known, and a GPU is no peer of its own");
+  return here->reaches[there.number].exchange(true)
+             ? fail(PeersAlready, "peer access is enabled already")
+             : int(Success);
+}
+EXPORT cuCtxDisablePeerAccess(CUcontext peer) {
+  Device *const here = currentDevice();
+  if (!here || !peer)
+    return failForContext();
+  queues().waitForAll();
+  return here->reaches[deviceOf(peer)->number].exchange(false)
+             ? int(Success)
+             : fail(NoPeers, "peer access is not enabled");
+}
+
+//===- streams and events ---------------------------------------------------------------------===//
 
 EXPORT cuStreamIsCapturing(CUstream, int *status) { return *status = 0, Success; }
 EXPORT cuThreadExchangeStreamCaptureMode(int *) { return Success; }
@@ -152,7 +202,10 @@ EXPORT cuStreamDestroy_v2(CUstream stream) {
   std::lock_guard lock(streams().mutex);
   return streams().owners.erase(stream) ? int(Success) : fail(InvalidHandle, "no stream");
 }
-EXPORT cuStreamSynchronize(CUstream) { return Success; }
+EXPORT cuStreamSynchronize(CUstream stream) {
+  Device *owner = deviceOf(stream);
+  return owner ? queues().wait(*owner) : failForContext();
+}
 
 EXPORT cuEventCreate(CUevent *event, unsigned) {
   Device *owner = currentDevice();
@@ -164,7 +217,9 @@ EXPORT cuEventRecord(CUevent event, CUstream stream) {
              ? int(Success)
              : fail(InvalidHandle, "an event of another device than the stream's");
 }
-EXPORT cuEventSynchronize(CUevent) { return Success; }
+EXPORT cuEventSynchronize(CUevent event) {
+  return queues().wait(*reinterpret_cast<Device *>(event));
+}
 EXPORT cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
   if (start != end) // one handle a device
     return fail(InvalidHandle, "events of two devices");

@@ -1,12 +1,15 @@
 //===- Devices.h - the emulated GPUs, and which of them a thread works on -------------------===//
 // Needs: PANTILE_EMULATED_DEVICES, how many there are (1).
-// Gives: a memory and a lock for each; the stack of contexts that each thread has; streams.
+// Gives: a memory and a lock for each, and which reach each other's; the stack of contexts that each
+//        thread has; streams.
 // How:   a device has one context, its primary one, whose handle is the device's address. What
 //        works in a context fails in a thread that has none, as on the real driver.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"
 #include "cuda/Driver.h"
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -22,19 +25,27 @@ enum Result {
   InvalidContext = 201,
   InvalidHandle = 400,
   NotFound = 500,
+  PeersAlready = 704,
+  NoPeers = 705,
   Failed = 999
 };
+
+constexpr int mostDevices = 8;
 
 struct Device {
   int number = 0;
   std::mutex mutex;
   Memory memory;
   uint64_t launches = 0;
+  std::array<std::atomic<bool>, mostDevices> reaches = {}; ///< whose memory, besides its own
 };
 
-constexpr int mostDevices = 8;
 int deviceCount();
 Device &device(int number);
+
+/// Whether it reaches another GPU's memory, or another reaches its: then launches wait in Queues.
+bool hasPeers(const Device &device);
+Reach reachOf(const Device &device);
 
 /// The device whose context is current; null if none is.
 Device *currentDevice();

@@ -2,7 +2,7 @@
 // Needs: the runtime's table of driver functions; PTX in place of machine code
 //        (PANTILE_ASSEMBLER=driver).
 // Gives: the symbols of libcuda that the runtime calls.
-// How:   launches run at once, on the thread that asks. Device memory is the host's, each
+// How:   launches run at once, on the thread that asks, but on GPUs with peers (Queues.h). Device memory is the host's, each
 //        allocation of exactly the size that was asked for. What goes wrong is the text of the
 //        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED; Mutant.cpp has those for
 //        code with deliberate mistakes.
@@ -11,6 +11,7 @@
 #include "Devices.h"
 #include "LaunchObserver.h"
 #include "Mutant.h"
+#include "Queues.h"
 #include "TensorMap.h"
 #include <algorithm>
 #include <atomic>
@@ -134,31 +135,48 @@ std::vector<uint8_t> parameters(const Kernel &kernel, void **arguments) {
   return bytes;
 }
 
-int launch(const CUlaunchConfig &config, const Function &function, void **arguments) {
-  Device *const place = deviceOf(config.stream);
-  if (!place || !currentDevice())
-    return failForContext();
-  Device &on = *place;
-  std::lock_guard lock(on.mutex);
+Launch launchOf(const CUlaunchConfig &config, const Function &function, Device &on) {
   Launch launch;
   launch.kernel = function.kernel;
   launch.grid = {config.gridX, config.gridY, config.gridZ};
   launch.threads = {config.blockX, config.blockY, config.blockZ};
   launch.dynamicSharedBytes = config.sharedBytes;
-  launch.memory = &on.memory;
+  launch.reach = reachOf(on);
+  launch.device = on.number;
   launch.resident = multiprocessors();
   launch.cluster = clusterOf(config, *function.kernel);
   const char *seed = std::getenv("PANTILE_EMULATION_SEED");
   launch.seed = (seed ? std::strtoull(seed, nullptr, 0) : 0) * 1'000'003 + on.launches++;
+  return launch;
+}
+
+int runAtOnce(const Launch &launch) {
+  try {
+    Races races;
+    Grid grid(launch, races);
+    while (!grid.isDone())
+      grid.turn();
+  } catch (const Fault &fault) {
+    return fail(Failed, "kernel `" + launch.kernel->name + "`: " + fault.what());
+  }
+  return Success;
+}
+
+int launch(const CUlaunchConfig &config, const Function &function, void **arguments) {
+  Device *const place = deviceOf(config.stream);
+  if (!place || !currentDevice())
+    return failForContext();
+  Device &on = *place;
+  std::unique_lock lock(on.mutex);
+  Launch launch = launchOf(config, function, on);
   if (const int result = check(function, launch, on.number))
     return result;
   launch.params = parameters(*function.kernel, arguments);
   recordLaunch(function.nameOfText);
-  try {
-    runGrid(launch);
-  } catch (const Fault &fault) {
-    return fail(Failed, "kernel `" + function.kernel->name + "`: " + fault.what());
-  }
+  if (!hasPeers(on))
+    return runAtOnce(launch);
+  lock.unlock(); // comes after that of the queues
+  queues().launch(on, std::move(launch));
   return Success;
 }
 
@@ -253,18 +271,30 @@ EXPORT cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   *pointer = reinterpret_cast<CUdeviceptr>(on->memory.allocate(bytes));
   return *pointer ? int(Success) : fail(OutOfMemory, "no memory of that size");
 }
+namespace {
+int freeOf(Device &on, CUdeviceptr pointer) {
+  std::lock_guard lock(on.mutex);
+  return on.memory.free(pointer) ? int(Success) : fail(InvalidValue, "not allocated");
+}
+} // namespace
 EXPORT cuMemFree_v2(CUdeviceptr pointer) {
   Device *on = ownerOf(pointer);
   if (!on)
     return fail(InvalidValue, "not allocated");
-  std::lock_guard lock(on->mutex);
-  return on->memory.free(pointer) ? int(Success) : fail(InvalidValue, "not allocated");
+  if (!hasPeers(*on))
+    return freeOf(*on, pointer);
+  // A launch that waits may need it, and the shadow of memory that is allocated again is not its own.
+  queues().whenOver([on, pointer] { freeOf(*on, pointer); });
+  return Success;
 }
 
 namespace {
 int copy(void *to, const void *from, CUdeviceptr pointer, size_t bytes) {
-  if (!ownerOf(pointer, bytes))
+  Device *const owner = ownerOf(pointer, bytes);
+  if (!owner)
     return fail(InvalidValue, "a copy that leaves its allocation");
+  if (const int failed = queues().wait(*owner))
+    return failed;
   std::memcpy(to, from, bytes);
   return Success;
 }
@@ -277,9 +307,11 @@ EXPORT cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
   return copy(to, reinterpret_cast<void *>(from), from, bytes);
 }
 EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
-  if (!ownerOf(to, bytes))
+  Device *const owner = ownerOf(to, bytes);
+  if (!owner)
     return fail(InvalidValue, "a memset that leaves its allocation");
-  std::memset(reinterpret_cast<void *>(to), value, bytes);
+  auto set = [=] { std::memset(reinterpret_cast<void *>(to), value, bytes); };
+  hasPeers(*owner) ? queues().add(*owner, set) : set();
   return Success;
 }
 EXPORT cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer) {
@@ -312,14 +344,19 @@ EXPORT cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
   return cuModuleGetFunction(reinterpret_cast<CUfunction *>(kernel),
                              reinterpret_cast<CUmodule>(library), name);
 }
-EXPORT cuLibraryUnload(CUlibrary library) {
-  auto *loaded = reinterpret_cast<Library *>(library);
+namespace {
+void unload(Library *loaded) {
   for (const auto &global : loaded->module->globals)
     for (int i = 0; i < deviceCount(); ++i) {
       std::lock_guard lock(device(i).mutex);
       device(i).memory.remove(reinterpret_cast<Word>(global->data()));
     }
   delete loaded;
+}
+} // namespace
+EXPORT cuLibraryUnload(CUlibrary library) {
+  auto *loaded = reinterpret_cast<Library *>(library);
+  queues().whenOver([loaded] { unload(loaded); }); // launches that have ended may still be named
   return Success;
 }
 EXPORT cuKernelGetFunction(CUfunction *function, CUkernel kernel) {

@@ -1,6 +1,6 @@
 //===- Machine.cpp - how warps and blocks run -------------------------------------------------===//
 // Needs: see Machine.h.
-// Gives: Warp, Block, runGrid, isChecked.
+// Gives: Warp, Block, isChecked.
 // How:   registers and shared memory start as patterns that are NaN in every float type.
 //===------------------------------------------------------------------------------------------===//
 #include "Races.h"
@@ -11,8 +11,6 @@ namespace pantile::ptx {
 namespace {
 constexpr uint8_t garbage = 0xff;
 constexpr int longestTurn = 300;
-constexpr uint64_t patience = 50'000; // instructions of a warp before a further block starts
-constexpr size_t mostRunning = 160;
 } // namespace
 
 bool isChecked(std::string_view check) {
@@ -41,12 +39,13 @@ void Warp::start() {
   others.clear();
   pc = 0, barrier = -1, clusterPhase = -1, waitsForEvent = 0, storing = 0;
   registersPerThread = kernel.mostRegisters;
-  clock.start(block.races().addAgents(block, index, unitCount), live);
+  clock.start(block.races().addAgents(block, index, unitCount), live,
+              {block.launch.before, block.launch.before});
   copies.clear(), products.clear(), stores.clear();
   cells.clear();
   std::fill(tags.begin(), tags.end(), 0);
   lent.start(kernel.registers);
-  flow = block.races().flow.isEmpty() ? nullptr : &block.races().flow;
+  flow = block.launch.flow->isEmpty() ? nullptr : block.launch.flow.get();
   if (flow)
     loadedBy.start(block.races().loadSets, kernel.registers);
   for (auto [number, value] : kernel.constants)
@@ -420,7 +419,7 @@ uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address
       warp.fault(instruction, "parameter address " + std::to_string(inWindow));
     return const_cast<uint8_t *>(launch.params.data()) + inWindow;
   }
-  if (!launch.memory->contains(address, bytes)) {
+  if (!launch.reach.holderOf(address, bytes)) {
     char text[64];
     std::snprintf(text, sizeof text, "address 0x%llx, %d bytes, lane %d",
                   static_cast<unsigned long long>(address), bytes, lane);
@@ -429,42 +428,6 @@ uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address
   if (address % bytes)
     warp.fault(instruction, "an address that is no multiple of " + std::to_string(bytes));
   return reinterpret_cast<uint8_t *>(address);
-}
-
-//===- a grid -------------------------------------------------------------------------------===//
-
-void runGrid(const Launch &given) {
-  Launch launch = given;
-  Races races(launch);
-  launch.races = &races;
-  std::mt19937_64 random(launch.seed);
-  std::vector<std::unique_ptr<Cluster>> running;
-  const uint64_t count = launch.grid.size() / launch.cluster;
-  uint64_t next = 0;
-  auto admit = [&] {
-    running.push_back(std::make_unique<Cluster>(launch, random));
-    running.back()->start(next++);
-  };
-  while (next < count && running.size() < size_t(launch.resident))
-    admit();
-  while (!running.empty()) {
-    const size_t which = random() % running.size();
-    Cluster &cluster = *running[which];
-    const bool goesOn = cluster.turn();
-    if (cluster.isDone()) {
-      cluster.end();
-      if (next < count)
-        cluster.start(next++);
-      else
-        running.erase(running.begin() + which);
-    } else if (!goesOn)
-      throw Fault("nothing goes on in " + cluster.whereItWaits());
-    else if (cluster.steps() > patience * cluster.blocks[0]->warps.size() && next < count &&
-             running.size() < mostRunning) {
-      cluster.forgetSteps(); // it may wait for a block that has not started
-      admit();
-    }
-  }
 }
 
 } // namespace pantile::ptx

@@ -1,6 +1,6 @@
 //===- Machine.h - warps, blocks and what they share --------------------------------------===//
-// Needs: LoadFlow.h, WarpClock.h.
-// Gives: Memory (of the device), Warp, Block, Cluster, runGrid.
+// Needs: LoadFlow.h, Memory.h, Program.h, WarpClock.h.
+// Gives: Launch, Warp, Block, Cluster; Grid.h runs them.
 // How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
 //        is furthest behind runs, and fragments that meet become one. Warps take turns of random
 //        length. What is asynchronous waits in a queue and happens at a random time, at the latest
@@ -8,9 +8,12 @@
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "LoadFlow.h"
+#include "Memory.h"
+#include "Program.h"
 #include "WarpClock.h"
 #include <array>
 #include <bit>
+#include <memory>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -18,25 +21,6 @@
 #include <utility>
 
 namespace pantile::ptx {
-
-/// What is allocated on the device. Addresses are the host's.
-class Memory {
-public:
-  void *allocate(size_t bytes);
-  bool free(Word address);
-  bool contains(Word address, size_t bytes) const;
-  /// Whether hardware could read `address`, whose pages hold more than what was asked for.
-  bool isMapped(Word address) const;
-  /// Where the allocation begins that holds `address`.
-  Word beginOf(Word address) const { return std::prev(ranges.upper_bound(address))->first; }
-  /// Memory that belongs to a module.
-  void add(Word address, size_t bytes) { ranges[address] = bytes; }
-  void remove(Word address) { ranges.erase(address); }
-
-private:
-  std::map<Word, size_t> ranges;
-  mutable Word knownBegin = 1, knownEnd = 0;
-};
 
 constexpr Lanes allLanes = ~Lanes(0);
 
@@ -224,11 +208,15 @@ struct Launch {
   Dim3 grid, threads;
   int dynamicSharedBytes = 0;
   std::vector<uint8_t> params;
-  Memory *memory;
+  Reach reach;
+  int device = 0;
   int resident = 3; // blocks, or clusters, that run at once
   int cluster = 1;  // blocks of one
   uint64_t seed = 0;
   Races *races = nullptr;
+  std::shared_ptr<const LoadFlow> flow; ///< of the kernel
+  Agent whole = 0; ///< stands for all of its accesses, when it has ended
+  Clock before;    ///< what happened before it started
 };
 
 struct Block {
@@ -318,9 +306,6 @@ private:
 constexpr int clusterBarrier = 16;
 /// The bits of an address in shared memory; above them stands the rank plus one, or 0 at home.
 constexpr int sharedAddressBits = 24;
-
-/// Runs all blocks of a launch; a Fault says what went wrong.
-void runGrid(const Launch &launch);
 
 //===- what the files with handlers give to each other ------------------------------------===//
 

@@ -1,10 +1,13 @@
 //===- Memory.cpp - what is allocated on the device ---------------------------------------===//
-// Needs: see Machine.h.
-// Gives: Memory.
+// Needs: see Memory.h.
+// Gives: Memory, Reach.
 // How:   the host's memory, filled with a pattern that is NaN in every float type. Large allocations
 //        are zero, and take memory where they are touched alone.
 //===------------------------------------------------------------------------------------------===//
-#include "Machine.h"
+#include "Memory.h"
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <sys/mman.h>
 
 namespace pantile::ptx {
@@ -68,6 +71,18 @@ bool Memory::isMapped(Word address) const {
     return true;
   return next != ranges.begin() &&
          address < std::prev(next)->first + std::prev(next)->second + page;
+}
+
+const Memory *Reach::holderOf(Word address, size_t bytes) const {
+  for (const Memory *memory : memories)
+    if (memory->contains(address, bytes))
+      return memory;
+  return nullptr;
+}
+
+bool Reach::isMapped(Word address) const {
+  return std::any_of(memories.begin(), memories.end(),
+                     [&](const Memory *memory) { return memory->isMapped(address); });
 }
 
 } // namespace pantile::ptx

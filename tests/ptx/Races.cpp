@@ -24,30 +24,76 @@ Order::Order(const Opcode &op) {
       isAtomic || op.has("volatile") || op.has("relaxed") || op.has("acquire") || op.has("release");
   acquires = op.has("acquire") || op.has("acq_rel");
   releases = op.has("release") || op.has("acq_rel");
+  isReadOnly = op.has("nc");
   scope = op.has("volatile") || op.has("sys") ? Scope::Sys
           : op.has("cta")                     ? Scope::Cta
           : op.has("cluster")                 ? Scope::Cluster
                                               : Scope::Gpu;
 }
 
-Races::Races(const Launch &launch)
+Races::Races()
     : checks(isChecked("races")), allowsCopies(!std::getenv("PANTILE_EMULATION_COPIES")),
-      flow(*launch.kernel), launch(launch), agents(1) {}
+      agents(1) {}
+
+void Races::add(Launch &launch) {
+  launch.races = this;
+  launch.flow = std::make_shared<LoadFlow>(*launch.kernel);
+  launch.whole = agents.size();
+  agents.push_back({&launch, {}, 0, 0, -1});
+}
 
 Agent Races::addAgents(const Block &block, int warp, int count) {
+  const Launch &launch = block.launch;
   const Agent first = agents.size();
   const uint64_t number =
       (uint64_t(block.at.z) * launch.grid.y + block.at.y) * launch.grid.x + block.at.x;
   agents.insert(agents.end(), count,
-                AgentInfo{block.at, number, number / uint64_t(launch.cluster), warp});
+                AgentInfo{&launch, block.at, number, number / uint64_t(launch.cluster), warp});
   return first;
 }
 
+//===- what orders two accesses -----------------------------------------------------------------===//
+
+bool Races::areOfOneBlock(Agent a, Agent b) const {
+  return agents[a].launch == agents[b].launch && agents[a].block == agents[b].block;
+}
+
+/// The scope that includes both.
+Scope Races::leastScope(Agent a, Agent b) const {
+  const Launch *launch = agents[a].launch, *other = agents[b].launch;
+  if (launch != other)
+    return launch->device == other->device ? Scope::Gpu : Scope::Sys;
+  return agents[a].block == agents[b].block       ? Scope::Cta
+         : agents[a].cluster == agents[b].cluster ? Scope::Cluster
+                                                  : Scope::Gpu;
+}
+
 bool Races::areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const {
-  const Scope least = agents[a].block == agents[b].block       ? Scope::Cta
-                      : agents[a].cluster == agents[b].cluster ? Scope::Cluster
-                                                               : Scope::Gpu;
+  const Scope least = leastScope(a, b);
   return ofA >= least && ofB >= least;
+}
+
+bool Races::isOfLaunchBefore(const Touch &touch, const Stamp &earlier) const {
+  const Clock &before = agents[touch.stamp.agent].launch->before;
+  return before && before->covers(agents[earlier.agent].launch->whole, 1, severalLanes);
+}
+
+Stamp Races::wholeOf(const Stamp &stamp) const {
+  Stamp whole;
+  whole.agent = agents[stamp.agent].launch->whole, whole.tick = 1, whole.lane = severalLanes;
+  return whole;
+}
+
+bool Races::isAfter(const Touch &touch, const Stamp &earlier) const {
+  const WarpClock &clock = touch.warp.clock;
+  return clock.isAfter(earlier, touch.stamp.lane) ||
+         (isShared && clock.isAfter(wholeOf(earlier), touch.stamp.lane));
+}
+
+bool Races::isFenced(const Touch &touch, const Stamp &earlier) const {
+  const WarpClock &clock = touch.warp.clock;
+  return clock.isFenced(earlier, touch.stamp.lane) ||
+         (isShared && clock.isFenced(wholeOf(earlier), touch.stamp.lane));
 }
 
 bool Races::mayFollow(const Touch &touch, const Stamp &earlier) const {
@@ -60,7 +106,7 @@ bool Races::mayFollow(const Touch &touch, const Stamp &earlier) const {
   if (now.isStrong && earlier.isStrong &&
       areMorallyStrong(now.agent, now.scope, earlier.agent, earlier.scope))
     return true;
-  return touch.warp.clock.isAfter(earlier, now.lane);
+  return isAfter(touch, earlier);
 }
 
 //===- accesses -----------------------------------------------------------------------------===//
@@ -85,7 +131,7 @@ Stamp *Races::placeFor(const Touch &touch, ShadowCell &cell) const {
   Stamp *free = nullptr, *past = nullptr;
   for (Stamp &read : cell.reads) {
     const bool isPast =
-        read && read.isStrong == now.isStrong && touch.warp.clock.isAfter(read, now.lane);
+        read && read.isStrong == now.isStrong && isAfter(touch, read);
     if (isPast && read.instruction == now.instruction)
       return &read;
     if (!read)
@@ -121,7 +167,7 @@ Stamp *Races::lastCopied(const Stamp &now, ShadowCell &cell) const {
 /// Whether `read` may be of another thread of the block for the same element.
 bool Races::isCopy(const Stamp &write, const Stamp &read) const {
   return allowsCopies && read && !read.isStrong && !read.isAsync && !write.isStrong &&
-         !write.isAsync && agents[write.agent].block == agents[read.agent].block;
+         !write.isAsync && areOfOneBlock(write.agent, read.agent);
 }
 
 /// Whether what is written depends on `read`, which a lane of the same warp made.
@@ -176,6 +222,11 @@ void Races::read(const Touch &touch, const Place &place, int bytes) {
                             isCopy(cell.write, touch.stamp) && !mayFollow(touch, cell.write);
     if (!place.block && isLateCopy)
       return;
+    if (touch.isReadOnly) {
+      if (!cell.isSilent)
+        requireConstant(touch, place, offset, cell.write);
+      requireConstant(touch, place, offset, cell.update);
+    }
     if (!cell.isSilent && !mayFollow(touch, cell.write))
       report(touch, place, offset, "reads", cell.write, "writes");
     if (!mayFollow(touch, cell.update))
@@ -189,16 +240,25 @@ void Races::readAsync(const Touch &touch, const Place &place, int bytes) {
   if (!checks || !place.shadow)
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
-    if (cell.write && !cell.write.isAsync && !cell.isSilent &&
-        !touch.warp.clock.isFenced(cell.write, touch.stamp.lane))
-      touch.warp.fault(touch.instruction, "reads " + nameOf(place, offset) + ", which " +
-                                              nameOf(cell.write) +
-                                              " wrote, without `fence.proxy.async` between");
+    if (cell.write && !cell.write.isAsync && !cell.isSilent && !isFenced(touch, cell.write))
+      touch.warp.fault(touch.instruction,
+                       "reads " + nameOf(touch.warp.block.launch, place, offset) + ", which " +
+                           nameOf(cell.write) + " wrote, without `fence.proxy.async` between");
   });
+}
+
+void Races::requireConstant(const Touch &touch, const Place &place, int offset,
+                            const Stamp &write) const {
+  if (write && !isOfLaunchBefore(touch, write))
+    touch.warp.fault(touch.instruction, "reads " + nameOf(touch.warp.block.launch, place, offset) +
+                                            " by the non-coherent path, which " + nameOf(write) +
+                                            " wrote after the launch had started");
 }
 
 void Races::write(const Touch &touch, const Place &place, int bytes, const uint8_t *old,
                   const uint8_t *now) {
+  if (!place.block && place.shadow && (!now || std::memcmp(old, now, bytes)))
+    ++changes;
   if (!checks || !place.shadow)
     return;
   if (!touch.stamp.isStrong && !place.shadow->handed.empty())
@@ -230,7 +290,7 @@ Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane) {
   stamp.agent = warp.clock.agent(), stamp.tick = warp.clock.now();
   stamp.instruction = &instruction - warp.kernel.code.data();
   stamp.lane = lane;
-  return {warp, instruction, stamp};
+  return {warp, instruction, stamp, false};
 }
 
 Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane, const Order &order) {
@@ -239,6 +299,7 @@ Touch Races::touch(const Warp &warp, const Instruction &instruction, int lane, c
   result.stamp.scope = order.scope;
   if (warp.flow)
     result.loads = warp.loadedBy.sources(instruction, lane);
+  result.isReadOnly = order.isReadOnly;
   return result;
 }
 
@@ -294,7 +355,8 @@ void Races::handOn(Warp &warp, const Place &place, int lane, const Order &order,
   std::vector<Handed> &all = place.shadow->handed[place.address];
   for (Handed &handed : all)
     if (handed.scope == mine.scope &&
-        (mine.scope >= Scope::Gpu || agents[handed.by].block == agents[mine.by].block)) {
+        (mine.scope == Scope::Sys || areOfOneBlock(handed.by, mine.by) ||
+         (mine.scope == Scope::Gpu && leastScope(handed.by, mine.by) < Scope::Sys))) {
       handed.knowledge.join(mine.knowledge);
       return;
     }
@@ -311,10 +373,13 @@ void Races::fence(Warp &warp, Lanes lanes, Scope scope) {
 //===- reports ------------------------------------------------------------------------------===//
 
 std::string Races::nameOf(const Stamp &stamp) const {
-  const Instruction &instruction = launch.kernel->code[stamp.instruction];
   const AgentInfo &agent = agents[stamp.agent];
+  const Launch &launch = *agent.launch;
+  const Instruction &instruction = launch.kernel->code[stamp.instruction];
   std::string text = "`" + instruction.op.text + "` in line " + std::to_string(instruction.line) +
                      ", " + positionOf(agent.at);
+  if (isShared)
+    text += " of `" + launch.kernel->name + "` on GPU " + std::to_string(launch.device);
   if (agent.warp >= 0)
     text += ", warp " + std::to_string(agent.warp);
   if (stamp.lane == severalLanes)
@@ -322,18 +387,19 @@ std::string Races::nameOf(const Stamp &stamp) const {
   return text + ", lane " + std::to_string(stamp.lane) + ",";
 }
 
-std::string Races::nameOf(const Place &place, int offset) const {
+std::string Races::nameOf(const Launch &launch, const Place &place, int offset) const {
   const Word address = place.address + offset;
   if (place.block)
     return "shared memory at " + std::to_string(address) +
            (launch.cluster > 1 ? " of " + positionOf(place.block->at) : "");
-  const Word begin = launch.memory->beginOf(address);
+  const Memory *const holder = launch.reach.holderOf(address, 1);
+  const Word begin = holder->beginOf(address);
   std::string text = "byte " + std::to_string(address - begin) + " of ";
   for (const Kernel::Param &param : launch.kernel->params) {
     Word value = 0;
     if (param.bytes == 8)
       std::memcpy(&value, &launch.params[param.offset], 8);
-    if (value && launch.memory->contains(value, 1) && launch.memory->beginOf(value) == begin)
+    if (value && holder->contains(value, 1) && holder->beginOf(value) == begin)
       return text + "the array of `" + param.name + "`";
   }
   return text + "an allocation that is no argument";
@@ -344,7 +410,8 @@ void Races::report(const Touch &touch, const Place &place, int offset, const cha
   const std::string lane = touch.stamp.lane == severalLanes
                                ? "several lanes"
                                : "lane " + std::to_string(touch.stamp.lane);
-  touch.warp.fault(touch.instruction, "a race: " + lane + " " + does + " " + nameOf(place, offset) +
+  touch.warp.fault(touch.instruction, "a race: " + lane + " " + does + " " +
+                                          nameOf(touch.warp.block.launch, place, offset) +
                                           ", which " + nameOf(earlier) + " " + did +
                                           ", and nothing orders the two");
 }

@@ -9,6 +9,9 @@
 //        Where several threads of a block hold an element, all load it and one stores it: its write
 //        does not race with what the same instruction loads for the others; where others use what they
 //        loaded that is too kind, and PANTILE_EMULATION_COPIES=1 reports these, too.
+//        Launches of GPUs that reach each other's memory are compared with one another: one that had ended
+//        before another started happened before it. A load by the non-coherent path reads what no thread
+//        has written since its launch started.
 //        PANTILE_EMULATION_UNCHECKED=races leaves the check out.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
@@ -30,19 +33,25 @@ struct Touch {
   const Instruction &instruction;
   Stamp stamp;
   LoadSets::Id loads = LoadSets::none; ///< of the warp, that what is written depends on
+  bool isReadOnly = false; ///< by the non-coherent path
 };
 
 /// The order and scope of an instruction: `ld.acquire.gpu`.
 struct Order {
   explicit Order(const Opcode &op);
-  bool isStrong, acquires, releases;
+  bool isStrong, acquires, releases, isReadOnly;
   Scope scope;
 };
 
 class Races {
 public:
-  explicit Races(const Launch &launch);
+  Races();
 
+  /// A launch, which lives as long as this, starts: sets its `races` and `whole`.
+  void add(Launch &launch);
+  bool hasSeveralLaunches() const { return isShared; }
+  /// More launches are to come, on this device or another.
+  void share() { isShared = true; }
   /// Numbers for a warp and its units, or for a unit that is no warp's (`warp` is -1).
   Agent addAgents(const Block &block, int warp, int count);
 
@@ -69,16 +78,28 @@ public:
                           Tick tick);
 
   const bool checks, allowsCopies;
-  const LoadFlow flow;
   LoadSets loadSets;
   Shadow global;
+  uint64_t changes = 0; ///< writes to device memory of other values than were there
 
 private:
   struct AgentInfo {
+    const Launch *launch;
     Dim3 at;
     uint64_t block, cluster;
     int warp;
   };
+  bool areOfOneBlock(Agent a, Agent b) const;
+  Scope leastScope(Agent a, Agent b) const;
+  /// Whether the launch of `earlier` had ended before that of `touch` started.
+  bool isOfLaunchBefore(const Touch &touch, const Stamp &earlier) const;
+  bool isAfter(const Touch &touch, const Stamp &earlier) const;
+  /// The same, and `fence.proxy.async` came between.
+  bool isFenced(const Touch &touch, const Stamp &earlier) const;
+  /// An access that stands for all of the launch that has `stamp`.
+  Stamp wholeOf(const Stamp &stamp) const;
+  void requireConstant(const Touch &touch, const Place &place, int offset,
+                       const Stamp &write) const;
   bool areMorallyStrong(Agent a, Scope ofA, Agent b, Scope ofB) const;
   bool mayFollow(const Touch &touch, const Stamp &earlier) const;
   void note(const Touch &touch, ShadowCell &cell) const;
@@ -93,11 +114,11 @@ private:
   std::array<uint32_t, 2> instructionsOfReads(const ShadowCell &cell, const Touch &write) const;
   [[noreturn]] void report(const Touch &touch, const Place &place, int offset, const char *does,
                            const Stamp &earlier, const char *did) const;
-  std::string nameOf(const Place &place, int offset) const;
+  std::string nameOf(const Launch &launch, const Place &place, int offset) const;
   std::string nameOf(const Stamp &stamp) const;
 
-  const Launch &launch;
   std::vector<AgentInfo> agents;
+  bool isShared = false;
 };
 
 } // namespace pantile::ptx

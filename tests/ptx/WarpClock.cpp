@@ -10,9 +10,10 @@ namespace {
 constexpr size_t mostOwn = 8; // pieces of knowledge of single lanes; more are put together
 }
 
-void WarpClock::start(Agent agent, Lanes lanes) {
+void WarpClock::start(Agent agent, Lanes lanes, Knowledge known) {
   *this = {};
   first = agent;
+  base = std::move(known);
   started = live = lanes;
 }
 

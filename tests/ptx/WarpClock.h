@@ -18,8 +18,8 @@ enum Unit : Agent { Threads, Copies, Products, BulkReads, BulkWrites, unitCount 
 
 class WarpClock {
 public:
-  /// Starts with agents `first` to `first + unitCount - 1`.
-  void start(Agent first, Lanes lanes);
+  /// Starts with agents `first` to `first + unitCount - 1`; all lanes know what is `known`.
+  void start(Agent first, Lanes lanes, Knowledge known);
   void leave(Lanes lanes) { live &= ~lanes; }
 
   /// Whether `stamp` happened before what `lane` does next.
