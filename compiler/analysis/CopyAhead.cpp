@@ -17,12 +17,14 @@ bool readsAfresh(LoadOp load) {
 static bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
 
 /// Where `op` writes without learning anything: a store, or an atomic whose old values nobody
-/// looks at. Null for others.
+/// looks at. Null for others: a poll learns that others have written, also where its result has no use.
 static Value writtenBlindly(Operation *op) {
   if (auto store = dyn_cast<StoreOp>(op))
     return store.getPtr();
   auto atomic = dyn_cast<AtomicRmwOp>(op);
-  return atomic && atomic.getResult().use_empty() ? atomic.getPtr() : Value();
+  const bool learns =
+      !atomic || atomic.getKind() == RmwKind::Poll || !atomic.getResult().use_empty();
+  return learns ? Value() : atomic.getPtr();
 }
 
 bool writesApart(scf::ForOp loop, Operation *op, Value base) {
