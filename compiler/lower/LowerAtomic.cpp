@@ -4,7 +4,9 @@
 // How:   predicated inline assembly. Sums that nobody reads are added in vectors, where neighbours
 //        in memory are neighbours in a thread. Where replicas need the old value, the thread that
 //        did the operation leaves it in scratch and all read it after a barrier. A scalar atomic that
-//        releases comes after a barrier, so that it speaks for all threads, as a lock needs.
+//        releases comes after a barrier, so that it speaks for all threads, as a lock needs; so do tiles
+//        of flags: atomic stores and loads, and atomics that other GPUs may see. What they acquire, a
+//        barrier behind them hands to all threads.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "support/MachineModel.h"
@@ -131,25 +133,36 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
 /// Makes one access; gives the old value, or null where nothing asks for it.
 using Access = llvm::function_ref<llvm::Value *(llvm::Value *ptr, int reg, llvm::Value *mask)>;
 
-/// The order around the accesses of one operation. A scalar is accessed by one thread, which
-/// releases what all threads of the program did before. A thread with several elements takes one
-/// fence before and one behind them in place of an order on each.
+/// Whether the order of an operation is one of the program: each thread's, not that of those alone
+/// that make the accesses. Sums and swaps of tiles within a GPU are mostly counters, not flags.
+bool isOfProgram(Value ptr, RmwKind kind, MemScope scope) {
+  return !isa<RankedTensorType>(ptr.getType()) || scope == MemScope::Sys ||
+         kind == RmwKind::Store || kind == RmwKind::Load;
+}
+
+/// The order around the accesses of one operation. One of the program releases what all threads did
+/// before. A thread with several elements takes one fence before and one behind them in place of an
+/// order on each.
 class Ordered {
 public:
-  Ordered(Lowering &l, Value ptr, MemSemantic sem, MemScope scope)
-      : l(l), sem(sem), scope(scope), fenced(hasSeveral(ptr.getType())) {
+  Ordered(Lowering &l, Value ptr, MemSemantic sem, MemScope scope, RmwKind kind)
+      : l(l), sem(sem), scope(scope), fenced(hasSeveral(ptr.getType())),
+        meets(isOfProgram(ptr, kind, scope)), isTile(isa<RankedTensorType>(ptr.getType())) {
     const bool releases = sem == MemSemantic::Release || sem == MemSemantic::AcqRel;
-    if (releases && !isa<RankedTensorType>(ptr.getType()))
+    if (releases && meets)
       l.barrier();
-    else if (releases && fenced)
+    if (releases && fenced)
       fence();
   }
   /// What an instruction has to say itself.
   MemSemantic own() const { return fenced ? MemSemantic::Relaxed : sem; }
   std::string text() const { return orderOf(own(), scope); }
   LogicalResult finish(LogicalResult result) {
-    if (fenced && (sem == MemSemantic::Acquire || sem == MemSemantic::AcqRel))
+    const bool acquires = sem == MemSemantic::Acquire || sem == MemSemantic::AcqRel;
+    if (acquires && fenced)
       fence();
+    if (acquires && meets && isTile) // the old value of a scalar comes through a barrier
+      l.barrier();
     return result;
   }
 
@@ -167,7 +180,7 @@ private:
   Lowering &l;
   const MemSemantic sem;
   const MemScope scope;
-  const bool fenced;
+  const bool fenced, meets, isTile;
 };
 
 /// `access` on every register that is no replica.
@@ -332,7 +345,7 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
   if (suffix.empty())
     return op.emitError("no atomic `")
            << stringifyRmwKind(op.getKind()) << "` of " << element << " on " << l.target.name();
-  Ordered order(l, op.getPtr(), op.getSem(), op.getScope());
+  Ordered order(l, op.getPtr(), op.getSem(), op.getScope(), op.getKind());
   if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
     const std::string cas = "atom" + order.text() + ".cas.b16";
     return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), true,
@@ -363,7 +376,7 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
   if (bits < 16)
     return op.emitError("no atomic compare-and-swap of ") << element;
   ValueList expected = l.get(op.getCmp()), values = l.get(op.getValue());
-  Ordered order(l, op.getPtr(), op.getSem(), op.getScope());
+  Ordered order(l, op.getPtr(), op.getSem(), op.getScope(), RmwKind::Xchg);
   const std::string name = "atom" + order.text() + ".cas.b" + std::to_string(bits);
   return order.finish(lowerAtomic(
       l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {

@@ -24,6 +24,21 @@
 // ATOMIC-ACCESS: bar.sync 0
 // ATOMIC-ACCESS: @%p{{[0-9]+}} st.release.gpu.global.b8
 
+// Each thread may write a flag for all: they meet before a release and after an acquire. Counters of a GPU do not wait.
+// RUN: pantile-lower --ptx --no-line-info %t/atomic_flags.mlir | FileCheck %s --check-prefix=ATOMIC-FLAGS
+// ATOMIC-FLAGS: st.global.b32
+// ATOMIC-FLAGS-NOT: bar.sync
+// ATOMIC-FLAGS: red.release.gpu.global.add.u32
+// ATOMIC-FLAGS: bar.sync 0
+// ATOMIC-FLAGS: st.release.gpu.global.b32
+// ATOMIC-FLAGS: ld.acquire.gpu.global.b32
+// ATOMIC-FLAGS: bar.sync 0
+// ATOMIC-FLAGS: st.global.b32
+// ATOMIC-FLAGS: bar.sync 0
+// ATOMIC-FLAGS: atom.acq_rel.sys.global.add.u32
+// ATOMIC-FLAGS: bar.sync 0
+// ATOMIC-FLAGS: ret;
+
 // ATOMIC-WRONG: atomic_rmw_c2: `load` takes integers, got 'f32'
 //--- atomic_ticket.mlir
 #l0 = #tile.layout<[128], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>
@@ -76,6 +91,24 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
     %seen = tile.atomic_rmw poll, acquire, sys, %x, %one timeout %time : !tile.ptr<i32> -> i32
     %value = tile.atomic_rmw load, relaxed, cta, %y, %zero {nv.scratch = 0 : i32} : !tile.ptr<i8> -> i8
     %none = tile.atomic_rmw store, release, gpu, %z, %value : !tile.ptr<i8> -> i8
+    return
+  }
+}
+//--- atomic_flags.mlir
+#flags = #tile.layout<[128], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]>
+module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
+  func.func @atomic_flags(%x: !tile.ptr<i32>, %y: !tile.ptr<i32>) attributes {tile.kernel} {
+    %i = tile.arange 0, 128 : tensor<128xi32, #flags>
+    %xs = tile.splat %x : tensor<128x!tile.ptr<i32>, #flags>
+    %data = tile.addptr %xs, %i : tensor<128x!tile.ptr<i32>, #flags>, tensor<128xi32, #flags>
+    %ys = tile.splat %y : tensor<128x!tile.ptr<i32>, #flags>
+    %flag = tile.addptr %ys, %i : tensor<128x!tile.ptr<i32>, #flags>, tensor<128xi32, #flags>
+    tile.store %data, %i : tensor<128x!tile.ptr<i32>, #flags>, tensor<128xi32, #flags>
+    %0 = tile.atomic_rmw add, release, gpu, %flag, %i : tensor<128x!tile.ptr<i32>, #flags> -> tensor<128xi32, #flags>
+    %1 = tile.atomic_rmw store, release, gpu, %flag, %i : tensor<128x!tile.ptr<i32>, #flags> -> tensor<128xi32, #flags>
+    %2 = tile.atomic_rmw load, acquire, gpu, %flag, %i : tensor<128x!tile.ptr<i32>, #flags> -> tensor<128xi32, #flags>
+    tile.store %data, %2 : tensor<128x!tile.ptr<i32>, #flags>, tensor<128xi32, #flags>
+    %3 = tile.atomic_rmw add, acq_rel, sys, %flag, %i : tensor<128x!tile.ptr<i32>, #flags> -> tensor<128xi32, #flags>
     return
   }
 }
