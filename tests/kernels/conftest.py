@@ -31,7 +31,7 @@ from device_arrays import (  # noqa: E402, F401
 _spec = importlib.util.spec_from_file_location("shared_fixtures", _SHARED / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
-device, gpu = _fixtures.device, _fixtures.gpu
+device, gpu, gpus = _fixtures.device, _fixtures.gpu, _fixtures.gpus
 same_order_whatever_ran_before = _fixtures.same_order_whatever_ran_before
 look_at_compiled_kernels = _fixtures.look_at_compiled_kernels
 
