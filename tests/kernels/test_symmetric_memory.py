@@ -14,6 +14,7 @@ import pantile.language as tl
 import pytest
 from conftest import check_product, random
 from device_arrays import torch_with_gpu
+from pantile.tools.tensor_descriptor import TensorDescriptor
 
 ALREADY_ENABLED = 704
 
@@ -27,6 +28,12 @@ class PeerArray:
 
     def data_ptr(self):
         return self.array.data_ptr()
+
+    def element_size(self):
+        return self.array.element_size()
+
+    def stride(self):
+        return self.array.stride()
 
 
 class Ranks:
@@ -327,6 +334,50 @@ def test_products_of_what_a_peer_writes(make_ranks, where, way):
     write_kernel[(2, steps)](on_a, on_x, ranks.views([flags], 0)[0], M, K, way, BM=128, BK=bk)
     ranks.wait()
     check_product(c.numpy(), a, b)
+
+
+@triton.jit
+def wait_and_load_kernel(c, a, b, flag, M: tl.constexpr, N: tl.constexpr, WAITS: tl.constexpr):
+    """Descriptors, which TMA would load from."""
+    acc = tl.zeros((M, N), tl.float32)
+    if WAITS:
+        tl.atomic_poll(flag, 1, sem="acquire", scope="sys")
+    for k in range(0, N, 64):
+        acc = tl.dot(a.load([0, k]), b.load([k, 0]), acc)
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(c + at, acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_descriptors_of_a_peer(make_ranks, waits):
+    """TMA reads what another rank wrote before the launch, and not what it writes meanwhile."""
+    ranks = make_ranks(2)
+    n = 128
+    a, b = random((n, n), "fp16", 5), random((n, n), "fp16", 6)
+    on_a, on_x = ranks.gpus[0].to(np.zeros((n, n), np.float16)), ranks.gpus[0].to(a)
+    flags, on_b = ranks.gpus[1].to(np.zeros(4, np.int32)), ranks.gpus[1].to(b)
+    c = ranks.gpus[1].output((n, n), "fp16")
+
+    def write():
+        flag = ranks.views([flags], 0)[0]
+        write_kernel[(1, 1)](on_a, on_x, flag, n, n, "add", BM=128, BK=128)
+
+    if not waits:
+        write()
+        ranks.wait()
+    descriptors = [
+        TensorDescriptor(ranks.views([on_a], 1)[0], [n, n], [n, 1], [n, 64]),
+        TensorDescriptor(on_b, [n, n], [n, 1], [64, n]),
+    ]
+    kernel = wait_and_load_kernel[(1,)](c.array, *descriptors, flags, n, n, waits)
+    if waits:
+        write()
+    ranks.wait()
+    check_product(c.numpy(), a, b)
+    if waits:
+        assert "complete_tx::bytes" not in kernel.asm["ptx"]
+    elif ranks.gpus[0].arch >= 90:
+        assert "complete_tx::bytes" in kernel.asm["ptx"]
 
 
 @triton.jit
