@@ -13,10 +13,10 @@
 #include "WarpClock.h"
 #include <array>
 #include <bit>
-#include <memory>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <random>
 #include <utility>
 
@@ -215,8 +215,8 @@ struct Launch {
   uint64_t seed = 0;
   Races *races = nullptr;
   std::shared_ptr<const LoadFlow> flow; ///< of the kernel
-  Agent whole = 0; ///< stands for all of its accesses, when it has ended
-  Clock before;    ///< what happened before it started
+  Agent whole = 0;                      ///< stands for all of its accesses, when it has ended
+  Clock before;                         ///< what happened before it started
 };
 
 struct Block {

@@ -130,8 +130,7 @@ Stamp *Races::placeFor(const Touch &touch, ShadowCell &cell) const {
   const Stamp &now = touch.stamp;
   Stamp *free = nullptr, *past = nullptr;
   for (Stamp &read : cell.reads) {
-    const bool isPast =
-        read && read.isStrong == now.isStrong && isAfter(touch, read);
+    const bool isPast = read && read.isStrong == now.isStrong && isAfter(touch, read);
     if (isPast && read.instruction == now.instruction)
       return &read;
     if (!read)

@@ -33,7 +33,7 @@ struct Touch {
   const Instruction &instruction;
   Stamp stamp;
   LoadSets::Id loads = LoadSets::none; ///< of the warp, that what is written depends on
-  bool isReadOnly = false; ///< by the non-coherent path
+  bool isReadOnly = false;             ///< by the non-coherent path
 };
 
 /// The order and scope of an instruction: `ld.acquire.gpu`.

@@ -21,7 +21,7 @@ Stamp stampOf(const WarpClock &clock, int lane, Unit unit, Tick group) {
 }
 
 struct Clocks : testing::Test {
-  Clocks() { a.start(1, all), b.start(1 + unitCount, all); }
+  Clocks() { a.start(1, all, {}), b.start(1 + unitCount, all, {}); }
   WarpClock a, b;
 };
 
@@ -110,7 +110,7 @@ TEST_F(Clocks, TheWarpKnowsWhatEachOfItsLanesKnows) {
 
 TEST_F(Clocks, KnowledgeGoesOnThroughOthers) {
   WarpClock c;
-  c.start(1 + 2 * unitCount, all);
+  c.start(1 + 2 * unitCount, all, {});
   const Stamp write = stampOf(a, 4);
   b.acquire(all, a.release(all));
   c.acquire(all, b.release(first));
