@@ -194,6 +194,8 @@ def sort(state, values, params):
 @op("topk", lambda a, p: f"tl.topk({a[0]}, {p['k']})")
 def topk(state, values, params):
     (x,) = values
+    if params["k"] < x.shape[-1]:
+        x = convert(x, compared_type(x.dtype))
     data = np.flip(np.sort(x.data, axis=-1), -1)[..., : params["k"]]
     error = None if x.exact else np.broadcast_to(x.error.max(-1, keepdims=True), data.shape)
     return Value(x.dtype, data, error)
