@@ -206,6 +206,8 @@ int64_t AxisInfoAnalysis::accessWidth(Value ptr, Value mask, int dim) const {
   const int64_t bytes = axisStep(ptr.getType());
   int64_t width = std::min(info.contiguity[dim], std::max<int64_t>(16 / bytes, 1));
   width = std::min(width, std::max<int64_t>(info.divisibilityAt(dim, width, bytes) / bytes, 1));
+  if (auto tile = dyn_cast<RankedTensorType>(ptr.getType()))
+    width = std::min(width, tile.getDimSize(dim) & -tile.getDimSize(dim));
   return mask ? std::min(width, of(mask).constancy[dim]) : width;
 }
 

@@ -22,7 +22,8 @@ class Operation;
 namespace pantile {
 
 /// All of it is about aligned blocks: the elements whose index along a dimension lies between two
-/// neighbouring multiples of the block's length, whatever the other indices are.
+/// neighbouring multiples of the block's length, whatever the other indices are. A tile whose extent
+/// is no power of two ends within the last block.
 struct AxisInfo {
   using PerDim = llvm::SmallVector<int64_t, 4>;
 

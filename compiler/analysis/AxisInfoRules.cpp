@@ -348,7 +348,10 @@ SmallVector<int64_t, 4> axisShape(Type type) {
   auto tile = dyn_cast<RankedTensorType>(type);
   if (!tile || tile.getRank() == 0)
     return {1};
-  return SmallVector<int64_t, 4>(tile.getShape());
+  SmallVector<int64_t, 4> hull;
+  for (int64_t extent : tile.getShape())
+    hull.push_back(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))));
+  return hull;
 }
 
 int64_t axisStep(Type type) {

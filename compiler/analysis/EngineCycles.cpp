@@ -125,7 +125,9 @@ private:
   }
 
   /// Elements that all threads hold together, replicas included.
-  int64_t heldElements(RankedTensorType tile) const { return layoutOf(tile).numRegs() * threads; }
+  int64_t heldElements(RankedTensorType tile) const {
+    return layoutOf(tile).numPresentRegs() * threads;
+  }
   int64_t heldBytes(RankedTensorType tile) const {
     return heldElements(tile) * storageBits(tile.getElementType()) / 8;
   }

@@ -14,9 +14,10 @@ using namespace mlir;
 using namespace pantile;
 
 namespace {
+/// Of the hull.
 int64_t elements(const LinearLayout &layout) {
   int64_t count = 1;
-  for (int64_t extent : layout.shape())
+  for (int64_t extent : layout.hull())
     count *= extent;
   return count;
 }
@@ -100,6 +101,14 @@ int64_t extractBytes(ExtractOp op) {
   return aligned(conversionScratch(from, layoutOf(op.getType()), bits).bytes());
 }
 
+/// Cut in no way that a layout follows (LinearLayout::reshapesInPlace).
+int64_t reshapeBytes(ReshapeOp op) {
+  const auto from = op.getSrc().getType(), to = op.getType();
+  return LinearLayout::reshapesInPlace(from.getShape(), to.getShape())
+             ? 0
+             : aligned(from.getNumElements() * storageBits(elementTypeOf(from)) / 8);
+}
+
 int64_t histogramBytes(HistogramOp op) { return aligned(elements(layoutOf(op.getType())) * 4); }
 
 int64_t tmaStoreBytes(nv::TmaStoreOp op) {
@@ -142,7 +151,10 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
   for (int d = to.rank() - 1; d >= 0; --d)
     if (d != order[0])
       order.push_back(d);
-  const SharedLayout plain = SharedLayout::forOperand(to.shape(), bits, order);
+  LinearLayout::Shape shape = to.reach();
+  for (auto [most, other] : llvm::zip_equal(shape, from.reach()))
+    most = std::max(most, other);
+  const SharedLayout plain = SharedLayout::forOperand(shape, bits, order);
   // Matrix instructions move eight rows that follow each other.
   if (plain.swizzle() == 0 || findMatrices(from, plain) || findMatrices(to, plain))
     return plain;
@@ -165,7 +177,7 @@ int64_t pantile::reduceScratchBytes(const LinearLayout &layout, int axis, unsign
       std::popcount(static_cast<unsigned>(AxisBits::of(layout, axis).mask(AxisBits::Warp)));
   if (warps == 0)
     return 0;
-  return aligned((elements(layout) / layout.shape()[axis] << warps) * bits / 8);
+  return aligned((elements(layout) / layout.hull()[axis] << warps) * bits / 8);
 }
 
 int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first,
@@ -178,7 +190,7 @@ int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &ax
 ExchangeMoves pantile::exchangeMoves(const LinearLayout &layout, int axis, int64_t distance) {
   auto flat = [&](const LinearLayout::Coord &coord) {
     uint64_t number = 0;
-    for (auto [extent, at] : llvm::zip(layout.shape(), coord))
+    for (auto [extent, at] : llvm::zip(layout.hull(), coord))
       number = number * extent + at;
     return number;
   };
@@ -248,6 +260,7 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](InsertSliceOp op) { return insertSliceBytes(op); })
       .Case([](ExtractOp op) { return extractBytes(op); })
       .Case([](ExchangeOp op) { return exchangeBytes(op); })
+      .Case([](ReshapeOp op) { return reshapeBytes(op); })
       .Case([](HistogramOp op) { return histogramBytes(op); })
       .Case([](nv::GatherBlocksOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })
       .Case([](nv::TmaStoreOp op) { return tmaStoreBytes(op); })

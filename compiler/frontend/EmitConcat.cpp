@@ -82,6 +82,17 @@ std::optional<Tiles> tilesOf(Emitter &e, const BoundCall &call, const Value &val
 
 bool isPowerOfTwo(int64_t size) { return size > 0 && (size & (size - 1)) == 0; }
 
+/// Whether parts of `tile` may be put into another one; reports it otherwise.
+bool hasPowersOfTwo(Emitter &e, const Runtime &tile, SourceSpan span) {
+  if (llvm::all_of(tile.type.shape, isPowerOfTwo))
+    return true;
+  e.error(span,
+          "a tile of `" + tile.type.name() +
+              "` is put into no other: its extents are not all powers of two",
+          ErrorKind::Unsupported);
+  return false;
+}
+
 /// Whether a tile may have so many elements; reports it otherwise.
 bool isAllowed(Emitter &e, const Shape &shape, SourceSpan span) {
   std::vector<Value> sizes;
@@ -106,6 +117,8 @@ Value catTuple(Emitter &e, const BoundCall &call) {
     return Failed();
   int64_t size = 0;
   for (const Runtime &tile : *tiles) {
+    if (!hasPowersOfTwo(e, tile, span))
+      return Failed();
     Type alike = tile.type;
     alike.shape[*dim] = tiles->front().type.shape[*dim];
     if (alike != tiles->front().type)
@@ -240,7 +253,7 @@ Value pantile::emitPad(Emitter &e, const BoundCall &call) {
   }
   if (shape == tile->type.shape)
     return *tile;
-  if (!isAllowed(e, shape, call.at("pad_width")))
+  if (!isAllowed(e, shape, call.at("pad_width")) || !hasPowersOfTwo(e, *tile, call.at("array")))
     return Failed();
   return inserted(e, *tile, e.splat(*value, shape), offsets);
 }

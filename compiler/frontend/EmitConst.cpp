@@ -147,9 +147,9 @@ std::optional<Shape> Emitter::needShape(const Value &value, SourceSpan span, llv
     return std::nullopt;
   int64_t count = 1;
   for (auto [i, size] : llvm::enumerate(*ints)) {
-    if (size <= 0 || (size & (size - 1)) != 0) {
+    if (size <= 0) {
       error(span, "shape " + shapeText(*ints) + " has a dimension of " + std::to_string(size) +
-                      ", which is no power of two" +
+                      ", which is not positive" +
                       inTriton("Shape element " + std::to_string(i) + " must be a power of 2"));
       return std::nullopt;
     }

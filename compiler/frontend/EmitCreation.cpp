@@ -46,8 +46,6 @@ Value pantile::emitArange(Emitter &e, const BoundCall &call) {
     return e.error(call.span,
                    "arange's end argument must be greater than the start argument, got " +
                        bigIntText(*start) + " and " + bigIntText(*end));
-  if ((count & (count - 1)) != 0)
-    return e.error(call.span, "arange's range must be a power of 2, got " + bigIntText(count));
   auto shape = e.needShape(Value(count), call.span, "the size of `arange`");
   if (!shape)
     return Failed();

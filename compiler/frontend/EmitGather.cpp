@@ -42,6 +42,9 @@ Value pantile::emitExchange(Emitter &e, const BoundCall &call) {
   auto distance = e.needInt(call["distance"], call.at("distance"), "the distance");
   if (!axis || !distance)
     return Failed();
+  if (const int64_t extent = value->type.shape[*axis]; !llvm::isPowerOf2_64(extent))
+    return e.error(call.span, "elements are sorted and flipped along a power of two, got " +
+                                  std::to_string(extent) + " in `" + value->type.name() + "`");
   return Runtime{ExchangeOp::create(e.b, e.loc(), e.irType(value->type), value->ir, uint32_t(*axis),
                                     uint32_t(*distance)),
                  value->type};

@@ -42,6 +42,15 @@ std::optional<int64_t> packOf(Emitter &e, const BoundCall &call) {
   return pack ? std::optional(int64_t(*pack)) : std::nullopt;
 }
 
+/// A run of `pack` elements does not cross from row to row of a tile that a thread holds part of.
+bool runsEndWithRows(Emitter &e, const BoundCall &call, const Shape &shape, int64_t pack) {
+  if (llvm::all_of(shape, llvm::isPowerOf2_64) || shape.back() % pack == 0)
+    return true;
+  e.error(call.at("pack"), "`pack` must divide the last dimension of a tile of shape " +
+                               shapeText(shape) + ", got " + std::to_string(pack));
+  return false;
+}
+
 Value oneOrTuple(std::vector<Value> results) {
   return results.size() == 1 ? results[0] : Value::tuple(std::move(results));
 }
@@ -102,6 +111,8 @@ Value pantile::emitMapElementwise(Emitter &e, const BoundCall &call) {
   const Shape &shape = (*tiles)[0].type.shape;
   if ((*tiles)[0].type.count() < *pack)
     return e.error(call.at("pack"), "`pack` is larger than the tile");
+  if (!runsEndWithRows(e, call, shape, *pack))
+    return Failed();
   llvm::SmallVector<mlir::Value> sources;
   for (const Runtime &tile : *tiles)
     sources.push_back(tile.ir);
@@ -152,6 +163,8 @@ Value pantile::emitInlineAsm(Emitter &e, const BoundCall &call) {
   std::vector<Value> dtypes =
       isSingle ? std::vector<Value>{call["dtype"]} : call["dtype"].elements();
   Shape shape = operands->empty() ? Shape() : (*operands)[0].type.shape;
+  if (!shape.empty() && !runsEndWithRows(e, call, shape, *pack))
+    return Failed();
   llvm::SmallVector<Type> resultTypes;
   llvm::SmallVector<mlir::Type> types;
   size_t outputs = 0;

@@ -57,7 +57,8 @@ bool TileIndex::addSlice(Emitter &e, const SliceValue &slice, SourceSpan span, i
   const bool rises = step > 0;
   const BigInt distance = rises ? stop - start : start - stop, stride = rises ? step : -step;
   const int64_t count = distance > 0 ? int64_t((distance + stride - 1) / stride) : 0;
-  if (count == 0 || (count & (count - 1)) != 0) {
+  const bool isWhole = rises && count == size;
+  if (count == 0 || (!isWhole && (count & (count - 1)) != 0)) {
     e.error(span,
             count == 0
                 ? "a slice of dimension " + std::to_string(picks.size()) + " of `" + name +
@@ -176,6 +177,16 @@ std::optional<TileIndex> TileIndex::of(Emitter &e, const Runtime &tile,
     }
   }
   addWhole(rank - index.picks.size());
+  const bool takesPart = !index.picksAll(tile) || llvm::any_of(index.picks, [](const Pick &pick) {
+    return pick.isReversed || (pick.index && pick.size > 1);
+  });
+  if (takesPart && !llvm::all_of(tile.type.shape, llvm::isPowerOf2_64)) {
+    e.error(span,
+            "a part of `" + tile.type.name() +
+                "` is neither taken nor replaced: its extents are not all powers of two",
+            ErrorKind::Unsupported);
+    return std::nullopt;
+  }
   return index;
 }
 

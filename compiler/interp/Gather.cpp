@@ -1,11 +1,18 @@
 //===- Gather.cpp - see Gather.h ----------------------------------------------------------===//
 #include "interp/Gather.h"
+
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 
 namespace pantile::interp {
 namespace {
+
+/// What an index outside of the dimension counts as: its lowest bits, or the last one.
+uint32_t bounded(uint32_t index, uint32_t length) {
+  return std::has_single_bit(length) ? index & (length - 1) : std::min(index, length - 1);
+}
 
 template <typename T> void runGather(Frame &frame, const Instr &instr) {
   const std::vector<uint32_t> &sizes = frame.code->tables[instr.extra];
@@ -17,7 +24,7 @@ template <typename T> void runGather(Frame &frame, const Instr &instr) {
     for (uint32_t i = 0; i < picks; ++i)
       for (uint32_t n = 0; n < inner; ++n) {
         const size_t at = (size_t(o) * picks + i) * inner + n;
-        dst[at] = src[(size_t(o) * length + (index[at] & (length - 1))) * inner + n];
+        dst[at] = src[(size_t(o) * length + bounded(index[at], length)) * inner + n];
       }
 }
 

@@ -2,17 +2,15 @@
 // Needs: see Translator.h.
 // Gives: instructions of tile.reduce and tile.scan, for any combiner.
 // How:   the axis is brought to the front. A reduction combines one half of the rows with the
-// other, all
-//        at once, until one row is left. Rows stand in bit-reversed order, so that each step
-//        combines neighbours, the left one first: the combiner need not be commutative, and sums
-//        are pairwise. A scan combines each row with the one 1, 2, 4, ... before it. A combiner
+//        other, all at once, until one row is left. Rows stand in the order of `pairedRows`, so that
+//        each step combines neighbours, the left one first: the combiner need not be commutative,
+//        and sums are pairwise. A scan combines each row with the one 1, 2, 4, ... before it. A combiner
 //        with a loop runs element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -33,11 +31,20 @@ AxisView viewOf(RankedTensorType type, int axis) {
   return view;
 }
 
-uint32_t reverseBits(uint32_t value, unsigned bits) {
-  uint32_t reversed = 0;
-  for (unsigned i = 0; i < bits; ++i)
-    reversed |= (value >> i & 1) << (bits - 1 - i);
-  return reversed;
+/// An order of `count` rows in which the first half are the left neighbours of the second half, and
+/// so are those of each further step: bit-reversed numbers, if `count` is a power of two. Of an odd
+/// number, row 0 has no neighbour and stands first.
+std::vector<uint32_t> pairedRows(uint32_t count) {
+  if (count == 1)
+    return {0};
+  const uint32_t odd = count % 2;
+  std::vector<uint32_t> rows;
+  const std::vector<uint32_t> pairs = pairedRows(count / 2 + odd);
+  for (uint32_t right : {0, 1})
+    for (uint32_t pair : pairs)
+      if (pair >= odd || right == 0)
+        rows.push_back(pair < odd ? 0 : 2 * pair - odd + right);
+  return rows;
 }
 
 Reg slice(Reg reg, uint64_t element, Elem elem) {
@@ -47,18 +54,18 @@ Reg slice(Reg reg, uint64_t element, Elem elem) {
 
 } // namespace
 
-uint32_t Translator::axisFirstTable(RankedTensorType type, int axis, bool bitReversed,
-                                    bool reversed) {
+uint32_t Translator::axisFirstTable(RankedTensorType type, int axis, bool inPairs, bool reversed) {
   AxisView view = viewOf(type, axis);
-  std::vector<int64_t> key = {view.outer, view.length, view.inner, bitReversed, reversed};
+  std::vector<int64_t> key = {view.outer, view.length, view.inner, inPairs, reversed};
   auto &tables = builder.code().tables;
   auto [entry, isNew] = permutations.try_emplace(key, static_cast<uint32_t>(tables.size()));
   if (!isNew)
     return entry->second;
   std::vector<uint32_t> table;
   table.reserve(type.getNumElements());
+  const std::vector<uint32_t> paired = inPairs ? pairedRows(view.length) : std::vector<uint32_t>();
   for (uint32_t position = 0; position < view.length; ++position) {
-    uint32_t row = bitReversed ? reverseBits(position, llvm::Log2_32(view.length)) : position;
+    uint32_t row = inPairs ? paired[position] : position;
     row = reversed ? view.length - 1 - row : row;
     for (uint32_t o = 0; o < view.outer; ++o)
       for (uint32_t i = 0; i < view.inner; ++i)
@@ -126,6 +133,15 @@ LogicalResult Translator::visitCombinerIf(scf::IfOp op) {
   return success();
 }
 
+Reg Translator::joinRows(Reg first, uint32_t firstCount, Reg rest, uint32_t restCount, Elem elem) {
+  const uint64_t firstBytes = uint64_t(firstCount) * sizeOf(elem),
+                 restBytes = uint64_t(restCount) * sizeOf(elem);
+  Reg whole = builder.newReg(firstBytes + restBytes);
+  emitCopy(whole, first, firstBytes);
+  emitCopy(slice(whole, firstCount, elem), rest, restBytes);
+  return whole;
+}
+
 LogicalResult Translator::visitReduce(ReduceOp op) {
   auto type = cast<RankedTensorType>(op.getSrcs().front().getType());
   int axis = static_cast<int>(op.getAxis());
@@ -140,15 +156,18 @@ LogicalResult Translator::visitReduce(ReduceOp op) {
                        : emitPermute(whole, elems.back(), axisFirstTable(type, axis, true, false),
                                      static_cast<uint32_t>(type.getNumElements())));
   }
-  for (uint32_t length = view.length / 2; length > 0; length /= 2) {
-    uint32_t count = length * view.rowSize();
-    SmallVector<Reg> right;
-    for (auto [reg, elem] : llvm::zip(rows, elems))
-      right.push_back(slice(reg, count, elem));
-    auto next = combine(op.getCombine(), rows, right, count);
+  for (uint32_t length = view.length; length > 1; length = length / 2 + length % 2) {
+    const uint32_t alone = length % 2 * view.rowSize(), count = length / 2 * view.rowSize();
+    SmallVector<Reg> left, right;
+    for (auto [reg, elem] : llvm::zip(rows, elems)) {
+      left.push_back(slice(reg, alone, elem));
+      right.push_back(slice(reg, alone + count, elem));
+    }
+    auto next = combine(op.getCombine(), left, right, count);
     if (failed(next))
       return failure();
-    rows = *next;
+    for (auto [reg, made, elem] : llvm::zip(rows, *next, elems))
+      reg = alone == 0 ? made : joinRows(reg, alone, made, count, elem);
   }
   for (auto [result, reg] : llvm::zip(op.getResults(), rows))
     bind(result, reg);

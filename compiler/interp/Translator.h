@@ -167,8 +167,10 @@ private:
   mlir::FailureOr<SmallVector<Reg>> combine(mlir::Region &region, ArrayRef<Reg> left,
                                             ArrayRef<Reg> right, uint32_t count);
   LogicalResult visitCombinerIf(mlir::scf::IfOp op);
-  uint32_t axisFirstTable(mlir::RankedTensorType type, int axis, bool bitReversed, bool reversed);
+  uint32_t axisFirstTable(mlir::RankedTensorType type, int axis, bool inPairs, bool reversed);
   uint32_t inverseTable(uint32_t table);
+  /// A tile of the rows of two.
+  Reg joinRows(Reg first, uint32_t firstCount, Reg rest, uint32_t restCount, Elem elem);
 
   const SourceManager *sources;
   CodeBuilder builder;

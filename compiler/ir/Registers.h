@@ -9,7 +9,7 @@ namespace pantile {
 /// Registers of 32 bits that a thread needs for `value`; 0 for what is no tile.
 inline int64_t registersOf(mlir::Value value) {
   auto tile = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
-  return tile ? layoutOf(tile).numRegs() * storageBits(tile.getElementType()) / 32 : 0;
+  return tile ? layoutOf(tile).numPresentRegs() * storageBits(tile.getElementType()) / 32 : 0;
 }
 
 /// True if no ordinary instruction reads `tile`: only MMAs do, and the waits that hold it for them.

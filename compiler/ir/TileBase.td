@@ -14,7 +14,7 @@ def Tile_Dialect : Dialect {
   let cppNamespace = "::pantile";
   let summary = "portable tiles, pointers and the memory operations on them";
   let description = [{
-    A kernel is a `func.func` with the attribute `tile.kernel`. Tiles are ranked tensors of static power-of-two shape.
+    A kernel is a `func.func` with the attribute `tile.kernel`. Tiles are ranked tensors of static shape.
     A tile type without an encoding has no layout yet; `#tile.layout` says which register, lane and warp holds an element.
     Integers are signless: signedness is in the operations.
   }];

@@ -36,7 +36,7 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
 
 def Tile_ArangeOp : Tile_Op<"arange", [Pure]> {
   let summary = "the integers from `start` to `end`, exclusive";
-  let description = "- arange_c1: the result has rank 1 and `end - start` elements, a power of two.";
+  let description = "- arange_c1: the result has rank 1 and `end - start` elements.";
   let arguments = (ins I32Attr:$start, I32Attr:$end);
   let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = "$start `,` $end attr-dict `:` type($result)";

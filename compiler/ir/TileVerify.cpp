@@ -83,7 +83,7 @@ LogicalResult ArangeOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   int64_t count =
       static_cast<int64_t>(static_cast<int32_t>(getEnd())) - static_cast<int32_t>(getStart());
-  if (type.getRank() != 1 || count <= 0 || (count & (count - 1)) || type.getDimSize(0) != count)
+  if (type.getRank() != 1 || count <= 0 || type.getDimSize(0) != count)
     return emitOpError() << "arange_c1: " << count << " elements in a result of type " << type;
   return success();
 }

@@ -1,5 +1,5 @@
 //===- LayoutFragments.cpp - the named layouts --------------------------------===//
-// Needs: powers of two everywhere.
+// Needs: threads and sizes per thread that are powers of two.
 // Gives: LinearLayout::blocked and the fragments of mma.sync (fp64's, too) and wgmma.
 // How:   a Builder hands out the bits of each dimension from the lowest up. A layout is then the
 //        list of who gets the next bits: so many for registers, lanes, warps, and what is left
@@ -25,9 +25,9 @@ class Builder {
 public:
   explicit Builder(llvm::ArrayRef<int64_t> shape) : shape(shape), next(shape.size(), 1) {}
 
-  /// The next log2(count) bits of `dim` for registers; none past the tile's edge.
+  /// The next bits of `dim` for `count` registers, rounded up; none past the tile's edge.
   void regs(int dim, int64_t count) {
-    for (; count > 1; count /= 2, next[dim] *= 2)
+    for (int64_t n = 1; n < count; n *= 2, next[dim] *= 2)
       if (next[dim] < shape[dim])
         reg.push_back(unit(dim));
   }
@@ -42,8 +42,8 @@ public:
   }
   /// All further bits of `dim`.
   void repeat(int dim) {
-    if (next[dim] < shape[dim])
-      regs(dim, shape[dim] / next[dim]);
+    while (next[dim] < shape[dim])
+      regs(dim, 2);
   }
   LinearLayout done() { return LinearLayout(shape, reg, lane, warp); }
 

@@ -1,5 +1,5 @@
 //===- LinearLayout.cpp - construction, shape changes and look-ups ------------===//
-// Needs: bases inside the shape, extents that are powers of two.
+// Needs: bases inside the hull of the shape.
 // Gives: everything of LinearLayout but conversions (LayoutConversion.cpp) and the named
 //        constructors (LayoutFragments.cpp).
 // How:   shape changes rewrite every basis and then drop duplicate registers; look-ups are linear
@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <numeric>
@@ -33,6 +34,23 @@ int64_t volume(llvm::ArrayRef<int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
 }
 
+int64_t hullOf(int64_t extent) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+}
+
+bool isPowerOf2(int64_t extent) { return std::has_single_bit(static_cast<uint64_t>(extent)); }
+
+/// All extents but the first that is not 1 are powers of two.
+bool isOuterOnly(llvm::ArrayRef<int64_t> shape) {
+  bool isOuter = true;
+  for (int64_t extent : shape) {
+    if (!isOuter && !isPowerOf2(extent))
+      return false;
+    isOuter &= extent == 1;
+  }
+  return true;
+}
+
 /// Positions of `mask` below `count`, moved down to bit 0 after dropping the first `skip`.
 unsigned bitsFrom(uint64_t mask, size_t skip, size_t count) {
   return static_cast<unsigned>((mask >> skip) & ((uint64_t(1) << count) - 1));
@@ -41,24 +59,28 @@ unsigned bitsFrom(uint64_t mask, size_t skip, size_t count) {
 
 LinearLayout::LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp)
     : extents(std::move(shape)), regBases(std::move(reg)), laneBases(std::move(lane)),
-      warpBases(std::move(warp)) {
-  for ([[maybe_unused]] int64_t extent : extents)
-    assert(std::has_single_bit(static_cast<uint64_t>(extent)) && "extents are powers of two");
+      warpBases(std::move(warp)) {}
+
+LinearLayout::Shape LinearLayout::hull() const {
+  Shape result;
+  for (int64_t extent : extents)
+    result.push_back(hullOf(extent));
+  return result;
 }
 
 int64_t LinearLayout::flatten(llvm::ArrayRef<int32_t> coord) const {
   assert(coord.size() == extents.size());
   int64_t flat = 0;
   for (auto [extent, c] : llvm::zip(extents, coord))
-    flat = flat * extent + c;
+    flat = flat * hullOf(extent) + c;
   return flat;
 }
 
 Coord LinearLayout::unflatten(int64_t flat) const {
   Coord coord(extents.size());
   for (int d = rank() - 1; d >= 0; --d) {
-    coord[d] = static_cast<int32_t>(flat % extents[d]);
-    flat /= extents[d];
+    coord[d] = static_cast<int32_t>(flat % hullOf(extents[d]));
+    flat /= hullOf(extents[d]);
   }
   return coord;
 }
@@ -134,13 +156,32 @@ LinearLayout LinearLayout::transpose(llvm::ArrayRef<int> perm) const {
 }
 
 LinearLayout LinearLayout::reshape(llvm::ArrayRef<int64_t> shape) const {
-  assert(volume(shape) == volume(extents));
+  assert(reshapesInPlace(extents, shape));
   LinearLayout result(Shape(shape), {}, {}, {});
   auto recut = [&](const Coord &basis) { return result.unflatten(flatten(basis)); };
   result.regBases = mapBases(regBases, recut);
   result.laneBases = mapBases(laneBases, recut);
   result.warpBases = mapBases(warpBases, recut);
   return result;
+}
+
+bool LinearLayout::reshapesInPlace(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) {
+  if (volume(from) != volume(to))
+    return false;
+  while (!from.empty() || !to.empty()) {
+    // The next group: as few dimensions as have one number of elements on both sides.
+    size_t left = 0, right = 0;
+    int64_t ofLeft = 1, ofRight = 1;
+    do {
+      const bool takesLeft = right == to.size() || (left < from.size() && ofLeft <= ofRight);
+      (takesLeft ? ofLeft : ofRight) *= takesLeft ? from[left++] : to[right++];
+    } while (ofLeft != ofRight);
+    if (!isOuterOnly(from.take_front(left)) || !isOuterOnly(to.take_front(right)))
+      return false;
+    from = from.drop_front(left);
+    to = to.drop_front(right);
+  }
+  return true;
 }
 
 LinearLayout LinearLayout::appendPairDim() const {
@@ -167,11 +208,71 @@ bool LinearLayout::coversShape() const {
   for (const Bases *bases : {&regBases, &laneBases, &warpBases})
     for (const Coord &basis : *bases) {
       for (auto [extent, b] : llvm::zip(extents, basis))
-        if (b < 0 || b >= extent)
+        if (b < 0 || b >= hullOf(extent))
           return false;
       span.insert(flatten(basis));
     }
-  return span.rank() == std::countr_zero(static_cast<uint64_t>(volume(extents)));
+  return span.rank() == std::countr_zero(static_cast<uint64_t>(volume(hull())));
+}
+
+bool LinearLayout::fillsHull() const { return llvm::all_of(extents, isPowerOf2); }
+
+Coord LinearLayout::threadBits() const {
+  Coord bits(extents.size(), 0);
+  for (const Bases *bases : {&laneBases, &warpBases})
+    for (const Coord &basis : *bases)
+      for (auto [all, b] : llvm::zip(bits, basis))
+        all |= b;
+  return bits;
+}
+
+bool LinearLayout::isPresent(int reg) const {
+  if (fillsHull())
+    return true;
+  for (auto [extent, c, bits] : llvm::zip(extents, apply(reg, 0, 0), threadBits()))
+    if ((c & ~bits) >= extent)
+      return false;
+  return true;
+}
+
+bool LinearLayout::isAnyPresent(int first, int count) const {
+  for (int reg = first; reg < first + count; ++reg)
+    if (isPresent(reg))
+      return true;
+  return false;
+}
+
+bool LinearLayout::isPartial(int reg) const {
+  if (fillsHull())
+    return false;
+  for (auto [extent, c, bits] : llvm::zip(extents, apply(reg, 0, 0), threadBits()))
+    if ((c | bits) >= extent)
+      return true;
+  return false;
+}
+
+bool LinearLayout::hasPartialRegs() const {
+  for (int reg = 0; !fillsHull() && reg < numRegs(); ++reg)
+    if (isPresent(reg) && isPartial(reg))
+      return true;
+  return false;
+}
+
+int LinearLayout::numPresentRegs() const {
+  int count = 0;
+  for (int reg = 0; reg < numRegs(); ++reg)
+    count += isPresent(reg);
+  return count;
+}
+
+LinearLayout::Shape LinearLayout::reach() const {
+  Shape result = extents;
+  const Coord bits = threadBits();
+  for (int reg = 0; !fillsHull() && reg < numRegs(); ++reg)
+    if (isPresent(reg))
+      for (auto [most, c, b] : llvm::zip(result, apply(reg, 0, 0), bits))
+        most = std::max<int64_t>(most, (c | b) + 1);
+  return result;
 }
 
 LinearLayout::FreeBits LinearLayout::freeBits() const {
@@ -211,7 +312,7 @@ int LinearLayout::contiguousRegs(int dim) const {
   for (const Coord &basis : regBases) {
     Coord next(extents.size(), 0);
     next[dim] = width;
-    if (basis != next)
+    if (basis != next || extents[dim] % (2 * width) != 0)
       break;
     width *= 2;
   }

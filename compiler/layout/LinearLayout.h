@@ -1,5 +1,5 @@
 //===- LinearLayout.h - which thread holds which element of a tile ------------===//
-// Needs: tiles whose extents are powers of two; nothing of MLIR.
+// Needs: nothing of MLIR.
 // Gives: LinearLayout, its named constructors (blocked, tensor-core fragments) and its algebra.
 // How:   see the essay below. Row-major flattening turns a coordinate into one word whose bits
 //        are the coordinates' bits side by side, so all algebra is done on words (F2.h).
@@ -25,6 +25,18 @@
 //     whole of a layout conversion: if the answer leaves the lane alone it is a register move, if
 //     it leaves the warp alone it is a shuffle, else it goes through shared memory.
 //   * The width of a vector access is a count of leading register bases 1, 2, 4, ...
+//
+// Extents that are no powers of two. The map is one of the *hull*, the shape with every extent
+// rounded up to a power of two, and what lies outside of the shape belongs to nobody. A register
+// that lies outside in every thread is *absent*: it has a number, but no value, and no instruction
+// is spent on it. So three registers in a row are two register bits, one of whose four combinations
+// is absent, and every statement above still holds. A register that lies outside in some threads
+// only is *partial*: there it holds anything, which must not reach memory or another element.
+//
+// Example, 96 elements in 32 lanes:
+//     register  (32) (64)     registers 0, 1, 2; register 3 would hold 96 to 127 and is absent
+//     lane      (1) (2) (4) (8) (16)
+// 100 elements have a partial register 3: lanes 0 to 3 hold 96 to 99.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_LINEARLAYOUT_H
@@ -59,6 +71,8 @@ public:
   LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp);
 
   const Shape &shape() const { return extents; }
+  /// The shape, each extent rounded up to a power of two.
+  Shape hull() const;
   int rank() const { return static_cast<int>(extents.size()); }
   const Bases &reg() const { return regBases; }
   const Bases &lane() const { return laneBases; }
@@ -67,9 +81,9 @@ public:
   int numLanes() const { return 1 << laneBases.size(); }
   int numWarps() const { return 1 << warpBases.size(); }
 
-  /// The element held by `reg` of `lane` of `warp`.
+  /// The element held by `reg` of `lane` of `warp`; inside of the hull.
   Coord apply(int reg, int lane, int warp) const;
-  /// The same as a row-major element number.
+  /// The same as a row-major element number of the hull.
   int64_t applyFlat(int reg, int lane, int warp) const;
 
   // Named constructors. A tile smaller than the pattern: the bits that have nothing to tell get
@@ -125,8 +139,12 @@ public:
   LinearLayout broadcastTo(llvm::ArrayRef<int64_t> shape) const;
   /// Result dimension i is this layout's dimension `perm[i]`.
   LinearLayout transpose(llvm::ArrayRef<int> perm) const;
-  /// The same row-major element order, cut differently.
+  /// The same row-major element order, cut differently; for shapes that `reshapesInPlace`.
   LinearLayout reshape(llvm::ArrayRef<int64_t> shape) const;
+  /// Whether tiles of shape `from` can be cut as `to` without another element order in the hull: in
+  /// each group of dimensions with one number of elements, all but the outermost extents are powers
+  /// of two.
+  static bool reshapesInPlace(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
   /// A last dimension of extent 2 in the lowest register bit: the layout of a join's result.
   LinearLayout appendPairDim() const;
   /// Drops register bits whose elements other registers of the same thread already hold.
@@ -134,7 +152,21 @@ public:
 
   // Questions.
 
-  /// Every element is held by someone, and all bases lie inside the shape.
+  /// Every extent is a power of two: no register is absent or partial.
+  bool fillsHull() const;
+  /// The element of register `reg` lies inside of the shape in some thread. Where a basis of threads
+  /// moves along several dimensions, this may hold of a register that is outside in all of them.
+  bool isPresent(int reg) const;
+  /// The same, for any of these registers.
+  bool isAnyPresent(int first, int count) const;
+  /// The element of register `reg` lies outside of the shape in some thread.
+  bool isPartial(int reg) const;
+  bool hasPartialRegs() const;
+  int numPresentRegs() const;
+  /// The extents that present registers reach in any thread: at least the shape.
+  Shape reach() const;
+
+  /// Every element is held by someone, and all bases lie inside the hull.
   bool coversShape() const;
   /// For a masked choice of one thread among replicas: the bits that must be zero in the thread
   /// that acts. A bit is free when lower bits (registers, then lanes, then warps) reach as far.
@@ -154,7 +186,7 @@ public:
   std::optional<int> registerOf(llvm::ArrayRef<int32_t> coord, int lane, int warp) const;
 
   /// Largest power of two of consecutive registers, from register 0, that hold consecutive
-  /// elements along `dim`: the vector width of an access with `dim` fastest.
+  /// elements along `dim`, and divides its extent: the vector width of an access with `dim` fastest.
   int contiguousRegs(int dim) const;
   /// The dimension along which the first registers, then lanes, run: the fastest one.
   int fastestDim() const;
@@ -186,6 +218,8 @@ public:
 
 private:
   int64_t flatten(llvm::ArrayRef<int32_t> coord) const;
+  /// Bits of each coordinate that threads tell.
+  Coord threadBits() const;
   Coord unflatten(int64_t flat) const;
 
   Shape extents;

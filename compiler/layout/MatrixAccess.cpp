@@ -15,12 +15,21 @@ bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
     fits &= layout.lane()[2 + i] == matrixUnit(1 - along, 1 << i);
   return fits;
 }
+/// Of each `count` registers all are present, or none is.
+bool isAllOrNothing(const LinearLayout &layout, int count) {
+  if (layout.fillsHull())
+    return true;
+  for (int reg = 0; reg < layout.numRegs(); ++reg)
+    if (layout.isPresent(reg) != layout.isPresent(reg / count * count))
+      return false;
+  return true;
+}
 } // namespace
 
 std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const SharedLayout &shared) {
   const int bits = shared.elementBits();
   if (bits > 32 || bits < 8 || layout.rank() != 2 || layout.lane().size() != 5 ||
-      shared.rowBytes() < 16 || layout.freeBits().lane != 0)
+      shared.rowBytes() < 16 || layout.freeBits().lane != 0 || layout.hasPartialRegs())
     return std::nullopt;
   const size_t inWord = llvm::Log2_32(32 / bits);
   for (int along : {0, 1}) {
@@ -28,7 +37,9 @@ std::optional<MatrixAccess> findMatrices(const LinearLayout &layout, const Share
     // Transposing moves elements of 16 bits.
     if (!isMatrix(layout, along, inWord) || (transposed && bits != 16))
       continue;
-    const int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
+    int matrices = 1 << std::min<size_t>(layout.reg().size() - inWord, 2);
+    while (matrices > 1 && !isAllOrNothing(layout, matrices << inWord))
+      matrices /= 2;
     return MatrixAccess{transposed, 1 << inWord, matrices, transposed ? along : 1 - along};
   }
   return std::nullopt;

@@ -17,23 +17,32 @@
 
 namespace pantile {
 
+namespace {
+int64_t hullOf(int64_t extent) { return llvm::PowerOf2Ceil(extent); }
+} // namespace
+
 SharedLayout::SharedLayout(llvm::ArrayRef<int64_t> shape, int elementBits,
                            llvm::ArrayRef<int> order, int swizzle, int padding)
     : extents(shape), dims(order), bits(elementBits), span(swizzle), pad(padding), numRows(1) {
   assert(order.size() == shape.size());
   assert((swizzle == 0 || padding == 0) && "padding would shift the swizzle's rows");
-  for (int d : order.drop_front())
-    numRows *= shape[d];
-  const int64_t whole = std::max<int64_t>(shape[order[0]] * elementBits / 8, 1);
-  assert((swizzle == 0 || swizzle <= whole) && "a span fits into a row");
+  const int64_t row = shape[order[0]] * elementBits / 8,
+                whole = std::max<int64_t>(hullOf(shape[order[0]]) * elementBits / 8, 1);
+  assert((swizzle == 0 || (swizzle <= row && row % swizzle == 0)) && "spans fill a row");
   panelRow = swizzle == 0 ? whole : swizzle;
+  for (int d : order.drop_front()) {
+    const bool isOuter = d == order.back() && panels() == 1;
+    numRows *= isOuter ? shape[d] : hullOf(shape[d]);
+  }
+  if (!llvm::isPowerOf2_64(numRows)) // another buffer may follow, which starts with a pattern
+    numRows = llvm::alignTo(numRows, 8);
 }
 
 SharedLayout SharedLayout::forOperand(llvm::ArrayRef<int64_t> shape, int elementBits,
                                       llvm::ArrayRef<int> order) {
   const int64_t row = shape[order[0]] * elementBits / 8;
   int span = 128;
-  while (span > row)
+  while (span > row || (span >= 32 && row % span != 0))
     span /= 2;
   return SharedLayout(shape, elementBits, order, span < 32 ? 0 : span);
 }
@@ -50,13 +59,13 @@ SharedLayout SharedLayout::turnedBy(int turn) const {
 }
 
 int64_t SharedLayout::panels() const {
-  return std::max<int64_t>(extents[dims[0]] * bits / 8 / panelRow, 1);
+  return span == 0 ? 1 : extents[dims[0]] * bits / 8 / panelRow;
 }
 
 int64_t SharedLayout::offset(llvm::ArrayRef<int32_t> coord) const {
   int64_t row = 0;
   for (int d : llvm::reverse(llvm::ArrayRef<int>(dims).drop_front()))
-    row = row * extents[d] + coord[d];
+    row = row * hullOf(extents[d]) + coord[d];
   const int64_t inRow = int64_t(coord[dims[0]]) * bits / 8;
   const int64_t plain = inRow / panelRow * panelBytes() + row * (panelRow + pad) + inRow % panelRow;
   const int64_t rowBits = span == 0 ? 0 : span / 16 - 1;

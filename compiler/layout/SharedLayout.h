@@ -1,5 +1,5 @@
 //===- SharedLayout.h - where each element of a tile lies in shared memory ----===//
-// Needs: tiles whose extents are powers of two; nothing of MLIR.
+// Needs: nothing of MLIR.
 // Gives: SharedLayout: byte offset of an element, size, vector width and bank conflicts.
 // How:   rows of at most one swizzle span (32, 64 or 128 bytes) lie one under the other and form
 //        a panel; a tile wider than the span is several panels side by side. Inside a panel the
@@ -8,6 +8,8 @@
 //        matrix descriptors, bit for bit, for a buffer aligned to 1024 bytes:
 //            128 bytes: bits 4-6 ^= bits 7-9   64: bits 4-5 ^= bits 7-8   32: bit 4 ^= bit 7
 //        Without a swizzle rows follow each other, each followed by `padding` bytes.
+//        So that offsets stay linear over F2, extents that are no powers of two count as the next
+//        one, but for the slowest of a single panel, and but for the number of panels.
 //        A conversion's scratch may take higher bits of the row number, `turn` above those: its
 //        writers may hold rows some way apart.
 //===--------------------------------------------------------------------------===//

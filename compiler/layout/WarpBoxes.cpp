@@ -28,7 +28,7 @@ bool isUnit(const Coord &basis) {
 /// What one warp holds of a matrix along one dimension.
 struct Extent {
   int64_t least = 1; ///< that takes all lanes in
-  int64_t run = 1;   ///< consecutive elements
+  int64_t run = 1;   ///< consecutive elements, as many as divide the matrix
 };
 
 Extent extentOf(const LinearLayout &layout, int dim) {
@@ -39,7 +39,7 @@ Extent extentOf(const LinearLayout &layout, int dim) {
       steps.push_back(stepOf(basis));
   llvm::sort(steps);
   for (int64_t step : steps)
-    if (step == extent.run)
+    if (step == extent.run && layout.shape()[dim] % (2 * step) == 0)
       extent.run *= 2;
   for (const Coord &basis : layout.lane())
     if (dimOf(basis) == dim)
@@ -71,6 +71,8 @@ void addPieces(const LinearLayout &whole, const Bases &own, WarpBoxes &boxes) {
     if (!llvm::is_contained(own, basis))
       add(outside, basis);
   for (int piece : outside) {
+    if (!whole.isPresent(piece))
+      continue;
     boxes.regs.push_back(inside);
     for (int &reg : boxes.regs.back())
       reg |= piece;
@@ -80,8 +82,9 @@ void addPieces(const LinearLayout &whole, const Bases &own, WarpBoxes &boxes) {
 } // namespace
 
 std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fast) {
-  if (layout.rank() != 2 || layout.freeBits().any() || !llvm::all_of(layout.reg(), isUnit) ||
-      !llvm::all_of(layout.lane(), isUnit) || !llvm::all_of(layout.warp(), isUnit))
+  if (layout.rank() != 2 || layout.hasPartialRegs() || layout.freeBits().any() ||
+      !llvm::all_of(layout.reg(), isUnit) || !llvm::all_of(layout.lane(), isUnit) ||
+      !llvm::all_of(layout.warp(), isUnit))
     return std::nullopt;
   const Extent along = extentOf(layout, fast), across = extentOf(layout, 1 - fast);
   if (along.least > along.run || across.least > across.run)

@@ -34,7 +34,8 @@ Bases partOf(const LinearLayout &layout) {
 }
 
 bool applies(const LinearLayout &from, const LinearLayout &to) {
-  if (from.rank() != 2 || from.shape() != to.shape() || from.warp() != to.warp() ||
+  if (from.rank() != 2 || from.hasPartialRegs() || to.hasPartialRegs() ||
+      from.shape() != to.shape() || from.warp() != to.warp() ||
       from.lane().size() != to.lane().size() || from.freeBits().any() || to.freeBits().any())
     return false;
   const Bases part = partOf(from);

@@ -94,10 +94,11 @@ Values scratchOffsets(Lowering &l, Type type, int64_t start, int64_t bytes) {
   if (!isa<RankedTensorType>(type))
     return {l.b.getInt32(start)};
   const LinearLayout &layout = l.layout(type);
+  const LinearLayout hull(layout.hull(), layout.reg(), layout.lane(), layout.warp());
   LinearLayout::Shape flatShape{1};
-  for (int64_t extent : layout.shape())
+  for (int64_t extent : hull.shape())
     flatShape[0] *= extent;
-  const LinearLayout flat = layout.reshape(flatShape);
+  const LinearLayout flat = hull.reshape(flatShape);
   const SharedLayout shared(flatShape, bytes * 8, {0}, 0);
   return l.sharedOffsets(l.b.getInt32(start), shared, flat);
 }
@@ -111,6 +112,9 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
   for (size_t i = 0; i < olds.size(); ++i)
     if (!olds[i])
       olds[i] = olds[i & ~replicas];
+  for (llvm::Value *&old : olds)
+    if (!old)
+      old = llvm::PoisonValue::get(olds[0]->getType());
   if (chosen) {
     auto scratch = l.scratch(op);
     if (failed(scratch))
@@ -118,8 +122,9 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
     Values offsets = scratchOffsets(l, result.getType(), *scratch, bits / 8);
     const std::string store = "@$2 st.shared.b" + std::to_string(bits) + " [$0], $1;";
     for (auto [offset, old] : llvm::zip_equal(offsets, olds))
-      l.assembly(l.b.getVoidTy(), store, std::string("r,") + constraintOf(bits) + ",b",
-                 {l.sharedAddress(offset), inRegister(l, old), chosen});
+      if (!isa<llvm::PoisonValue>(old))
+        l.assembly(l.b.getVoidTy(), store, std::string("r,") + constraintOf(bits) + ",b",
+                   {l.sharedAddress(offset), inRegister(l, old), chosen});
     l.barrier();
     l.set(result, l.loadShared(l.type(element), bits, offsets, bits / 8));
     return success();
@@ -192,14 +197,16 @@ LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, boo
   const unsigned replicas =
       isa<RankedTensorType>(ptr.getType()) ? l.layout(ptr.getType()).freeBits().reg : 0;
   Values olds;
+  const Values inside = l.inside(ptr.getType());
   for (size_t i = 0; i < ptrs.size(); ++i) {
-    if (i & replicas) {
+    if (i & replicas || !l.isPresent(ptr.getType(), i)) {
       olds.push_back(nullptr);
       continue;
     }
     llvm::Value *predicate = masks.empty() ? chosen
                              : chosen      ? l.b.CreateAnd(masks[i], chosen)
                                            : masks[i];
+    predicate = l.masked(predicate, inside[i]);
     olds.push_back(access(ptrs[i], i, predicate));
   }
   return givesOld && !op->getResult(0).use_empty() ? setOldValues(l, op, olds, chosen, replicas)
@@ -281,12 +288,14 @@ LogicalResult addVectors(Lowering &l, AtomicRmwOp op, const std::string &name, i
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
   const unsigned replicas = l.layout(op.getPtr().getType()).freeBits().reg;
+  const Values inside = l.inside(op.getPtr().getType());
   for (size_t i = 0; i < ptrs.size(); i += width) {
-    if (i & replicas)
+    if (i & replicas || !l.isPresent(op.getPtr().getType(), i))
       continue;
     llvm::Value *mask = masks.empty() ? chosen
                         : chosen      ? l.b.CreateAnd(masks[i], chosen)
                                       : masks[i];
+    mask = l.masked(mask, inside[i]);
     addVector(l, name, bits, ptrs[i], values.slice(i, width), mask);
   }
   return success();

@@ -108,7 +108,7 @@ LogicalResult lowerExtF(Lowering &l, arith::ExtFOp op) {
     return mapElements(l, op, [&](ValueList v) { return l.b.CreateFPExt(v[0], to); });
   Values halves;
   if (l.target.hasFp8Convert())
-    halves = hardwareToHalf(l, l.get(op.getIn()), isE4M3(from));
+    halves = hardwareToHalf(l, withoutPoison(l.get(op.getIn())), isE4M3(from));
   else
     for (llvm::Value *byte : l.get(op.getIn()))
       halves.push_back(float8ToHalf(l, byte, isE4M3(from)));
@@ -191,7 +191,7 @@ llvm::Value *towardZero(Lowering &l, llvm::Value *value, llvm::Value *rounded, T
 
 LogicalResult lowerTruncF(Lowering &l, arith::TruncFOp op) {
   const Type to = elementTypeOf(op.getType());
-  const ValueList values = l.get(op.getIn());
+  const Values values = withoutPoison(l.get(op.getIn()));
   Values result = narrowFloats(l, values, to);
   if (op.getRoundingmode() == arith::RoundingMode::toward_zero)
     for (auto [value, rounded] : llvm::zip_equal(values, result))
@@ -255,7 +255,7 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Han
     const Type to = elementTypeOf(op->getResult(0).getType());
     const bool viaDouble = isFloat8(to) || (to.isBF16() && !l.target.hasBf16Arithmetic());
     llvm::Type *type = viaDouble ? l.b.getDoubleTy() : l.type(to);
-    const ValueList values = l.get(op->getOperand(0));
+    const Values values = withoutPoison(l.get(op->getOperand(0)));
     constexpr bool isSigned = opcode == llvm::Instruction::SIToFP;
     if (convertsInPairs(l, values, isSigned, to)) {
       l.set(op->getResult(0), bytesToFloats(l, values, isSigned, type));

@@ -22,10 +22,13 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
     llvm::Value *from = lane ? l.b.CreateXor(laneOfLane, l.b.getInt32(lane)) : laneOfLane;
     llvm::Value *chosen = nullptr;
     for (int choice : plan.regChoices) {
+      if (chosen && isa<llvm::PoisonValue>(values[reg ^ choice]))
+        continue; // no lane chooses what is absent
       llvm::Value *candidate = l.shuffleFrom(values[reg ^ choice], from);
-      chosen = chosen ? l.b.CreateSelect(l.b.CreateICmpEQ(regOfLane, l.b.getInt32(choice)),
-                                         candidate, chosen)
-                      : candidate;
+      chosen = chosen && !isa<llvm::PoisonValue>(chosen)
+                   ? l.b.CreateSelect(l.b.CreateICmpEQ(regOfLane, l.b.getInt32(choice)), candidate,
+                                      chosen)
+                   : candidate;
     }
     result.push_back(chosen);
   }
@@ -41,10 +44,13 @@ Values convertInWarps(Lowering &l, ValueList values, const WarpConversion &plan,
                       llvm::Type *element) {
   llvm::Value *own = l.b.CreateMul(l.warp(), l.b.getInt32(plan.bytesOfWarp()), "", true, true);
   llvm::Value *base = l.b.CreateAdd(own, l.b.getInt32(start), "", true, true);
-  Values result(values.size());
+  Values result(values.size(), llvm::PoisonValue::get(element));
   for (auto [fromRegs, toRegs] : llvm::zip_equal(plan.fromRegs, plan.toRegs)) {
+    const Values own = pick(values, fromRegs);
+    if (llvm::all_of(own, [](llvm::Value *value) { return isa<llvm::PoisonValue>(value); }))
+      continue; // of absent registers
     meetWarp(l);
-    storeTile(l, pick(values, fromRegs), base, plan.shared, plan.from);
+    storeTile(l, own, base, plan.shared, plan.from);
     meetWarp(l);
     Values piece = loadTile(l, base, plan.shared, plan.to, element);
     for (auto [reg, value] : llvm::zip_equal(toRegs, piece))
@@ -78,6 +84,7 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
   }
   const SharedLayout shared = conversionScratch(from, to, bits);
   llvm::Value *base = l.b.getInt32(*scratch);
+  // Scratch is as large as what registers reach: it takes what is outside, too.
   l.inFirstThreads(from.freeBits(), [&] { storeTile(l, values, base, shared, from); });
   l.barrier();
   l.set(op.getResult(), loadTile(l, base, shared, to, l.type(element)));

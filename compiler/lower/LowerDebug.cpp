@@ -3,7 +3,7 @@
 //        so that replicas of an element do not repeat it. A line is "pid (x, y, z) idx (i, j)
 //        prefix: value".
 //===-----------------------------------------------------------------------------------===//
-#include "lower/Lowering.h"
+#include "lower/When.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -99,11 +99,13 @@ void printOperand(Lowering &l, PrintOp op, Value operand, bool isSigned, const s
     for (int d = 0; d < layout.rank(); ++d)
       indices.push_back(l.coordinates(layout, d));
   }
+  const Values inside = l.inside(operand.getType());
   guarded(l, l.firstReplica(operand.getType()), [&] {
     const ProgramIds programs(l);
     for (auto [reg, value] : llvm::enumerate(l.get(operand))) {
-      if (reg & replicas)
+      if (reg & replicas || !l.isPresent(operand.getType(), reg))
         continue;
+      const When when(l, inside[reg]);
       Values arguments = programs.values;
       std::string format = "pid (%d, %d, %d) idx (";
       for (size_t d = 0; d < indices.size(); ++d) {
@@ -132,8 +134,14 @@ LogicalResult lowerPrint(Lowering &l, PrintOp op) {
 LogicalResult lowerAssert(Lowering &l, AssertOp op) {
   auto &b = l.b;
   llvm::Value *holds = b.getTrue();
-  for (llvm::Value *value : l.get(op.getCondition()))
-    holds = b.CreateAnd(holds, value);
+  const Type type = op.getCondition().getType();
+  const Values inside = l.inside(type);
+  for (auto [reg, value] : llvm::enumerate(l.get(op.getCondition()))) {
+    if (!l.isPresent(type, reg))
+      continue;
+    holds = b.CreateAnd(holds,
+                        inside[reg] ? b.CreateLogicalOr(b.CreateNot(inside[reg]), value) : value);
+  }
   auto place = op.getLoc()->findInstanceOf<FileLineColLoc>();
   guarded(l, b.CreateNot(holds), [&] {
     auto callee =

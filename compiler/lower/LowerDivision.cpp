@@ -68,7 +68,11 @@ llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
 }
 
 /// The one value that all elements are divided by, where it is not known.
-llvm::Value *commonDivisor(ValueList divisors) {
+llvm::Value *commonDivisor(Lowering &l, Value tile) {
+  Values divisors;
+  for (auto [reg, value] : llvm::enumerate(l.get(tile)))
+    if (l.isPresent(tile.getType(), reg))
+      divisors.push_back(value);
   return llvm::all_equal(divisors) && !isa<llvm::Constant>(divisors[0]) ? divisors[0] : nullptr;
 }
 
@@ -76,7 +80,10 @@ llvm::Value *commonDivisor(ValueList divisors) {
 LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
   llvm::LLVMContext &context = l.module.getContext();
   const ValueList values = l.get(op.getLhs());
-  const llvm::SetVector<llvm::Value *> elements(values.begin(), values.end());
+  llvm::SetVector<llvm::Value *> elements;
+  for (auto [reg, value] : llvm::enumerate(values))
+    if (l.isPresent(op.getType(), reg))
+      elements.insert(value);
   llvm::Value *areSmaller = l.b.getTrue();
   for (llvm::Value *value : elements) {
     llvm::Constant *zero = llvm::ConstantInt::get(value->getType(), 0);
@@ -101,7 +108,7 @@ LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
   }
   Values results;
   for (llvm::Value *value : values)
-    results.push_back(remainders[value]);
+    results.push_back(elements.contains(value) ? remainders[value] : value);
   l.set(op, results);
   return success();
 }
@@ -109,7 +116,7 @@ LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
 LogicalResult lowerTileDivision(Lowering &l, Operation *op) {
   const auto few = static_cast<size_t>(l.target.machine().tiles.remaindersByLoop);
   auto remainder = dyn_cast<arith::RemSIOp>(op);
-  llvm::Value *by = remainder && isUniform(op) ? commonDivisor(l.get(remainder.getRhs())) : nullptr;
+  llvm::Value *by = remainder && isUniform(op) ? commonDivisor(l, remainder.getRhs()) : nullptr;
   if (by && l.get(remainder.getLhs()).size() <= few)
     return wrapElements(l, remainder, by);
   return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });

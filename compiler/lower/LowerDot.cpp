@@ -250,6 +250,8 @@ public:
     Values result(sums);
     for (int k = 0; k < depth; k += step)
       for (int reg = 0; reg < acc.numRegs(); reg += fragment.registers()) {
+        if (!acc.isPresent(reg))
+          continue;
         const Coord at = acc.apply(reg, 0, 0);
         const Coord row = operandCoord(at, at[rank - 2], k),
                     column = operandCoord(at, k, at[rank - 1]);

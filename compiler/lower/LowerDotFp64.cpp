@@ -96,8 +96,9 @@ public:
     for (int k = 0; k < depth; k += step)
       for (size_t i = 0; i < offsets.size(); i += perInstruction)
         for (int reg = 0; reg < acc.numRegs(); reg += halves * columns)
-          multiply(k, ArrayRef(offsets).slice(i, perInstruction), acc.apply(reg, 0, 0),
-                   llvm::MutableArrayRef(result).slice(reg, halves * columns));
+          if (acc.isPresent(reg))
+            multiply(k, ArrayRef(offsets).slice(i, perInstruction), acc.apply(reg, 0, 0),
+                     llvm::MutableArrayRef(result).slice(reg, halves * columns));
     return result;
   }
 

@@ -22,6 +22,10 @@ LogicalResult lower::mapElements(Lowering &l, Operation *op,
   Values results;
   std::map<std::vector<llvm::Value *>, llvm::Value *> made;
   for (int reg = 0; reg < count; ++reg) {
+    if (!l.isPresent(op->getResult(0).getType(), reg)) {
+      results.push_back(llvm::PoisonValue::get(l.type(elementTypeOf(op->getResult(0).getType()))));
+      continue;
+    }
     std::vector<llvm::Value *> row;
     for (ValueList operand : operands)
       row.push_back(operand.size() == 1 ? operand[0] : operand[reg]);

@@ -37,6 +37,10 @@ LogicalResult lowerExternCall(Lowering &l, ExternCallOp op) {
     return mapElements(l, op, call);
   Values results;
   for (int reg = 0, count = l.count(op.getType()); reg < count; ++reg) {
+    if (!l.isPresent(op.getType(), reg)) {
+      results.push_back(llvm::PoisonValue::get(l.type(elementTypeOf(op.getType()))));
+      continue;
+    }
     Values operands;
     for (Value arg : op.getArgs())
       operands.push_back(l.get(arg).size() == 1 ? l.scalar(arg) : l.get(arg)[reg]);

@@ -24,9 +24,9 @@ constexpr int stepsOfTurn = TileThresholds().stepsOfFma;
 class OperandReader {
 public:
   /// `shared`: the dimension that operand and result have in common; the other one is K.
-  OperandReader(Lowering &l, Value buffer, const LinearLayout &acc, int common, int k)
-      : l(l), layout(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), acc(acc), k(k),
-        type(l.type(cast<nv::BufferType>(buffer.getType()).getElementType())),
+  OperandReader(Lowering &l, Value buffer, Type tile, int common, int k)
+      : l(l), layout(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), acc(l.layout(tile)),
+        k(k), type(l.type(cast<nv::BufferType>(buffer.getType()).getElementType())),
         start(l.scalar(buffer)) {
     auto offsets = [&](const LinearLayout::Bases &bases) {
       return llvm::map_to_vector(bases,
@@ -34,10 +34,15 @@ public:
     };
     ofLane = offsets(acc.lane());
     ofWarp = offsets(acc.warp());
+    insideOf.assign(acc.numRegs(), nullptr);
+    const int64_t end = acc.shape()[common];
+    if (acc.hasPartialRegs() && !llvm::isPowerOf2_64(end))
+      for (auto [inside, at] : llvm::zip_equal(insideOf, l.coordinates(acc, common)))
+        inside = l.b.CreateICmpULT(at, l.b.getInt32(static_cast<uint32_t>(end)));
     const int fastest = layout.order()[0];
     const int run = fastest == k ? stepsOfTurn : acc.contiguousRegs(common);
-    const int64_t extent = layout.shape()[fastest];
-    width = std::min<int64_t>({run, extent, 128 / layout.elementBits()});
+    const int64_t extent = layout.shape()[fastest], together = extent & -extent;
+    width = std::min<int64_t>({run, together, 128 / layout.elementBits()});
   }
 
   /// The coordinate in the buffer that goes with element `coord` of the result.
@@ -51,12 +56,17 @@ public:
   /// Elements of steps [0, count) of K from the offset `base` on, by coordinate.
   std::map<std::vector<int>, llvm::Value *> read(llvm::Value *base, int count) const {
     std::vector<std::vector<int>> coords;
+    Values isInside;
     std::map<std::vector<int>, llvm::Value *> elements;
     auto add = [&](int reg, int step) {
+      if (!acc.isPresent(reg))
+        return;
       const Coord coord = at(acc.apply(reg, 0, 0), step);
       std::vector<int> key(coord.begin(), coord.end());
-      if (elements.try_emplace(key, nullptr).second)
+      if (elements.try_emplace(key, nullptr).second) {
         coords.push_back(key);
+        isInside.push_back(insideOf[reg]);
+      }
     };
     if (layout.order()[0] == k) {
       for (int reg = 0; reg < acc.numRegs(); ++reg)
@@ -70,10 +80,13 @@ public:
     SmallVector<int64_t> ofElement;
     for (const auto &coord : coords)
       ofElement.push_back(layout.offset(ArrayRef<int32_t>(coord)));
-    const int vector = std::min<int>(width, layout.order()[0] == k ? count : width);
+    const int vector = std::min<int>(width, layout.order()[0] == k ? count & -count : width);
+    Values offsets = l.sharedOffsets(base, ofLane, ofWarp, ofElement);
+    for (auto [offset, inside] : llvm::zip_equal(offsets, isInside))
+      if (inside)
+        offset = l.b.CreateSelect(inside, offset, base);
     Values loaded =
-        l.loadShared(type, layout.elementBits(), l.sharedOffsets(base, ofLane, ofWarp, ofElement),
-                     vector * layout.elementBits() / 8);
+        l.loadShared(type, layout.elementBits(), offsets, vector * layout.elementBits() / 8);
     for (auto [coord, value] : llvm::zip_equal(coords, loaded))
       elements[coord] = value;
     return elements;
@@ -87,6 +100,7 @@ private:
   llvm::Type *type;
   llvm::Value *start;
   SmallVector<int64_t> ofLane, ofWarp;
+  Values insideOf; ///< by the result's registers: what they have of this operand is inside of it
   int64_t width;
 };
 
@@ -95,10 +109,11 @@ public:
   FmaProduct(Lowering &l, nv::FmaOp op)
       : l(l), acc(l.layout(op.getType())), rank(acc.rank()),
         depth(static_cast<int>(op.getLhs().getType().getShape()[rank - 1])),
-        lhs(l, op.getLhs(), acc, rank - 2, rank - 1), rhs(l, op.getRhs(), acc, rank - 1, rank - 2) {
-  }
+        lhs(l, op.getLhs(), op.getType(), rank - 2, rank - 1),
+        rhs(l, op.getRhs(), op.getType(), rank - 1, rank - 2) {}
 
   Values run(ValueList sums) {
+    const int rest = depth % stepsOfTurn, whole = depth - rest;
     if (depth <= stepsOfTurn)
       return turn(lhs.firstOffset(), rhs.firstOffset(), sums, depth);
     auto &b = l.b;
@@ -122,14 +137,14 @@ public:
       node->addIncoming(moved, latch);
       return moved;
     };
-    advance(left, lhs.bytesOfTurn());
-    advance(right, rhs.bytesOfTurn());
+    llvm::Value *nextLeft = advance(left, lhs.bytesOfTurn()),
+                *nextRight = advance(right, rhs.bytesOfTurn());
     llvm::Value *done = advance(step, stepsOfTurn);
     for (auto [node, value] : llvm::zip_equal(carried, next))
       node->addIncoming(value, latch);
-    b.CreateCondBr(b.CreateICmpULT(done, b.getInt32(depth)), body, exit);
+    b.CreateCondBr(b.CreateICmpULT(done, b.getInt32(whole)), body, exit);
     b.SetInsertPoint(exit);
-    return next;
+    return rest ? turn(nextLeft, nextRight, next, rest) : next;
   }
 
 private:
@@ -138,6 +153,8 @@ private:
     Values result(sums);
     for (int step = 0; step < count; ++step)
       for (int reg = 0; reg < acc.numRegs(); ++reg) {
+        if (!acc.isPresent(reg))
+          continue;
         const Coord at = acc.apply(reg, 0, 0), row = lhs.at(at, step), column = rhs.at(at, step);
         llvm::Value *x = rows.at({row.begin(), row.end()}),
                     *y = columns.at({column.begin(), column.end()});

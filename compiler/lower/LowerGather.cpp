@@ -72,9 +72,12 @@ llvm::Value *scatterBits(Lowering &l, llvm::Value *index, const AxisBits &axis,
   return sum;
 }
 
-/// Index bits within the dimension.
+/// An index within the dimension: its lowest bits, or the last one.
 llvm::Value *bounded(Lowering &l, llvm::Value *index, int64_t extent) {
   index = l.b.CreateZExtOrTrunc(index, l.b.getInt32Ty());
+  if (!llvm::isPowerOf2_64(extent))
+    return l.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index,
+                                     l.b.getInt32(static_cast<uint32_t>(extent - 1)));
   return l.b.CreateAnd(index, l.b.getInt32(static_cast<uint32_t>(extent - 1)));
 }
 
@@ -95,11 +98,17 @@ void gatherInWarp(Lowering &l, GatherOp op) {
   llvm::Value *rest = l.b.CreateAnd(l.lane(), l.b.getInt32(~laneMask));
   Values result;
   for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    if (!layout.isPresent(reg)) {
+      result.push_back(llvm::PoisonValue::get(values[0]->getType()));
+      continue;
+    }
     llvm::Value *index = bounded(l, indices[reg], layout.shape()[op.getAxis()]);
     llvm::Value *lane = l.b.CreateOr(rest, scatterBits(l, index, axis, AxisBits::Lane));
     llvm::Value *wanted = scatterBits(l, index, axis, AxisBits::Reg), *chosen = nullptr;
     for (int part : submasks(regMask)) {
       llvm::Value *candidate = values[(reg & ~regMask) | part];
+      if (isa<llvm::PoisonValue>(candidate) && chosen)
+        continue; // absent
       if (laneMask)
         candidate = l.shuffleFrom(candidate, lane);
       chosen =
@@ -118,15 +127,16 @@ LogicalResult gatherThroughShared(Lowering &l, GatherOp op) {
   const LinearLayout &src = l.layout(op.getSrc().getType()), &to = l.layout(op.getType());
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   ValueList values = l.get(op.getSrc());
-  Values offsets = rowMajorOffsets(l, src.shape(), coordinatesOf(l, src), *scratch, bits);
+  Values offsets = rowMajorOffsets(l, src.hull(), coordinatesOf(l, src), *scratch, bits);
   l.inFirstThreads(src.freeBits(), [&] { l.storeShared(values, bits, offsets, bits / 8); });
   l.barrier();
   std::vector<Values> coordinates = coordinatesOf(l, to);
   Values &along = coordinates[op.getAxis()];
   for (auto [coordinate, index] : llvm::zip_equal(along, l.get(op.getIndex())))
-    coordinate = bounded(l, index, src.shape()[op.getAxis()]);
+    if (!isa<llvm::PoisonValue>(coordinate))
+      coordinate = bounded(l, index, src.shape()[op.getAxis()]);
   l.set(op, l.loadShared(values[0]->getType(), bits,
-                         rowMajorOffsets(l, src.shape(), coordinates, *scratch, bits), bits / 8));
+                         rowMajorOffsets(l, src.hull(), coordinates, *scratch, bits), bits / 8));
   return success();
 }
 
@@ -162,8 +172,9 @@ LogicalResult lowerHistogram(Lowering &l, HistogramOp op) {
   llvm::Value *chosen = l.firstReplica(op.getSrc().getType());
   const unsigned replicas = l.layout(op.getSrc().getType()).freeBits().reg;
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
+  const Values inside = l.inside(op.getSrc().getType());
   for (auto [reg, value] : llvm::enumerate(l.get(op.getSrc()))) {
-    if (reg & replicas)
+    if (reg & replicas || !l.isPresent(op.getSrc().getType(), reg))
       continue;
     llvm::Value *bin = l.b.CreateZExtOrTrunc(value, l.b.getInt32Ty());
     llvm::Value *counts = l.b.CreateICmpULT(bin, l.b.getInt32(static_cast<uint32_t>(bins)));
@@ -171,6 +182,7 @@ LogicalResult lowerHistogram(Lowering &l, HistogramOp op) {
       counts = l.b.CreateAnd(counts, chosen);
     if (!masks.empty())
       counts = l.b.CreateAnd(counts, masks[reg]);
+    counts = l.masked(counts, inside[reg]);
     llvm::Value *offset =
         l.b.CreateAdd(l.b.CreateShl(bin, l.b.getInt32(2)), l.b.getInt32(*scratch));
     l.assembly(l.b.getVoidTy(), "@$1 red.shared.add.u32 [$0], 1;", "r,b",
@@ -178,9 +190,9 @@ LogicalResult lowerHistogram(Lowering &l, HistogramOp op) {
   }
   l.barrier();
   const LinearLayout &result = l.layout(op.getType());
-  l.set(op, l.loadShared(l.b.getInt32Ty(), 32,
-                         rowMajorOffsets(l, result.shape(), coordinatesOf(l, result), *scratch, 32),
-                         4));
+  l.set(op,
+        l.loadShared(l.b.getInt32Ty(), 32,
+                     rowMajorOffsets(l, result.hull(), coordinatesOf(l, result), *scratch, 32), 4));
   return success();
 }
 } // namespace

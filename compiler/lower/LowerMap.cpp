@@ -29,7 +29,17 @@ LogicalResult lowerMap(Lowering &l, MapOp op) {
   const bool branches =
       llvm::any_of(op.getBody().front(), [](Operation &o) { return o.getNumRegions() > 0; });
   std::vector<Values> results(op.getNumResults());
+  const Type tile = op.getSrcs()[0].getType();
+  if (branches && isa<RankedTensorType>(tile) && l.layout(tile).hasPartialRegs())
+    return op.emitError("a function with branches cannot be mapped over ")
+           << tile << ": threads do not divide its extents";
   for (size_t first = 0; first < count; first += pack) {
+    if (!l.isPresent(tile, first)) {
+      for (auto [result, values] : llvm::zip_equal(op.getResults(), results))
+        values.append(std::min(pack, count),
+                      llvm::PoisonValue::get(l.type(elementTypeOf(result.getType()))));
+      continue;
+    }
     Values arguments;
     for (Value src : op.getSrcs())
       arguments.append(group(l.get(src), first, pack));
@@ -148,7 +158,16 @@ LogicalResult lowerInlineAsm(Lowering &l, InlineAsmOp op) {
                                       : Type();
   const size_t count = shaped ? l.count(shaped) : 1;
   std::vector<Values> results(op.getNumResults());
+  if (shaped && isa<RankedTensorType>(shaped) && !op.getPure() && l.layout(shaped).hasPartialRegs())
+    return op.emitError("PTX with side effects cannot be mapped over ")
+           << shaped << ": threads do not divide its extents";
   for (size_t first = 0; first < count; first += pack) {
+    if (shaped && !l.isPresent(shaped, first)) {
+      for (auto [result, values] : llvm::zip_equal(op.getResults(), results))
+        values.append(std::min(pack, count),
+                      llvm::PoisonValue::get(l.type(elementTypeOf(result.getType()))));
+      continue;
+    }
     auto words = emitStatement(l, op, constraints, first);
     if (failed(words))
       return failure();

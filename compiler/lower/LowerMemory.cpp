@@ -122,20 +122,26 @@ LogicalResult lowerLoad(Lowering &l, LoadOp op) {
   const bool plain = !op.getMask() && op.getCache() == CacheModifier::None &&
                      op.getEvict() == EvictionPolicy::Normal;
   const unsigned repeats = repeatedRegs(l, op);
+  const Values inside = l.inside(op.getPtr().getType());
   Values result;
   for (size_t i = 0; i < ptrs.size(); i += width) {
+    if (!l.isPresent(op.getPtr().getType(), i)) {
+      result.append(width, llvm::PoisonValue::get(type));
+      continue;
+    }
     if (i & repeats) {
       for (int n = 0; n < width; ++n)
         result.push_back(result[(i + n) & ~repeats]);
       continue;
     }
     Values loaded;
-    if (plain) {
+    if (plain && !inside[i]) {
       loaded = plainLoad(l, ptrs[i], wordBits, words, op.getIsVolatile());
     } else {
       Values start = others.empty() ? Values(words, l.b.getIntN(wordBits, 0))
                                     : l.pack(others.slice(i, width), bits);
-      loaded = predicatedLoad(l, op, ptrs[i], masks.empty() ? nullptr : masks[i], wordBits, start);
+      llvm::Value *mask = l.masked(masks.empty() ? nullptr : masks[i], inside[i]);
+      loaded = predicatedLoad(l, op, ptrs[i], mask, wordBits, start);
     }
     result.append(l.unpack(loaded, type, bits, width));
   }
@@ -187,12 +193,14 @@ LogicalResult lowerStore(Lowering &l, StoreOp op) {
   const unsigned replicas = isa<RankedTensorType>(op.getPtr().getType())
                                 ? l.layout(op.getPtr().getType()).freeBits().reg
                                 : 0;
+  const Values inside = l.inside(op.getPtr().getType());
   for (size_t i = 0; i < ptrs.size(); i += width) {
-    if (i & replicas)
+    if (i & replicas || !l.isPresent(op.getPtr().getType(), i))
       continue;
     llvm::Value *mask = masks.empty() ? chosen
                         : chosen      ? l.b.CreateAnd(masks[i], chosen)
                                       : masks[i];
+    mask = l.masked(mask, inside[i]);
     Values words = l.pack(values.slice(i, width), bits);
     if (mask || cached)
       predicatedStore(l, op, ptrs[i], words, mask);
@@ -209,12 +217,14 @@ LogicalResult lowerPrefetch(Lowering &l, nv::PrefetchOp op) {
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   llvm::Value *chosen = l.firstReplica(op.getPtr().getType());
   const unsigned replicas = l.layout(op.getPtr().getType()).freeBits().reg;
+  const Values inside = l.inside(op.getPtr().getType());
   for (size_t i = 0; i < ptrs.size(); ++i) {
-    if (i & replicas)
+    if (i & replicas || !l.isPresent(op.getPtr().getType(), i))
       continue;
     llvm::Value *mask = masks.empty() ? l.b.getTrue() : masks[i];
     if (chosen)
       mask = l.b.CreateAnd(mask, chosen);
+    mask = l.masked(mask, inside[i]);
     l.assembly(l.b.getVoidTy(), "@$1 prefetch.global.L2 [$0];", "l,b", {ptrs[i], mask});
   }
   return success();

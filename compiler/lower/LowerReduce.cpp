@@ -8,6 +8,9 @@
 //        and the same for all threads, each lane takes one, and shuffles follow.
 //        Replicas must agree to the bit, so where a combination is not commutative the lanes
 //        order its operands.
+//        Of an extent that is no power of two, absent registers are left out. Where threads are
+//        outside, a block of the axis has a part inside if its first element is (blockIsInside), and
+//        the upper one of two such blocks is taken in where that holds.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -62,7 +65,7 @@ private:
         continue;
       done |= bit.mask();
       for (int reg = 0; reg < layout.numRegs(); ++reg)
-        if (!(reg & done) && failed(combineInto(rows[reg], rows[reg], rows[reg | bit.mask()])))
+        if (!(reg & done) && failed(takeIn(reg, reg | bit.mask())))
           return failure();
     }
     // Registers that only repeat others were combined for nothing if they stayed.
@@ -71,6 +74,26 @@ private:
       if (!(reg & (done | free)))
         kept.push_back(reg);
     return success();
+  }
+
+  /// Combines the block of register `upper` into that of `reg`, which lies below it on the axis.
+  LogicalResult takeIn(int reg, int upper) {
+    if (!layout.isPresent(upper))
+      return success();
+    return combineInto(rows[reg], rows[reg], rows[upper], blockIsInside(upper, 0, 0));
+  }
+
+  /// Whether the block that begins at register `reg` of this thread, or at its lane with `cleared`
+  /// bits clear and `set` bits set along the axis, begins inside; null where it does in all threads.
+  llvm::Value *blockIsInside(int reg, int64_t cleared, int64_t set) {
+    const int64_t extent = layout.shape()[dim];
+    if (llvm::isPowerOf2_64(extent) || !layout.isPartial(reg | done))
+      return nullptr;
+    llvm::Value *first = l.coordinates(layout, dim)[reg];
+    if (cleared | set)
+      first = l.b.CreateOr(l.b.CreateAnd(first, l.b.getInt32(~static_cast<uint32_t>(cleared))),
+                           l.b.getInt32(static_cast<uint32_t>(set)));
+    return l.b.CreateICmpULT(first, l.b.getInt32(static_cast<uint32_t>(extent)));
   }
 
   /// Sums of products: a chain is a multiplication and then one fused operation an element, a tree
@@ -86,27 +109,39 @@ private:
         heavy |= bit.mask();
     for (int reg = 0; reg < layout.numRegs(); ++reg)
       for (int next = heavy & -heavy; !(reg & heavy) && next != 0; next = (next - heavy) & heavy)
-        if (failed(combineInto(rows[reg], rows[reg], rows[reg | next])))
+        if (failed(takeIn(reg, reg | next)))
           return failure();
     done |= heavy;
     return success();
   }
 
   LogicalResult reduceLanes() {
+    int64_t below = 0;
     for (const AxisBits::Bit &bit : axis.bits)
-      if (bit.where == AxisBits::Lane && failed(combineLanes(bit.mask())))
-        return failure();
+      if (bit.where == AxisBits::Lane) {
+        if (failed(combineLanes(bit.mask(), below, bit.weight)))
+          return failure();
+        below |= bit.weight;
+      }
     return success();
   }
 
-  /// Each lane with that whose number differs in `mask`.
-  LogicalResult combineLanes(int mask) {
+  bool hasPartialBlocks() const {
+    return llvm::any_of(kept, [&](int reg) { return layout.isPartial(reg | done); }) &&
+           !llvm::isPowerOf2_64(layout.shape()[dim]);
+  }
+
+  /// Each lane with that whose number differs in `mask`: `weight` further along the axis, where lanes
+  /// that are `below` apart are combined already.
+  LogicalResult combineLanes(int mask, int64_t below = 0, int64_t weight = 0) {
     llvm::Value *isUpper =
-        combine.isCommutative()
+        combine.isCommutative() && !hasPartialBlocks()
             ? nullptr
             : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(mask)), l.b.getInt32(0));
     for (int reg : kept) {
       Values own = rows[reg], other;
+      if (!layout.isPresent(reg))
+        continue;
       for (llvm::Value *value : own)
         other.push_back(l.shuffleXor(value, mask));
       if (isUpper)
@@ -115,7 +150,8 @@ private:
           theirs = l.b.CreateSelect(isUpper, mine, theirs);
           mine = lower;
         }
-      if (failed(combineInto(rows[reg], own, other)))
+      llvm::Value *isInside = weight ? blockIsInside(reg, below, weight) : nullptr;
+      if (failed(combineInto(rows[reg], own, other, isInside)))
         return failure();
     }
     return success();
@@ -126,7 +162,7 @@ private:
     int64_t flat = 0;
     for (int d = 0; d < layout.rank(); ++d)
       if (d != dim)
-        flat = flat * layout.shape()[d] + coord[d];
+        flat = flat * layout.hull()[d] + coord[d];
     return flat * bits / 8;
   }
 
@@ -148,7 +184,7 @@ private:
       for (int reg : kept)
         mine.push_back(rows[reg][i]);
       l.inFirstThreads(storers(), [&] { l.storeShared(mine, bits, offsets, bits / 8); });
-      llvm::Type *type = mine[0]->getType();
+      llvm::Type *type = rows[0][i]->getType();
       readers.push_back([this, start, bits, partBytes, type](int part) {
         return l.loadShared(
             type, bits, partOffsets(start + part * partBytes, bits, partBytes, false), bits / 8);
@@ -156,10 +192,10 @@ private:
       start += bytes;
     }
     l.barrier();
-    if (parts == layout.numLanes() && layout.rank() == 1)
+    if (parts == layout.numLanes() && layout.rank() == 1 && layout.fillsHull())
       return combineParts(*scratch);
     for (int part = 0; part < parts; ++part)
-      if (failed(combinePart(part, readers)))
+      if (startOfPart(part) < layout.shape()[dim] && failed(combinePart(part, readers)))
         return failure();
     return success();
   }
@@ -181,11 +217,23 @@ private:
     return success();
   }
 
+  /// The first place along the axis that the warps of a part hold.
+  int64_t startOfPart(int part) const {
+    int64_t start = 0;
+    int bit = 0;
+    for (const AxisBits::Bit &axisBit : axis.bits)
+      if (axisBit.where == AxisBits::Warp)
+        start |= part >> bit++ & 1 ? axisBit.weight : 0;
+    return start;
+  }
+
   LogicalResult combinePart(int part, ArrayRef<std::function<Values(int)>> readers) {
     std::vector<Values> columns;
     for (const auto &reader : readers)
       columns.push_back(reader(part));
     for (auto [i, reg] : llvm::enumerate(kept)) {
+      if (!layout.isPresent(reg))
+        continue;
       Values row;
       for (const Values &column : columns)
         row.push_back(column[i]);
@@ -206,9 +254,9 @@ private:
 
   int64_t bytesOfPart(unsigned bits) const {
     int64_t count = 1;
-    for (int64_t extent : layout.shape())
+    for (int64_t extent : layout.hull())
       count *= extent;
-    return count / layout.shape()[dim] * bits / 8;
+    return count / layout.hull()[dim] * bits / 8;
   }
 
   /// Where the kept registers' results lie; `own`: in the part of this thread's warp.
@@ -224,7 +272,7 @@ private:
     for (auto [i, basis] : llvm::enumerate(layout.warp()))
       ofWarp.push_back(resultOffset(basis, bits) | (own ? partOfWarp[i] : 0));
     for (int reg : kept)
-      ofReg.push_back(resultOffset(layout.apply(reg, 0, 0), bits));
+      ofReg.push_back(layout.isPresent(reg) ? resultOffset(layout.apply(reg, 0, 0), bits) : -1);
     return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
   }
 
@@ -245,11 +293,17 @@ private:
     return success();
   }
 
-  LogicalResult combineInto(Values &to, ValueList first, ValueList second) {
+  /// `secondIsInside`: `second` takes part; null, where it does in all threads.
+  LogicalResult combineInto(Values &to, ValueList first, ValueList second,
+                            llvm::Value *secondIsInside = nullptr) {
     auto combined = combine(first, second);
-    if (succeeded(combined))
-      to = *combined;
-    return failure(failed(combined));
+    if (failed(combined))
+      return failure();
+    if (secondIsInside)
+      for (auto [made, alone] : llvm::zip_equal(*combined, first))
+        made = l.b.CreateSelect(secondIsInside, made, alone);
+    to = *combined;
+    return success();
   }
 
   Lowering &l;

@@ -5,7 +5,8 @@
 //        register bit that is arithmetic, for a lane bit one shuffle of the total; neighbouring
 //        warp bits are done at once, through scratch, and leave every block's total in every
 //        thread of it; heavier bits keep these totals up, so that lanes shuffle them and registers
-//        take them as they are. A reversed scan exchanges set and clear.
+//        take them as they are. A reversed scan exchanges set and clear; the block above, which an
+//        element takes in then, may lie outside of an extent that is no power of two.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -58,20 +59,24 @@ private:
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
     std::map<int, Values> blocks = followsWarps(position) ? totals : std::map<int, Values>();
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
-      if (((reg & bit) != 0) == reverse)
+      if (((reg & bit) != 0) == reverse || !layout.isPresent(reg))
         continue;
       const int last = lastOfBlock(reg ^ bit, lighter);
+      if (!layout.isPresent(last))
+        continue; // nothing above
       auto [block, isNew] = blocks.try_emplace(last);
       // Lanes may hold lighter positions: then the total is in another lane.
       if (isNew)
         block->second = laneTotal(rows[last], position, 0);
-      if (failed(take(reg, block->second, nullptr)))
+      llvm::Value *isThere = blockAbove(reg, axis.bits[position].weight);
+      if (failed(take(reg, block->second, isThere)))
         return failure();
-      if (auto own = totals.find(reg); own != totals.end()) {
+      if (auto own = totals.find(reg);
+          own != totals.end() && !isa<llvm::PoisonValue>(own->second[0])) {
         auto both = combine(block->second, own->second);
         if (failed(both))
           return failure();
-        own->second = *both;
+        own->second = chosen(isThere, *both, own->second);
       }
     }
     return success();
@@ -107,10 +112,38 @@ private:
       auto [it, isNew] = blocks.try_emplace(last);
       if (isNew)
         it->second = laneTotal(before[last], position, bit);
-      if (failed(take(reg, it->second, takes)))
+      if (failed(
+              take(reg, it->second, l.masked(takes, blockAbove(reg, axis.bits[position].weight)))))
         return failure();
     }
     return success();
+  }
+
+  /// Of a reversed scan, whether the block of `weight` elements above that of register `reg` begins
+  /// inside; null where it does in all threads, or nothing above is asked for.
+  llvm::Value *blockAbove(int reg, int64_t weight) {
+    return reverse ? isInside(reg, ~(weight - 1), weight) : nullptr;
+  }
+
+  /// Whether the element of `reg`, moved to (place & kept) + further, lies inside of the axis.
+  llvm::Value *isInside(int reg, int64_t kept, int64_t further) {
+    const int dim = op.getAxis();
+    const int64_t extent = layout.shape()[dim];
+    if (llvm::isPowerOf2_64(extent))
+      return nullptr;
+    llvm::Value *place = l.coordinates(layout, dim)[reg];
+    place = l.b.CreateAnd(place, l.b.getInt32(static_cast<uint32_t>(kept)));
+    place = l.b.CreateAdd(place, l.b.getInt32(static_cast<uint32_t>(further)));
+    return l.b.CreateICmpULT(place, l.b.getInt32(static_cast<uint32_t>(extent)));
+  }
+
+  /// `then` where `condition` holds, else `other`; a null condition holds everywhere.
+  Values chosen(llvm::Value *condition, ValueList then, ValueList other) {
+    Values result(then);
+    if (condition)
+      for (auto [value, rest] : llvm::zip_equal(result, other))
+        value = l.b.CreateSelect(condition, value, rest);
+    return result;
   }
 
   /// Every lane has its block's total, so that the neighbour's is one shuffle away.
@@ -121,6 +154,10 @@ private:
     llvm::Value *takes = reverse ? l.b.CreateNot(isSet) : isSet;
     std::map<int, Values> neighbours;
     for (auto &[last, total] : totals) {
+      if (isa<llvm::PoisonValue>(total[0])) {
+        neighbours[last] = total; // of absent registers
+        continue;
+      }
       Values first, second;
       for (llvm::Value *own : total) {
         llvm::Value *other = l.shuffleXor(own, bit);
@@ -131,16 +168,26 @@ private:
       auto both = combine(first, second);
       if (failed(both))
         return failure();
-      total = *both;
+      // Without a block above, the lower lane's own is the total of both.
+      total =
+          reverse ? chosen(upperInside(last, axis.bits[position].weight), *both, second) : *both;
     }
     for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (failed(take(reg, neighbours[lastOfBlock(reg, lighter)], takes)))
+      if (failed(take(reg, neighbours[lastOfBlock(reg, lighter)],
+                      l.masked(takes, blockAbove(reg, axis.bits[position].weight)))))
         return failure();
     return success();
   }
 
+  /// Whether the upper of the two blocks of `weight` that `reg` is in begins inside.
+  llvm::Value *upperInside(int reg, int64_t weight) {
+    return isInside(reg, ~(2 * weight - 1), weight);
+  }
+
   /// rows[reg] = total before rows[reg], where `takes` (or everywhere).
   LogicalResult take(int reg, const Values &total, llvm::Value *takes) {
+    if (!layout.isPresent(reg) || isa<llvm::PoisonValue>(total[0]))
+      return success();
     auto combined = combine(total, rows[reg]);
     if (failed(combined))
       return failure();
@@ -178,7 +225,7 @@ private:
       l.storeShared(mine, bits, slots(starts.back(), bits, groups.size(), ~0, 0), bits / 8);
     }
     l.barrier();
-    return combineWarps(run, groups, lighter, starts);
+    return combineWarps(run, groups, lighter, starts, axis.bits[position].weight);
   }
 
   /// Offsets of this thread's totals in `start`; warp bits outside `keep` are replaced by `warp`'s.
@@ -196,7 +243,7 @@ private:
 
   /// Every thread reads the totals of all parts of the run; those before its own are taken in.
   LogicalResult combineWarps(ArrayRef<int> run, ArrayRef<int> groups, int lighter,
-                             ArrayRef<int64_t> starts) {
+                             ArrayRef<int64_t> starts, int64_t weight) {
     const int parts = 1 << run.size();
     int mask = 0;
     SmallVector<int64_t> placeOfWarp(layout.warp().size(), 0);
@@ -216,17 +263,22 @@ private:
           totals[reg] = prefixes[reg] = total;
           continue;
         }
+        if (!layout.isPresent(reg))
+          continue;
         for (auto [prefix, sum] : llvm::zip(prefixes[reg], totals[reg]))
           prefix = l.b.CreateSelect(isMine, sum, prefix);
         auto sum = combine(totals[reg], total);
         if (failed(sum))
           return failure();
-        totals[reg] = *sum;
+        llvm::Value *isThere =
+            reverse ? isInside(reg, ~(parts * weight - 1), (part + 1) * weight) : nullptr;
+        totals[reg] = chosen(isThere, *sum, total);
       }
     }
     llvm::Value *takes = l.b.CreateICmpNE(place, l.b.getInt32(reverse ? parts - 1 : 0));
     for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (failed(take(reg, prefixes[lastOfBlock(reg, lighter)], takes)))
+      if (failed(take(reg, prefixes[lastOfBlock(reg, lighter)],
+                      l.masked(takes, blockAbove(reg, weight)))))
         return failure();
     return success();
   }

@@ -63,7 +63,43 @@ LogicalResult lowerBroadcast(Lowering &l, BroadcastOp op) {
   return success();
 }
 
+/// Byte offsets of a layout's elements in a dense row-major copy at `start`; null for absent ones.
+Values denseOffsets(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits) {
+  Values flat(layout.numRegs(), l.b.getInt32(0));
+  for (auto [dim, extent] : llvm::enumerate(layout.shape()))
+    for (auto [sum, at] : llvm::zip_equal(flat, l.coordinates(layout, dim)))
+      sum = l.b.CreateAdd(l.b.CreateMul(sum, l.b.getInt32(extent)), at);
+  for (auto [reg, offset] : llvm::enumerate(flat))
+    offset = layout.isPresent(reg)
+                 ? l.b.CreateAdd(l.b.CreateMul(offset, l.b.getInt32(bits / 8)), l.b.getInt32(start))
+                 : nullptr;
+  return flat;
+}
+
+/// No layout follows: through memory, where elements lie one after the other.
+LogicalResult reshapeThroughShared(Lowering &l, ReshapeOp op) {
+  auto scratch = l.scratch(op);
+  if (failed(scratch))
+    return failure();
+  const Type from = op.getSrc().getType(), to = op.getType(), element = elementTypeOf(to);
+  const unsigned bits = storageBits(element);
+  const LinearLayout &src = l.layout(from), &result = l.layout(to);
+  l.inFirstThreads(src.freeBits(), [&] {
+    l.storeShared(l.get(op.getSrc()), bits, denseOffsets(l, src, *scratch, bits), bits / 8,
+                  l.inside(from));
+  });
+  l.barrier();
+  Values offsets = denseOffsets(l, result, *scratch, bits);
+  for (auto [offset, isInside] : llvm::zip_equal(offsets, l.inside(to)))
+    if (isInside)
+      offset = l.b.CreateSelect(isInside, offset, l.b.getInt32(*scratch));
+  l.set(op, l.loadShared(l.type(element), bits, offsets, bits / 8));
+  return success();
+}
+
 LogicalResult lowerReshape(Lowering &l, ReshapeOp op) {
+  if (!LinearLayout::reshapesInPlace(op.getSrc().getType().getShape(), op.getType().getShape()))
+    return reshapeThroughShared(l, op);
   const LinearLayout mapped = l.layout(op.getSrc().getType()).reshape(op.getType().getShape());
   const LinearLayout &result = l.layout(op.getType());
   if (op.getAllowReorder() && !mapped.sameThreads(result) && mapped.numRegs() == result.numRegs()) {

@@ -7,6 +7,7 @@
 #include "ir/CopyFill.h"
 #include "lower/Matrices.h"
 #include "lower/PointerDistances.h"
+#include "lower/When.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace mlir;
@@ -105,14 +106,15 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
     enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
   // All copies first: after a store, the assembler keeps the next copy waiting.
   llvm::SmallVector<Piece> unfilled;
+  const Values inside = l.inside(op.getPtr().getType());
   for (size_t i = 0; i < ptrs.size(); i += width) {
-    if (i & replicas)
+    if (i & replicas || !offsets[i])
       continue;
     const auto [reg, distance, shift] = distances[i / width];
     const Piece piece{l.sharedAddress(offsets[i]),
                       l.b.CreateConstGEP1_64(l.b.getInt8Ty(), ptrs[reg], shift),
                       masks.empty() ? nullptr : masks[i],
-                      enable,
+                      l.masked(enable, inside[i]),
                       bytes,
                       distance};
     if (!op->hasAttr(names::onlyZeros))
@@ -123,7 +125,7 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   for (const Piece &piece : unfilled) {
     llvm::Value *off = l.b.CreateNot(piece.mask);
     l.assembly(l.b.getVoidTy(), storeZeros(bytes), "r,b",
-               {piece.address, enable ? l.b.CreateAnd(enable, off) : off});
+               {piece.address, piece.enable ? l.b.CreateAnd(piece.enable, off) : off});
   }
   return success();
 }
@@ -135,7 +137,9 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
   llvm::Type *type = l.type(elementTypeOf(op.getResult().getType()));
   llvm::Value *base = l.scalar(op.getBuffer());
-  l.set(op.getResult(), loadTile(l, base, shared, layout, type));
+  // What a thread holds outside it reads at the buffer's start.
+  l.set(op.getResult(),
+        loadTile(l, base, shared, layout, type, l.inside(op.getResult().getType())));
   return success();
 }
 
@@ -165,7 +169,7 @@ LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
                 warpThreads = InstructionSet::warpThreads,
                 vectors = op.getBuffer().getType().getSlotBytes() / vectorBytes,
                 threads = warpThreads * moduleInt(op, names::numWarps, 4),
-                busy = std::min(vectors, threads);
+                busy = std::min<int64_t>(llvm::PowerOf2Ceil(vectors), threads);
   LinearLayout::FreeBits idle;
   idle.lane = (warpThreads - 1) & ~(busy - 1);
   idle.warp = ((threads - 1) & ~(busy - 1)) / warpThreads;
@@ -174,6 +178,9 @@ LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
     llvm::Value *own = l.b.CreateAdd(l.scalar(op.getBuffer()),
                                      l.b.CreateMul(l.thread(), l.b.getInt32(vectorBytes)));
     for (int64_t i = 0; i < vectors; i += threads) {
+      const bool isWhole = i + busy <= vectors;
+      const When when(l,
+                      isWhole ? nullptr : l.b.CreateICmpULT(l.thread(), l.b.getInt32(vectors - i)));
       llvm::Value *place = l.sharedPointer(l.b.CreateAdd(own, l.b.getInt32(i * vectorBytes)));
       llvm::Value *numbers = l.b.CreateAlignedLoad(vector, place, llvm::Align(vectorBytes));
       for (int at = 0; at < vectorBytes / 4; ++at)
@@ -189,7 +196,8 @@ LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
   const LinearLayout &layout = l.layout(op.getValue().getType());
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
   l.inFirstThreads(layout.freeBits(), [&] {
-    storeTile(l, l.get(op.getValue()), l.scalar(op.getBuffer()), shared, layout);
+    storeTile(l, l.get(op.getValue()), l.scalar(op.getBuffer()), shared, layout,
+              l.inside(op.getValue().getType()));
   });
   return success();
 }

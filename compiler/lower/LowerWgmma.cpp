@@ -210,7 +210,7 @@ Values zerosLike(ValueList values) {
 
 bool isZero(llvm::Value *value) {
   auto *constant = dyn_cast<llvm::Constant>(value);
-  return constant && constant->isZeroValue();
+  return constant && (constant->isZeroValue() || isa<llvm::PoisonValue>(constant));
 }
 
 /// Constants in registers: LLVM would write them there only where the MMA asks for them.
@@ -263,7 +263,7 @@ int depthOfText(nv::WgmmaOp op, int depth, int k) {
   if (!most)
     return depth;
   int text = k;
-  while (2 * text <= std::min<int64_t>(most.getInt(), depth))
+  while (2 * text <= std::min<int64_t>(most.getInt(), depth) && depth % (2 * text) == 0)
     text *= 2;
   return text;
 }
@@ -274,8 +274,8 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   const Type right = rhsType.getElementType();
   const unsigned bits = storageBits(right);
   const int n = op.getMma().getN(), k = op.getMma().getK(), depth = rhsType.getShape()[0],
-            perPiece = n / 2;
-  if (n == 0 || acc.numRegs() % perPiece)
+            perPiece = n / 2, step = static_cast<int>(llvm::PowerOf2Ceil(perPiece));
+  if (n == 0 || acc.numRegs() % step)
     return op.emitError("the accumulator is not made of instructions of ") << n << " columns";
   auto lhsTile = dyn_cast<RankedTensorType>(op.getLhs().getType());
   const Type left = lhsTile ? lhsTile.getElementType()
@@ -310,9 +310,14 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     return piece;
   };
 
-  Values result;
+  // The pieces' registers, and between them those that are absent.
+  Values result(acc.numRegs(),
+                llvm::PoisonValue::get(l.type(elementTypeOf(op.getResult().getType()))));
+  auto setPiece = [&](int reg, ValueList elements) { llvm::copy(elements, result.begin() + reg); };
   if (op->hasAttr(names::maxImprecise)) {
-    for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
+    for (int reg = 0; reg < acc.numRegs(); reg += step) {
+      if (!acc.isPresent(reg))
+        continue;
       Values sums;
       for (int start = 0; start < depth; start += most) {
         Piece part = piece(reg, start);
@@ -324,24 +329,26 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
         for (auto [sum, add] : llvm::zip_equal(sums, product))
           sum = l.b.CreateFAdd(sum, add);
       }
-      result.append(instructions.toElements(sums));
+      setPiece(reg, instructions.toElements(sums));
     }
     fence(l);
   } else {
     // Between the fence and the last piece no register may be written that a piece uses.
     const bool zeroInitialised = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
-    SmallVector<Piece> pieces;
-    for (int reg = 0; reg < acc.numRegs(); reg += perPiece) {
-      pieces.push_back(piece(reg, 0));
+    SmallVector<std::pair<int, Piece>> pieces;
+    for (int reg = 0; reg < acc.numRegs(); reg += step) {
+      if (!acc.isPresent(reg))
+        continue;
+      pieces.push_back({reg, piece(reg, 0)});
       if (!zeroInitialised)
-        pieces.back().sum = inRegisters(l, pieces.back().sum);
+        pieces.back().second.sum = inRegisters(l, pieces.back().second.sum);
     }
     fence(l);
-    for (Piece &piece : pieces) {
+    for (auto &[reg, piece] : pieces) {
       if (zeroInitialised)
         piece.sum = unset(piece.sum);
-      result.append(
-          instructions.toElements(instructions(piece.sum, piece.lhs, piece.rhs, !zeroInitialised)));
+      setPiece(reg, instructions.toElements(
+                        instructions(piece.sum, piece.lhs, piece.rhs, !zeroInitialised)));
     }
   }
   commit(l);
@@ -349,9 +356,27 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   return success();
 }
 
+/// The registers of a tile that there are.
+Values presentOf(Lowering &l, Value tile) {
+  Values present;
+  for (auto [reg, value] : llvm::enumerate(l.get(tile)))
+    if (l.isPresent(tile.getType(), reg))
+      present.push_back(value);
+  return present;
+}
+
+/// All registers of a tile from those.
+Values withAbsent(Lowering &l, Type tile, ValueList present) {
+  Values all;
+  for (int reg = 0, next = 0; reg < l.count(tile); ++reg)
+    all.push_back(l.isPresent(tile, reg) ? present[next++]
+                                         : llvm::PoisonValue::get(present[0]->getType()));
+  return all;
+}
+
 /// The registers of 32 bits that an MMA reads `tile` from.
 Values wordsOf(Lowering &l, Value tile) {
-  return l.pack(l.get(tile), storageBits(elementTypeOf(tile.getType())));
+  return l.pack(presentOf(l, tile), storageBits(elementTypeOf(tile.getType())));
 }
 
 /// The accumulators go through the wait as tied operands, so no use of them can move above it.
@@ -360,8 +385,8 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
     return op.emitError("a wait without a count: `nv-insert-waits` has not run");
   Values operands;
   for (Value value : op.getValues())
-    operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(l.get(value), 16)
-                                                           : Values(l.get(value)));
+    operands.append(elementTypeOf(value.getType()).isF16() ? l.pack(presentOf(l, value), 16)
+                                                           : presentOf(l, value));
   Values held;
   for (Value tile : op.getHeld())
     held.append(wordsOf(l, tile));
@@ -369,10 +394,12 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
     llvm::Type *element = l.type(elementTypeOf(value.getType()));
-    const size_t count = l.get(value).size();
+    const size_t count = presentOf(l, value).size();
     const size_t taken = element->isHalfTy() ? count / 2 : count;
-    l.set(result, element->isHalfTy() ? l.unpack(rest.take_front(taken), element, 16, count)
-                                      : Values(rest.take_front(taken)));
+    const Values present = element->isHalfTy()
+                               ? l.unpack(rest.take_front(taken), element, 16, count)
+                               : Values(rest.take_front(taken));
+    l.set(result, withAbsent(l, value.getType(), present));
     rest = rest.drop_front(taken);
   }
   return success();
@@ -383,8 +410,9 @@ LogicalResult lowerCopyRegisters(Lowering &l, nv::CopyRegistersOp op) {
   Values copies;
   for (llvm::Value *word : wordsOf(l, op.getSrc()))
     copies.push_back(l.assembly(word->getType(), "mov.b32 $0, $1;", "=r,r", {word}));
-  l.set(op.getResult(),
-        l.unpack(copies, l.type(element), storageBits(element), l.get(op.getSrc()).size()));
+  const Values present =
+      l.unpack(copies, l.type(element), storageBits(element), presentOf(l, op.getSrc()).size());
+  l.set(op.getResult(), withAbsent(l, op.getType(), present));
   return success();
 }
 
@@ -392,7 +420,8 @@ LogicalResult lowerCopyRegisters(Lowering &l, nv::CopyRegistersOp op) {
 /// holds: a sum is no NaN of these bits, since the hardware makes but one. Stores keep their order
 /// with waits for products, which read the same memory.
 LogicalResult lowerSettle(Lowering &l, nv::SettleOp op) {
-  const ValueList values = l.get(op.getValue());
+  const Values all = presentOf(l, op.getValue());
+  const ValueList values = all;
   llvm::Value *sum = l.b.CreateFAdd(values.front(), values.back());
   for (llvm::Value *value : values.drop_front().drop_back(values.size() > 1))
     sum = l.b.CreateFAdd(sum, value);

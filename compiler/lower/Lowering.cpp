@@ -80,7 +80,30 @@ ValueList Lowering::get(mlir::Value value) const {
   return it->second;
 }
 
-void Lowering::set(mlir::Value value, ValueList list) { values[value] = list.copy(arena); }
+bool Lowering::isPresent(Type type, int reg) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile || llvm::all_of(tile.getShape(), llvm::isPowerOf2_64))
+    return true;
+  llvm::BitVector &present = presentRegs[tile.getEncoding()];
+  if (present.empty()) {
+    const LinearLayout &own = layout(type);
+    present.resize(own.numRegs());
+    for (int r = 0; r < own.numRegs(); ++r)
+      present[r] = own.isPresent(r);
+  }
+  return present[reg];
+}
+
+void Lowering::set(mlir::Value value, ValueList list) {
+  llvm::MutableArrayRef<llvm::Value *> own = list.copy(arena);
+  values[value] = own;
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  if (!tile || llvm::all_of(tile.getShape(), llvm::isPowerOf2_64))
+    return;
+  for (auto [reg, one] : llvm::enumerate(own))
+    if (!isPresent(tile, reg))
+      one = llvm::PoisonValue::get(one->getType());
+}
 
 Values lower::pick(ValueList values, ArrayRef<int> registers) {
   Values result;

@@ -5,7 +5,8 @@
 //        which function lowers which operation.
 // How:   a tile is one LLVM value for each register of its layout, a scalar or pointer is one
 //        value, a shared buffer is its byte offset from `@shared` (i32). What depends on the
-//        thread alone is computed once, in the entry block, so every address is that value plus a
+//        An absent register of a layout has a poison value: it is defined nowhere and read nowhere.
+//        What depends on the thread alone is computed once, in the entry block, so every address is that value plus a
 //        constant and folds into the instruction.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
@@ -14,6 +15,7 @@
 #include "layout/SharedLayout.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "support/Target.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -75,6 +77,8 @@ public:
   llvm::Type *type(mlir::Type elementType) const;
   /// Read from the type once, then kept.
   const LinearLayout &layout(mlir::Type tile);
+  /// False of a tile's absent registers; `type` may be a scalar.
+  bool isPresent(mlir::Type type, int reg);
 
   // This thread.
   llvm::Value *thread() const { return threadId; }
@@ -92,6 +96,11 @@ public:
                       bool uniform = false);
   /// One coordinate of every register's element: the thread's part plus a constant.
   Values coordinates(const LinearLayout &layout, int dim);
+  /// For each register whether its element lies inside of the shape in this thread: null where it
+  /// does in every thread.
+  Values inside(mlir::Type type);
+  /// `mask`, where the element of a register lies inside; both may be null, for true.
+  llvm::Value *masked(llvm::Value *mask, llvm::Value *isInside);
   /// `thread ^ constant`, for each constant, where `thread` has no bits outside `threadBits`.
   Values xorConstants(llvm::Value *threadPart, int64_t threadBits,
                       llvm::ArrayRef<int64_t> constants);
@@ -115,12 +124,15 @@ public:
   /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`.
   Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane,
                        llvm::ArrayRef<int64_t> ofWarp, llvm::ArrayRef<int64_t> ofReg);
-  /// The same for every register of `layout`, in `shared`, whose offsets are linear.
+  /// The same for every register of `layout`, in `shared`, whose offsets are linear; null for absent
+  /// registers.
   Values sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout);
   /// Offset of the scratch that AllocateShared gave to this operation.
   mlir::FailureOr<int64_t> scratch(mlir::Operation *op);
-  /// Whole tiles between registers and memory, in words of up to 16 bytes.
-  void storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes);
+  /// Whole tiles between registers and memory, in words of up to 16 bytes; nothing where an offset is
+  /// null. `inside`, where it is given, as of inside().
+  void storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes,
+                   ValueList inside = {});
   Values loadShared(llvm::Type *elementType, unsigned bits, ValueList offsets, int vectorBytes);
 
   // Words: the 8, 16, 32 or 64 bit integers that vectors move in.
@@ -165,12 +177,16 @@ private:
   llvm::DenseMap<mlir::Value, ValueList> values;
   llvm::BumpPtrAllocator arena;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<LinearLayout>> layouts;
+  llvm::DenseMap<mlir::Attribute, llvm::BitVector> presentRegs; ///< of tiles that fill no hull
   std::map<std::vector<int64_t>, llvm::Value *> linearMaps;
 };
 
 /// For every register of `want`, the register of `have` in the same thread with the same element.
 mlir::FailureOr<llvm::SmallVector<int, 16>>
 registersOf(mlir::Operation *op, const LinearLayout &have, const LinearLayout &want);
+/// `elements` that several instructions' operands are made of together: where some are poison, of
+/// absent registers, they are zeros, since poison in a part of a word is poison in all of it.
+Values withoutPoison(ValueList elements);
 /// `values` picked by register number.
 Values pick(ValueList values, llvm::ArrayRef<int> registers);
 

@@ -26,7 +26,7 @@ Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
   for (const auto &basis : layout.warp())
     ofWarp.push_back(shared.offset(basis));
   for (int reg = 0; reg < layout.numRegs(); reg += plan.wordRegs * plan.matrices)
-    ofReg.push_back(shared.offset(layout.apply(reg, 0, 0)));
+    ofReg.push_back(layout.isPresent(reg) ? shared.offset(layout.apply(reg, 0, 0)) : -1);
   return l.sharedOffsets(base, ofLane, ofWarp, ofReg);
 }
 
@@ -55,12 +55,16 @@ bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &layout) {
 } // namespace
 
 Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &shared,
-                       const LinearLayout &layout, llvm::Type *elementType) {
+                       const LinearLayout &layout, llvm::Type *elementType, ValueList inside) {
   const unsigned bits = shared.elementBits();
   auto plan = l.target.hasLdmatrix() ? findMatrices(layout, shared) : std::nullopt;
-  if (!plan || vectorsAreWide(shared, layout))
-    return l.loadShared(elementType, bits, l.sharedOffsets(base, shared, layout),
-                        shared.vectorBytes(layout));
+  if (!plan || vectorsAreWide(shared, layout)) {
+    Values offsets = l.sharedOffsets(base, shared, layout);
+    for (auto [offset, isInside] : llvm::zip(offsets, inside))
+      if (offset && isInside)
+        offset = l.b.CreateSelect(isInside, offset, base);
+    return l.loadShared(elementType, bits, offsets, shared.vectorBytes(layout));
+  }
   llvm::Type *word = l.b.getInt32Ty();
   llvm::Type *type = word;
   if (plan->matrices > 1)
@@ -68,6 +72,10 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
                                  llvm::SmallVector<llvm::Type *>(plan->matrices, word));
   Values result;
   for (llvm::Value *offset : rowOffsets(l, *plan, base, shared, layout)) {
+    if (!offset) {
+      result.append(plan->wordRegs * plan->matrices, llvm::PoisonValue::get(elementType));
+      continue;
+    }
     llvm::Value *loaded =
         l.b.CreateIntrinsic(type, loadIntrinsic(*plan), {l.sharedPointer(offset)});
     result.append(l.unpack(l.results(loaded, plan->matrices), elementType, bits,
@@ -77,14 +85,16 @@ Values lower::loadTile(Lowering &l, llvm::Value *base, const SharedLayout &share
 }
 
 void lower::storeTile(Lowering &l, ValueList values, llvm::Value *base, const SharedLayout &shared,
-                      const LinearLayout &layout) {
+                      const LinearLayout &layout, ValueList inside) {
   const unsigned bits = shared.elementBits();
   auto plan = l.target.hasStmatrix() ? findMatrices(layout, shared) : std::nullopt;
   if (!plan || vectorsAreWide(shared, layout) || plan->matrices < 4)
     return l.storeShared(values, bits, l.sharedOffsets(base, shared, layout),
-                         shared.vectorBytes(layout));
+                         shared.vectorBytes(layout), inside);
   const int step = plan->wordRegs * plan->matrices;
   for (auto [i, offset] : llvm::enumerate(rowOffsets(l, *plan, base, shared, layout))) {
+    if (!offset)
+      continue;
     Values operands{l.sharedPointer(offset)};
     operands.append(l.pack(values.slice(i * step, step), bits));
     l.b.CreateIntrinsic(l.b.getVoidTy(), storeIntrinsic(*plan), operands);

@@ -142,6 +142,12 @@ std::vector<PointerDistance> fromStart(ArrayRef<PointerDistance> fromFirst, int 
 std::vector<PointerDistance> lower::pointerDistances(Value pointers, Value mask,
                                                      const LinearLayout &layout, int width,
                                                      int64_t reach) {
+  if (!layout.fillsHull()) { // an absent register has no pointer to begin at
+    std::vector<PointerDistance> own;
+    for (int reg = 0; reg < layout.numRegs(); reg += width)
+      own.push_back({reg, 0});
+    return own;
+  }
   AffineAnalysis affine;
   auto strides = constantStrides(affine, pointers);
   const std::vector<Accessed> accessed = accessedAlong(affine, mask, layout.rank());

@@ -4,10 +4,11 @@
 
 namespace pantile::lower {
 
-/// Byte offsets of elements at these coordinates (by dimension) in a row-major copy at `start`.
+/// Byte offsets of elements at these coordinates (by dimension) in a row-major copy at `start`;
+/// null where a coordinate is poison, of an absent register.
 Values rowMajorOffsets(Lowering &l, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<Values> coordinates, int64_t start, unsigned bits);
-/// The coordinates of every register, by dimension.
+/// The coordinates of every register, by dimension; poison for absent registers.
 std::vector<Values> coordinatesOf(Lowering &l, const LinearLayout &layout);
 
 } // namespace pantile::lower

@@ -4,7 +4,7 @@
 // How:   all bits of the lane that move by the same distance are masked and shifted together, so
 //        a swizzled address takes two or three terms, not one a bit.
 //===-----------------------------------------------------------------------------------===//
-#include "lower/Lowering.h"
+#include "lower/When.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -98,6 +98,28 @@ Values Lowering::coordinates(const LinearLayout &layout, int dim) {
   return xorConstants(linear(ofLane, ofWarp), bitsOf(ofLane) | bitsOf(ofWarp), constants);
 }
 
+Values Lowering::inside(Type type) {
+  if (!isa<RankedTensorType>(type))
+    return {nullptr};
+  const LinearLayout &own = layout(type);
+  Values result(own.numRegs(), nullptr);
+  if (!own.hasPartialRegs())
+    return result;
+  for (auto [dim, extent] : llvm::enumerate(own.shape())) {
+    if (llvm::isPowerOf2_64(extent))
+      continue;
+    for (auto [reg, coordinate] : llvm::enumerate(coordinates(own, dim)))
+      if (own.isPartial(reg) && own.isPresent(reg))
+        result[reg] =
+            masked(result[reg], b.CreateICmpULT(coordinate, b.getInt32(uint32_t(extent))));
+  }
+  return result;
+}
+
+llvm::Value *Lowering::masked(llvm::Value *mask, llvm::Value *isInside) {
+  return mask && isInside ? b.CreateLogicalAnd(isInside, mask) : mask ? mask : isInside;
+}
+
 llvm::Value *Lowering::isFirstThread() {
   if (!first)
     first = inEntry([&] { return b.CreateICmpEQ(threadId, b.getInt32(0)); });
@@ -163,6 +185,10 @@ Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane,
   std::map<int64_t, llvm::Value *> starts;
   Values result;
   for (int64_t constant : ofReg) {
+    if (constant < 0) {
+      result.push_back(nullptr);
+      continue;
+    }
     llvm::Value *&start = starts[constant & threadBits];
     if (!start)
       start =
@@ -181,7 +207,7 @@ Values Lowering::sharedOffsets(llvm::Value *base, const SharedLayout &shared,
   };
   SmallVector<int64_t> ofReg;
   for (int reg = 0; reg < layout.numRegs(); ++reg)
-    ofReg.push_back(shared.offset(layout.apply(reg, 0, 0)));
+    ofReg.push_back(layout.isPresent(reg) ? shared.offset(layout.apply(reg, 0, 0)) : -1);
   return sharedOffsets(base, offsets(layout.lane()), offsets(layout.warp()), ofReg);
 }
 
@@ -192,9 +218,14 @@ FailureOr<int64_t> Lowering::scratch(Operation *op) {
                             << "` needs scratch memory, but has no `" << names::scratch << "`";
 }
 
-void Lowering::storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes) {
+void Lowering::storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes,
+                           ValueList inside) {
   const size_t width = std::max<int>(vectorBytes * 8 / bits, 1);
   for (size_t i = 0; i < values.size(); i += width) {
+    if (!offsets[i])
+      continue;
+    llvm::Value *isInside = inside.empty() ? nullptr : inside[i];
+    const When when(*this, isInside);
     Values words = pack(values.slice(i, width), bits);
     llvm::Value *vector = words[0];
     if (words.size() > 1) {
@@ -217,6 +248,10 @@ Values Lowering::loadShared(llvm::Type *elementType, unsigned bits, ValueList of
     type = llvm::FixedVectorType::get(type, numWords);
   Values result;
   for (size_t i = 0; i < offsets.size(); i += width) {
+    if (!offsets[i]) {
+      result.append(width, llvm::PoisonValue::get(elementType));
+      continue;
+    }
     llvm::Value *vector =
         b.CreateAlignedLoad(type, sharedPointer(offsets[i]), llvm::Align(width * bits / 8));
     Values words;

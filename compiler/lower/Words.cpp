@@ -52,7 +52,17 @@ Values pairsOfBytes(ValueList elements) {
 }
 } // namespace
 
-Values Lowering::pack(ValueList elements, unsigned bits) {
+Values lower::withoutPoison(ValueList elements) {
+  Values defined(elements);
+  if (!llvm::all_of(elements, llvm::IsaPred<llvm::PoisonValue>))
+    for (llvm::Value *&element : defined)
+      if (isa<llvm::PoisonValue>(element))
+        element = llvm::Constant::getNullValue(element->getType());
+  return defined;
+}
+
+Values Lowering::pack(ValueList given, unsigned bits) {
+  const Values elements = withoutPoison(given);
   if (bits == 8)
     if (Values pairs = pairsOfBytes(elements); !pairs.empty())
       return pack(pairs, 2 * bits);
@@ -99,6 +109,8 @@ Values Lowering::unpack(ValueList words, llvm::Type *elementType, unsigned bits,
 
 llvm::Value *Lowering::shuffle(llvm::Value *value, llvm::Intrinsic::ID kind, llvm::Value *operand) {
   llvm::Type *type = value->getType();
+  if (isa<llvm::PoisonValue>(value)) // of an absent register
+    return value;
   auto shuffleWord = [&](llvm::Value *word) {
     return b.CreateIntrinsic(b.getInt32Ty(), kind, {b.getInt32(-1), word, operand, b.getInt32(31)});
   };

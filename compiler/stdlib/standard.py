@@ -52,7 +52,10 @@ def _log2(i: tl.constexpr):
 def _roll_along(x, shift, axis: tl.constexpr):
     tl.static_assert(-len(x.shape) <= axis and axis < len(x.shape), "`axis` of `roll` is no dimension of the tile")
     size: tl.constexpr = x.shape[axis]
-    return tl.gather(x, (index_along(x, axis) - shift) & (size - 1), axis)
+    if (size & (size - 1)) == 0:
+        return tl.gather(x, (index_along(x, axis) - shift) & (size - 1), axis)
+    place = (index_along(x, axis) - shift % size) % size
+    return tl.gather(x, tl.where(place < 0, place + size, place), axis)
 
 
 def roll(x, shift, axis=None):

@@ -7,11 +7,11 @@ import pantile.language as tl
 def kernel(p):
     tl.store(p, a)
     tl.store(p, b)
-    x = tl.arange(0, 3)
+    x = tl.arange(3, 3)
     tl.store(p, x + a)
 
 # ERROR: several-errors.py:8:17: error: `a` is not defined
 # ERROR: several-errors.py:9:17: error: `b` is not defined
-# ERROR: several-errors.py:10:9: error: arange's range must be a power of 2, got 3
+# ERROR: several-errors.py:10:9: error: arange's end argument must be greater
 # ERROR: several-errors.py:11:21: error: `a` is not defined
 # ERROR-NOT: error:

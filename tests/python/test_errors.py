@@ -22,7 +22,7 @@ def shapes_kernel(out_ptr):
 
 @triton.jit
 def arange_kernel(out_ptr):
-    tl.store(out_ptr + tl.arange(0, 100), 1)
+    tl.store(out_ptr + tl.arange(100, 0), 1)
 
 
 @triton.jit
@@ -88,7 +88,7 @@ def test_undefined_name():
     "kernel, args, words",
     [
         (shapes_kernel, (), ["16x32", "16x16", "expected 32 rows"]),
-        (arange_kernel, (), ["power of 2"]),
+        (arange_kernel, (), ["greater than the start"]),
         (unknown_keyword_kernel, (), ["masks"]),
         (carried_kernel, (5,), ["x"]),
         (numpy_type_kernel, (), ["`np` is the module `numpy`", "`tl` has the functions"]),

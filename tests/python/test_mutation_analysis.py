@@ -241,9 +241,9 @@ def test_exceptions_of_the_walk_pass():
 def test_mistakes_are_compilation_errors():
     @triton.jit
     def wrong(x):
-        tl.store(x, tl.arange(0, 3))
+        tl.store(x, tl.arange(3, 3))
 
-    with pytest.raises(triton.CompilationError, match="power of 2|power of two"):
+    with pytest.raises(triton.CompilationError, match="end argument must be greater"):
         module_of(wrong, {"x": FP})
 
 

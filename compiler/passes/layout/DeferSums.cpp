@@ -74,6 +74,8 @@ std::optional<Cut> cutOf(ReduceOp reduce) {
   if (!tile || !tile.getEncoding() || tile.getRank() != 2)
     return std::nullopt;
   const LinearLayout layout = layoutOf(tile);
+  if (!layout.fillsHull())
+    return std::nullopt;
   const int axis = reduce.getAxis();
   int64_t ofThreads = 0;
   for (const auto *bases : {&layout.lane(), &layout.warp()})

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 using namespace mlir;
 
@@ -64,19 +65,38 @@ Extents warpsOf(MmaAttr mma, size_t rank) {
   return warps;
 }
 
+/// Shapes of powers of two for the threads to fill: of each extent that is none the largest that
+/// divides it, so that no thread idles, and the next one above, so that none holds too much.
+std::vector<Extents> filledParts(ArrayRef<int64_t> shape) {
+  std::vector<Extents> parts{Extents(shape)};
+  for (auto [d, extent] : llvm::enumerate(shape)) {
+    if (llvm::isPowerOf2_64(extent))
+      continue;
+    for (Extents &part : parts)
+      part[d] = extent & -extent;
+    for (size_t i = 0, count = parts.size(); i < count; ++i) {
+      parts.push_back(parts[i]);
+      parts.back()[d] = llvm::PowerOf2Ceil(extent);
+    }
+  }
+  return parts;
+}
+
 /// Threads hold some neighbours of a row, some lanes share a row of the tile, and further rows are a
 /// warp's height apart, so that the lanes of a warp read neighbouring rows of the left operand.
 LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
                        const TileThresholds &limits) {
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
-  Extents size(rank, 1), lanes(rank, 1);
+  Extents size(rank, 1), lanes(rank, 1), hull;
+  for (int64_t extent : shape)
+    hull.push_back(llvm::PowerOf2Ceil(extent));
   SmallVector<int> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
   auto share = [&](size_t d, int64_t most) {
-    return std::clamp<int64_t>(shape[d] / warps[d], 1, most);
+    return std::min(std::clamp<int64_t>(hull[d] / warps[d], 1, most), shape[d] & -shape[d]);
   };
   size[n] = share(n, limits.columnsOfFma);
-  lanes[n] = std::clamp<int64_t>(shape[n] / (warps[n] * size[n]), 1, limits.lanesOfFma);
+  lanes[n] = std::clamp<int64_t>(hull[n] / (warps[n] * size[n]), 1, limits.lanesOfFma);
   lanes[m] = 32 / lanes[n];
   return LinearLayout::blocked(shape, size, lanes, warps, order);
 }
@@ -153,6 +173,18 @@ void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
 
 LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width,
                                 ArrayRef<int64_t> repeats) const {
+  std::optional<LinearLayout> best;
+  for (const Extents &filled : filledParts(shape)) {
+    LinearLayout candidate = spreadOver(filled, shape, order, width, repeats);
+    if (!best || candidate.numPresentRegs() < best->numPresentRegs())
+      best = candidate;
+  }
+  return LayoutAttr::get(context, *best);
+}
+
+LinearLayout LayoutChoice::spreadOver(ArrayRef<int64_t> shape, ArrayRef<int64_t> whole,
+                                      ArrayRef<int> order, int64_t width,
+                                      ArrayRef<int64_t> repeats) const {
   const size_t rank = shape.size();
   const int64_t elements =
       std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
@@ -177,7 +209,7 @@ LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, in
     left /= warps[d];
   }
   warps[order[0]] *= left;
-  return LayoutAttr::get(context, LinearLayout::blocked(shape, size, lanes, warps, order));
+  return LinearLayout::blocked(whole, size, lanes, warps, order);
 }
 
 LayoutAttr LayoutChoice::fallback(Type type) const {
@@ -218,7 +250,7 @@ bool LayoutChoice::isStrided(Value ptr) const {
 
 int64_t LayoutChoice::accesses(LayoutAttr layout, Value ptr, Value mask) const {
   const LinearLayout linear = layout.getLinear();
-  return linear.numRegs() / axes.accessWidth(ptr, mask, linear);
+  return linear.numPresentRegs() / axes.accessWidth(ptr, mask, linear);
 }
 
 LayoutAttr LayoutChoice::dotResult(DotOp dot) const {

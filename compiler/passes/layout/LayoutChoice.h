@@ -65,6 +65,10 @@ private:
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
                     llvm::ArrayRef<int64_t> repeats = {}) const;
+  /// Of a tile of shape `whole`, whose threads fill `shape`, of powers of two, and begin again.
+  LinearLayout spreadOver(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> whole,
+                          llvm::ArrayRef<int> order, int64_t width,
+                          llvm::ArrayRef<int64_t> repeats) const;
 
   mlir::MLIRContext *context;
   const AxisInfoAnalysis &axes;

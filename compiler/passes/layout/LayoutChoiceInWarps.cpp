@@ -67,14 +67,14 @@ size_t bitsOf(int64_t count) { return llvm::Log2_64(std::max<int64_t>(count, 1))
 
 LayoutAttr LayoutChoice::accessInWarps(LayoutAttr from, Value ptr, Value mask) const {
   const LinearLayout own = from.getLinear();
-  if (own.rank() != 2 || own.freeBits().any() || !storesInWarps)
+  if (own.rank() != 2 || own.hasPartialRegs() || own.freeBits().any() || !storesInWarps)
     return nullptr;
   const Wish wanted = wish(ptr, mask);
   const int fast = wanted.order.front();
   const auto pointee = cast<PtrType>(elementTypeOf(ptr.getType())).getPointee();
   const int64_t bytes = std::max<int64_t>(storageBits(pointee) / 8, 1);
   WarpPart part(own, fast);
-  const int64_t run = part.run(fast);
+  const int64_t run = std::min(part.run(fast), own.shape()[fast] & -own.shape()[fast]);
   if (part.along.empty() ||
       run * bytes < std::min(machine.memory.leastRowOfWarp, own.shape()[fast] * bytes))
     return nullptr;

@@ -59,7 +59,9 @@ LayoutAttr LayoutPlan::wantedFor(OpOperand &use, LayoutAttr result) {
         return make(layout.transpose(inverse));
       })
       .Case([&](ReshapeOp reshape) {
-        return make(layout.reshape(reshape.getSrc().getType().getShape()));
+        const auto shape = reshape.getSrc().getType().getShape();
+        assert(LinearLayout::reshapesInPlace(layout.shape(), shape) && "others have an anchor");
+        return make(layout.reshape(shape));
       })
       .Case([&](ExtractSliceOp extract) { return make(extract.slice().wholeOf(layout)); })
       .Default([&](Operation *) { return result; });
@@ -76,8 +78,8 @@ LayoutAttr LayoutPlan::wanted(OpOperand &use) const {
       return layout;
   } else if (isa<ExtractSliceOp, InsertSliceOp, ExtractOp>(op)) {
     return wantedByPart(use);
-  } else if (isa<TransOp, ReshapeOp>(op)) {
-    return native(use.get());
+  } else if (LayoutAttr layout = native(use.get()); layout && isa<TransOp, ReshapeOp>(op)) {
+    return layout;
   } else if (op->getNumResults() > 0) {
     // Elementwise operations work in the layout of their result.
     LayoutAttr layout = native(op->getResult(0));

@@ -9,6 +9,8 @@
 #include "passes/layout/LayoutPlan.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace pantile {
@@ -21,6 +23,16 @@ LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
   const LinearLayout linear = layout.getLinear();
   if (linear.contiguousRegs(linear.rank() - 1) >= length)
     return layout;
+  if (!linear.fillsHull()) { // runs end with rows: the front end saw to it
+    SmallVector<int64_t, 4> size(linear.rank(), 1), lanes = size, warps = size;
+    SmallVector<int> order(linear.rank());
+    std::iota(order.rbegin(), order.rend(), 0);
+    size.back() = length;
+    lanes.back() = linear.numLanes();
+    warps.back() = linear.numWarps();
+    return LayoutAttr::get(layout.getContext(),
+                           LinearLayout::blocked(linear.shape(), size, lanes, warps, order));
+  }
   int64_t count = 1;
   for (int64_t extent : linear.shape())
     count *= extent;
@@ -202,6 +214,10 @@ void LayoutPlan::anchorReduction(Operation *op) {
 
 void LayoutPlan::anchorShapeChange(Operation *op) {
   const Anchor source = anchorOf(op->getOperand(0));
+  if (auto reshape = dyn_cast<ReshapeOp>(op);
+      reshape && !LinearLayout::reshapesInPlace(reshape.getSrc().getType().getShape(),
+                                                reshape.getType().getShape()))
+    return anchor(op->getResult(0), {choice.fallback(reshape.getType()), Fallback});
   if (!source.layout)
     return;
   const LinearLayout layout = source.layout.getLinear();

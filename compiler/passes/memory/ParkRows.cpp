@@ -28,7 +28,7 @@ int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
     auto tile = dyn_cast<RankedTensorType>(value.getType());
     if (tile && tile.getElementType().isF32() && value.getDefiningOp() &&
         value.getDefiningOp() != reduction && !liveness.isDeadAfter(value, reduction))
-      words += layoutOf(tile).numRegs();
+      words += layoutOf(tile).numPresentRegs();
   }
   return words;
 }

@@ -222,7 +222,8 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
   const TileThresholds &limits = machineOf(block.getParentOp()).tiles;
   for (auto load : block.getOps<LoadOp>()) {
     auto tile = dyn_cast<RankedTensorType>(load.getType());
-    if (!tile || load.getIsVolatile() || load.getCache() != CacheModifier::None ||
+    if (!tile || !llvm::all_of(tile.getShape(), llvm::isPowerOf2_64) || load.getIsVolatile() ||
+        load.getCache() != CacheModifier::None ||
         tile.getNumElements() < limits.leastPrefetchedRow ||
         bytesOf(load) < limits.leastPrefetchedBytes || !isReduced(load.getResult()))
       continue;

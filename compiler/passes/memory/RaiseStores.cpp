@@ -309,8 +309,12 @@ private:
       return target.maxSharedBytes() / (bytesWith(raised, pieces) + reservedBytes());
     };
     int pieces = static_cast<int>(raised.boxes.regs.size());
+    // A divisor of their number: the first piece of the next program follows the last one in turn.
+    const int all = pieces;
     while (pieces > 1 && blocks(pieces) < std::max<int64_t>(blocks(1), 1))
-      pieces /= 2;
+      do
+        --pieces;
+      while (all % pieces != 0);
     return pieces;
   }
 

@@ -51,7 +51,8 @@ int64_t rowLength(func::FuncOp kernel) {
       auto tile = tileOf(result);
       if (!tile)
         continue;
-      if (tile.getRank() != 1 || (length != 0 && tile.getDimSize(0) != length))
+      if (tile.getRank() != 1 || (length != 0 && tile.getDimSize(0) != length) ||
+          !llvm::isPowerOf2_64(tile.getDimSize(0)))
         return 0;
       length = tile.getDimSize(0);
     }

@@ -53,6 +53,9 @@ struct DotShape {
                                           dot.getPrecision() == Precision::Bf16x6);
   }
 
+  bool fillsHull() const {
+    return llvm::isPowerOf2_64(m) && llvm::isPowerOf2_64(n) && llvm::isPowerOf2_64(k);
+  }
   bool isFp8() const { return isa<FloatType>(operand) && storageBits(operand) == 8; }
   /// Whether tensor cores multiply these operands into this accumulator.
   bool isNative() const {
@@ -112,10 +115,15 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
   if (!s.isMatrix || !s.isNative() || s.operand.isF64() ||
       (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
     return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
+  if (!s.fillsHull() && s.operand.isF32())
+    return "of fp32, the extents are no powers of two";
   if (s.m % 64 != 0 || s.k % s.depth() != 0)
     return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
-  const int64_t groups = numWarps / 4, groupsM = std::min(groups, s.m / 64);
+  const int64_t groups = numWarps / 4, rows = s.m / 64;
+  const int64_t groupsM = std::min(groups, llvm::isPowerOf2_64(rows) ? rows : rows & -rows);
   const int64_t groupsN = groups / groupsM;
+  if (!llvm::isPowerOf2_64(s.n) && (groupsN > 1 || s.n > InstructionSet::wgmmaColumns))
+    return "columns that are no power of two belong to one instruction";
   if (s.n % (16 * groupsN) != 0)
     return "each warp group needs columns in multiples of 16";
   const int64_t instrN = std::min(s.n / groupsN, InstructionSet::wgmmaColumns);
@@ -159,9 +167,13 @@ Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t 
 /// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
 Warps squareWarps(const DotShape &s, int64_t numWarps, int64_t minM, int64_t minN) {
   Warps warps{1, 1};
+  // Parts of tiles whose extents are no powers of two stay whole instructions, too.
+  auto halves = [](int64_t extent, int64_t part, int64_t least) {
+    return part > least && (llvm::isPowerOf2_64(extent) || part % (2 * least) == 0);
+  };
   while (warps.m * warps.n < numWarps) {
     const int64_t partM = s.m / warps.m, partN = s.n / warps.n;
-    const bool canM = partM > minM, canN = partN > minN;
+    const bool canM = halves(s.m, partM, minM), canN = halves(s.n, partN, minN);
     if (canM && (partM >= partN || !canN))
       warps.m *= 2;
     else if (canN)
@@ -173,7 +185,8 @@ Warps squareWarps(const DotShape &s, int64_t numWarps, int64_t minM, int64_t min
 }
 
 Warps rowWarps(const DotShape &s, int64_t numWarps, int64_t minM) {
-  const int64_t m = std::clamp<int64_t>(s.m / minM, 1, numWarps);
+  const int64_t parts = s.m / minM, whole = llvm::isPowerOf2_64(s.m) ? parts : parts & -parts;
+  const int64_t m = std::clamp<int64_t>(whole, 1, numWarps);
   return {m, numWarps / m};
 }
 
@@ -223,6 +236,8 @@ Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t nu
     return "no tensor-core instruction for these element types and this precision";
   if (s.k % s.depth() != 0)
     return "a tensor-core instruction is deeper than the tiles";
+  if (s.operand.isF64() && !s.fillsHull())
+    return "on tensor cores, tiles of fp64 have extents that are powers of two";
   const Warps warps = chained ? rowWarps(s, numWarps, 16) : squareWarps(s, numWarps, 16, 8);
   return mmaSyncOf(dot, s, target, warps);
 }

@@ -29,6 +29,14 @@ namespace pantile {
 #define GEN_PASS_DEF_SPECIALISEWARPS
 #include "passes/Passes.h.inc"
 namespace {
+/// What TMA brings into one stage: boxes of as many rows as the tile has.
+int64_t copiedBytes(nv::BufferType type) {
+  const SharedLayout shared = sharedLayoutOf(type);
+  int64_t bytes = shared.panels() * shared.rowBytes();
+  for (int dim : llvm::ArrayRef<int>(shared.order()).drop_front())
+    bytes *= shared.shape()[dim];
+  return bytes;
+}
 
 class Specialiser {
 public:
@@ -284,7 +292,7 @@ private:
         first = !first || raised.first->isBeforeInBlock(first) ? raised.first : first;
         if (!last || last->isBeforeInBlock(raised.last))
           last = raised.last;
-        bytes += raised.staged.alloc.getType().getSlotBytes();
+        bytes += copiedBytes(raised.staged.alloc.getType());
       }
     b.setInsertionPoint(first);
     Value barrier = slotOf(barriers, now.slot);

@@ -67,7 +67,7 @@ def is_negative_zero(x):
 def validate_block_shape(shape):
     """Return the number of elements of a shape.
 
-    Raises TypeError for an extent that is no int, ValueError for one that is no power of two and for
+    Raises TypeError for an extent that is no int, ValueError for one that is not positive and for
     more than TRITON_MAX_TENSOR_NUMEL elements.
     """
     count = 1
@@ -76,8 +76,8 @@ def validate_block_shape(shape):
             raise TypeError(
                 f"Shape element {place} must have type `constexpr[int]`, got `constexpr[{type(extent)}]"
             )
-        if extent & (extent - 1):
-            raise ValueError(f"Shape element {place} must be a power of 2")
+        if extent <= 0:
+            raise ValueError(f"Shape element {place} must be positive, got {extent}")
         count *= extent
     if count > TRITON_MAX_TENSOR_NUMEL:
         raise ValueError(

@@ -5,8 +5,7 @@ import pantile.language as tl
 
 @triton.jit
 def kernel(p):
-    x = tl.zeros((48,), tl.float32)
-    tl.store(p, tl.sum(x))
+    tl.store(p + tl.arange(100, 100), 1.0)
 
-# ERROR: shape-not-a-power-of-two.py:8:9: error: shape [48] has a dimension of 48, which is no power of two
+# ERROR: arange-without-elements.py:8:18: error: arange's end argument must be greater than the start argument, got 100 and 100
 # ERROR-NOT: error:

@@ -1,0 +1,32 @@
+//===- When.h - instructions that run where a condition holds --------------------------------===//
+#pragma once
+#include "lower/Lowering.h"
+
+namespace pantile::lower {
+
+/// What is built while this lives runs in the threads where `condition` holds; in all if it is null.
+class When {
+public:
+  When(Lowering &l, llvm::Value *condition) : l(l) {
+    if (!condition)
+      return;
+    auto *then = llvm::BasicBlock::Create(l.module.getContext(), "inside", l.function);
+    after = llvm::BasicBlock::Create(l.module.getContext(), "outside", l.function);
+    l.b.CreateCondBr(condition, then, after);
+    l.b.SetInsertPoint(then);
+  }
+  ~When() {
+    if (!after)
+      return;
+    l.b.CreateBr(after);
+    l.b.SetInsertPoint(after);
+  }
+  When(const When &) = delete;
+  When &operator=(const When &) = delete;
+
+private:
+  Lowering &l;
+  llvm::BasicBlock *after = nullptr;
+};
+
+} // namespace pantile::lower
