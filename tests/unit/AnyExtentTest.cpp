@@ -1,0 +1,261 @@
+//===- AnyExtentTest.cpp - layouts of tiles whose extents are no powers of two -------------===//
+#include "layout/SharedLayout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+using namespace pantile;
+using Coord = LinearLayout::Coord;
+using Bases = LinearLayout::Bases;
+using Shape = LinearLayout::Shape;
+
+namespace {
+using Random = std::mt19937;
+int draw(Random &random, int low, int high) {
+  return std::uniform_int_distribution<int>(low, high)(random);
+}
+
+Shape drawShape(Random &random) {
+  Shape shape;
+  const int rank = draw(random, 1, 3);
+  for (int d = 0; d < rank; ++d)
+    shape.push_back(draw(random, 1, rank == 1 ? 200 : rank == 2 ? 24 : 8));
+  return shape;
+}
+
+/// Every bit of the hull goes to a register, a lane or a warp; lanes and warps beyond that replicate.
+LinearLayout drawLayout(Random &random, const Shape &shape, int warps) {
+  const LinearLayout whole(shape, {}, {}, {});
+  Bases bits, reg, lane, warp;
+  for (size_t d = 0; d < shape.size(); ++d)
+    for (int64_t step = 1; step < whole.hull()[d]; step *= 2) {
+      Coord basis(shape.size(), 0);
+      basis[d] = static_cast<int32_t>(step);
+      bits.push_back(basis);
+    }
+  std::shuffle(bits.begin(), bits.end(), random);
+  const size_t lanes = draw(random, 0, 5), ofWarps = draw(random, 0, warps);
+  for (const Coord &basis : bits)
+    (lane.size() < lanes ? lane : warp.size() < ofWarps ? warp : reg).push_back(basis);
+  lane.resize(5, Coord(shape.size(), 0));
+  warp.resize(warps, Coord(shape.size(), 0));
+  std::shuffle(lane.begin(), lane.end(), random);
+  return {shape, reg, lane, warp};
+}
+
+bool isInside(const Shape &shape, const Coord &coord) {
+  for (auto [extent, c] : llvm::zip(shape, coord))
+    if (c >= extent)
+      return false;
+  return true;
+}
+
+template <typename Fn> void forEachElement(const Shape &shape, Fn fn) {
+  Coord coord(shape.size(), 0);
+  for (bool more = true; more;) {
+    fn(coord);
+    more = false;
+    for (int d = static_cast<int>(shape.size()) - 1; d >= 0 && !more; --d) {
+      more = ++coord[d] < shape[d];
+      if (!more)
+        coord[d] = 0;
+    }
+  }
+}
+
+/// Each element has one owner, a register that is present; absent and partial are what they say.
+void expectSound(const LinearLayout &layout) {
+  ASSERT_TRUE(layout.coversShape()) << layout.str();
+  const LinearLayout::FreeBits free = layout.freeBits();
+  const Shape reach = layout.reach();
+  std::map<int64_t, int> owners;
+  for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    bool somewhereInside = false, somewhereOutside = false;
+    const bool present = layout.isPresent(reg);
+    for (int warp = 0; warp < layout.numWarps(); ++warp)
+      for (int lane = 0; lane < layout.numLanes(); ++lane) {
+        const Coord coord = layout.apply(reg, lane, warp);
+        const bool inside = isInside(layout.shape(), coord);
+        somewhereInside |= inside;
+        somewhereOutside |= !inside;
+        const bool owns =
+            (reg & free.reg) == 0 && (lane & free.lane) == 0 && (warp & free.warp) == 0;
+        owners[layout.applyFlat(reg, lane, warp)] += inside && owns;
+        ASSERT_TRUE(isInside(reach, coord) || !present) << layout.str();
+      }
+    ASSERT_EQ(present, somewhereInside) << layout.str() << " register " << reg;
+    ASSERT_EQ(layout.isPartial(reg), somewhereOutside) << layout.str() << " register " << reg;
+  }
+  forEachElement(layout.shape(), [&](const Coord &coord) {
+    const LinearLayout::Owner owner = layout.ownerOf(coord);
+    ASSERT_EQ(layout.apply(owner.reg, owner.lane, owner.warp), coord);
+    ASSERT_EQ(owners[layout.applyFlat(owner.reg, owner.lane, owner.warp)], 1) << layout.str();
+    ASSERT_TRUE(layout.isPresent(owner.reg));
+  });
+}
+
+/// What registers hold after a conversion, given what they held: numbers of elements.
+void expectConverts(const LinearLayout &from, const LinearLayout &to) {
+  auto held = [&](int reg, int lane, int warp) {
+    return from.isPresent(reg) ? from.applyFlat(reg, lane, warp) : -1;
+  };
+  const auto moves = from.registerMoves(to);
+  const auto plan = from.shufflePlan(to);
+  auto combined = [](llvm::ArrayRef<int> parts, int bits) {
+    int result = 0;
+    for (size_t i = 0; i < parts.size(); ++i)
+      result ^= bits >> i & 1 ? parts[i] : 0;
+    return result;
+  };
+  for (int warp = 0; warp < to.numWarps(); ++warp)
+    for (int lane = 0; lane < to.numLanes(); ++lane)
+      for (int reg = 0; reg < to.numRegs(); ++reg) {
+        const Coord want = to.apply(reg, lane, warp);
+        if (!isInside(to.shape(), want))
+          continue;
+        if (moves) {
+          ASSERT_EQ(held((*moves)[reg], lane, warp), to.applyFlat(reg, lane, warp));
+        }
+        if (plan) {
+          const int source = plan->srcReg[reg] ^ combined(plan->srcRegOfLane, lane),
+                    other = plan->srcLane[reg] ^ combined(plan->srcLaneOfLane, lane);
+          ASSERT_EQ(held(source, other, warp), to.applyFlat(reg, lane, warp))
+              << from.str() << to.str();
+        }
+      }
+}
+} // namespace
+
+TEST(AnyExtent, EveryElementHasOneOwner) {
+  Random random(7);
+  for (int round = 0; round < 400; ++round) {
+    const Shape shape = drawShape(random);
+    expectSound(drawLayout(random, shape, draw(random, 0, 3)));
+  }
+}
+
+TEST(AnyExtent, SoItIsAfterEachChangeOfShape) {
+  Random random(8);
+  for (int round = 0; round < 150; ++round) {
+    const Shape shape = drawShape(random);
+    const LinearLayout layout = drawLayout(random, shape, 2);
+    const int rank = layout.rank(), dim = draw(random, 0, rank - 1);
+    llvm::SmallVector<int> order;
+    for (int d = 0; d < rank; ++d)
+      order.push_back((d + 1) % rank);
+    expectSound(layout.transpose(order));
+    expectSound(layout.expandDims(dim));
+    expectSound(layout.removeDim(dim));
+    expectSound(layout.appendPairDim());
+    Shape wide(layout.collapseDim(dim).shape());
+    wide[dim] = draw(random, 1, 20);
+    expectSound(layout.collapseDim(dim).broadcastTo(wide));
+  }
+}
+
+TEST(AnyExtent, NamedLayoutsAreSound) {
+  Random random(9);
+  for (int round = 0; round < 12; ++round) {
+    const int64_t m = draw(random, 1, 12) * 16, n = draw(random, 1, 24) * 8;
+    const Shape warps{int64_t(1) << draw(random, 0, 2), int64_t(1) << draw(random, 0, 1)};
+    expectSound(LinearLayout::mma16816Accumulator({m, n}, warps));
+    expectSound(LinearLayout::mmaOperandA({m, 16 * draw(random, 1, 6)}, warps, 16));
+    expectSound(LinearLayout::mmaOperandB({16 * draw(random, 1, 6), n}, warps, 16));
+    expectSound(LinearLayout::wgmmaAccumulator({64 * draw(random, 1, 3), n}, {4, 1}, int(n)));
+  }
+}
+
+// An instruction of n columns has n / 2 registers side by side, and all of them are present.
+TEST(AnyExtent, RegistersOfOneWgmmaAreNeighbours) {
+  for (int n = 8; n <= 256; n += 8) {
+    const auto layout = LinearLayout::wgmmaAccumulator({192, n}, {4, 1}, n);
+    int stride = 1;
+    while (stride < n / 2)
+      stride *= 2;
+    ASSERT_EQ(layout.numRegs(), 4 * stride);
+    ASSERT_EQ(layout.numPresentRegs(), 3 * n / 2);
+    for (int i = 0; i < n / 2; ++i)
+      for (int block = 0; block < 3; ++block)
+        ASSERT_EQ(layout.apply(block * stride + i, 9, 2),
+                  (Coord{block * 64 + 32 + 2 + (i & 2 ? 8 : 0), i / 4 * 8 + 2 + (i & 1)}));
+  }
+}
+
+TEST(AnyExtent, ConversionsBringEveryElement) {
+  Random random(10);
+  for (int round = 0; round < 150; ++round) {
+    const Shape shape = drawShape(random);
+    const LinearLayout from = drawLayout(random, shape, 1), to = drawLayout(random, shape, 1);
+    expectConverts(from, to);
+    LinearLayout shuffled(shape, to.reg(), to.lane(), from.warp());
+    if (shuffled.coversShape())
+      expectConverts(from, shuffled);
+    expectConverts(from, from);
+  }
+}
+
+TEST(AnyExtent, ReshapesInPlaceKeepTheOrderOfElements) {
+  Random random(11);
+  const std::vector<std::pair<Shape, Shape>> cuts = {
+      {{96}, {3, 32}},        {{96}, {6, 16}}, {{12, 8}, {6, 16}}, {{5, 64}, {5, 8, 8}},
+      {{48, 64}, {48, 8, 8}}, {{1, 96}, {96}}, {{7, 1}, {7}},      {{64, 20}, {4, 16, 20}}};
+  for (const auto &[first, second] : cuts)
+    for (const auto &[from, to] : {std::pair(first, second), std::pair(second, first)}) {
+      ASSERT_TRUE(LinearLayout::reshapesInPlace(from, to));
+      const LinearLayout layout = drawLayout(random, from, 2), cut = layout.reshape(to);
+      expectSound(cut);
+      auto number = [](const Shape &shape, const Coord &coord) {
+        int64_t flat = 0;
+        for (auto [extent, c] : llvm::zip(shape, coord))
+          flat = flat * extent + c;
+        return flat;
+      };
+      for (int reg = 0; reg < layout.numRegs(); ++reg)
+        for (int lane = 0; lane < 32; ++lane)
+          if (const Coord coord = layout.apply(reg, lane, 0); isInside(from, coord)) {
+            ASSERT_EQ(number(to, cut.apply(reg, lane, 0)), number(from, coord));
+          }
+    }
+  for (const auto &[from, to] :
+       {std::pair(Shape{96}, Shape{2, 48}), std::pair(Shape{6}, Shape{2, 3}),
+        std::pair(Shape{5, 6}, Shape{6, 5})})
+    EXPECT_FALSE(LinearLayout::reshapesInPlace(from, to));
+}
+
+TEST(AnyExtent, VectorsDivideTheExtent) {
+  for (int64_t extent : {6, 12, 40, 100, 97}) {
+    const auto layout = LinearLayout::blocked({4, extent}, {1, 8}, {1, 32}, {1, 1}, {1, 0});
+    EXPECT_EQ(layout.contiguousRegs(1), std::min<int64_t>(extent & -extent, 8));
+  }
+}
+
+TEST(AnyExtent, SharedOffsetsAreLinearAndApart) {
+  Random random(12);
+  for (int round = 0; round < 400; ++round) {
+    Shape shape = drawShape(random);
+    for (int64_t &extent : shape)
+      extent *= draw(random, 1, 3) == 1 ? 8 : 1;
+    SharedLayout::Order order;
+    for (size_t d = 0; d < shape.size(); ++d)
+      order.insert(order.begin() + draw(random, 0, static_cast<int>(d)), static_cast<int>(d));
+    const int bits = 8 << draw(random, 0, 2);
+    const auto shared = SharedLayout::forOperand(shape, bits, order);
+    std::set<int64_t> offsets;
+    forEachElement(shape, [&](const Coord &coord) {
+      const int64_t offset = shared.offset(coord);
+      ASSERT_LE(offset + bits / 8, shared.bytes()) << shared.str();
+      ASSERT_TRUE(offsets.insert(offset).second) << shared.str();
+      Coord other(coord);
+      for (auto [c, extent] : llvm::zip(other, shape))
+        c = draw(random, 0, static_cast<int>(extent) - 1);
+      Coord both(coord);
+      for (auto [c, o] : llvm::zip(both, other))
+        c ^= o;
+      ASSERT_EQ(shared.offset(both), offset ^ shared.offset(other)) << shared.str();
+    });
+  }
+}
