@@ -36,8 +36,8 @@ def _window(g, block, aligned, dtype):
 
 def _block_shape(g, dtype):
     least = max(1, 128 // bits(dtype))
-    columns = max(least, 1 << g.rng.randint(0, 7))
-    return 1 << g.rng.randint(0, 6), columns
+    columns = max(least, g.extent(g.rng.randint(0, 7)) // least * least)
+    return g.extent(g.rng.randint(0, 6)), columns
 
 
 def draw_window_load(g):

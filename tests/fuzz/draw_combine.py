@@ -4,6 +4,7 @@ Needs: generator.
 Gives: COMBINE_DRAWS.
 """
 
+from .draw_shape import is_power_of_two
 from .dtypes import FP8, WIDE_FLOATS, is_float, is_int
 from .generator import INPUT_SIZE
 from .op_elementwise import arithmetic_type
@@ -80,7 +81,9 @@ def draw_scan(g):
 
 
 def draw_sort(g):
-    x = g.pick_tile(lambda v: arithmetic_type(v.dtype) and v.shape[-1] <= 128)
+    x = g.pick_tile(
+        lambda v: arithmetic_type(v.dtype) and v.shape[-1] <= 128 and is_power_of_two(v.shape[-1])
+    )
     if not x:
         return None
     if g.chance(0.3):
@@ -93,10 +96,10 @@ def draw_histogram(g):
     x = g.pick_tile(lambda v: v.dtype in ("i32", "i64", "u32", "i8", "u8") and len(v.shape) == 1)
     if not x:
         return None
-    bins = 1 << g.rng.randint(0, 8)
+    bins = g.extent(g.rng.randint(0, 8))
     from .program import Literal
 
-    made = g.add("bitwise", (x, Literal(min(bins - 1, 127))), {"op": "&"})
+    made = g.add("bitwise", (x, Literal(min((1 << bins.bit_length() - 1) - 1, 127))), {"op": "&"})
     return g.add("histogram", (made[0],), {"bins": bins}) if made else None
 
 
@@ -114,6 +117,12 @@ def dot_shape(g, dtype):
         m = g.rng.choice([1, 2, 4, 8])
     if g.chance(0.1):
         n = g.rng.choice([1, 2, 4, 8])
+    if g.any_extents and g.chance(0.8):
+        m, n = (
+            g.rng.choice([16, 48, 80, 96, 192, 7, 24]),
+            g.rng.choice([16, 24, 48, 96, 112, 176, 5]),
+        )
+        return m, n, max(least, g.rng.choice([16, 24, 32, 48, 80, 96]))
     return m, n, max(least, g.rng.choice([16, 32, 32, 64]))
 
 

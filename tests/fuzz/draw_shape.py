@@ -13,7 +13,7 @@ from .program import Literal, Replace
 
 def draw_arange(g):
     return g.add(
-        "arange", (), {"start": g.rng.choice([0, 0, 0, 5]), "count": 1 << g.rng.randint(1, 10)}
+        "arange", (), {"start": g.rng.choice([0, 0, 0, 5]), "count": g.extent(g.rng.randint(1, 10))}
     )
 
 
@@ -28,6 +28,21 @@ def draw_zeros_like(g):
     return g.add("zeros_like", (x,)) if x else None
 
 
+def is_power_of_two(extent):
+    return extent & (extent - 1) == 0
+
+
+def _low_bits(extent):
+    """The largest 2**n - 1 that is an index."""
+    return (1 << extent.bit_length() - 1) - 1
+
+
+def _divisor(g, count):
+    if is_power_of_two(count):
+        return 1 << g.rng.randint(0, count.bit_length() - 1)
+    return g.rng.choice([size for size in range(1, count + 1) if count % size == 0])
+
+
 def draw_reshape(g):
     x = g.pick_tile()
     if not x:
@@ -36,7 +51,7 @@ def draw_reshape(g):
         return g.add("ravel", (x,))
     left, shape = g.value(x).data.size, []
     while left > 1 and len(shape) < 3:
-        size = 1 << g.rng.randint(0, left.bit_length() - 1)
+        size = _divisor(g, left)
         shape.append(size)
         left //= size
     shape.append(left)
@@ -68,7 +83,7 @@ def draw_broadcast(g):
     x = g.pick_tile(lambda v: 1 in v.shape or len(v.shape) == 1)
     if not x:
         return None
-    shape = tuple(1 << g.rng.randint(0, 6) if size == 1 else size for size in g.shape(x))
+    shape = tuple(g.extent(g.rng.randint(0, 6)) if size == 1 else size for size in g.shape(x))
     return g.add("broadcast", (x,), {"shape": shape})
 
 
@@ -83,7 +98,7 @@ def draw_join(g):
 def draw_split(g):
     x = g.pick_tile(lambda v: v.shape[-1] == 2)
     if not x:
-        even = g.pick_tile(lambda v: v.data.size >= 4)
+        even = g.pick_tile(lambda v: v.data.size >= 4 and v.data.size % 2 == 0)
         if not even:
             return None
         made = g.add("reshape", (even,), {"shape": (g.value(even).data.size // 2, 2)})
@@ -95,7 +110,10 @@ def draw_split(g):
 
 def draw_flip(g):
     x = g.pick_tile(lambda v: v.dtype not in FP8)
-    return g.add("flip", (x,), {"axis": g.rng.randrange(len(g.shape(x)))}) if x else None
+    axis = g.rng.randrange(len(g.shape(x))) if x else 0
+    if not x or not is_power_of_two(g.shape(x)[axis]):
+        return None
+    return g.add("flip", (x,), {"axis": axis})
 
 
 def _slice(g, extent, count=None):
@@ -109,8 +127,13 @@ def _slice(g, extent, count=None):
     return (first or None, last + 1 if last + 1 < extent else None, step), count
 
 
+def _has_parts(value):
+    """Parts are taken of tiles whose extents are powers of two."""
+    return all(is_power_of_two(extent) for extent in value.shape)
+
+
 def draw_slice(g):
-    x = g.pick_tile()
+    x = g.pick_tile(_has_parts)
     if not x:
         return None
     slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
@@ -119,7 +142,7 @@ def draw_slice(g):
 
 def draw_at(g):
     """At a run-time index, from the start or from the end."""
-    x = g.pick_tile(lambda v: len(v.shape) > 1)
+    x = g.pick_tile(lambda v: len(v.shape) > 1 and _has_parts(v))
     index = x and g.pick(lambda v: v.dtype in ("i32", "i64") and v.shape == ())
     if not index:
         return None
@@ -132,13 +155,14 @@ def draw_at(g):
 
 def draw_replace(g):
     """A part of another tile, or a scalar, in the place of a part."""
-    x = g.pick_tile()
+    x = g.pick_tile(_has_parts)
     if not x:
         return None
     slices, shape = zip(*(_slice(g, extent) for extent in g.shape(x)))
     part = g.pick(
         lambda v: (
             v.dtype == g.dtype(x)
+            and _has_parts(v)
             and (v.shape == () or _covers(v.shape, shape) or v.shape == shape[1:])
         )
     )
@@ -182,7 +206,7 @@ def draw_gather(g):
     )
     if not index:
         return None
-    made = g.add("bitwise", (index, Literal(shape[axis] - 1)), {"op": "&"})
+    made = g.add("bitwise", (index, Literal(_low_bits(shape[axis]))), {"op": "&"})
     return g.add("gather", (source, made[0]), {"axis": axis}) if made else None
 
 

@@ -24,8 +24,9 @@ INPUT_SIZE = 32768
 class Generator:
     """The program so far, the states of its grid, and the dice."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, any_extents=False):
         self.rng = random.Random(seed)
+        self.any_extents = any_extents
         self.data_rng = np.random.default_rng(self.rng.getrandbits(64))
         self.program = Program(seed)
         self.program.grid = self.rng.choice([1, 1, 2, 3])
@@ -44,6 +45,12 @@ class Generator:
         self.loops = []  # (variable, most iterations) of the loops around
         self.in_helper = False
         self.stored = set()
+
+    def extent(self, log):
+        """2**log, or where any extent may be drawn one that rounds up to it."""
+        if not self.any_extents or log == 0 or self.chance(0.3):
+            return 1 << log
+        return self.rng.randint((1 << log) // 2 + 1, 1 << log)
 
     # Names and types.
     def fresh(self, prefix="v"):
@@ -150,11 +157,16 @@ class Generator:
         return name
 
 
-def draw_program(seed):
+def draw_any_extents(seed):
+    """The program of this seed, whose tiles are of any extents."""
+    return draw_program(seed, any_extents=True)
+
+
+def draw_program(seed, any_extents=False):
     """The program of this seed."""
     from .draw import draw_statement, store_rest
 
-    generator = Generator(seed)
+    generator = Generator(seed, any_extents)
     budget = generator.rng.randint(6, 26)
     for _ in range(budget * 6):
         draw_statement(generator)
@@ -172,7 +184,7 @@ def random_shape(generator, most=MAX_ELEMENTS):
     cuts = sorted(rng.randint(0, total) for _ in range(rank - 1))
     logs = [b - a for a, b in zip([0, *cuts], [*cuts, total])]
     rng.shuffle(logs)
-    return tuple(1 << log for log in logs)
+    return tuple(generator.extent(log) for log in logs)
 
 
 def random_dtype(generator):
@@ -182,4 +194,11 @@ def random_dtype(generator):
     )
 
 
-__all__ = ["Generator", "draw_program", "random_dtype", "random_shape", "WIDE_FLOATS"]
+__all__ = [
+    "Generator",
+    "draw_any_extents",
+    "draw_program",
+    "random_dtype",
+    "random_shape",
+    "WIDE_FLOATS",
+]

@@ -1,7 +1,7 @@
 """Matrix products: grids of many programs, ways to address operands, and epilogues of every kind.
 
 Needs: draft, pieces_*.
-Gives: draw_gemm.
+Gives: draw_gemm, draw_any_gemm.
 How:   one or two accumulators over one loop, or over two loops one after the other; rows and columns
        that end at the matrix are masked, wrapped by a remainder, or whole.
 """
@@ -14,6 +14,16 @@ from .pieces_loops import Sweep, draw_sweep, sweep_loop
 
 BLOCKS = [(64, 64, 32), (64, 64, 64), (128, 64, 32), (64, 128, 32), (32, 32, 32), (128, 128, 32)]
 BLOCKS += [(16, 64, 32), (64, 16, 16), (64, 32, 64), (128, 64, 64), (128, 32, 128)]
+
+ANY_BLOCKS = [
+    (128, 192, 64),
+    (192, 96, 32),
+    (64, 80, 48),
+    (96, 64, 64),
+    (48, 48, 32),
+    (80, 112, 16),
+]
+ANY_BLOCKS += [(192, 128, 32), (128, 96, 96), (64, 176, 32), (24, 40, 48), (112, 16, 64)]
 
 
 @dataclass
@@ -28,9 +38,14 @@ class Problem:
     batches: int = 1
 
 
-def draw_gemm(seed):
+def draw_any_gemm(seed):
+    """Blocks whose extents are no powers of two."""
+    return draw_gemm(seed, ANY_BLOCKS)
+
+
+def draw_gemm(seed, blocks=BLOCKS):
     draft = Draft("gemm", seed)
-    problem = _draw_problem(draft)
+    problem = _draw_problem(draft, blocks)
     launch_options(draft)
     m, n = draft.number(problem.extents[0]), draft.number(problem.extents[1])
     if problem.batches == 1 and draft.odd(0.4):  # the text itself is persistent
@@ -49,9 +64,9 @@ def draw_gemm(seed):
     return draft.finish()
 
 
-def _draw_problem(draft):
+def _draw_problem(draft, blocks):
     dtype = draft.pick("i8", "fp32") if draft.odd(0.3) else draft.pick(*HALVES)
-    block = draft.pick(*BLOCKS)
+    block = draft.pick(*blocks)
     if dtype == "i8":
         block = (*block[:2], max(32, block[2]))
     most = 24 if block[0] * block[1] <= 4096 else 10

@@ -9,12 +9,12 @@ import random
 
 from .case import Case
 from .checking import Report, check_case
-from .generator import draw_program
+from .generator import draw_any_extents, draw_program
 from .kind_aliases import draw_aliases
 from .kind_atomics import draw_atomics
 from .kind_chained import draw_chained, draw_gradients
 from .kind_far import draw_far
-from .kind_gemm import draw_gemm
+from .kind_gemm import draw_any_gemm, draw_gemm
 from .kind_host import draw_host
 from .kind_loops import draw_loops
 from .kind_phases import draw_phases
@@ -35,6 +35,8 @@ DRAWS = {
     "far": draw_far,
     "loops": draw_loops,
     "aliases": draw_aliases,
+    "any-extents": draw_any_extents,
+    "any-gemm": draw_any_gemm,
 }
 WEIGHTS = {
     "statements": 4,
@@ -49,6 +51,8 @@ WEIGHTS = {
     "far": 1,
     "loops": 2,
     "aliases": 2,
+    "any-extents": 4,
+    "any-gemm": 3,
 }
 """How often each is drawn."""
 

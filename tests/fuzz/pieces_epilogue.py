@@ -202,6 +202,8 @@ def store_halves(draft, plane):
 
 def store_parts(draft, plane):
     """The two halves, or every other row or column, apart."""
+    if any(extent & (extent - 1) for extent in plane.shape):
+        return store_plain(draft, plane)
     axis = draft.rng.randint(0, 1)
     half = plane.shape[axis] // 2
     for bounds in draft.pick(
