@@ -7,16 +7,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.fuzz.generator import draw_program  # noqa: E402
+from tests.fuzz.generator import draw_any_extents, draw_program  # noqa: E402
 from tests.fuzz.reducing import reduce_program  # noqa: E402
 from tests.fuzz.running import check_program  # noqa: E402
 
 SEED = "tests"
 
 
+@pytest.mark.parametrize("draw", [draw_program, draw_any_extents])
 @pytest.mark.parametrize("number", range(40))
-def test_program_agrees_with_the_model(device, number, tmp_path):
-    program = draw_program(f"{SEED}.{number}")
+def test_program_agrees_with_the_model(device, number, draw, tmp_path):
+    program = draw(f"{SEED}.{number}")
     # Compiling for GPUs takes most of the time: one in four, as that needs no GPU.
     failure = check_program(program, tmp_path, f"p{number}", [device], 4, number)
     assert failure is None, f"{failure}\n{program.text()}"
