@@ -301,7 +301,7 @@ Result<void> Compilation::fitShared(const Target &target, const Options &allowed
            "memory",
            Technique::TensorMaps);
   else if (data->persistent)
-    giveUp("programs are not run one after the other: the rings of one and the scratch of another "
+    giveUp("the kernel is not persistent: the stages of one program and the scratch of another "
            "do not fit into shared memory",
            Technique::Persistence);
   else

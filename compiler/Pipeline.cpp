@@ -147,12 +147,19 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   const bool copiesValues = passes.allows("copied-values");
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
-    passes.add(createKeepOccupancy({.carriesSums = passes.allows("carried-sums")}));
-    thirdBlock =
-        passes.offeredChoice("third-block", "within the next two: neither slots nor scratch "
-                                            "that are added take the place of a third block");
-    if (passes.allows("nv-specialise-warps")) // pays with a producer only
-      passes.add(createMakePersistent({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
+    const bool keepsOccupancy =
+        passes.choice("nv-keep-occupancy", "within nv-plan-programs: no producer where more CTAs "
+                                           "share an SM without it");
+    thirdBlock = passes.offeredChoice(
+        "third-block", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
+                       "scratch that are added cost a third CTA per SM");
+    passes.add(createPlanPrograms({.keepsOccupancy = keepsOccupancy,
+                                   .producer = passes.allows("nv-specialise-warps"),
+                                   .persistent = passes.allows("nv-make-persistent"),
+                                   .carriesSums = passes.allows("carried-sums"),
+                                   .thirdBlock = thirdBlock,
+                                   .copiedValues = copiesValues}));
+    passes.add(createMakePersistent());
     passes.add(createOrderPrograms()); // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))

@@ -80,6 +80,8 @@ std::string candidateLines(func::FuncOp kernel, nv::KernelPlanAttr plan) {
         candidate.getMap() == plan.getMap() && candidate.getProducer() == hasProducer;
     if (candidate.getRefused())
       out += fmt::format("candidate: {}: {}\n", name, candidate.getRefused().str());
+    else if (candidate.getCtasPerSm() == 0)
+      out += fmt::format("candidate: {}{}\n", name, isTaken ? "; taken" : "");
     else
       out += fmt::format("candidate: {}: about {} bytes of shared memory, {} per SM{}\n", name,
                          candidate.getSharedBytes(), candidate.getCtasPerSm(),

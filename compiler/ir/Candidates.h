@@ -1,6 +1,6 @@
-//===- Candidates.h - the ways to run a kernel's programs that were weighed -----------------===//
+//===- Candidates.h - the ways to run a kernel's programs, and the chosen one ---------------===//
 // Needs: nothing.
-// Gives: `nv.candidates` of a kernel grows by one. NvPlan.td says what a candidate has.
+// Gives: `nv.candidates` of a kernel, to add to and to read. NvPlan.td says what a candidate has.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -12,22 +12,15 @@ struct Candidate {
   nv::ProgramMap map = nv::ProgramMap::Grid;
   bool producer = false;
   int64_t sharedBytes = 0, ctasPerSm = 0;
-  std::string refused; ///< empty: it could have been taken
+  std::string refused; ///< empty: it could have been chosen
+  bool chosen = false;
 };
 
-/// What was said of the same map, with or without a producer, is replaced.
-inline void addCandidate(mlir::func::FuncOp kernel, const Candidate &candidate) {
-  mlir::MLIRContext *context = kernel.getContext();
-  llvm::SmallVector<mlir::Attribute> all;
-  if (auto before = kernel->getAttrOfType<mlir::ArrayAttr>(names::candidates))
-    for (auto other : before.getAsRange<nv::CandidateAttr>())
-      if (other.getMap() != candidate.map || other.getProducer() != candidate.producer)
-        all.push_back(other);
-  auto refused = candidate.refused.empty() ? mlir::StringAttr()
-                                           : mlir::StringAttr::get(context, candidate.refused);
-  all.push_back(nv::CandidateAttr::get(context, candidate.map, candidate.producer,
-                                       candidate.sharedBytes, candidate.ctasPerSm, refused));
-  kernel->setAttr(names::candidates, mlir::ArrayAttr::get(context, all));
-}
+/// Replaces what was said of the same map, with or without a producer. If `candidate` is chosen, no
+/// other one is any more.
+void addCandidate(mlir::func::FuncOp kernel, const Candidate &candidate);
+
+/// Null if nothing was chosen: passes that run alone then do what they can.
+nv::CandidateAttr chosenCandidate(mlir::func::FuncOp kernel);
 
 } // namespace pantile

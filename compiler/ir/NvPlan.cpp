@@ -63,9 +63,12 @@ static LogicalResult verifyRoles(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult CandidateAttr::verify(function_ref<InFlightDiagnostic()> emitError, ProgramMap, bool,
-                                    int64_t sharedBytes, int64_t ctasPerSm, StringAttr) {
+                                    int64_t sharedBytes, int64_t ctasPerSm, StringAttr refused,
+                                    bool chosen) {
   if (sharedBytes < 0 || ctasPerSm < 0)
     return emitError() << "candidate_c1: a number is negative";
+  if (refused && chosen)
+    return emitError() << "candidate_c2: what was refused is chosen";
   return success();
 }
 

@@ -39,13 +39,14 @@ def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
 def Nv_CandidateAttr : Nv_PlanAttr<"Candidate", "candidate"> {
   let summary = "a way to run a kernel's programs that was weighed; `nv.candidates` on the kernel lists them";
   let description = [{
-    `#nv.candidate<map = persistent, producer = true, shared_bytes = 196672, ctas_per_sm = 1>`, or with the reason why it was refused,
-    `#nv.candidate<map = stream_k, producer = true, refused = "the sum is not that of one product">`.
+    `#nv.candidate<map = persistent, producer = true, shared_bytes = 196672, ctas_per_sm = 1, chosen = true>`, or with the reason why it was
+    refused, `#nv.candidate<map = stream_k, producer = true, refused = "the sum is not that of one product">`. Passes apply the chosen one.
     - candidate_c1: numbers are not negative.
+    - candidate_c2: what was refused is not chosen.
   }];
   let parameters = (ins EnumParameter<Nv_ProgramMap>:$map, DefaultValuedParameter<"bool", "false">:$producer,
                         DefaultValuedParameter<"int64_t", "0">:$shared_bytes, DefaultValuedParameter<"int64_t", "0">:$ctas_per_sm,
-                        OptionalParameter<"::mlir::StringAttr">:$refused);
+                        OptionalParameter<"::mlir::StringAttr">:$refused, DefaultValuedParameter<"bool", "false">:$chosen);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {

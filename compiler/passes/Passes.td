@@ -87,28 +87,34 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
-def KeepOccupancy : Pass<"nv-keep-occupancy", "::mlir::ModuleOp"> {
-  let summary = "Leave out the producer where more CTAs share an SM without it";
-  let description = [{
-    In kernels such as attention, whose MMAs are waited for in their iteration: other CTAs fill the waits. Also where as many CTAs share the SM, if
-    waits can be deferred by one iteration. Sets `nv.without_producer`. Without it there is a producer wherever TMA can do the loads. The choice
-    `third-block` is for the next two passes: stages and scratch that they add do not take the place of a third CTA, else not of a second.
-  }];
-  let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "sums of dots may end in the next iteration">];
-}
 /// What the plan of a producer (FedLoops.h) is told; the same for all passes that ask for one.
 defvar producerOptions = [Option<"thirdBlock", "third-block", "bool", "false", "stages that are added do not take the place of a third CTA of an SM">,
                           Option<"copiedValues", "copied-values", "bool", "true", "tiles that no dot reads as they are may have stages">];
 
+def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
+  let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";
+  let description = [{
+    Weighs the ways to run a kernel with load-dot loops, lists them in `nv.candidates` with what each takes of an SM or why it is refused, and marks the
+    chosen one; the passes after it apply that. Programs are run persistently only with a producer, and only where as many CTAs share an SM.
+    In kernels such as attention, whose MMAs are waited for in their iteration, more CTAs per SM are worth more than a producer: they fill each
+    other's waits. So are as many, if waits can be deferred by one iteration. The choice `nv-keep-occupancy` is for that rule: without it there is a
+    producer wherever TMA can do the loads. The choice `third-block`: stages and scratch that are added do not cost a third CTA per SM, else not
+    a second.
+  }];
+  let dependentDialects = ["::pantile::nv::NvDialect"];
+  let options = !listconcat([Option<"keepsOccupancy", "keeps-occupancy", "bool", "true", "more CTAs per SM are worth more than a producer">,
+                             Option<"producer", "producer", "bool", "true", "a producer may load for the others">,
+                             Option<"persistent", "persistent", "bool", "true", "a CTA may run several programs">,
+                             Option<"carriesSums", "carried-sums", "bool", "true", "waits for dots may be deferred by one iteration">],
+                            producerOptions);
+}
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   let summary = "Make the kernel persistent, so that stores of one program overlap loads of the next";
   let description = [{
-    Puts the body of a kernel with load-dot loops that can have a producer warp into a loop over program numbers. Sets `persistent` of `nv.launch`; the launcher
-    then starts at most as many CTAs as run at once, and passes the user's grid. Without it each program has a CTA of its own.
+    Puts the body of a kernel for which that was chosen into a loop over program numbers. Sets `persistent` of `nv.launch`; the launcher then starts at
+    most as many CTAs as run at once, and passes the user's grid. Without it each program has a CTA of its own.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
-  let options = producerOptions;
 }
 def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
   let summary = "Visit output tiles in an order in which those of a wave read the same rows and columns";
@@ -166,7 +172,7 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
     A load that cannot be prefetched gets a remark that says why. Without it loads wait for memory.
 
     The choice `carried-sums` adds a stage, or prefetches one iteration less far, for MMAs whose wait is deferred by one iteration, where a thread has
-    registers for what several read meanwhile; `nv-keep-occupancy` counts on it for kernels with several such accumulators, as the gradients of keys
+    registers for what several read meanwhile; `nv-plan-programs` counts on it for kernels with several such accumulators, as the gradients of keys
     and values. Without it they are waited for in their own iteration. With the choice `copied-values`, tiles that a loop with MMAs computes with, such
     as weights that are unpacked first, pass through buffers too and are copied ahead by all warps. Without it they are loaded into registers when
     they are needed, or one iteration ahead where they are small.

@@ -360,5 +360,9 @@ func.func private @other() attributes {nv.launch = #nv.launch<persistent = true>
 func.func private @weighed() attributes {nv.candidates = [#nv.candidate<map = grid, ctas_per_sm = -1>]}
 
 // -----
+// expected-error @below {{candidate_c2: what was refused is chosen}}
+func.func private @weighed() attributes {nv.candidates = [#nv.candidate<map = grid, refused = "of something", chosen = true>]}
+
+// -----
 // expected-error @below {{`nv.candidates` lists `#nv.candidate`s of a kernel}}
 func.func private @weighed() attributes {nv.candidates = #nv.candidate<map = grid>}

@@ -1,19 +1,19 @@
-# Kernels whose programs a block must not run one after the other: a remark says which rule each breaks.
+# Kernels that must not be persistent: a remark says which rule each breaks.
 # DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32, i32:16, i32:16
-# RUN: pantilec %s --kernel adds_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ADDS-ATOMICALLY
-# RUN: pantilec %s --kernel reads_volatile --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=READS-VOLATILE
-# RUN: pantilec %s --kernel reads_fresh --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=READS-FRESH
-# RUN: pantilec %s --kernel meets --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=MEETS
-# RUN: pantilec %s --kernel prints --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=PRINTS
-# RUN: pantilec %s --kernel asserts --signature "%{sig}" --no-cache --debug --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASSERTS
-# RUN: pantilec %s --kernel asks_the_machine --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASKS-THE-MACHINE
-# RUN: pantilec %s --kernel asks_the_time --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=ASKS-THE-TIME
-# RUN: pantilec %s --kernel swaps_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=SWAPS-ATOMICALLY
-# RUN: pantilec %s --kernel has_assembly --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=HAS-ASSEMBLY
-# RUN: pantilec %s --kernel differs_in_length --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=DIFFERS-IN-LENGTH
-# RUN: pantilec %s --kernel reads_its_length --signature "*fp16:16, *fp16:16, *fp16:16, *i32, i32:16, i32:16" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=READS-ITS-LENGTH
-# RUN: pantilec %s --kernel loops_itself --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=LOOPS-ITSELF
-# RUN: pantilec %s --kernel has_no_producer --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32, i32" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-make-persistent 2>&1 | FileCheck %s --check-prefix=HAS-NO-PRODUCER
+# RUN: pantilec %s --kernel adds_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ADDS-ATOMICALLY
+# RUN: pantilec %s --kernel reads_volatile --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=READS-VOLATILE
+# RUN: pantilec %s --kernel reads_fresh --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=READS-FRESH
+# RUN: pantilec %s --kernel meets --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=MEETS
+# RUN: pantilec %s --kernel prints --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=PRINTS
+# RUN: pantilec %s --kernel asserts --signature "%{sig}" --no-cache --debug --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ASSERTS
+# RUN: pantilec %s --kernel asks_the_machine --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ASKS-THE-MACHINE
+# RUN: pantilec %s --kernel asks_the_time --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=ASKS-THE-TIME
+# RUN: pantilec %s --kernel swaps_atomically --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=SWAPS-ATOMICALLY
+# RUN: pantilec %s --kernel has_assembly --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=HAS-ASSEMBLY
+# RUN: pantilec %s --kernel differs_in_length --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=DIFFERS-IN-LENGTH
+# RUN: pantilec %s --kernel reads_its_length --signature "*fp16:16, *fp16:16, *fp16:16, *i32, i32:16, i32:16" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=READS-ITS-LENGTH
+# RUN: pantilec %s --kernel loops_itself --signature "%{sig}" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=LOOPS-ITSELF
+# RUN: pantilec %s --kernel has_no_producer --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32, i32" --no-cache --emit layout | pantile-opt -nv-stage-operands -nv-plan-programs 2>&1 | FileCheck %s --check-prefix=HAS-NO-PRODUCER
 import pantile as triton
 import pantile.language as tl
 
@@ -38,7 +38,7 @@ def write(c, acc, m, n, stride_bk):
 
 
 # Others see an atomic at once.
-# ADDS-ATOMICALLY: programs are not run one after the other: they meet, or are seen while they run
+# ADDS-ATOMICALLY: the kernel is not persistent: programs synchronise, or are observed while they run
 # ADDS-ATOMICALLY: @adds_atomically
 # ADDS-ATOMICALLY-NOT: nv.programs
 @triton.jit
@@ -49,7 +49,7 @@ def adds_atomically(a, b, c, depth, stride_am, stride_bk):
 
 
 # What is read may change while programs run.
-# READS-VOLATILE: programs are not run one after the other: they meet, or are seen while they run
+# READS-VOLATILE: the kernel is not persistent: programs synchronise, or are observed while they run
 # READS-VOLATILE: @reads_volatile
 # READS-VOLATILE-NOT: nv.programs
 @triton.jit
@@ -60,7 +60,7 @@ def reads_volatile(a, b, c, depth, stride_am, stride_bk):
 
 
 # The same, said by a cache operator.
-# READS-FRESH: programs are not run one after the other: they meet, or are seen while they run
+# READS-FRESH: the kernel is not persistent: programs synchronise, or are observed while they run
 # READS-FRESH: @reads_fresh
 # READS-FRESH-NOT: nv.programs
 @triton.jit
@@ -71,7 +71,7 @@ def reads_fresh(a, b, c, depth, stride_am, stride_bk):
 
 
 # The author counts on the threads of one program.
-# MEETS: programs are not run one after the other: they meet, or are seen while they run
+# MEETS: the kernel is not persistent: programs synchronise, or are observed while they run
 # MEETS: @meets
 # MEETS-NOT: nv.programs
 @triton.jit
@@ -83,7 +83,7 @@ def meets(a, b, c, depth, stride_am, stride_bk):
 
 
 # The print says which block it comes from.
-# PRINTS: programs are not run one after the other: they meet, or are seen while they run
+# PRINTS: the kernel is not persistent: programs synchronise, or are observed while they run
 # PRINTS: @prints
 # PRINTS-NOT: nv.programs
 @triton.jit
@@ -95,7 +95,7 @@ def prints(a, b, c, depth, stride_am, stride_bk):
 
 
 # So does the assertion.
-# ASSERTS: programs are not run one after the other: they meet, or are seen while they run
+# ASSERTS: the kernel is not persistent: programs synchronise, or are observed while they run
 # ASSERTS: @asserts
 # ASSERTS-NOT: nv.programs
 @triton.jit
@@ -107,7 +107,7 @@ def asserts(a, b, c, depth, stride_am, stride_bk):
 
 
 # The answer would be of several programs.
-# ASKS-THE-MACHINE: programs are not run one after the other: they meet, or are seen while they run
+# ASKS-THE-MACHINE: the kernel is not persistent: programs synchronise, or are observed while they run
 # ASKS-THE-MACHINE: @asks_the_machine
 # ASKS-THE-MACHINE-NOT: nv.programs
 @triton.jit
@@ -118,7 +118,7 @@ def asks_the_machine(a, b, c, depth, stride_am, stride_bk):
 
 
 # How long a program takes is what its author wants to know.
-# ASKS-THE-TIME: programs are not run one after the other: they meet, or are seen while they run
+# ASKS-THE-TIME: the kernel is not persistent: programs synchronise, or are observed while they run
 # ASKS-THE-TIME: @asks_the_time
 # ASKS-THE-TIME-NOT: nv.programs
 @triton.jit
@@ -130,7 +130,7 @@ def asks_the_time(a, b, c, depth, stride_am, stride_bk):
 
 
 # Programs may wait for each other.
-# SWAPS-ATOMICALLY: programs are not run one after the other: they meet, or are seen while they run
+# SWAPS-ATOMICALLY: the kernel is not persistent: programs synchronise, or are observed while they run
 # SWAPS-ATOMICALLY: @swaps_atomically
 # SWAPS-ATOMICALLY-NOT: nv.programs
 @triton.jit
@@ -141,7 +141,7 @@ def swaps_atomically(a, b, c, depth, stride_am, stride_bk):
 
 
 # Nobody knows what assembly with effects does.
-# HAS-ASSEMBLY: programs are not run one after the other: they meet, or are seen while they run
+# HAS-ASSEMBLY: the kernel is not persistent: programs synchronise, or are observed while they run
 # HAS-ASSEMBLY: @has_assembly
 # HAS-ASSEMBLY-NOT: nv.programs
 @triton.jit
@@ -153,7 +153,7 @@ def has_assembly(a, b, c, depth, stride_am, stride_bk):
 
 
 # A static schedule would leave some blocks with the long ones.
-# DIFFERS-IN-LENGTH: programs are not run one after the other: they differ in length
+# DIFFERS-IN-LENGTH: the kernel is not persistent: programs differ in length
 # DIFFERS-IN-LENGTH: @differs_in_length
 # DIFFERS-IN-LENGTH-NOT: nv.programs
 @triton.jit
@@ -163,7 +163,7 @@ def differs_in_length(a, b, c, depth, stride_am, stride_bk):
 
 
 # The length is not known before the program runs.
-# READS-ITS-LENGTH: programs are not run one after the other: they differ in length
+# READS-ITS-LENGTH: the kernel is not persistent: programs differ in length
 # READS-ITS-LENGTH: @reads_its_length
 # READS-ITS-LENGTH-NOT: nv.programs
 @triton.jit
@@ -173,7 +173,7 @@ def reads_its_length(a, b, c, depth, stride_am, stride_bk):
 
 
 # Its author has made it persistent.
-# LOOPS-ITSELF: programs are not run one after the other: the kernel does so itself
+# LOOPS-ITSELF: the kernel is not persistent: its own loop is over programs
 # LOOPS-ITSELF: @loops_itself
 # LOOPS-ITSELF-NOT: nv.programs
 @triton.jit
@@ -186,7 +186,8 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
 
 
 # Without a warp that runs ahead there is nothing to overlap.
-# HAS-NO-PRODUCER-NOT: remark
+# HAS-NO-PRODUCER: remark: warps are not specialised: a stride is no multiple of 16 bytes that the host knows
+# HAS-NO-PRODUCER-NOT: the kernel is not persistent
 # HAS-NO-PRODUCER: @has_no_producer
 # HAS-NO-PRODUCER-NOT: nv.programs
 @triton.jit

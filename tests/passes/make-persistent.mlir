@@ -1,4 +1,4 @@
-// Programs that stand alone are run one after the other by the blocks that there are.
+// Where that was chosen, a CTA runs one program after the other.
 // RUN: pantile-opt %s -split-input-file -nv-make-persistent | FileCheck %s
 // RUN: pantile-opt %s -split-input-file -nv-make-persistent -nv-specialise-warps | FileCheck %s --check-prefix=ROLES
 
@@ -35,7 +35,7 @@
 #layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @plain(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  func.func @plain(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %k: i32, %stride_a: i32 {tile.divisibility = 16 : i32}, %stride_b: i32 {tile.divisibility = 16 : i32}) attributes {nv.candidates = [#nv.candidate<map = persistent, producer = true, chosen = true>], tile.kernel} {
     %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
     %c0 = arith.constant 0 : i32
@@ -111,7 +111,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 #layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @asks_the_grid(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32, %n: i32 {tile.divisibility = 16 : i32}, %k: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  func.func @asks_the_grid(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32, %n: i32 {tile.divisibility = 16 : i32}, %k: i32 {tile.divisibility = 16 : i32}) attributes {nv.candidates = [#nv.candidate<map = persistent, producer = true, chosen = true>], tile.kernel} {
     %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
     %c0 = arith.constant 0 : i32
@@ -189,7 +189,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 #layout4 = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 #layout5 = #tile.layout<[1, 64], reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @returns_early(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32, %n: i32 {tile.divisibility = 16 : i32}, %k: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  func.func @returns_early(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i32, %n: i32 {tile.divisibility = 16 : i32}, %k: i32 {tile.divisibility = 16 : i32}) attributes {nv.candidates = [#nv.candidate<map = persistent, producer = true, chosen = true>], tile.kernel} {
     %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
     %c0 = arith.constant 0 : i32

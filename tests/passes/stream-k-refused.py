@@ -30,7 +30,7 @@ def write(c, acc, m, n, stride):
     tl.store(c + (m * B + within)[:, None] * stride + (n * B + within)[None, :], acc.to(tl.float16))
 
 
-# STANDS-ALONE: programs are not cut between blocks: they are not run one after the other
+# STANDS-ALONE: programs are not cut between blocks: the kernel is not persistent
 # STANDS-ALONE-NOT: nv.put_part
 @pantile.jit
 def product(a, b, c, stride):

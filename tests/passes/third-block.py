@@ -21,7 +21,7 @@ M: tl.constexpr = 64
 # MORE: nv.alloc {nv.ring} : <4 x[64, 64] x f16
 # THREE-NOT: persistent = true
 # THREE: nv.alloc {nv.ring} : <3 x[64, 64] x f16
-# SAID: programs are not run one after the other: scratch beside the rings would take the place of a block
+# SAID: the kernel is not persistent: scratch next to the stages would cost a CTA per SM
 @pantile.jit
 def product(a, b, c, rows, columns, depth):
     m, n = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)

@@ -14,6 +14,8 @@
 #include "analysis/RegisterBudget.h"
 #include "analysis/Residency.h"
 #include "analysis/ScalarSlice.h"
+#include "ir/Candidates.h"
+#include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
@@ -258,7 +260,6 @@ private:
   /// A slot more than stages where a product stays under way, or where products of two iterations
   /// stand side by side then, if there is room for as many blocks.
   void addSlots() {
-    auto module = function->getParentOfType<ModuleOp>();
     CtaDemand demand{warps + 1, registersOfProducts(function),
                      scratchBesideRings(function, isPersistent())};
     const MachineModel &machine = target.machine();
@@ -333,14 +334,23 @@ public:
 };
 } // namespace
 
+void remarkOn(func::FuncOp kernel, const Refusal &refusal) {
+  if (!refusal.at)
+    return;
+  addCandidate(kernel, {.producer = true, .refused = refusal.reason});
+  InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::WarpSpecialisation);
+  remark << "warps are not specialised: " << refusal.reason;
+  if (refusal.culprit)
+    remark.attachNote(refusal.culprit->getLoc()) << "here";
+}
+
 std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &affine,
                                          ProgramMap map, ProducerChoices choices,
                                          Refusal &refusal) {
   auto module = kernel->getParentOfType<ModuleOp>();
   auto target = Target::parse(moduleTarget(module));
   if (!target || !target->hasTma() || !target->hasAsyncMma() ||
-      moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0 ||
-      module->hasAttr(names::withoutProducer))
+      moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0)
     return std::nullopt;
   const int warps = kernel.getOps<nv::CourierOp>().empty() ? 1 : 2;
   Collector collector(kernel, *target, affine, map, choices, warps, refusal);

@@ -12,11 +12,6 @@
 
 namespace pantile {
 
-namespace names {
-/// unit, on the module: its kernel shall have no producer
-constexpr llvm::StringLiteral withoutProducer = "nv.without_producer";
-} // namespace names
-
 /// A load that the producer takes over.
 struct Raised {
   StagedLoad staged;
@@ -57,6 +52,9 @@ struct ProducerChoices {
   bool thirdBlock = false;  ///< stages that are added do not take the place of a third CTA of an SM
   bool copiedValues = true; ///< tiles that no MMA reads as they are may have stages of all warps
 };
+
+/// Says so in a remark and in `nv.candidates`.
+void remarkOn(mlir::func::FuncOp kernel, const Refusal &refusal);
 
 /// Loads of one product arrive together: the number of the group of each.
 llvm::SmallVector<unsigned> groupsOf(FedLoop &fed);

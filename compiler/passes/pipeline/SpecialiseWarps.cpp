@@ -46,11 +46,13 @@ public:
 
   /// The warps of the producer; none, and nothing changed, if there can be no producer.
   FailureOr<int> run(ProducerChoices choices) {
+    if (nv::CandidateAttr chosen = chosenCandidate(function); chosen && !chosen.getProducer())
+      return 0;
     Refusal refusal;
     std::optional<ProducerPlan> plan =
         planProducer(function, affine, ProgramMap::AsIs, choices, refusal);
     if (!plan) {
-      refuse(refusal);
+      remarkOn(function, refusal);
       return 0;
     }
     loops = std::move(plan->loops);
@@ -64,16 +66,6 @@ public:
   }
 
 private:
-  void refuse(const Refusal &refusal) {
-    if (!refusal.at)
-      return;
-    addCandidate(function, {.producer = true, .refused = refusal.reason});
-    InFlightDiagnostic remark = remarkMissed(refusal.at->getLoc(), Technique::WarpSpecialisation);
-    remark << "warps are not specialised: " << refusal.reason;
-    if (refusal.culprit)
-      remark.attachNote(refusal.culprit->getLoc()) << "here";
-  }
-
   /// Before they are rebuilt.
   void remarkOnLoops() {
     for (FedLoop &fed : loops) {

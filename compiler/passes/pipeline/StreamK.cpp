@@ -77,7 +77,7 @@ private:
       if (candidate->hasAttr(names::programs))
         programs = candidate;
     if (!programs)
-      return refuse(kernel, "they are not run one after the other");
+      return refuse(kernel, "the kernel is not persistent");
     SmallVector<nv::AsyncMmaOpInterface> products;
     kernel.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
     if (products.size() != 1)

@@ -1,5 +1,5 @@
 // A kernel whose MMAs are waited for in their iteration does without a producer where more CTAs share an SM then: they fill each other's waits.
-// RUN: pantile-opt %s -split-input-file -nv-keep-occupancy | FileCheck %s
+// RUN: pantile-opt %s -split-input-file -nv-plan-programs | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 !slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -8,8 +8,10 @@
 !loaded = tensor<64x64xf16, #load>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
-// CHECK: module attributes {nv.launch = #nv.launch<ctas_per_sm = {{[0-9]+}}>, nv.without_producer
+// CHECK: module attributes {nv.launch = #nv.launch<ctas_per_sm = {{[0-9]+}}>
 // CHECK-LABEL: @waited_for
+// CHECK-SAME: #nv.candidate<map = grid, producer = true, shared_bytes = {{[0-9]+}}, ctas_per_sm = {{[0-9]+}}>
+// CHECK-SAME: #nv.candidate<map = grid, shared_bytes = {{[0-9]+}}, ctas_per_sm = {{[0-9]+}}, chosen = true>
 module attributes {tile.num_stages = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @waited_for(%query: !slot, %rows: !pointers, %offsets: !offsets, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
@@ -45,9 +47,10 @@ module attributes {tile.num_stages = 2 : i32, tile.num_warps = 4 : i32, tile.tar
 !loaded = tensor<64x64xf16, #load>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
-// The accumulator is read after the loop only: nothing waits in an iteration.
-// CHECK-NOT: nv.without_producer
+// The accumulator is read after the loop only: nothing waits in an iteration, so only what TMA cannot load stands against a producer.
 // CHECK-LABEL: @accumulated
+// CHECK-SAME: #nv.candidate<map = grid, producer = true, refused = "{{.*}}">
+// CHECK-SAME: #nv.candidate<map = grid, chosen = true>
 module attributes {tile.num_stages = 2 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @accumulated(%query: !slot, %rows: !pointers, %offsets: !offsets, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32

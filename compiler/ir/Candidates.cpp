@@ -1,0 +1,46 @@
+//===- Candidates.cpp - `nv.candidates` of a kernel -----------------------------------------===//
+// Gives: see Candidates.h.
+//===----------------------------------------------------------------------------------------===//
+#include "ir/Candidates.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+SmallVector<nv::CandidateAttr> candidatesOf(func::FuncOp kernel) {
+  auto all = kernel->getAttrOfType<ArrayAttr>(names::candidates);
+  return all ? llvm::to_vector(all.getAsRange<nv::CandidateAttr>())
+             : SmallVector<nv::CandidateAttr>();
+}
+
+nv::CandidateAttr withoutChoice(nv::CandidateAttr candidate) {
+  return nv::CandidateAttr::get(candidate.getContext(), candidate.getMap(), candidate.getProducer(),
+                                candidate.getSharedBytes(), candidate.getCtasPerSm(),
+                                candidate.getRefused(), /*chosen=*/false);
+}
+
+} // namespace
+
+void addCandidate(func::FuncOp kernel, const Candidate &candidate) {
+  MLIRContext *context = kernel.getContext();
+  SmallVector<Attribute> all;
+  for (nv::CandidateAttr other : candidatesOf(kernel))
+    if (other.getMap() != candidate.map || other.getProducer() != candidate.producer)
+      all.push_back(candidate.chosen ? withoutChoice(other) : other);
+  auto refused =
+      candidate.refused.empty() ? StringAttr() : StringAttr::get(context, candidate.refused);
+  all.push_back(nv::CandidateAttr::get(context, candidate.map, candidate.producer,
+                                       candidate.sharedBytes, candidate.ctasPerSm, refused,
+                                       candidate.chosen));
+  kernel->setAttr(names::candidates, ArrayAttr::get(context, all));
+}
+
+nv::CandidateAttr chosenCandidate(func::FuncOp kernel) {
+  for (nv::CandidateAttr candidate : candidatesOf(kernel))
+    if (candidate.getChosen())
+      return candidate;
+  return {};
+}
+
+} // namespace pantile

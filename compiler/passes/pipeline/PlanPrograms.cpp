@@ -1,0 +1,183 @@
+//===- PlanPrograms.cpp - how a kernel's programs are run, decided once ------------------===//
+// Needs: StageOperands ran; MakePersistent and SpecialiseWarps come next and apply the plan.
+// Gives: `nv.candidates` on a kernel with load-dot loops: the ways to run its programs, each with
+//        what it takes or the reason why it is refused; one is chosen. `ctas_per_sm` of `nv.launch`
+//        where CTAs shall fill each other's waits.
+// How:   1. Where MMAs are waited for in the iteration, as those of attention are, more CTAs per SM
+//        are worth more than a producer; where waits can be deferred by one iteration, as many are.
+//        2. Else there is a producer, if it can load for all loops. 3. Then the kernel is persistent
+//        if its programs are independent and equally long and as many CTAs share an SM: its scratch
+//        lives at the same time as the stages of the next program.
+//===------------------------------------------------------------------------------------===//
+#include "analysis/Programs.h"
+#include "analysis/Residency.h"
+#include "analysis/StagedLoad.h"
+#include "ir/Candidates.h"
+#include "ir/Launch.h"
+#include "ir/Machine.h"
+#include "ir/Remarks.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/pipeline/FedLoops.h"
+#include "passes/pipeline/ProducerOccupancy.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_PLANPROGRAMS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// Loops with MMAs of staged loads.
+SmallVector<scf::ForOp> mmaLoops(func::FuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](nv::AsyncMmaOpInterface mma) {
+    auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
+    if (loop && !llvm::is_contained(loops, loop))
+      loops.push_back(loop);
+  });
+  llvm::erase_if(loops, [](scf::ForOp loop) { return findStagedLoads(loop).empty(); });
+  return loops;
+}
+
+class Planner {
+public:
+  Planner(func::FuncOp kernel, const PlanProgramsOptions &options)
+      : kernel(kernel), options(options) {}
+
+  void plan() {
+    if (options.keepsOccupancy && isBetterWithoutProducer())
+      return;
+    if (!options.producer)
+      return;
+    const bool mayBePersistent = options.persistent && isPersistable();
+    Refusal refusal;
+    const std::optional<int64_t> grid = ctasWithProducer(ProgramMap::AsIs, refusal);
+    if (!grid) {
+      remarkOn(kernel, refusal);
+      return choose({.producer = false});
+    }
+    choose(withProducer);
+    if (!mayBePersistent)
+      return;
+    const std::optional<int64_t> persistent = ctasWithProducer(ProgramMap::Persistent, refusal);
+    if (persistent && *persistent < *grid)
+      refusePersistent(kernel, "scratch next to the stages would cost a CTA per SM");
+    else if (persistent)
+      choose(withProducer);
+  }
+
+private:
+  void choose(Candidate candidate) {
+    candidate.chosen = true;
+    addCandidate(kernel, candidate);
+  }
+
+  //===- with a producer or without one ----------------------------------------------------===//
+
+  bool isBetterWithoutProducer() {
+    const auto ctas = producerOccupancy(kernel);
+    if (!ctas)
+      return false;
+    const bool isEnoughToTie = ctas->waitsCanBeDeferred && options.carriesSums && ctas->without > 1;
+    const bool isBetter = ctas->without + isEnoughToTie > ctas->with && areCopiesPlain(kernel);
+    addCandidate(kernel,
+                 {.producer = true, .sharedBytes = ctas->sharedBytes, .ctasPerSm = ctas->with});
+    addCandidate(kernel, {.producer = false,
+                          .sharedBytes = ctas->sharedBytes,
+                          .ctasPerSm = ctas->without,
+                          .chosen = isBetter});
+    if (isBetter)
+      leaveOutProducer(*ctas);
+    return isBetter;
+  }
+
+  void leaveOutProducer(const ProducerOccupancy &ctas) {
+    if (ctas.without > 1) {
+      auto module = kernel->getParentOfType<ModuleOp>();
+      Launch launch = Launch::of(module);
+      launch.ctasPerSm = ctas.without;
+      launch.storeOn(module);
+    }
+    InFlightDiagnostic remark = remarkMissed(ctas.at, Technique::WarpSpecialisation);
+    remark << "warps are not specialised: ";
+    if (ctas.without == ctas.with)
+      remark << "as many CTAs share an SM without a producer, and waits are deferred by one "
+                "iteration";
+    else if (ctas.with > 0)
+      remark << ctas.without
+             << " CTAs per SM fill each other's waits, and with a producer there are " << ctas.with;
+    else
+      remark << "a producer leaves too few registers";
+  }
+
+  /// CTAs that share an SM, at most as many as are worth more than stages that are added; none where
+  /// a producer cannot load for all loops.
+  std::optional<int64_t> ctasWithProducer(ProgramMap map, Refusal &refusal) {
+    AffineAnalysis affine;
+    const ProducerChoices choices{options.thirdBlock, options.copiedValues};
+    const auto plan = planProducer(kernel, affine, map, choices, refusal);
+    if (!plan)
+      return std::nullopt;
+    const MachineModel &machine = machineOf(kernel);
+    withProducer = {.map = map == ProgramMap::Persistent ? nv::ProgramMap::Persistent
+                                                         : nv::ProgramMap::Grid,
+                    .producer = true,
+                    .sharedBytes = plan->demand.sharedBytes,
+                    .ctasPerSm = machine.ctasPerSm(plan->demand)};
+    return std::min(withProducer.ctasPerSm, ctasToKeep(machine, options.thirdBlock));
+  }
+
+  //===- persistent kernels ----------------------------------------------------------------===//
+
+  bool refusePersistent(Operation *at, const Twine &reason, Operation *culprit = nullptr) {
+    addCandidate(kernel,
+                 {.map = nv::ProgramMap::Persistent, .producer = true, .refused = reason.str()});
+    InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
+    remark << "the kernel is not persistent: " << reason;
+    if (culprit)
+      remark.attachNote(culprit->getLoc()) << "here";
+    return false;
+  }
+
+  bool isPersistable() {
+    return areProgramsIndependent() &&
+           llvm::all_of(mmaLoops(kernel), [&](scf::ForOp loop) { return isEquallyLong(loop); });
+  }
+
+  bool areProgramsIndependent() {
+    Operation *culprit = nullptr;
+    kernel.walk([&](Operation *op) { culprit = !culprit && meetsOthers(op) ? op : culprit; });
+    return !culprit || refusePersistent(
+                           kernel, "programs synchronise, or are observed while they run", culprit);
+  }
+
+  bool isEquallyLong(scf::ForOp loop) {
+    if (Operation *culprit = unevenBound(loop))
+      return refusePersistent(loop, "programs differ in length", culprit);
+    for (auto outer = loop->getParentOfType<scf::ForOp>(); outer;
+         outer = outer->getParentOfType<scf::ForOp>())
+      if (Operation *culprit = findInBounds(
+              outer, [](Operation *op) { return isa<ProgramIdOp, NumProgramsOp>(op); }))
+        return refusePersistent(outer, "its own loop is over programs", culprit);
+    return true;
+  }
+
+  func::FuncOp kernel;
+  const PlanProgramsOptions options;
+  Candidate withProducer;
+};
+
+struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
+  using PlanProgramsBase::PlanProgramsBase;
+  void runOnOperation() override {
+    auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    if (kernels.size() == 1 && !mmaLoops(kernels[0]).empty())
+      Planner(kernels[0],
+              {keepsOccupancy, producer, persistent, carriesSums, thirdBlock, copiedValues})
+          .plan();
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,145 @@
+//===- ProducerOccupancy.cpp - CTAs per SM with a producer and without one ---------------===//
+// Gives: see ProducerOccupancy.h.
+// How:   a producer takes as many registers as four warps at launch, and gives back what it can. The
+//        registers per thread are estimated from the tiles that loops hold, the shared memory per
+//        CTA from the stages of their loads and the operands that loops read. Without a producer the
+//        tiles have all registers: the few that addresses need besides are computed again.
+//===------------------------------------------------------------------------------------===//
+#include "passes/pipeline/ProducerOccupancy.h"
+#include "analysis/AxisInfo.h"
+#include "analysis/RegisterBudget.h"
+#include "analysis/Residency.h"
+#include "analysis/StagedLoad.h"
+#include "ir/Machine.h"
+#include "ir/Registers.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/pipeline/CarriedSum.h"
+
+using namespace mlir;
+
+namespace pantile {
+namespace {
+
+/// What a CTA of the kernel takes, as far as its loops with staged loads tell.
+struct Demand {
+  int64_t registers = 0, ofVectors = 0, ringBytes = 0, otherBytes = 0;
+  bool isWaitedFor = false;   ///< some accumulator is read before the iteration ends
+  bool carriesSums = false;   ///< waits for others can be deferred by one iteration
+  std::optional<Location> at; ///< of the first loop
+};
+
+bool isAccumulated(nv::AsyncMmaOpInterface mma, scf::ForOp loop) {
+  auto isYielded = [&](Operation *user) { return user == loop.getBody()->getTerminator(); };
+  return mma.getAcc().getDefiningOp() == nullptr &&
+         llvm::all_of(mma->getUsers(), [&](Operation *user) {
+           return isa<nv::MmaWaitOpInterface>(user) && llvm::all_of(user->getUsers(), isYielded);
+         });
+}
+
+/// What is loaded into registers in each iteration.
+int64_t registersOfVectors(scf::ForOp loop) {
+  int64_t registers = 0;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>))
+      registers += registersOf(load.getResult());
+  return registers;
+}
+
+/// Those that only go into buffers.
+SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
+  return llvm::to_vector(llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), [](LoadOp load) {
+    return !load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
+  }));
+}
+
+/// One stage of each staged load; those of several MMAs become one.
+int64_t slotBytesOf(scf::ForOp loop) {
+  int64_t bytes = 0;
+  for (LoadOp load : stagedLoads(loop))
+    bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getSlotBytes();
+  return bytes;
+}
+
+void addLoop(Demand &demand, scf::ForOp loop) {
+  const int64_t slotBytes = slotBytesOf(loop);
+  auto mmas = loop.getBody()->getOps<nv::AsyncMmaOpInterface>();
+  if (slotBytes == 0 || mmas.empty())
+    return;
+  demand.at = demand.at ? demand.at : loop.getLoc();
+  demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * slotBytes);
+  demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
+  demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
+  demand.isWaitedFor |=
+      llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });
+  demand.carriesSums |= !findAddedSums(loop).empty();
+}
+
+Demand loopDemand(func::FuncOp kernel) {
+  Demand demand;
+  kernel.walk([&](scf::ForOp loop) { addLoop(demand, loop); });
+  kernel.walk([&](nv::AllocOp alloc) {
+    if (!alloc->getParentOfType<scf::ForOp>())
+      demand.otherBytes += alloc.getType().getSlotBytes();
+  });
+  return demand;
+}
+
+int64_t ctasByShared(const Demand &demand, int64_t barriers, const Target &target) {
+  return target.machine().ctasByShared(demand.ringBytes + demand.otherBytes + barriers);
+}
+
+int64_t ctasWithout(const Demand &demand, int warps, const Target &target) {
+  const MachineModel &machine = target.machine();
+  const int64_t most = machine.sm.registersOfThread;
+  if (demand.registers - machine.registers.besideLoop + demand.ofVectors > most)
+    return 1;
+  return std::min(ctasByShared(demand, 0, target),
+                  machine.ctasByRegisters(std::min(demand.registers, most), warps));
+}
+
+/// None where a CTA without a producer has more registers, and needs them.
+int64_t ctasWith(const Demand &demand, int warps, const Target &target) {
+  const MachineModel &machine = target.machine();
+  const RegisterBudget budget{machine, warps};
+  const int64_t most = std::max(budget.consumer(1), budget.launch(1));
+  if (demand.registers > most &&
+      most < machine.registersOfThread(InstructionSet::warpThreads * warps))
+    return 0;
+  return budget.mostCtas(demand.registers,
+                         ctasByShared(demand, machine.occupancy.barriersOfCta, target));
+}
+} // namespace
+
+std::optional<ProducerOccupancy> producerOccupancy(func::FuncOp kernel) {
+  auto target = Target::parse(moduleTarget(kernel));
+  const int warps = moduleInt(kernel, names::numWarps, 4);
+  if (!target || !target->hasAsyncMma() || warps % InstructionSet::warpsOfGroup != 0)
+    return std::nullopt;
+  const Demand demand = loopDemand(kernel);
+  if (!demand.isWaitedFor)
+    return std::nullopt;
+  return ProducerOccupancy{.without = ctasWithout(demand, warps, *target),
+                           .with = ctasWith(demand, warps, *target),
+                           .sharedBytes = demand.ringBytes + demand.otherBytes,
+                           .waitsCanBeDeferred = demand.carriesSums,
+                           .at = *demand.at};
+}
+
+bool areCopiesPlain(func::FuncOp kernel) {
+  const int64_t fewBytes = machineOf(kernel).memory.leastCopy;
+  AxisInfoAnalysis axes(kernel);
+  auto isCostly = [&](LoadOp load) {
+    auto tile = cast<RankedTensorType>(load.getType());
+    return load.getMask() || axes.accessWidth(load.getPtr(), Value(), layoutOf(tile)) *
+                                     storageBits(tile.getElementType()) <
+                                 8 * fewBytes;
+  };
+  auto end = kernel.walk([&](scf::ForOp loop) {
+    const bool multiplies = !loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty();
+    return multiplies && llvm::any_of(stagedLoads(loop), isCostly) ? WalkResult::interrupt()
+                                                                   : WalkResult::advance();
+  });
+  return !end.wasInterrupted();
+}
+
+} // namespace pantile
