@@ -157,14 +157,6 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
   let options = producerOptions;
 }
-def OverlapProducts : Pass<"nv-overlap-products", "::mlir::ModuleOp"> {
-  let summary = "Start the first of two chained MMAs one iteration ahead, as attention can";
-  let description = [{
-    The second MMA of an iteration is in flight together with the first one of the next, while the elements between them are computed. Only
-    where a producer fills the circular buffers and registers suffice. Without it MMAs wait for what lies between them.
-  }];
-  let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
-}
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
   let summary = "Decide which staged loads of a loop are prefetched, how far ahead, and through how many stages";
   let description = [{
@@ -243,12 +235,15 @@ def DeferWaits : Pass<"nv-defer-waits", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
-  let summary = "Overlap the last MMAs of an iteration with the first of the next";
+  let summary = "Run the last MMAs of an iteration together with the first of the next, as attention and its gradients can";
   let description = [{
-    In loops with several MMAs whose elements are computed with before others read them, such as the gradients of attention. Only where a producer
-    fills circular buffers of at least three stages and registers suffice. Without it MMAs wait for what lies between them.
+    MMAs that add to carried accumulators, and whose left operand is computed from the results of others, run one iteration later: they are in flight
+    together with the first MMAs of the next iteration, while the elements between those two stages are computed. Only where a producer fills the
+    circular buffers, where these have room for a stage more where it is needed, and where registers suffice. Without it MMAs wait for what lies
+    between them. The choice `nv-overlap-products` is for loops that rescale their accumulators, as attention does.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
+  let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">];
 }
 def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
   let summary = "Start the MMAs of consumer warp groups in turn (ping-pong)";

@@ -19,11 +19,10 @@ struct RegisterThresholds {
   int64_t besideMma = 26;        ///< of one wgmma, whose accumulator alone is counted (C7602)
   int64_t besideFp64Mma = 48;    ///< of m16n8k16 of fp64, where all fragments are counted
   int64_t besideIterations = 32; ///< two iterations in flight; accumulators and left operands
-  int64_t besideLoop = 40;       ///< any loop with MMA; carried values and left operands
-  int64_t besideDots = 48;       ///< two chained dots in flight; two accumulators, one left operand
+  int64_t besideRescaled = 56; ///< the same where accumulators are rescaled; nor what rescales them
+  int64_t besideLoop = 40;     ///< any loop with MMA; carried values and left operands
 
   int64_t mostBesideProducer = 240; ///< of a consumer thread, after setmaxnreg
-  int64_t marginOfDots = 8;         ///< less than those where chained dots overlap
 
   // What a loop may load before it is needed.
   int64_t earlyLoad = 16;        ///< read before the first MMA of an iteration

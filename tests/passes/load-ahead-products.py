@@ -1,11 +1,11 @@
 # In a loop with products, vectors for the next iteration are loaded behind the last use of this one's; in the last
 # iteration from the same place. Tiles that products read, and what the loop may write, are loaded as before.
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-count-slots --emit pipeline -o - | FileCheck %s
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-load-ahead -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART
-# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
-# RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
-# RUN: pantilec %s --kernel pages --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32,i32:16" --target sm_90a --no-cache --remarks --emit pipeline -o - 2>&1 | FileCheck %s --check-prefix=PAGES
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-count-slots --disable-pass nv-overlap-iterations --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-load-ahead -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART
+# RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=2 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=SAME
+# RUN: pantilec %s --kernel counted --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=COUNTED
+# RUN: pantilec %s --kernel pages --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32,i32:16" --target sm_90a --no-cache --disable-pass nv-overlap-iterations --remarks --emit pipeline -o - 2>&1 | FileCheck %s --check-prefix=PAGES
 import pantile
 import pantile.language as tl
 

@@ -16,7 +16,7 @@
 //        What is in flight where is decided elsewhere: at the dot (StageOperands), within an
 //        iteration (DeferWaits), over the back edge (ScheduleLoops and SpecialiseWarps for one
 //        accumulation, CarrySums and DeferWaits for chains), beside the next iteration's MMAs
-//        (OverlapProducts, OverlapIterations). Those passes move MMAs and waits; none counts.
+//        (OverlapIterations). Those passes move MMAs and waits; none counts.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -7,7 +7,7 @@
 // How:   the wait for the first product becomes one for both, since the assembler puts products one
 //        after the other if sums of one are read while another is under way; one stands behind the
 //        loop. A slot is written again by copies that follow a meeting of all threads after that
-//        wait: this is what the slot more is for. Loops that a producer feeds have OverlapProducts.
+//        wait: this is what the slot more is for. Loops with a producer have OverlapIterations.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Remarks.h"

@@ -1,19 +1,19 @@
-//===- OverlapIterations.cpp - chains of products, those of two iterations side by side --------===//
-// Needs: DeferWaits ran: products start when their operands are there; a producer fills the rings.
-// Gives: in a loop `s = head(..), t = head(..); a = tail(f(s), .., a); b = tail(g(s, t), .., b)`, as
-//        the gradients of attention are, the tails of an iteration start behind the heads of the
-//        next one, and the tensor cores multiply while f and g of that are computed.
-// How:   Heads start sums anew; tails take their left operand from registers, and what they add to
-//        is carried, and looked at by nobody else. The loop starts at the second iteration, what
-//        tails read of the one before is carried (left operands, and the scalars that choose slots),
-//        and the tails of the last one stand behind the loop. Slots are released with the tails, so
-//        a loop holds those of two iterations. All this stands under the condition that there is
-//        an iteration. Nothing is under way from one iteration into the next.
+//===- OverlapIterations.cpp - MMAs of one iteration in flight with those of the next ----===//
+// Needs: DeferWaits ran: MMAs start when their operands are there; a producer fills the buffers.
+// Gives: in a loop whose iterations have a late stage (LateStage.h), as attention's and its
+//        gradients' have, that stage runs one iteration later: its MMAs are issued behind those of
+//        the next iteration, and the tensor cores multiply while the values between the two stages
+//        are computed.
+// How:   the loop starts at the second iteration; what the late stage reads of the one before is
+//        carried (left operands, and the integers that choose buffers), and the last late stage
+//        stands behind the loop. Rescaling stays in front of the late MMAs, which is behind those of
+//        the iteration before. All this stands under the condition that there is an iteration. The
+//        producer sees no change: buffers are waited for and released in the same order. Nothing is
+//        in flight from one iteration into the next.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/RegisterBudget.h"
-#include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
@@ -21,6 +21,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
+#include "passes/pipeline/LateStage.h"
 #include "passes/pipeline/PeeledLoop.h"
 #include "support/Target.h"
 
@@ -31,114 +32,21 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Which operations of a loop are heads' and which tails'.
-class Parts {
-public:
-  explicit Parts(scf::ForOp loop) : loop(loop) {}
-
-  bool find() { return sortProducts() && sortOthers() && findSlots(); }
-
-  bool isTail(Operation *op) const { return tails.contains(op); }
-
-  scf::ForOp loop;
-  SmallVector<nv::AsyncMmaOpInterface> products; ///< the tails' alone
-  llvm::SetVector<Operation *> tails;            ///< products, waits for them, releases; in order
-  llvm::SetVector<Operation *> slots;            ///< how the tails' slots are chosen
-  llvm::SetVector<Value> leaves;                 ///< numbers that they are chosen by
-  Operation *firstWait = nullptr;                ///< for a head; the tails start in front of it
-
-private:
-  bool sortProducts() {
-    SmallVector<nv::AsyncMmaOpInterface> heads;
-    for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-      nv::MmaWaitOpInterface wait = movableWaitOf(product);
-      if (!wait)
-        return false;
-      Value held = product.getHeldRegisters();
-      if (carriedAccumulatorOf(product) && held && !loop.isDefinedOutsideOfLoop(held) &&
-          held.getDefiningOp()) {
-        products.push_back(product);
-        continue;
-      }
-      if (!matchPattern(product.getAcc(), m_AnyZeroFloat()) || !products.empty())
-        return false;
-      heads.push_back(product);
-      if (!firstWait || wait->isBeforeInBlock(firstWait))
-        firstWait = wait;
-    }
-    // The tails start behind the heads: a head that depends on another's result comes too late.
-    return heads.size() >= 2 && !products.empty() && heads.back()->isBeforeInBlock(firstWait);
-  }
-
-  /// Waits for slots come first, releases last; no other effect but reading memory.
-  bool sortOthers() {
-    bool isFed = false;
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      auto wait = dyn_cast<nv::MmaWaitOpInterface>(op);
-      auto product = wait ? wait.getValues()[0].getDefiningOp<nv::AsyncMmaOpInterface>()
-                          : nv::AsyncMmaOpInterface();
-      auto load = dyn_cast<LoadOp>(op);
-      if (isa<nv::ReleaseOp>(op) || llvm::is_contained(products, &op) ||
-          (product && llvm::is_contained(products, product)))
-        tails.insert(&op);
-      else if (auto filled = dyn_cast<nv::MbarrierWaitOp>(op)) {
-        isFed = true;
-        if (filled.getEmpty() || !filled->isBeforeInBlock(firstWait))
-          return false;
-      } else if (load ? load.getIsVolatile() || load.getCache() == CacheModifier::Cv
-                      : !product && !isa<nv::AsyncMmaOpInterface>(op) && !isMemoryEffectFree(&op))
-        return false;
-    }
-    return isFed;
-  }
-
-  /// Everything but left operands and sums that tails read. Numbers are carried rather than computed
-  /// anew. Two slots of a ring are held at once, and a third is filled meanwhile.
-  bool findSlots() {
-    SmallVector<Value> work;
-    for (Operation *op : tails)
-      if (auto product = dyn_cast<nv::AsyncMmaOpInterface>(op))
-        work.push_back(product.getRhs());
-      else if (isa<nv::ReleaseOp>(op))
-        work.append(op->operand_begin(), op->operand_end());
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      if (loop.isDefinedOutsideOfLoop(value))
-        continue;
-      if (value.getType().isIntOrIndex()) {
-        leaves.insert(value);
-        continue;
-      }
-      Operation *op = value.getDefiningOp();
-      auto slot = dyn_cast_or_null<nv::SlotOp>(op);
-      if (slot ? cast<nv::BufferType>(slot->getOperand(0).getType()).getSlots() <
-                     machineOf(loop).occupancy.stagesOfOverlap
-               : !isa_and_nonnull<nv::BufferTransOp>(op))
-        return false;
-      if (slots.insert(op))
-        work.append(op->operand_begin(), op->operand_end());
-    }
-    return true;
-  }
-};
-
 class Rotator {
 public:
-  explicit Rotator(Parts &parts) : parts(parts), loop(parts.loop), b(loop), loc(loop.getLoc()) {}
+  explicit Rotator(LateStage &stage)
+      : stage(stage), loop(stage.loop), b(loop), loc(loop.getLoc()) {}
 
   void run() {
     scf::IfOp branch = branchOfIterations(b, loop);
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), loop.getLowerBound());
     mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
-    cloneHeads(mapping, Part::BeforeWaits);
-    cloneHeads(mapping, Part::Waits);
+    cloneEarly(mapping, Part::Issue);
+    cloneEarly(mapping, Part::Rest);
     cloneLast(mapping);
-    scf::ForOp rest = makeLoop(handOn(mapping, loop.getInitArgs()));
-    IRMapping last = startTails(rest.getResults());
-    SmallVector<Value> results(rest.getResults().take_front(count()));
-    endTails(last, results);
-    scf::YieldOp::create(b, loc, results);
+    scf::ForOp rest = makeLoop(handOn(mapping));
+    scf::YieldOp::create(b, loc, finish(rest));
     loop.replaceAllUsesWith(branch.getResults());
     loop.erase();
   }
@@ -146,70 +54,70 @@ public:
 private:
   unsigned count() { return loop.getNumRegionIterArgs(); }
 
-  /// A conversion that only makes a left operand: it waits until the registers of the one
-  /// before are free.
-  bool isLast(Operation *op) {
-    return op->hasTrait<OpTrait::Elementwise>() && isReadByMmasAlone(op->getResult(0)) &&
-           llvm::any_of(parts.products, [&](nv::AsyncMmaOpInterface tail) {
-             return op == tail.getLhs().getDefiningOp();
-           });
-  }
+  bool isLast(Operation *op) { return stage.rescale.contains(op) || stage.isLastConversion(op); }
 
-  enum class Part { BeforeWaits, Waits };
-  void cloneHeads(IRMapping &mapping, Part part) {
+  /// Stage 0 up to the first wait for its MMAs, and from there on.
+  enum class Part { Issue, Rest };
+  void cloneEarly(IRMapping &mapping, Part part) {
     for (Operation &op : loop.getBody()->without_terminator()) {
-      const bool isBefore = op.isBeforeInBlock(parts.firstWait);
-      if (isBefore != (part == Part::BeforeWaits) || parts.isTail(&op) || isLast(&op))
-        continue;
-      b.clone(op, mapping);
+      const bool isIssue = op.isBeforeInBlock(stage.firstWait);
+      if (isIssue == (part == Part::Issue) && !stage.contains(&op) && !isLast(&op))
+        b.clone(op, mapping);
     }
   }
 
+  /// What follows the late MMAs of the iteration before, in the order of the body.
   void cloneLast(IRMapping &mapping) {
     for (Operation &op : loop.getBody()->without_terminator())
       if (isLast(&op))
         b.clone(op, mapping);
   }
 
-  /// What the next round needs: carried values, the sums being `sums`, the left operands, and the
-  /// leaves of the slots.
-  SmallVector<Value> handOn(IRMapping &mapping, ValueRange sums) {
+  /// What the next round needs: carried values, accumulators rescaled; left operands; the leaves of
+  /// the choice of buffers.
+  SmallVector<Value> handOn(IRMapping &mapping) {
     SmallVector<Value> values;
-    for (auto [value, sum] : llvm::zip(loop.getYieldedValues(), sums))
-      values.push_back(parts.isTail(value.getDefiningOp()) ? sum : mapping.lookupOrDefault(value));
-    for (nv::AsyncMmaOpInterface tail : parts.products)
-      values.push_back(mapping.lookup(tail.getLhs()));
-    for (Value leaf : parts.leaves)
+    for (Value value : loop.getYieldedValues())
+      values.push_back(mapping.lookupOrDefault(value));
+    for (nv::AsyncMmaOpInterface mma : stage.mmas)
+      values[stage.positionOf(mma)] = mapping.lookupOrDefault(mma.getAcc());
+    for (nv::AsyncMmaOpInterface mma : stage.mmas)
+      values.push_back(mapping.lookup(mma.getLhs()));
+    for (Value leaf : stage.leaves)
       values.push_back(mapping.lookup(leaf));
     return values;
   }
 
-  /// The tails of the iteration whose values `carried` has.
-  IRMapping startTails(ValueRange carried) {
+  /// Issues the late MMAs of the iteration whose values `carried` has.
+  IRMapping startLate(ValueRange carried) {
     IRMapping mapping;
-    mapping.map(loop.getRegionIterArgs(), carried.take_front(count()));
-    carried = carried.drop_front(count());
-    for (auto [tail, left] : llvm::zip(parts.products, carried))
-      mapping.map(tail.getLhs(), left);
-    for (auto [leaf, value] : llvm::zip(parts.leaves, carried.drop_front(parts.products.size())))
+    ValueRange own = carried.drop_front(count());
+    for (auto [mma, left] : llvm::zip(stage.mmas, own))
+      mapping.map(mma.getLhs(), left);
+    for (auto [leaf, value] : llvm::zip(stage.leaves, own.drop_front(stage.mmas.size())))
       mapping.map(leaf, value);
+    for (nv::AsyncMmaOpInterface mma : stage.mmas)
+      mapping.map(mma.getAcc(), carried[stage.positionOf(mma)]);
     for (Operation &op : loop.getBody()->without_terminator())
-      if (parts.slots.contains(&op))
+      if (stage.choice.contains(&op))
         b.clone(op, mapping);
-    for (nv::AsyncMmaOpInterface tail : parts.products)
-      b.clone(*tail, mapping);
+    for (Operation *op : stage.late)
+      if (isa<nv::MbarrierWaitOp>(op))
+        b.clone(*op, mapping);
+    for (nv::AsyncMmaOpInterface mma : stage.mmas)
+      b.clone(*mma, mapping);
     return mapping;
   }
 
-  /// Waits for them and releases their slots; `sums` become theirs.
-  void endTails(IRMapping &mapping, SmallVectorImpl<Value> &sums) {
-    for (nv::AsyncMmaOpInterface tail : parts.products) {
-      Operation *wait = b.clone(*waitOf(tail), mapping);
-      sums[cast<BlockArgument>(tail.getAcc()).getArgNumber() - 1] = wait->getResult(0);
-    }
-    for (Operation *op : parts.tails)
+  /// Waits for them and releases their buffers; gives the accumulators, in the order of the MMAs.
+  SmallVector<Value> endLate(IRMapping &mapping) {
+    SmallVector<Value> sums;
+    for (nv::AsyncMmaOpInterface mma : stage.mmas)
+      sums.push_back(b.clone(*waitOf(mma), mapping)->getResult(0));
+    for (Operation *op : stage.late)
       if (isa<nv::ReleaseOp>(op))
         b.clone(*op, mapping);
+    return sums;
   }
 
   scf::ForOp makeLoop(ValueRange carried) {
@@ -220,35 +128,83 @@ private:
     mapping.map(loop.getInductionVar(), rest.getInductionVar());
     ValueRange args = rest.getRegionIterArgs();
     mapping.map(loop.getRegionIterArgs(), args.take_front(count()));
-    cloneHeads(mapping, Part::BeforeWaits);
-    IRMapping before = startTails(args);
-    cloneHeads(mapping, Part::Waits);
+    cloneEarly(mapping, Part::Issue);
+    IRMapping before = startLate(args);
+    cloneEarly(mapping, Part::Rest);
     settle(mapping);
-    SmallVector<Value> sums(args.take_front(count()));
-    endTails(before, sums);
+    for (auto [mma, sum] : llvm::zip(stage.mmas, endLate(before)))
+      mapping.map(loop.getRegionIterArg(stage.positionOf(mma)), sum);
     cloneLast(mapping);
-    scf::YieldOp::create(b, loc, handOn(mapping, sums));
+    scf::YieldOp::create(b, loc, handOn(mapping));
     return rest;
   }
 
-  /// What the last left operand is made of, and so the others, is computed before the tails are
-  /// waited for.
-  void settle(IRMapping &mapping) {
-    Operation *source = parts.products.back().getLhs().getDefiningOp();
-    if (!isLast(source) || source->getNumOperands() != 1)
-      return;
-    Value value = source->getOperand(0);
-    if (cast<RankedTensorType>(value.getType()).getElementType().isF32())
-      nv::SettleOp::create(b, loc, mapping.lookupOrDefault(value));
+  SmallVector<Value> finish(scf::ForOp rest) {
+    IRMapping mapping = startLate(rest.getResults());
+    SmallVector<Value> results(rest.getResults().take_front(count()));
+    for (auto [mma, sum] : llvm::zip(stage.mmas, endLate(mapping)))
+      results[stage.positionOf(mma)] = sum;
+    return results;
   }
 
-  Parts &parts;
+  /// Whether `value` is computed from what a left operand is made of.
+  bool comesFromLeft(Value value) {
+    llvm::DenseSet<Value> sources, seen;
+    for (nv::AsyncMmaOpInterface mma : stage.mmas) {
+      sources.insert(mma.getLhs());
+      sources.insert_range(mma.getLhs().getDefiningOp()->getOperands());
+    }
+    SmallVector<Value> work{value};
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (sources.contains(next))
+        return true;
+      Operation *op = next.getDefiningOp();
+      if (op && op->getParentOp() == loop && seen.insert(next).second)
+        work.append(op->operand_begin(), op->operand_end());
+    }
+    return false;
+  }
+
+  /// What the left operands are made of is computed before the late MMAs are waited for: what the
+  /// loop carries of it is held there, or, where that is nothing, what the last one is made of.
+  void settle(IRMapping &mapping) {
+    auto isFp32 = [](Value value) {
+      auto tile = dyn_cast<RankedTensorType>(value.getType());
+      return tile && tile.getElementType().isF32();
+    };
+    bool isHeld = false;
+    for (Value value : loop.getYieldedValues())
+      if (isFp32(value) && !stage.contains(value.getDefiningOp()) && comesFromLeft(value)) {
+        nv::SettleOp::create(b, loc, mapping.lookupOrDefault(value));
+        isHeld = true;
+      }
+    Operation *last = stage.mmas.back().getLhs().getDefiningOp();
+    if (!isHeld && stage.isLastConversion(last) && last->getNumOperands() == 1 &&
+        isFp32(last->getOperand(0)))
+      nv::SettleOp::create(b, loc, mapping.lookupOrDefault(last->getOperand(0)));
+  }
+
+  LateStage &stage;
   scf::ForOp loop;
   OpBuilder b;
   Location loc;
 };
 
+/// Accumulators of both stages and left operands are alive at once, and the left operands of the
+/// next iteration before they are converted. What rescales takes registers of its own.
+bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warps) {
+  int64_t registers =
+      stage.rescale.empty() ? machine.registers.besideIterations : machine.registers.besideRescaled;
+  for (nv::AsyncMmaOpInterface mma : stage.early)
+    registers += registersOf(mma.getResult());
+  for (nv::AsyncMmaOpInterface mma : stage.mmas)
+    registers += registersOf(mma.getResult()) + registersOf(mma.getLhs());
+  return registers <= RegisterBudget{machine, warps}.consumer(/*ctas=*/1);
+}
+
 struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass> {
+  using OverlapIterationsBase::OverlapIterationsBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
@@ -258,12 +214,13 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
-      Parts parts(loop);
-      if (!hasRegistersForOverlap(loop, *target, warps) || !parts.find())
+      LateStage stage(loop);
+      if (!stage.find() || (!rescaled && !stage.rescale.empty()) ||
+          !fitsRegisters(stage, target->machine(), warps))
         continue;
       remarkApplied(loop.getLoc(), Technique::Pipelining)
-          << "the last products of an iteration end beside the first of the next";
-      Rotator(parts).run();
+          << "the last MMAs of an iteration are in flight together with the first of the next";
+      Rotator(stage).run();
     }
   }
 };

@@ -1,5 +1,5 @@
 // The first of two chained MMAs starts one iteration ahead: it is in flight together with the second one of the iteration before, while the elements between them are computed.
-// RUN: pantile-opt %s -nv-overlap-products | FileCheck %s
+// RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>

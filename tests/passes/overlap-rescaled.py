@@ -7,7 +7,7 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit ptx -o - | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D BLOCK_N=64 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s --check-prefix=FEW
 # RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=READS
-# SAID: remark: the first product of an iteration starts before the second of the last one ends
+# SAID: remark: the last MMAs of an iteration are in flight together with the first of the next
 import pantile
 import pantile.language as tl
 
