@@ -100,10 +100,14 @@ std::string differenceOf(const Argument &argument, const Bytes &want, const Byte
   return "";
 }
 
+/// What is saved at most: sparse arrays of tests near 2^31 elements would not fit.
+constexpr uint64_t mostSaved = uint64_t(1) << 30;
+
 /// Where the kernel may write; nothing, with the reason, if that is not known.
 std::vector<Storage> writableStorage(const Code &code, const std::vector<LaunchArg> &args,
                                      std::string &reason) {
   std::vector<Storage> result;
+  uint64_t bytes = 0;
   if (code.foreignPointers)
     reason = "reaches memory through pointers in memory";
   if (!code.prints.empty())
@@ -114,8 +118,10 @@ std::vector<Storage> writableStorage(const Code &code, const std::vector<LaunchA
     if (args[i].begin == 0)
       reason = "storage of unknown size";
     else
-      result.push_back({args[i].begin, args[i].end, i});
+      result.push_back({args[i].begin, args[i].end, i}), bytes += args[i].end - args[i].begin;
   }
+  if (bytes > mostSaved)
+    reason = "arguments of more than 1 GiB";
   return result;
 }
 
