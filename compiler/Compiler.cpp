@@ -3,7 +3,7 @@
 // Gives: Compiler, versionText.
 // How:   a GPU kernel's key is made, then looked for on disk, where an entry whose dependencies
 //        differ now leads to another one (Dependencies), then the stages run (Compilation).
-//        Kernels for the CPU are made anew: that costs less than a look at the disk.
+//        Kernels for the CPU are made again: that costs less than a look at the disk.
 //        PANTILE_ALWAYS_COMPILE=1 never reads the cache; PANTILE_CACHE_CHECK=1 compiles on every
 //        hit and compares.
 //===------------------------------------------------------------------------------------===//
@@ -106,7 +106,7 @@ bool cacheServes(const Options &options, const Observe &observe) {
 
 Error cacheMismatch(const Kernel::Data &fresh) {
   return makeError(ErrorKind::Internal,
-                   fmt::format("kernel `{}` compiled anew differs from its cache entry {}",
+                   fmt::format("kernel `{}` compiled again differs from its cache entry {}",
                                fresh.name, fresh.hash));
 }
 

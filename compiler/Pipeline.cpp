@@ -193,7 +193,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
     passes.add(createAlternateGroups()); // of loops as they stay
   passes.need(createInsertWaits());      // the order of MMAs is final
   const bool raisesSums =
-      passes.choice("raised-sums", "within nv-raise-stores: the copy engine adds the sums of "
+      passes.choice("raised-sums", "within nv-raise-stores: TMA adds the sums of "
                                    "loops with products that relaxed atomics would add");
   passes.add(
       createRaiseStores({.all = options.enabledPasses.contains("nv-raise-stores"),

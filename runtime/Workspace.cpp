@@ -1,4 +1,4 @@
-//===- Workspace.cpp - how programs of a launch are cut between blocks --------------------===//
+//===- Workspace.cpp - how programs of a launch are split over CTAs --------------------===//
 // Gives: see Workspace.h; releaseWorkspaces of pantile/Runtime.h.
 // How:   launches find and use memory side by side, under a shared lock; what changes the list of it
 //        has the lock alone. The end of a graph is told by a callback, which may only note it.

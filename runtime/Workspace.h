@@ -1,4 +1,4 @@
-//===- Workspace.h - how programs of a launch are cut between blocks, and what that takes -===//
+//===- Workspace.h - how programs of a launch are split over CTAs, and what that takes -===//
 // Needs: for memory: a current context, to which the stream belongs.
 // Gives: the Cut, and memory of the layout that ir/SplitPrograms.h tells, whose flags are zero.
 // How:   launches on one stream follow each other and leave the flags as they were, so a stream

@@ -37,7 +37,7 @@ except ImportError:
 # where `best` is the largest score. Suppose the keys come in blocks, and after some of them we know
 # the largest score so far, the sum of the exponentials and the weighted sum of the rows of V. The
 # next block may have a larger score. Then both sums were taken relative to the wrong number, which
-# a factor mends: multiply them by `exp(best_before - best_now)`. So one pass over the keys is
+# a factor corrects: multiply them by `exp(best_before - best_now)`. So one pass over the keys is
 # enough, and the state is a number, a number and a row for each query.
 #
 # The exponential is computed in base 2, the one that the hardware has; the factor log2(e) is folded
@@ -67,9 +67,9 @@ def attend(
             scores = tl.where(rows[:, None] >= start + columns[None, :], scores, -float("inf"))
         now = tl.maximum(best, tl.max(scores, axis=1) * scale2)
         p = tl.exp2(scores * scale2 - now[:, None])
-        mend = tl.exp2(best - now)
-        total = total * mend + tl.sum(p, axis=1)
-        acc = acc * mend[:, None]
+        rescale = tl.exp2(best - now)
+        total = total * rescale + tl.sum(p, axis=1)
+        acc = acc * rescale[:, None]
         v = tl.load(v_ptrs)
         acc = tl.dot(p.to(v.dtype), v, acc)
         best = now
@@ -298,7 +298,7 @@ def empty(like, *shape, dtype=None):
 
 
 def forward_blocks(length, depth, causal):
-    """Large blocks read K and V less often; of small ones several share a multiprocessor, and one
+    """Large blocks read K and V less often; of small ones several share an SM, and one
     multiplies while another waits."""
     if depth == 128:
         return dict(BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2)

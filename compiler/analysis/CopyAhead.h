@@ -36,7 +36,7 @@ struct AheadCopy {
   mlir::Operation *culprit = nullptr;
 };
 
-/// How `load` of `loop`'s own body can be copied ahead into `buffer`.
+/// How `load` of `loop`'s own body can be prefetched into `buffer`.
 AheadCopy aheadCopyOf(mlir::scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                       const AxisInfoAnalysis &axes);
 

@@ -11,11 +11,11 @@
 
 namespace pantile {
 
-/// Sums that start anew in each iteration, or are carried; what else is carried, left operands, and
+/// Sums that start at zero in each iteration, or are carried; what else is carried, left operands, and
 /// some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);
 
-/// Registers of a thread when so many blocks share a multiprocessor, a producer in each.
+/// Registers of a thread when so many blocks share an SM, a producer in each.
 struct RegisterBudget {
   const MachineModel &machine;
   int warps;

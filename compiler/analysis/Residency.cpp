@@ -1,4 +1,4 @@
-//===- Residency.cpp - how many blocks of a kernel share a multiprocessor -----------------===//
+//===- Residency.cpp - how many blocks of a kernel share an SM -----------------===//
 // Gives: see Residency.h.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Residency.h"

@@ -1,8 +1,8 @@
-//===- Residency.h - how many blocks of a kernel share a multiprocessor -------------------===//
+//===- Residency.h - how many blocks of a kernel share an SM -------------------===//
 // Needs: loops with products in layouts.
 // Gives: what a block takes of shared memory and registers, and how many have room for theirs.
 // How:   an estimate, before places are given and the assembler has chosen. What is added to a
-//        kernel for speed, such as slots and scratch of its own, is compared by it: a multiprocessor
+//        kernel for speed, such as slots and scratch of its own, is compared by it: an SM
 //        with one block instead of two loses more than any of them brings.
 //===--------------------------------------------------------------------------------------===//
 #pragma once

@@ -60,7 +60,7 @@ bool scratchIsPerWarp(mlir::Operation *op);
 /// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
 /// scratchAlignment().
 int64_t scratchBytes(mlir::Operation *op);
-/// 128; more where the copy engine reads it, whose swizzle counts on it.
+/// 128; more where TMA reads it, whose swizzle counts on it.
 int64_t scratchAlignment(mlir::Operation *op);
 
 } // namespace pantile

@@ -1,4 +1,4 @@
-//===- TmaAccess.h - whether the copy engine can do a load or a store, and how ------------===//
+//===- TmaAccess.h - whether TMA can do a load or a store, and how ------------===//
 // Needs: a load of a loop body whose tile goes to one shared buffer, and the product that reads it;
 //        or a store.
 // Gives: the tensor map's dimensions and the coordinates of the tile, or the reason why not.
@@ -21,7 +21,7 @@ struct TmaAccess {
     Polynomial stride;     ///< of the arguments, in elements; 1 for the first
     Polynomial start;      ///< coordinate of the tile's first element
     int64_t size = 1;      ///< of the tile
-    bool fromZero = false; ///< the mask leaves out negative coordinates, as the copy engine does
+    bool fromZero = false; ///< the mask leaves out negative coordinates, as TMA does
     Polynomial modulus{};  ///< of the arguments; 0, or the tile starts at the remainder by this
     /// What the device makes of `start`, in 64 bits. A coordinate that saturates is still outside of
     /// the extents then. One that is cut is split at `end`, which only the program knows: `ToEnd`

@@ -1,5 +1,5 @@
 //===- Artifact.h - a compiled kernel as bytes --------------------------------------------===//
-// Needs: a GPU kernel. (What the interpreter runs is made anew in each process: it costs less.)
+// Needs: a GPU kernel. (What the interpreter runs is made again in each process: it costs less.)
 // Gives: bytes from which the same kernel is made without compiling.
 // How:   Bytes.h's encoding behind a format number. The cache adds header and checksum; here only
 //        the shape is checked, so a reader never crashes on foreign bytes.

@@ -36,7 +36,7 @@ const Result<std::unique_ptr<Driver>> &Driver::shared() {
   static const auto *driver = new Result<std::unique_ptr<Driver>>(openShared());
   static const auto *inFork = new Result<std::unique_ptr<Driver>>(makeError(
       ErrorKind::Driver, "this process was forked from one that had initialised the CUDA driver, "
-                         "which CUDA does not allow: start it anew (`spawn` of Python's "
+                         "which CUDA does not allow: start it again (`spawn` of Python's "
                          "multiprocessing), or fork before the GPU is first used"));
   return isForked() ? *inFork : *driver;
 }

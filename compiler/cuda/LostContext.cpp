@@ -71,7 +71,7 @@ Error failureOf(const Driver &driver, CUresult result, std::string_view doing) {
     return error;
   std::string message = error.message +
                         ": the context is lost, and with it all memory of the GPU, so the process "
-                        "must start anew";
+                        "must start again";
   if (std::string names = launchedLast(); !names.empty())
     message += fmt::format("; launched last: {}; CUDA_LAUNCH_BLOCKING=1 tells which failed", names);
   constexpr CUresult assertFailed = 710;

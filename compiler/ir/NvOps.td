@@ -151,7 +151,7 @@ def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
                                 DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersRead", "getHeldRegisters"]>]> {
   let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
   let description = [{
-    `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum anew.
+    `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum at zero.
     - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
     - wgmma_c2: `mma` is of the family wgmma.
     - wgmma_c3: buffers of elements that do not have 16 bits lie along K, as no instruction reads them otherwise.
@@ -273,7 +273,7 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
   let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
 }
 
-//===- programs that are cut between blocks (SplitPrograms.h) -----------------------------===//
+//===- programs that are split over CTAs (SplitPrograms.h) -----------------------------===//
 
 def Nv_CutOp : Nv_Op<"cut", [Pure]> {
   let summary = "how the launch wants programs to be cut: as often as `cycles`, which is 0 if not at all, `blocks` blocks share `programs` programs";
@@ -379,7 +379,7 @@ def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>,
   let hasVerifier = 1;
 }
 def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Nv_AsyncOpInterface>]> {
-  let summary = "each warp hands its part of a tile to the copy engine, which writes it at `coords` (fastest dimension first)";
+  let summary = "each warp hands its part of a tile to TMA, which writes it at `coords` (fastest dimension first)";
   let description = [{
     Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its
     pieces (layout/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
@@ -395,7 +395,7 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>, Decl
   let hasVerifier = 1;
 }
 def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "until the copy engine has read all that this thread handed to it";
+  let summary = "until TMA has read all that this thread handed to it";
   let assemblyFormat = "attr-dict";
 }
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {

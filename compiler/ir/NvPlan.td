@@ -56,7 +56,7 @@ def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
     the same as a struct.
 
     `producer_warps`: warps beside those of `tile.num_warps`. `persistent`: a CTA runs several programs (`nv.program_at`). `partial_bytes`: of the part
-    of a sum that a CTA hands over where programs are cut between CTAs (SplitPrograms.h). `programs_per_cta`: a launch may put up to so many
+    of a sum that a CTA hands over where programs are split over CTAs (SplitPrograms.h). `programs_per_cta`: a launch may put up to so many
     programs of one warp, neighbours along the grid's first axis, into one CTA; the kernel reads from the CTA's size how many they are.
     `ctas_per_program`: so many CTAs, neighbours along the grid's first axis, are a cluster and run one program, each with its part of a row.
     `shared_bytes`: of a CTA. `ctas_per_sm`: so many shall share an SM; 0: as many as have room. `registers`: of a thread at launch, then of the

@@ -1,4 +1,4 @@
-//===- SplitPrograms.h - kernels whose programs may be cut between blocks -----------------===//
+//===- SplitPrograms.h - kernels whose programs may be split over CTAs -----------------===//
 // Needs: `partial_bytes` of `nv.launch`: bytes of the part of a sum that a block hands over.
 // Gives: what launches of such a kernel pass as the two scratch pointers.
 // How:   the first is memory: for `mostSplitBlocks` blocks a flag of 32 bits, in a line of its own,

@@ -1,7 +1,7 @@
 //===- WarpBoxes.h - the boxes of a matrix that each warp holds alone ----------------------===//
 // Needs: the layout of a matrix; nothing of MLIR.
 // Gives: pieces of it, each held by one warp and a box of consecutive rows and columns, and how a
-//        piece lies in shared memory: in panels, each of which the copy engine moves at once.
+//        piece lies in shared memory: in panels, each of which TMA moves at once.
 // How:   a piece takes the lowest bits of both coordinates that registers and lanes tell, all bits
 //        of the lanes among them. Bits above, of registers and warps, tell pieces apart.
 //===--------------------------------------------------------------------------------------===//

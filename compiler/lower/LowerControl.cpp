@@ -110,7 +110,7 @@ bool feedsCopies(Value argument) {
 }
 
 /// The same pointers, of which LLVM knows nothing: strength reduction would take a part that they
-/// have in common out of them, and add it anew in each iteration.
+/// have in common out of them, and add it again in each iteration.
 Values hidden(Lowering &l, ValueList pointers) {
   return llvm::map_to_vector<8>(pointers, [&](llvm::Value *pointer) -> llvm::Value * {
     return l.assembly(pointer->getType(), "mov.b64 $0, $1;", "=l,l", {pointer}, /*pure=*/true);

@@ -1,4 +1,4 @@
-//===- LowerTma.cpp - the copy engine, its barriers and the warp that drives it ---------------===//
+//===- LowerTma.cpp - TMA, its barriers and the warp that drives it ---------------===//
 // Needs: buffers with offsets; tensor maps are parameters already (Lowering.cpp).
 // Gives: cp.async.bulk.tensor and mbarrier instructions; the producer as a branch that ends its
 //        warp.

@@ -1,4 +1,4 @@
-//===- LowerTmaStore.cpp - registers to global memory by the copy engine ----------------------===//
+//===- LowerTmaStore.cpp - registers to global memory by TMA ----------------------===//
 // Needs: scratch of its own for each warp, which nothing else uses until the kernel waits.
 // Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vectors into the scratch, and
 //        one cp.async.bulk.tensor a panel (cp.reduce.async.bulk.tensor where it adds), by the first

@@ -109,7 +109,7 @@ std::string operandList(int first, int count) {
 }
 
 /// One piece of the result over all of K: `steps` instructions in one text, since each text ties
-/// all accumulators anew. Operands: accumulators, ties, A, B of the first step, and the scale of the
+/// all accumulators again. Operands: accumulators, ties, A, B of the first step, and the scale of the
 /// old sum. Descriptors are put together in the text, of the first one's lower word and numbers:
 /// ptxas 13.0 loses the upper word of one that a loop counts up in 64 bits. A of each step is given
 /// whole where it is in registers, or at one place, so that loops find its descriptors made.
@@ -222,7 +222,7 @@ Values inRegisters(Lowering &l, Values words) {
   return words;
 }
 
-/// What an instruction that starts a sum anew may find in its registers.
+/// What an instruction that starts a sum at zero may find in its registers.
 Values unset(ValueList values) {
   return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
     return llvm::UndefValue::get(value->getType());

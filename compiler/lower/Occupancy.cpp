@@ -1,4 +1,4 @@
-//===- Occupancy.cpp - blocks that should share a multiprocessor ----------------------------===//
+//===- Occupancy.cpp - blocks that should share an SM ----------------------------===//
 #include "lower/Occupancy.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"

@@ -1,4 +1,4 @@
-//===- Occupancy.h - blocks that should share a multiprocessor ------------------------------===//
+//===- Occupancy.h - blocks that should share an SM ------------------------------===//
 // Needs: a kernel at its last stage, with layouts.
 // Gives: the number that the assembler is told, for kernels that wait for memory in loops, hold
 //        much at once, or do nothing but compute with what they load.

@@ -166,7 +166,7 @@ def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
     The choice `carried-sums` adds a stage, or prefetches one iteration less far, for MMAs whose wait is deferred by one iteration, where a thread has
     registers for what several read meanwhile; `nv-plan-programs` counts on it for kernels with several such accumulators, as the gradients of keys
     and values. Without it they are waited for in their own iteration. With the choice `copied-values`, tiles that a loop with MMAs computes with, such
-    as weights that are unpacked first, pass through buffers too and are copied ahead by all warps. Without it they are loaded into registers when
+    as weights that are unpacked first, pass through buffers too and are prefetched by all warps. Without it they are loaded into registers when
     they are needed, or one iteration ahead where they are small.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];

@@ -200,7 +200,7 @@ static __attribute__((unused)) int may_persist(const int64_t *grid) {
   return grid[0] * grid[1] <= 1 << 30 && grid[0] * grid[1] * grid[2] <= 1 << 30;
 }
 
-/* How a tensor is described to the copy engine. A sum of products is written as the number of terms,
+/* How a tensor is described to TMA. A sum of products is written as the number of terms,
    then for each its coefficient, the number of its factors and which arguments they are; -1 to -3 are
    the extents of the grid. */
 struct recipe {

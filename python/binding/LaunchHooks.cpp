@@ -68,7 +68,7 @@ bool tellsOfChanges(PyObject *group) {
   return isTold && isGone;
 }
 
-/// The dict of `group`, which is looked up anew once another object is there.
+/// The dict of `group`, which is looked up again once another object is there.
 PyObject *attributes(const char *module, const char *group, std::atomic<bool> &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);

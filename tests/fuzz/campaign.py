@@ -28,7 +28,9 @@ PROGRESS = 500
 
 def set_up(options, target):
     """What a worker needs once: the devices, and a kernel cache of its own."""
-    sys.dont_write_bytecode = True  # a module that is written anew each second must not be mistaken
+    sys.dont_write_bytecode = (
+        True  # a module that is written again each second must not be mistaken
+    )
     os.environ.setdefault("PANTILE_CACHE_DIR", str(Path(options.out) / "cache"))
     if target:
         os.environ["PANTILE_EMULATED_TARGET"] = target

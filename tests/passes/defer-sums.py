@@ -28,11 +28,11 @@ def attend(acc, total, best, q, keys, begin, end, Sums, KIND: tl.constexpr):
         scores = tl.dot(q, tl.trans(block))
         now = tl.maximum(best, tl.max(scores, 1))
         p = tl.exp2(scores - now[:, None])
-        mend = tl.exp2(best - now)
-        total = total * mend + tl.sum(p, 1)
+        scale = tl.exp2(best - now)
+        total = total * scale + tl.sum(p, 1)
         if KIND == 1:
             tl.store(Sums + start + rows, total)
-        acc = tl.dot(p.to(tl.float16), block, acc * mend[:, None])
+        acc = tl.dot(p.to(tl.float16), block, acc * scale[:, None])
         best = now
     return acc, total, best
 

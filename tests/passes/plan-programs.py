@@ -48,10 +48,10 @@ def attention(
         scores = tl.dot(q, k)
         now = tl.maximum(best, tl.max(scores, 1))
         p = tl.exp2(scores - now[:, None])
-        mend = tl.exp2(best - now)
-        total = total * mend + tl.sum(p, 1)
+        scale = tl.exp2(best - now)
+        total = total * scale + tl.sum(p, 1)
         v = tl.load(V + (start + columns)[:, None] * stride + features[None, :])
-        acc = tl.dot(p.to(tl.float16), v, acc * mend[:, None])
+        acc = tl.dot(p.to(tl.float16), v, acc * scale[:, None])
         best = now
     tl.store(Out + rows[:, None] * stride + features[None, :], acc / total[:, None])
 

@@ -1,4 +1,4 @@
-# Loads that the copy engine must not do, and loops that must not have a producer: a remark says which rule each breaks.
+# Loads that TMA must not do, and loops that must not have a producer: a remark says which rule each breaks.
 # DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32, i32:16
 # DEFINE: %{run} = pantilec %s --no-cache --remarks --emit pipeline -o -
 # RUN: %{run} --kernel plain --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=PLAIN
@@ -152,7 +152,7 @@ def masks_by_memory(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# The copy engine fills with zeros.
+# TMA fills with zeros.
 # OTHER: warps are not specialised: `other` is not zero
 # OTHER-NOT: nv.producer {
 @triton.jit

@@ -1,4 +1,4 @@
-# Stores that the copy engine must not do: a remark says which rule each breaks.
+# Stores that TMA must not do: a remark says which rule each breaks.
 # DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16
 # DEFINE: %{run} = pantilec %s --no-cache --enable-pass nv-raise-stores --remarks --emit pipeline
 # RUN: %{run} --kernel reads_afterwards --signature "%{sig}" 2>&1 | FileCheck %s --check-prefix=READS

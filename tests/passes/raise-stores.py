@@ -1,4 +1,4 @@
-# Results that the copy engine writes: from pointers, block pointers and descriptors, by rows and by columns, with and without a mask.
+# Results that TMA writes: from pointers, block pointers and descriptors, by rows and by columns, with and without a mask.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --enable-pass nv-raise-stores
 # RUN: %{run} --kernel by_pointers --emit pipeline | FileCheck %s --check-prefix=POINTERS
 # RUN: %{run} --kernel by_pointers -D N=256 --num-warps 8 --emit pipeline | FileCheck %s --check-prefix=TIGHT

@@ -1,4 +1,4 @@
-# Relaxed sums in loops with products, which nobody looks at, are added by the copy engine, also those of several loops
+# Relaxed sums in loops with products, which nobody looks at, are added by TMA, also those of several loops
 # through one pointer. Not where something in the kernel may tell other programs of them, where their old values are
 # looked at, in an order, or where that is left out.
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,*i32" -D KIND=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s

@@ -1,4 +1,4 @@
-# Loads through descriptors are the copy engine's: it leaves out negative coordinates as their mask does. Other lower
+# Loads through descriptors are TMA's: it leaves out negative coordinates as their mask does. Other lower
 # bounds are none of its own.
 # RUN: pantilec %s --kernel product --signature "tensordesc<fp16[64,64]>, tensordesc<fp16[64,64]>, *fp32:16, i32, i32" --target sm_90a --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel later --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32:16" -D FIRST=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ZERO

@@ -1,4 +1,4 @@
-# A row that no multiprocessor holds is spread over a cluster; small ones, other GPUs, several lengths, loops and atomics are left alone.
+# A row that no SM holds is spread over a cluster; small ones, other GPUs, several lengths, loops and atomics are left alone.
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=131072 --no-cache --emit layout | FileCheck %s --check-prefix=FOUR
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=131072 --num-warps 16 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=524288 --num-warps 32 --no-cache --emit layout | FileCheck %s --check-prefix=EIGHT

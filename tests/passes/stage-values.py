@@ -1,4 +1,4 @@
-# Tiles that no product reads as they are pass buffers too and are copied ahead, and read where they are used first; not where the
+# Tiles that no product reads as they are pass buffers too and are prefetched, and read where they are used first; not where the
 # loop writes to them, and rows and numbers stay in registers. Rows that come from one address lie in one thread, which loads once.
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN

@@ -1,4 +1,4 @@
-# Kernels whose programs must not be cut between blocks: a remark says which rule each breaks.
+# Kernels whose programs must not be split over CTAs: a remark says which rule each breaks.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --target sm_90a --no-cache --enable-pass nv-stream-k --remarks --emit pipeline
 # RUN: %{run} --kernel two_sums -o - 2>&1 | FileCheck %s --check-prefix=TWO-SUMS
 # RUN: %{run} --kernel in_a_loop -o - 2>&1 | FileCheck %s --check-prefix=IN-A-LOOP
@@ -30,7 +30,7 @@ def write(c, acc, m, n, stride):
     tl.store(c + (m * B + within)[:, None] * stride + (n * B + within)[None, :], acc.to(tl.float16))
 
 
-# STANDS-ALONE: programs are not cut between blocks: the kernel is not persistent
+# STANDS-ALONE: programs are not split over CTAs: the kernel is not persistent
 # STANDS-ALONE-NOT: nv.put_part
 @pantile.jit
 def product(a, b, c, stride):
@@ -42,7 +42,7 @@ def product(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# TWO-SUMS: programs are not cut between blocks: the sum is not that of one product
+# TWO-SUMS: programs are not split over CTAs: the sum is not that of one product
 # TWO-SUMS-NOT: nv.put_part
 @pantile.jit
 def two_sums(a, b, c, stride):
@@ -56,7 +56,7 @@ def two_sums(a, b, c, stride):
     write(c, first * second, m, n, stride)
 
 
-# IN-A-LOOP: programs are not cut between blocks
+# IN-A-LOOP: programs are not split over CTAs
 # IN-A-LOOP-NOT: nv.put_part
 @pantile.jit
 def in_a_loop(a, b, c, stride):
@@ -71,7 +71,7 @@ def in_a_loop(a, b, c, stride):
     write(c, total, m, n, stride)
 
 
-# BEGINS-ELSEWHERE: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
 # BEGINS-ELSEWHERE-NOT: nv.put_part
 @pantile.jit
 def begins_elsewhere(a, b, c, stride):
@@ -83,7 +83,7 @@ def begins_elsewhere(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SCALES-ITS-SUM: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
 # SCALES-ITS-SUM-NOT: nv.put_part
 @pantile.jit
 def scales_its_sum(a, b, c, stride):
@@ -95,7 +95,7 @@ def scales_its_sum(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# GOES-FASTER: programs are not cut between blocks: a value that it carries is neither a sum of products that begins at zero nor advances evenly
+# GOES-FASTER: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
 # GOES-FASTER-NOT: nv.put_part
 @pantile.jit
 def goes_faster(a, b, c, stride):
@@ -109,7 +109,7 @@ def goes_faster(a, b, c, stride):
     write(c, acc * scale, m, n, stride)
 
 
-# COUNTS: programs are not cut between blocks: more than its sum is used behind it
+# COUNTS: programs are not split over CTAs: more than its sum is used behind it
 # COUNTS-NOT: nv.put_part
 @pantile.jit
 def counts(a, b, c, stride):
@@ -123,7 +123,7 @@ def counts(a, b, c, stride):
     write(c, acc * seen, m, n, stride)
 
 
-# KEEPS-AN-OPERAND: programs are not cut between blocks: what stands in front of it would be done twice
+# KEEPS-AN-OPERAND: programs are not split over CTAs: what stands in front of it would be done twice
 # KEEPS-AN-OPERAND-NOT: nv.put_part
 @pantile.jit
 def keeps_an_operand(a, b, c, stride):
@@ -136,7 +136,7 @@ def keeps_an_operand(a, b, c, stride):
     write(c, acc, m, n, stride)
 
 
-# SUMS-IN-HALVES: programs are not cut between blocks: it has no sum in fp32 that begins at zero
+# SUMS-IN-HALVES: programs are not split over CTAs: it has no sum in fp32 that begins at zero
 # SUMS-IN-HALVES-NOT: nv.put_part
 @pantile.jit
 def sums_in_halves(a, b, c, stride):

@@ -1,4 +1,4 @@
-# Programs cut between blocks: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, the first of them asked for before the last iterations, and the rest of the program stands under that condition.
+# Programs split over CTAs: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, the first of them asked for before the last iterations, and the rest of the program stands under that condition.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
 # RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
 # RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
@@ -43,7 +43,7 @@ K: tl.constexpr = 64
 # CHECK: nv.put_part %[[OWN]]
 # OFF-NOT: nv.cut
 # OFF-NOT: nv.put_part
-# SAID: remark: programs of the last waves may be cut between blocks
+# SAID: remark: programs of the last waves may be split over CTAs
 # SAID: remark: load is raised to a tensor map of 2 dimensions
 # SAID: remark: load is raised to a tensor map of 2 dimensions
 # PTX-DAG: ld.acquire.gpu.global.u32

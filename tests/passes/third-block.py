@@ -1,4 +1,4 @@
-# What is added to a ring leaves two blocks of a multiprocessor their room: a slot more than stages, and scratch beside it. If asked, three.
+# What is added to a ring leaves two blocks of an SM their room: a slot more than stages, and scratch beside it. If asked, three.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --emit pipeline
 # RUN: %{run} -D N=256 -D K=32 --num-stages 4 -o - | FileCheck %s --check-prefix=TWO
 # RUN: %{run} -D N=256 -D K=32 --num-stages 6 -o - | FileCheck %s --check-prefix=ONE
@@ -10,7 +10,7 @@ import pantile.language as tl
 
 M: tl.constexpr = 64
 
-# A slot has 20 KiB: four and 16 KiB of scratch for two blocks, but not five; where one block has the multiprocessor anyway, six become seven.
+# A slot has 20 KiB: four and 16 KiB of scratch for two blocks, but not five; where one block has the SM anyway, six become seven.
 # TWO: persistent = true
 # TWO: nv.alloc {nv.ring} : <4 x[64, 32] x f16
 # ONE: persistent = true

@@ -110,7 +110,7 @@ public:
   Warp(Block &block, const Kernel &kernel, int index);
   Warp(const Warp &) = delete;
 
-  /// Starts anew at the start of the kernel, for another block.
+  /// Starts again at the start of the kernel, for another block.
   void start();
   /// Runs until `steps` are over, all lanes have left, or the warp has to wait.
   void run(int steps);

@@ -2,7 +2,7 @@
 // Needs: see Queues.h.
 // Gives: Queues.
 // How:   what has run and is not waited for stays in the shadow of memory; when the host has waited
-//        for all of it, nothing can race with it, and all begins anew.
+//        for all of it, nothing can race with it, and all begins again.
 //===------------------------------------------------------------------------------------------===//
 #include "Queues.h"
 #include <algorithm>
@@ -97,7 +97,7 @@ void Queues::waitForAll() {
   });
 }
 
-/// Begins anew where the host has waited for everything.
+/// Begins again where the host has waited for everything.
 void Queues::endIfOver() {
   const bool isOver = std::all_of(queues.begin(), queues.end(), [](const Queue &queue) {
     return queue.isIdle() && queue.isAwaited;

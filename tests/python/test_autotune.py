@@ -103,7 +103,7 @@ def test_the_fastest_is_kept_for_its_key(tune_cpu):
     launch(tuned, x, runs)
     assert runs[0] == 5, "three measured runs, then one for each launch"
     launch(tuned, *arrays(200))
-    assert tuned.best_config is CONFIGS[2], "another value of the key is measured anew"
+    assert tuned.best_config is CONFIGS[2], "another value of the key is measured again"
     launch(tuned, x, runs)
     assert tuned.best_config is CONFIGS[1]
     assert len(tuned.cache) == 2

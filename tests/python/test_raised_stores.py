@@ -1,4 +1,4 @@
-"""Results that the copy engine writes: edges, orders, types, batches, more programs than blocks, arguments that no map describes.
+"""Results that TMA writes: edges, orders, types, batches, more programs than blocks, arguments that no map describes.
 
 On the CPU the same texts run without it; a GPU's kernels are asked whether they have it.
 """
@@ -165,7 +165,7 @@ def test_results_that_no_map_describes(device, start, step):
 
 @pytest.mark.parametrize("dtype, columns", [("fp32", 106), ("fp16", 43), ("fp32", 1)])
 def test_rows_that_end_within_16_bytes(device, dtype, columns):
-    """The copy engine would write the rest of them too: the plain variant runs."""
+    """TMA would write the rest of them too: the plain variant runs."""
     a, b = random((96, 64), "fp16", 13), random((64, columns), "fp16", 14)
     whole, out = framed(device, 96, columns, dtype, turned=False)
     launch(device, device.to(a), device.to(b), out, BLOCKS[3])

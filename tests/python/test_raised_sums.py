@@ -1,4 +1,4 @@
-"""Sums that the copy engine adds to memory: of products in loops, from several programs, with masks."""
+"""Sums that TMA adds to memory: of products in loops, from several programs, with masks."""
 
 import numpy as np
 import pantile as triton

@@ -100,7 +100,7 @@ def test_knob_prints_them(monkeypatch, capfd):
     _product(AMPERE)
     assert "remark" not in capfd.readouterr().err
     monkeypatch.setenv("PANTILE_REMARKS", "1")
-    _product(AMPERE)  # of the cache by now: compiled anew all the same
+    _product(AMPERE)  # of the cache by now: compiled again all the same
     told = capfd.readouterr().err
     assert f"{__file__}:{_line('acc = tl.dot')}:" in told and "mma.sync" in told
 

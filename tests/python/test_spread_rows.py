@@ -1,4 +1,4 @@
-"""Rows that no multiprocessor holds: on Hopper a cluster of blocks runs such a program."""
+"""Rows that no SM holds: on Hopper a cluster of blocks runs such a program."""
 
 import numpy as np
 import pantile as triton

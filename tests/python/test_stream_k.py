@@ -1,4 +1,4 @@
-"""Products whose programs are cut between blocks.
+"""Products whose programs are split over CTAs.
 
 Every way to cut them, the same bits each time, memory of their own for launches side by side.
 """
@@ -207,7 +207,7 @@ def test_launches_side_by_side(gpu):
 
 
 def test_memory_is_given_back(device):
-    """What launches took is freed, and taken anew; elsewhere there is nothing to free."""
+    """What launches took is freed, and taken again; elsewhere there is nothing to free."""
     shape, block = (128, 64, 9600), (64, 64, 64, 3, 4)
     a, b = matrices(10, *shape)
     da, db = device.to(a), device.to(b)

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 from noted_driver import NOTED, build, program_head, without_assembler
 
-# Number 1 has name and target of number 0 but fewer multiprocessors; 3 is like 0.
+# Number 1 has name and target of number 0 but fewer SMs; 3 is like 0.
 GPUS = """
 #include <stdlib.h>
 static const struct gpu { const char *name; int major, multiprocessors; } gpus[] = {

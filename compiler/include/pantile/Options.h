@@ -39,7 +39,7 @@ struct Observe {
   Stage stopAfter = Stage::Cubin;
   std::string dumpDir; ///< numbered IR dumps; empty: none
   bool useCache = true;
-  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile anew
+  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
 };
 
 } // namespace pantile

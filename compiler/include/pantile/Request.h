@@ -38,7 +38,7 @@ PANTILE_API Result<Kernel> compileText(std::string_view text, const std::string 
                                        const CompileRequest &request);
 PANTILE_API Result<Kernel> compileFile(const std::string &path, const CompileRequest &request);
 
-/// The text of one stage, or the machine code; compiled anew up to there.
+/// The text of one stage, or the machine code; compiled again up to there.
 PANTILE_API Result<std::string> stageText(const Program &program,
                                           const Specialization &specialization,
                                           const Options &options, Stage stage);

@@ -103,7 +103,7 @@ PANTILE_API Result<DeviceInfo> deviceInfo(int device);
 PANTILE_API Result<void> synchronize(int device);
 /// Waits for all work of the device and frees the memory in which blocks that share a program hand
 /// over parts of sums, but that of graphs which still exist. Returns the bytes. Not while one of the
-/// device's streams is captured. Later launches take memory anew.
+/// device's streams is captured. Later launches take memory again.
 PANTILE_API Result<uint64_t> releaseWorkspaces(int device = -1);
 
 /// Device memory for applications without a library of their own.

@@ -1,4 +1,4 @@
-//===- TensorMap.h - how a launch describes tensors to the copy engine ------------------===//
+//===- TensorMap.h - how a launch describes tensors to TMA ------------------===//
 // A kernel whose loads were raised to TMA takes tensor maps as its last parameters. The artifact
 // carries the recipe of each; the launch computes it from the kernel's arguments and encodes it.
 //===-----------------------------------------------------------------------------------===//

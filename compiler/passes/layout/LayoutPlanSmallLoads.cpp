@@ -54,7 +54,7 @@ bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2>
   return true;
 }
 
-/// Addresses and masks are computed anew, so they must not themselves come from memory.
+/// Addresses and masks are computed again, so they must not themselves come from memory.
 bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
   const LinearLayout own = native(load.getResult()).getLinear(), wish = layout.getLinear();
   if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||

@@ -3,7 +3,7 @@
 // Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
 //        `shared_bytes` of `nv.launch`.
 // How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
-//        scratch during its one operation, but what the copy engine or other blocks read from there
+//        scratch during its one operation, but what TMA or other blocks read from there
 //        on, and in the loops around, throughout. Largest first, each takes the lowest place that
 //        is free for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
 //        so where shared memory is plentiful, small scratch shares its bytes with nobody; that of

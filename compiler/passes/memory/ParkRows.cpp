@@ -4,7 +4,7 @@
 // How:   a row that is held over a reduction, such as a softmax's, may leave no register for
 //        anything else. The assembler would spill most of it to local memory, which passes through
 //        the caches that the rows of other blocks stream through. Shared memory lies idle then: one
-//        such block fills a multiprocessor. So half of what is held waits there.
+//        such block fills an SM. So half of what is held waits there.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "mlir/Analysis/Liveness.h"

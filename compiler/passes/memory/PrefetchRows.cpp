@@ -2,7 +2,7 @@
 // Needs: layouts; LoadAhead ran.
 // Gives: nv.prefetch behind loads of kernels that hold a row at once, as layer norm and softmax do.
 // How:   such a program loads, reduces and stores, and memory waits while it computes; blocks that
-//        share a multiprocessor fill the gaps only in part. So each asks for what a program some
+//        share an SM fill the gaps only in part. So each asks for what a program some
 //        megabytes behind it will load, or, where programs walk over rows, its own next iteration:
 //        the address and the mask are computed again with the number of that program or iteration,
 //        for one element of each line, spread over all threads. Only what that program reads is

@@ -1,4 +1,4 @@
-//===- RaiseStores.cpp - results that the copy engine writes ------------------------------===//
+//===- RaiseStores.cpp - results that TMA writes ------------------------------===//
 // Needs: layouts, producers and rings are what they will be.
 // Gives: `nv.tma_store` for stores of matrices where that pays, their `nv.tensor_map`s, and
 //        `nv.tma_store_wait` where the kernel ends.
@@ -63,7 +63,7 @@ bool feedsStore(Operation *op) {
          isa<StoreOp, AtomicRmwOp>(*op->user_begin());
 }
 
-/// One of a loop with products that the copy engine can do, as nobody learns from it when it is
+/// One of a loop with products that TMA can do, as nobody learns from it when it is
 /// done.
 bool isPlainSum(Operation *op) {
   auto atomic = dyn_cast<AtomicRmwOp>(op);
@@ -133,7 +133,7 @@ public:
 
 private:
   /// From how many elements on a result leaves faster so, as measured on an H200: that of one
-  /// product whose operands come by the copy engine as well.
+  /// product whose operands come by TMA as well.
   int64_t leastElements() {
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
     int64_t products = 0;
@@ -203,7 +203,7 @@ private:
     if (Polynomial &columns = access->dims[0].extent; columns.constant() == unbounded)
       columns = unbounded / 16 * 16;
     if (!hasWholeEnds(access->dims[0], bits))
-      return refuse(store, "its rows may end within 16 bytes, which the copy engine writes whole");
+      return refuse(store, "its rows may end within 16 bytes, which TMA writes whole");
     SmallVector<Value> forms{store.value()};
     while (auto convert = forms.back().getDefiningOp<ConvertLayoutOp>())
       forms.push_back(convert.getSrc());

@@ -1,4 +1,4 @@
-//===- SpreadRows.cpp - a row that no multiprocessor holds, on several ----------------------===//
+//===- SpreadRows.cpp - a row that no SM holds, on several ----------------------===//
 // Needs: tiles without layouts.
 // Gives: tiles of a part of the row each, `ctas_per_program` of `nv.launch`.
 // How:   registers and shared memory together are too small for such a row, so that most of it would

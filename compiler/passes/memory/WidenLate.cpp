@@ -1,6 +1,6 @@
 //===- WidenLate.cpp - rows of 16 bits wait as they were loaded ----------------------------===//
 // Needs: layouts.
-// Gives: behind a reduction, what was widened to fp32 in front of it is widened anew.
+// Gives: behind a reduction, what was widened to fp32 in front of it is widened again.
 // How:   told nothing, the assembler keeps the fp32 numbers, which take twice the registers, over
 //        the reduction, as in a log-sum-exp over a row of bf16. Where that leaves no register for
 //        anything else, uses behind the reduction get a widening of their own, of a copy that

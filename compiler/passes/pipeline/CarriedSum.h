@@ -4,7 +4,7 @@
 //     %t = mma f(%s'), %buffer, g(%sum)     %t' = wait %t      scf.yield .. %t' ..
 // where nothing looks at the sum of the iteration before until the first product is waited for.
 // And one that DeferWaits changes: several products that add to carried sums, behind others that
-// start sums anew and are waited for, as in the gradients of attention's keys and values.
+// start sums at zero and are waited for, as in the gradients of attention's keys and values.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"

@@ -144,7 +144,7 @@ private:
     if (fed.slots < 2)
       return refuse(loop, "it has one stage");
     if (LoadOp value = choices.copiedValues ? valueToStage(loop, fed.slots, target) : LoadOp())
-      return refuse(value, "what the loop computes with is copied ahead by all warps");
+      return refuse(value, "what the loop computes with is prefetched by all warps");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
       if (!isa<scf::ForOp>(around) && !isPlainBranch(around))
@@ -178,7 +178,7 @@ private:
     return true;
   }
 
-  /// How the copy engine reads `staged`: legal for each of its readers, and the same for all.
+  /// How TMA reads `staged`: legal for each of its readers, and the same for all.
   std::optional<TmaAccess> accessFor(StagedLoad staged, ArrayRef<BufferReader> readers,
                                      std::string &reason) {
     std::optional<TmaAccess> access;

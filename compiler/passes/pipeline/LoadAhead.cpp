@@ -1,5 +1,5 @@
 //===- LoadAhead.cpp - load the next row while this one is computed with ------------------===//
-// Needs: ExpandPipeline ran: what goes through shared memory is copied ahead already.
+// Needs: ExpandPipeline ran: what goes through shared memory is prefetched already.
 // Gives: loops that the user gave `num_stages` (tl.range) load into registers iterations ahead.
 // How:   the tile for a later iteration is loaded at the beginning of this one, under a mask that
 //        is empty where there is none, and carried; the first are loaded in front of the loop. Only

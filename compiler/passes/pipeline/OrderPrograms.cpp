@@ -140,7 +140,7 @@ int64_t bandOf(const Blocks &blocks, const MachineModel &machine) {
   return std::max<int64_t>(elements / (blocks.rows.isFast() ? blocks.height : blocks.width), 1);
 }
 
-/// `value` at the place of `b`, computed anew where it stands in `body`. None: it takes something
+/// `value` at the place of `b`, computed again where it stands in `body`. None: it takes something
 /// that differs from program to program, or is more than scalars.
 Value before(OpBuilder &b, Value value, Block *body, IRMapping &copies) {
   if (Value known = copies.lookupOrNull(value))

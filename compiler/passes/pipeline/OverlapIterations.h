@@ -1,6 +1,6 @@
 //===- OverlapIterations.h - which loops OverlapIterations is worth a slot for -------------===//
 // Needs: wgmma products in layouts; they may still be waited for at once.
-// Gives: whether products that start sums anew, and such that add to carried sums, leave registers
+// Gives: whether products that start sums at zero, and such that add to carried sums, leave registers
 //        for those of two iterations.
 //===------------------------------------------------------------------------------------===//
 #pragma once

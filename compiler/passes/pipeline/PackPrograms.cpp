@@ -1,7 +1,7 @@
 //===- PackPrograms.cpp - several programs of one warp in a block -------------------------===//
 // Needs: shared memory is allocated, and barriers are there.
 // Gives: `programs_per_cta` of `nv.launch`.
-// How:   a multiprocessor holds fewer blocks than warps, and starts blocks one after the other; so
+// How:   an SM holds fewer blocks than warps, and starts blocks one after the other; so
 //        many short programs of one warp leave it half empty. What has no shared memory, no barrier
 //        and does not meet other programs takes no notice of the warps beside it. Whether a launch
 //        packs them is decided there, by the grid.

@@ -2,13 +2,13 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies when it can be copied ahead (CopyAhead.h; through a table while
+// How:   a staged load qualifies when it can be prefetched (CopyAhead.h; through a table while
 //        no second block goes for the rings). What else the loop loads to compute with is staged
 //        first, while two blocks have room. With num_stages = s there are s slots and
 //        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
 //        iteration keeps one product under way, if its operands outlast the iteration: its slot is
-//        free one iteration later, so there is one slot more, or, where a block of the
-//        multiprocessor would go for it, a barrier in front of the copies. So does a loop with two
+//        free one iteration later, so there is one slot more, or, where that would cost a
+//        CTA per SM, a barrier in front of the copies. So does a loop with two
 //        chained products (CarriedSum.h), or copies run an iteration less ahead. A loop that has
 //        read all when its product has ended does with a slot less, behind such a barrier, where
 //        that makes room for a third block.

@@ -1,4 +1,4 @@
-//===- StreamK.cpp - programs cut between blocks, so that the last wave is full -----------===//
+//===- StreamK.cpp - programs split over CTAs, so that the last wave is full -----------===//
 // Needs: MakePersistent ran; the loop's loads still stand where they were written.
 // Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
 //        the last iteration adds the parts of the others (nv.put_part, nv.get_part) and does the
@@ -64,7 +64,7 @@ private:
     addCandidate(kernel,
                  {.map = nv::ProgramMap::StreamK, .producer = true, .refused = reason.str()});
     InFlightDiagnostic remark = remarkMissed(at->getLoc(), Technique::Persistence);
-    remark << "programs are not cut between blocks: " << reason;
+    remark << "programs are not split over CTAs: " << reason;
     if (culprit)
       remark.attachNote(culprit->getLoc()) << "here";
     return false;
@@ -438,14 +438,14 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
     if (!hasProducer(kernel, {thirdBlock, copiedValues})) {
       kernel.getBody().takeBody(plain->getBody());
       remarkMissed(kernel.getLoc(), Technique::Persistence)
-          << "programs are not cut between blocks: their loads could not be raised any more";
+          << "programs are not split over CTAs: their loads could not be raised any more";
       return;
     }
     Launch launch = Launch::of(module);
     launch.partialBytes = splitter.partialBytes();
     launch.storeOn(module);
     remarkApplied(kernel.getLoc(), Technique::Persistence)
-        << "programs of the last waves may be cut between blocks, which add up parts of a sum";
+        << "programs of the last waves may be split over CTAs, which add up parts of a sum";
   }
 };
 } // namespace

@@ -47,7 +47,7 @@ def release_workspaces(device=None):
     """Wait for a GPU's work, and free the memory that kernels with `nv-stream-k` hand parts of sums over in.
 
     device: its number; the current one if left out. Returns the bytes that were freed: 0 without a
-    GPU. Graphs that still exist keep theirs, later launches take memory anew. Raises RuntimeError
+    GPU. Graphs that still exist keep theirs, later launches take memory again. Raises RuntimeError
     while one of the GPU's streams is captured.
     """
     from .. import _pantile

@@ -35,7 +35,7 @@ def kernel_of(tuner):
 def device_name(device):
     """Return the kind of GPU number `device`: name, target and size; "cpu" for -1.
 
-    Times hold for GPUs of one kind. The number of multiprocessors tells cards of one name apart, and parts of a card.
+    Times hold for GPUs of one kind. The number of SMs tells cards of one name apart, and parts of a card.
     """
     if device < 0:
         return "cpu"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-# Operations a multiprocessor completes in a cycle on its tensor cores, dense, by operand bits; an
+# Operations an SM completes in a cycle on its tensor cores, dense, by operand bits; an
 # FMA is two. From NVIDIA's white papers (Volta, Turing, Ampere, Ada, Hopper, Blackwell).
 _TENSOR_OPERATIONS = {
     70: {16: 1024},

@@ -1,0 +1,70 @@
+"""Words that the field has other names for: find those that mean one thing only.
+
+    python scripts/words.py [FILES]
+
+Lines with a word of the table are printed with the one to use instead, and the status is 1. Without
+files, all that git tracks are read but data, pictures and the changelog.
+
+docs/glossary.md says what words mean here. The table has only those for which nothing else is meant, so
+that a machine can tell.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+INSTEAD = {
+    r"(a|no|of|the|per|each|more|fewer|several) multiprocessors?": "SM",
+    r"copy engines?": "TMA",
+    r"(copied|copies) ahead": "prefetched, software-pipelined",
+    r"cut between (blocks|CTAs)": "split over CTAs",
+    r"anew": "again",
+    r"(?<!_)mends?": "fix",
+    r"for want of": "for lack of",
+}
+PATTERN = re.compile("|".join(rf"(?P<w{i}>\b{word}\b)" for i, word in enumerate(INSTEAD)), re.I)
+LEFT_OUT = (
+    "docs/measurements/",
+    "CHANGELOG.md",
+    "scripts/words.py",
+    "tests/python/test_words.py",
+    "tests/gpu/bench/",
+)
+SUFFIXES = {".cpp", ".h", ".td", ".def", ".py", ".pyi", ".md", ".mlir", ".test", ".c", ".sh", ""}
+
+
+def tracked():
+    """The files that are read."""
+    names = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split("\n")
+    return [
+        name
+        for name in names
+        if name and not name.startswith(LEFT_OUT) and Path(name).suffix in SUFFIXES
+    ]
+
+
+def findings(text):
+    """(line, word, what to write instead) for each word of the table."""
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in PATTERN.finditer(line):
+            yield number, match[0], list(INSTEAD.values())[int(match.lastgroup[1:])]
+
+
+def main(names):
+    """Prints what it finds in the files of these names, or in all; the exit status."""
+    found = 0
+    for name in names or tracked():
+        path = ROOT / name
+        if not path.is_file():
+            continue
+        for number, word, instead in findings(path.read_text(errors="ignore")):
+            print(f"{name}:{number}: `{word}` is `{instead}`")
+            found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
