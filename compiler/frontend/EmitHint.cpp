@@ -31,6 +31,10 @@ Value pantile::emitHint(Emitter &e, const BoundCall &call) {
     return e.error(call.at("values"), "`" + call.row->name +
                                           "` takes a value a dimension: " + std::to_string(wanted) +
                                           ", got " + std::to_string(values->size()));
+  if (llvm::any_of(*values, [](int64_t value) { return value < 1 || value > INT32_MAX; }))
+    return e.error(call.at("values"), "`" + call.row->name +
+                                          "` takes positive values of 32 bits, got " +
+                                          constantText(call["values"]));
   StringRef name = hintAttribute(call.row->name);
   llvm::SmallVector<int32_t> ints(values->begin(), values->end());
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(input->ir)) {
