@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes the reference pages of the language, docs/reference/*.md.
 
-Needs: compiler/frontend/{Builtins,Libdevice}.def, compiler/stdlib, docs/reference/entries.
-Gives: one page a group of names: signature, meaning, types, errors, an example with its result.
-How:   signatures and meanings come from the compiler's tables and the library's own text; types,
-       errors and examples from the entries, Markdown with a section a name. An example is the body of
-       a kernel with the parameter `out`, perhaps after the functions that it calls and the line
-       `# kernel`; a line such as `i32: [1, 2]` says what `out` holds afterwards.
+Needs: compiler/frontend/{Builtins,BuiltinDocs,Libdevice}.def, compiler/stdlib,
+       docs/reference/entries.
+Gives: one page a group of names: signature, meaning, types, parameters, errors, an example with its
+       result.
+How:   all but the examples comes from the compiler's tables and the library's own text. The entries
+       are Markdown with a section a name. An example is the body of a kernel with the parameter
+       `out`, perhaps after the functions that it calls and the line `# kernel`; a line such as
+       `i32: [1, 2]` says what `out` holds afterwards.
 
 Usage: scripts/reference.py [--check]
 """
@@ -45,6 +47,9 @@ class Row:
     signature: str
     doc: str
     method: bool
+    types: str = ""
+    errors: str = ""
+    parameters: list = field(default_factory=list)  # name, type and meaning of each
 
 
 @dataclass
@@ -54,7 +59,6 @@ class Entry:
     name: str
     prose: list = field(default_factory=list)
     types: str = ""
-    errors: str = ""
     helpers: str = ""
     body: str = ""
     dtype: str = ""
@@ -89,7 +93,33 @@ def builtin_rows():
             rf"^LIBRARY\(([a-z]\w*), (true|false),\s*{string}\)", table, re.M
         )
     ]
+    add_documentation(rows)
     return rows
+
+
+def add_documentation(rows):
+    """Fill in what BuiltinDocs.def says of `rows`."""
+    string = r'"((?:[^"\\]|\\.)*)"'
+    table = (FRONTEND / "BuiltinDocs.def").read_text()
+    known = {}
+    for kind, *texts in re.findall(
+        rf"^(TYPES|ERRORS|PARAMETER)\({string}, {string}(?:, {string}, {string})?\)", table, re.M
+    ):
+        functions, first, *rest = (_text(text) for text in texts)
+        for function in functions.split(" "):
+            function = function if "." in function else f"tl.{function}"
+            if kind == "PARAMETER":
+                known[kind, function, first] = (first, *rest)
+            else:
+                known[kind, function] = first
+    for row in rows:
+        name = f"{row.space}.{row.name}"
+        row.types = known.get(("TYPES", name), "")
+        row.errors = known.get(("ERRORS", name), "")
+        row.parameters = [
+            known.get(("PARAMETER", name, parameter), (parameter, "", ""))
+            for parameter in re.findall(r"(?:^|, )\**(\w+)", row.signature)
+        ]
 
 
 def library_signatures():
@@ -109,6 +139,16 @@ def libdevice_rows():
     return re.findall(r'^LIBDEVICE\((\w+), "(.*?)", "(.*?)", "(.*?)"\)', table, re.M)
 
 
+def builtin_libdevice_rows():
+    """The same as rows, with the parameters of which BuiltinDocs.def says something."""
+    rows = [
+        Row(name, "libdevice", parameters, doc, False)
+        for name, parameters, _, doc in libdevice_rows()
+    ]
+    add_documentation(rows)
+    return rows
+
+
 def read_entries(path):
     """The title of a file of entries, its introduction, and the entries."""
     head, *sections = re.split(r"^## ", path.read_text(), flags=re.M)
@@ -123,7 +163,7 @@ def _entry(section):
         key, _, value = line.partition(": ")
         if line.startswith("    ") or (code and not line and not entry.dtype):
             code.append(line[4:])
-        elif key in ("types", "errors", "only"):
+        elif key in ("types", "only"):
             setattr(entry, key, value)
         elif re.fullmatch(r"(i|u|fp|bf)\d+", key):
             entry.dtype, entry.expected = key, value
@@ -135,24 +175,35 @@ def _entry(section):
     return entry
 
 
+PREFIXES = {"tl": "tl.", "cuda": "tl.extra.cuda.", "desc": "", "target_info": "tl.target_info."}
+
+
+def _head(row):
+    """Signature and meaning of a function."""
+    method = " Also a method of its first operand." if row.method and row.space == "tl" else ""
+    call = f"{PREFIXES.get(row.space, '')}{row.name}({row.signature})"
+    return [f"`{call}`", "", f"{_sentence(row.doc)}{method}", ""]
+
+
+def _details(row):
+    """Types, parameters and errors of a function."""
+    lines = [f"Types: {row.types}.", ""] if row.types else []
+    for name, kind, meaning in row.parameters:
+        default = re.search(rf"(?:^|, ){name}\s*=\s*('.*?'|\(\)|[^,]+)", row.signature)
+        known = f", default `{default[1]}`" if default else ""
+        lines.append(f"- `{name}` ({kind}{known}): {meaning}.")
+    lines += [""] if row.parameters else []
+    return [*lines, *([f"Errors: {row.errors}.", ""] if row.errors else [])]
+
+
 def _section(entry, rows):
     row = rows.get(entry.name)
-    prefix = {"cuda": "tl.extra.cuda."}.get(row.space if row else "tl", "tl.")
-    lines = [f"## {entry.name}", ""]
-    if row:
-        method = " Also a method of its first operand." if row.method else ""
-        lines += [
-            f"`{prefix}{entry.name}({row.signature})`",
-            "",
-            f"{_sentence(row.doc)}{method}",
-            "",
-        ]
+    lines = [f"## {entry.name}", "", *(_head(row) if row else [])]
     if entry.prose:
         lines += [*entry.prose, ""]
     if entry.types:
         lines += [f"Types: {entry.types}.", ""]
-    if entry.errors:
-        lines += [f"Errors: {entry.errors}.", ""]
+    lines += _details(row) if row else []
     where = " (on a GPU only)" if entry.only == "gpu" else ""
     lines += ["```python", entry.kernel().rstrip(), "```", ""]
     return [*lines, f"`out`, of {entry.dtype}, then holds `{entry.expected}`{where}.", ""]
@@ -196,22 +247,29 @@ def libdevice_page():
         "# libdevice",
         "",
         "NVIDIA's device functions, as `tl.extra.libdevice.NAME`; on the CPU the same functions from the C",
-        "library and our own. The operands' types choose the symbol.",
+        "library and our own. The operands' types choose the symbol; where none takes them as they are, they are",
+        "promoted to one type first, and types that no symbol takes are an error. Operands are tiles or scalars, and are",
+        "broadcast. `arg0`, `arg1` and `arg2` are the x, y and z of the meaning, unless it says otherwise.",
         "",
         "| function | meaning | types |",
         "|---|---|---|",
     ]
+    own = {row.name: row.parameters for row in builtin_libdevice_rows()}
     for name, parameters, overloads, doc in sorted(libdevice_rows()):
         types = "; ".join(re.sub(r" __\w+$", "", part.strip()) for part in overloads.split(";"))
+        said = "; ".join(f"`{p}` is {text}" for p, _, text in own[name] if text)
+        doc = f"{doc}; {said}" if said else doc
         doc = doc.replace("|", "\\|")
         lines.append(f"| `{name}({parameters})` | {doc} | {types.replace('>', '→')} |")
     return "\n".join(lines) + "\n"
 
 
-def table_page(title, introduction, rows):
-    """A page with a table of rows."""
-    lines = [f"# {title}", "", introduction, "", "| name | meaning |", "|---|---|"]
-    return "\n".join([*lines, *(f"| `{r.name}({r.signature})` | {r.doc} |" for r in rows)]) + "\n"
+def list_page(title, introduction, rows):
+    """A page with a section a row, without examples."""
+    lines = [f"# {title}", "", introduction, ""]
+    for row in rows:
+        lines += [f"## {row.name}", "", *_head(row), *_details(row)]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def entry_files():
@@ -248,13 +306,17 @@ def pages():
         chosen = [row for row in rows if row.space == space]
         if chosen:
             name = title.lower().replace(" ", "-").replace("'", "") + ".md"
-            result[PAGES / name] = table_page(title, introduction, chosen)
+            result[PAGES / name] = list_page(title, introduction, chosen)
     index = [f"- [{text.splitlines()[0][2:]}]({path.name})" for path, text in result.items()]
     result[PAGES / "README.md"] = "\n".join(
         [
             "# Reference of the kernel language",
             "",
-            "Written by `scripts/reference.py`.",
+            "Written by `scripts/reference.py` from the compiler's tables; `help(tl.load)` and editors show the same.",
+            "",
+            "A *constant* is what is known while compiling: a literal, a `tl.constexpr`, and what follows from them; a run-time",
+            "value in its place is an error. A *scalar* is one number of run time or a constant, a *tile* has dimensions.",
+            "*Errors* are a `CompilationError` with the line, at the first launch, unless they are named.",
             "",
             *index,
             "",

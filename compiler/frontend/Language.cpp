@@ -3,6 +3,7 @@
 //        parameter list of its text is taken, line breaks joined.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Language.h"
+#include "frontend/BuiltinDocs.h"
 #include "frontend/BuiltinTable.h"
 #include "frontend/Stdlib.h"
 
@@ -24,6 +25,25 @@ std::string parametersOf(llvm::StringRef text) {
   }
   return result;
 }
+
+/// The names of a signature, without defaults and stars.
+std::vector<std::string> parameterNames(llvm::StringRef signature) {
+  std::vector<std::string> names;
+  while (!signature.empty()) {
+    auto [part, rest] = signature.split(", ");
+    signature = rest;
+    names.push_back(part.ltrim('*').take_until([](char c) { return c == '=' || c == ':'; }).str());
+  }
+  return names;
+}
+
+std::vector<LanguageParameter> documentedParameters(const BuiltinRow &row,
+                                                    llvm::StringRef signature) {
+  std::vector<LanguageParameter> result;
+  for (const std::string &name : parameterNames(signature))
+    result.push_back(documentedParameter(row.space, row.name, name, result.size()));
+  return result;
+}
 } // namespace
 
 std::vector<LanguageFunction> pantile::languageFunctions() {
@@ -33,7 +53,9 @@ std::vector<LanguageFunction> pantile::languageFunctions() {
     if (!row.handler)
       if (std::optional<size_t> index = findLibraryFunction(row.name))
         signature = parametersOf(libraryFunctions()[*index].text);
-    result.push_back({row.space, row.name, signature, row.doc, row.isMethod});
+    result.push_back({row.space, row.name, signature, row.doc, row.isMethod,
+                      documentedTypes(row.space, row.name), documentedErrors(row.space, row.name),
+                      documentedParameters(row, signature)});
   }
   return result;
 }

@@ -228,11 +228,17 @@ py::dict describeLaunches() {
   return result;
 }
 
-/// Rows (space, name, signature, summary, isMethod) of the language's functions.
+/// Rows (space, name, signature, summary, isMethod, types, errors, parameters) of the language's
+/// functions; a parameter is (name, type, meaning).
 py::list describeLanguage() {
   py::list rows;
-  for (const LanguageFunction &row : languageFunctions())
-    rows.append(py::make_tuple(row.space, row.name, row.signature, row.summary, row.isMethod));
+  for (const LanguageFunction &row : languageFunctions()) {
+    py::list parameters;
+    for (const LanguageParameter &parameter : row.parameters)
+      parameters.append(py::make_tuple(parameter.name, parameter.type, parameter.meaning));
+    rows.append(py::make_tuple(row.space, row.name, row.signature, row.summary, row.isMethod,
+                               row.types, row.errors, parameters));
+  }
   return rows;
 }
 

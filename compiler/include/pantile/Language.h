@@ -7,12 +7,22 @@
 
 namespace pantile {
 
+/// A parameter of a function; its default stands in the signature.
+struct LanguageParameter {
+  std::string name;    ///< "mask"
+  std::string type;    ///< "tile or scalar of bool"; "constant" is what is known while compiling
+  std::string meaning; ///< with unit, legal values, and what `None` stands for
+};
+
 struct LanguageFunction {
   std::string space;     ///< "tl", "libdevice", "py" (Python's own), "host" (math, triton)
   std::string name;      ///< "load"
   std::string signature; ///< "pointer, mask=None, ..."
   std::string summary;   ///< one line
   bool isMethod = false; ///< also `x.name(...)`
+  std::string types;     ///< element types that it takes and gives; may be empty
+  std::string errors;    ///< what it refuses; may be empty
+  std::vector<LanguageParameter> parameters; ///< in the order of the signature
 };
 
 PANTILE_API std::vector<LanguageFunction> languageFunctions();

@@ -19,9 +19,9 @@ class Builtin:
 
     @property
     def __doc__(self):
-        from .reference import summary_of
+        from .reference import documentation_of
 
-        return summary_of(self.reference)
+        return documentation_of(self.reference)
 
     @property
     def __signature__(self):

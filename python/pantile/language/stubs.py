@@ -6,11 +6,12 @@ stands for this package's folder; building a wheel does so.
 
 import inspect
 import sys
+import textwrap
 from pathlib import Path
 
 from .dtypes import TYPES, dtype
 from .names import CUDA, LANGUAGE, LIBDEVICE, MATH
-from .reference import signature_of, summary_of
+from .reference import documentation_of, functions, signature_of
 
 _HEAD = '''\
 """{doc}
@@ -44,19 +45,25 @@ class dtype:
 
 class pointer_type(dtype):
     element_ty: dtype
-    def __init__(self, element_ty: dtype, address_space: int = 1, const: bool = False) -> None: ...
+    def __init__(self, element_ty: dtype, address_space: int = 1, const: bool = False) -> None:
+        {pointer_type}
 
 class block_type(dtype):
     element_ty: dtype
     shape: tuple
-    def __init__(self, element_ty: dtype, shape: Any) -> None: ...
+    def __init__(self, element_ty: dtype, shape: Any) -> None:
+        {block_type}
 
 class tensor_descriptor:
+    base: tensor
+    shape: tuple
+    strides: tuple
+    block_shape: tuple
+    dtype: dtype
     def __getattr__(self, name: str) -> Any: ...
-
+{descriptor_methods}
 class const: ...
 
-def get_int_dtype(bitwidth: int, signed: bool) -> dtype: ...
 def constexpr_function(fn: Any) -> Any: ...
 """
 
@@ -85,23 +92,38 @@ def _function(reference, name, method=False):
     if method:
         shown.insert(0, "self")
     indent = "    " if method else ""
-    doc = summary_of(reference).replace("\\", "\\\\") or name
-    return f'{indent}def {name}({", ".join(shown)}) -> Any:\n{indent}    """{doc}"""\n'
+    doc = _docstring(reference, f"{indent}    ", method)
+    return f"{indent}def {name}({', '.join(shown)}) -> Any:\n{indent}    {doc}\n"
 
 
-def _methods():
-    from .. import _pantile
+def _docstring(reference, indent, method=False):
+    doc = documentation_of(reference, method).replace("\\", "\\\\") or reference
+    end = f"\n{indent}" if "\n" in doc else ""
+    return f'"""{textwrap.indent(doc, indent).lstrip()}{end}"""'
 
-    rows = [row for row in _pantile.language_functions() if row[0] == "tl" and row[4]]
-    return [_function(row[1], row[1], method=True) for row in rows]
+
+def _methods(space):
+    prefix = "" if space == "tl" else f"{space}."
+    names = [row.name for row in functions() if row.space == space and row.is_method]
+    return [_function(prefix + name, name, method=True) for name in names]
+
+
+def _functions_of(space):
+    return "".join(
+        _function(f"{space}.{row.name}", row.name) for row in functions() if row.space == space
+    )
 
 
 def _language():
     operators = [f"    def __{name}__(self, other: Any) -> tensor: ...\n" for name in _OPERATORS]
     operators.append("    def __getitem__(self, index: Any) -> tensor: ...\n")
-    parts = [_CLASSES.format(methods="".join(operators + _methods()))]
+    methods = "".join(operators + _methods("tl"))
+    classes = {name: _docstring(name, " " * 8) for name in ("pointer_type", "block_type")}
+    parts = [
+        _CLASSES.format(methods=methods, descriptor_methods="".join(_methods("desc")), **classes)
+    ]
     parts += [f"{name}: dtype\n" for name in TYPES]
-    parts += [_function(name, name) for name in LANGUAGE]
+    parts += [_function(name, name) for name in (*LANGUAGE, "get_int_dtype")]
     parts.append("from . import core, extra, math, random, standard, target_info\n")
     return "".join(parts)
 
@@ -120,6 +142,7 @@ def stubs():
         "standard.pyi": module("The kernel language.", everything),
         "random.pyi": module("The kernel language.", everything),
         "math.pyi": module("Mathematics.", "".join(_function(name, name) for name in MATH)),
+        "target_info.pyi": module("Questions about the target.", _functions_of("target_info")),
         "extra/libdevice.pyi": module("NVIDIA's device library.", libdevice),
         "extra/cuda/__init__.pyi": module(
             "Names that only NVIDIA's GPUs have.",

@@ -1,0 +1,236 @@
+"""Every parameter of a public function is documented: what editors, `help` and the pages show."""
+
+import ast
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from pantile.language import reference
+from pantile.language.stubs import stubs
+
+ROOT = Path(__file__).resolve().parents[2]
+FRONTEND = ROOT / "compiler/frontend"
+# What the library calls inside, and what has no name of its own in Triton.
+FUNCTIONS = [f for f in reference.functions() if f.space != "lib" and not f.name.startswith("_")]
+
+
+def load_file(path, name):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parameter_names(docstring):
+    """Names in the section `Parameters` of a docstring, with the text after the colon."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\w|\Z)", docstring, re.S | re.M)
+    found = {}
+    for names, kind in re.findall(r"^([*\w, ]+) : (.+)$", section[1] if section else "", re.M):
+        found.update({name.strip(" *"): kind for name in names.split(",")})
+    return found
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.space}.{f.name}")
+def test_parameters_of_the_language(function):
+    """Each has a type and a meaning, and the table of parameters names them in order."""
+    arguments = ast.parse(f"def f({function.signature}): pass").body[0].args
+    stars = [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+    names = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)] + stars
+    assert sorted(name for name, _, _ in function.parameters) == sorted(names)
+    missing = [name for name, kind, meaning in function.parameters if not kind or not meaning]
+    assert not missing, f"{missing} want a row of BuiltinDocs.def"
+
+
+def test_rows_of_the_table_name_what_there_is():
+    """No row is left over from a function or parameter that is gone."""
+    known = {
+        f"{f.space}.{f.name}": {name for name, _, _ in f.parameters} for f in reference.functions()
+    }
+    text = (FRONTEND / "BuiltinDocs.def").read_text()
+    rows = re.findall(r'^(TYPES|ERRORS|PARAMETER)\("([^"]+)", "(\w+)?', text, re.M)
+    assert len(rows) > 300
+    seen = set()
+    for kind, functions, parameter in rows:
+        for function in functions.split(" "):
+            function = function if "." in function else f"tl.{function}"
+            assert function in known, f"{kind} of an unknown function {function}"
+            key = (kind, function, parameter if kind == "PARAMETER" else "")
+            assert key not in seen, f"{key} stands twice"
+            seen.add(key)
+            if kind == "PARAMETER":
+                assert parameter in known[function], f"{function} has no parameter {parameter}"
+
+
+def documented_functions(tree, owner=""):
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from documented_functions(node, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("__"):
+            yield f"{owner}{node.name}", node
+
+
+@pytest.mark.parametrize("path", sorted(stubs()))
+def test_stubs_carry_parameters(path):
+    """What an editor shows has every parameter with type, default and meaning."""
+    for name, node in documented_functions(ast.parse(stubs()[path])):
+        if name in ("constexpr_function", "_log2"):
+            continue
+        arguments = node.args
+        names = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)} - {"self", "_semantic"}
+        names |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a}
+        documented = parameter_names(ast.get_docstring(node))
+        assert set(documented) == names, name
+        for argument, default in zip(reversed(arguments.args), reversed(arguments.defaults)):
+            shown = documented[argument.arg].rpartition(", default ")[2]
+            if not isinstance(default, ast.Constant) or default.value is not ...:
+                assert ast.literal_eval(shown) == ast.literal_eval(default), name
+
+
+def test_help_of_a_function():
+    """`help` shows default, legal values and errors; a method leaves its object out."""
+    text = inspect.getdoc(tl.load)
+    assert "mask : tile or scalar of bool, default None" in text and '".ca"' in text
+    assert re.search(r"^Raises\n-+\nCompilationError\n    ", text, re.M)
+    assert "out_dtype : dtype, default tl.float32" in inspect.getdoc(tl.dot)
+    assert "CompileTimeAssertionFailure" in inspect.getdoc(tl.xor_sum)
+    assert "input" not in parameter_names(reference.documentation_of("sum", is_method=True))
+    assert "x : tile or scalar of fp32, fp64" not in inspect.getdoc(tl.exp)
+    assert "arg0 : tile or scalar of fp32, fp64" in inspect.getdoc(tl.extra.libdevice.tanh)
+
+
+REFUSED = """
+tl.program_id(3)
+tl.program_id(n)
+tl.arange(4, 4)
+tl.arange(0, n)
+tl.arange(0, 1 << 32)
+tl.full((0,), 1, tl.int32)
+tl.full((1 << 21,), 1, tl.int32)
+tl.full((4,), x, tl.int32)
+tl.cast(x, tl.int64, bitcast=True)
+tl.cast(x, tl.int8, fp_downcast_rounding="up")
+tl.get_int_dtype(24, True)
+tl.broadcast(x, tl.arange(0, 8))
+tl.expand_dims(x, 2)
+tl.squeeze(x, 0)
+tl.reshape(x, (8,))
+tl.permute(x, (0, 0))
+tl.trans(x)
+tl.split(x)
+tl.item(x)
+tl.cat(x, tl.arange(0, 8))
+tl.cat((x, x, x))
+tl.stack((x, x, x))
+tl.pad(x, (1, 1))
+tl.pad(x, 0, mode="edge")
+tl.pad(tl.arange(0, 3), (1, 0))
+tl.gather(x, x.to(tl.float32), 0)
+tl.gather(x, x, 1)
+tl.flip(tl.arange(0, 12))
+tl.roll(x, 1, axis=1)
+tl.load(n)
+tl.load(out, other=1)
+tl.load(out, cache_modifier=".wb")
+tl.load(out, eviction_policy="last")
+tl.load(out, boundary_check=(0,))
+tl.load(out, padding_option="zero")
+tl.store(out, x)
+tl.store(out, 1, mask=x > 0)
+tl.store(out, 1, cache_modifier=".ca")
+tl.atomic_add(out, 1, sem="seq_cst")
+tl.atomic_add(out, 1, scope="cluster")
+tl.atomic_load(out, sem="release")
+tl.atomic_store(out, 1, sem="acquire")
+tl.atomic_poll(out, 1, sem="acq_rel")
+tl.atomic_poll(out, 1, timeout_ns=-1)
+tl.atomic_poll(out, 1, timeout_ns=x)
+tl.make_block_ptr(out, (4, 4), (4, 1), (0,), (4,), (0,))
+tl.make_block_ptr(out, (4,), (1,), (0,), (4,), (1,))
+tl.advance(out, (1,))
+tl.make_tensor_descriptor(out, (4,), (2,), (4,))
+tl.make_tensor_descriptor(out, (4,), (1,), (2,))
+tl.make_tensor_descriptor(out, (4,), (1,), (4,), padding_option="one")
+tl.make_tensor_descriptor(out, (4,), (1,), (4,), padding_option="nan")
+tl.make_tensor_descriptor(out, (4,), (1,), (4,)).load([0, 0])
+tl.make_tensor_descriptor(out, (4,), (1,), (4,)).store([0], tl.arange(0, 8))
+tl.make_tensor_descriptor(out, (4,), (1,), (4,)).gather(x, 0)
+tl.dot(x, x)
+tl.dot(tl.zeros((16, 8), tl.float16), tl.zeros((8, 16), tl.float16))
+tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((16, 16), tl.float32))
+tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((16, 16), tl.float16), input_precision="fp32")
+tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((16, 16), tl.float16), out_dtype=tl.bfloat16)
+tl.where(x > 0, x, tl.arange(0, 8))
+tl.fdiv(x, x)
+tl.fdiv(f, f, approx=True, ieee_rounding=True)
+tl.fma(x, x, x)
+tl.div_rn(x, x)
+tl.sqrt_rn(f.to(tl.float16))
+tl.exp(x)
+tl.sin(f.to(tl.bfloat16))
+tl.umulhi(x.to(tl.int16), x.to(tl.int16))
+tl.map_elementwise(helper, n)
+tl.map_elementwise(helper, x, pack=3)
+tl.extern_elementwise("", "", [f], {(tl.int8,): ("__nv_fabsf", tl.float32)}, is_pure=True)
+tl.reduce(x, 1, helper)
+tl.reduce((x, tl.arange(0, 8)), 0, helper)
+tl.associative_scan(x, None, helper)
+tl.xor_sum(f)
+tl.reduce_or(f, 0)
+tl.cumsum(x, None)
+tl.sort(tl.arange(0, 12))
+tl.sort(x, dim=1)
+tl.topk(x, 3)
+tl.topk(x, 8)
+tl.topk(tl.arange(0, 12), 4)
+tl.histogram(f, 4)
+tl.histogram(x, 0)
+tl.histogram(x[:, None], 4)
+tl.philox(1, x.to(tl.int16), 0, 0, 0)
+tl.rand(1, x, n_rounds=n)
+tl.multiple_of(x, n)
+tl.multiple_of(x, 0)
+tl.multiple_of(n, -16)
+tl.multiple_of(x, (4, 4))
+tl.max_contiguous(x, 0)
+tl.max_constancy(x, 1 << 31)
+tl.assume(x > 0)
+tl.static_assert(n > 0)
+tl.static_assert(False)
+tl.device_print(n)
+[i for i in tl.static_range(0, n)]
+tl.minimum(x, "a")
+tl.dot_scaled(x, None, "fp4", x, None, "fp4")
+len(n)
+min()
+pow(n, 2)
+sorted((n, 1))
+sum(x)
+isinstance(x, 1)
+getattr(x, "colour")
+divmod(f, f)
+zip(n)
+triton.next_power_of_2(n)
+math.log2(n)
+tl.target_info.cuda_capability_geq(n)
+tl.extra.cuda.convert_custom_float8_sm80(f, tl.float16)
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_documented_errors(statement, tmp_path):
+    """What the table calls an error is one, at the launch, with the line."""
+    path = tmp_path / "refused.py"
+    path.write_text(
+        "import math\nimport pantile as triton\nimport pantile.language as tl\n\n\n"
+        "@triton.jit\ndef helper(a, b):\n    return a + b\n\n\n"
+        "@triton.jit\ndef kernel(out, n):\n    x = tl.arange(0, 4)\n    f = x.to(tl.float32)\n"
+        f"    y = {statement}\n"
+    )
+    kernel = load_file(path, "refused").kernel
+    with pytest.raises(triton.compiler.errors.CompilationError, match="refused.py"):
+        kernel[(1,)](np.zeros(16, np.int32), 5)
