@@ -24,6 +24,7 @@ Written by `scripts/python_page.py` from the docstrings. How these names go toge
 SECTIONS = {  # title: (module, names)
     "Kernels": ("pantile", "jit constexpr_function aggregate reinterpret cdiv next_power_of_2"),
     "Tuning": ("pantile", "autotune Config heuristics"),
+    "What the compiler did": ("pantile.compiler.remarks", "Remark Pass list_passes"),
     "Compiling without a launch": ("pantile.compiler", "compile ASTSource CompiledKernel"),
     "Targets": ("pantile.backends.compiler", "GPUTarget"),
     "Many compilations at once": ("pantile", "AsyncCompileMode FutureKernel"),
@@ -32,6 +33,11 @@ SECTIONS = {  # title: (module, names)
         "pantile.testing",
         "do_bench do_bench_cudagraph perf_report Benchmark assert_close allclose get_dram_gbps "
         "get_max_tensorcore_tflops get_max_simd_tflops set_gpu_clock nvsmi cuda_memcheck",
+    ),
+    "Profiling": (
+        "pantile.profiler",
+        "start deactivate activate finalize profile scope cpu_timed_scope enter_scope exit_scope state "
+        "enter_state exit_state",
     ),
     "Programs of JAX": ("pantile.jax", "call triton_call register strides_from_shape"),
     "The process": ("pantile.runtime", "stats info release_workspaces"),
@@ -87,8 +93,8 @@ def rendered(docstring):
 
 
 def members(cls):
-    """Rows of the documented properties and methods."""
-    rows = []
+    """Rows of the documented properties and methods, then the methods that take something."""
+    rows, methods = [], []
     for name, member in vars(cls).items():
         function = getattr(member, "fget", None) or getattr(member, "func", None) or member
         function = getattr(function, "__func__", function)
@@ -98,7 +104,10 @@ def members(cls):
         is_call = inspect.isfunction(getattr(member, "__func__", member))
         summary = " ".join(text.split("\n\n")[0].split())
         rows.append(f"| `{name}{'()' if is_call else ''}` | {summary} |")
-    return ["", "| member | meaning |", "|---|---|", *rows] if rows else []
+        if "Parameters\n--" in text:
+            call = f"{name}{signature_of(function)}".replace("(self, ", "(")
+            methods += ["", f"`{call}`:", "", rendered(text[text.index("Parameters\n--") :])]
+    return ["", "| member | meaning |", "|---|---|", *rows, *methods] if rows else []
 
 
 def entry(module, name):

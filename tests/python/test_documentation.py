@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import inspect
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,11 @@ def load_file(path, name):
 
 def parameter_names(docstring):
     """Names in the section `Parameters` of a docstring, with the text after the colon."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\w|\Z)", docstring, re.S | re.M)
-    found = {}
-    for names, kind in re.findall(r"^([*\w, ]+) : (.+)$", section[1] if section else "", re.M):
+    section = re.search(
+        r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\w|\Z)", docstring, re.S | re.M
+    )
+    text, found = section[1] if section else "", {}
+    for names, kind in re.findall(r"^([*\w, ]+) : (.+)\n +\S", text, re.M):
         found.update({name.strip(" *"): kind for name in names.split(",")})
     return found
 
@@ -64,6 +67,65 @@ def test_rows_of_the_table_name_what_there_is():
             seen.add(key)
             if kind == "PARAMETER":
                 assert parameter in known[function], f"{function} has no parameter {parameter}"
+
+
+def package_names():
+    """(name, object) of what docs/python-reference.md lists, and of the methods of its classes."""
+    page = load_file(ROOT / "scripts/python_page.py", "python_page")
+    for path, names in page.SECTIONS.values():
+        module = importlib.import_module(path)
+        for name in names.split():
+            thing = getattr(module, name)
+            yield f"{path}.{name}", thing, name in page.MADE_BY_CALLS
+            if inspect.isclass(thing) and not issubclass(thing, (BaseException, tuple)):
+                for method, member in vars(thing).items():
+                    function = getattr(member, "__func__", member)
+                    if inspect.isfunction(function) and not method.startswith("_"):
+                        yield f"{path}.{name}.{method}", function, False
+
+
+PACKAGE = [row for row in package_names() if not row[2]]
+
+
+@pytest.mark.parametrize("name, thing", [row[:2] for row in PACKAGE], ids=[r[0] for r in PACKAGE])
+def test_parameters_of_the_package(name, thing):
+    """Each has a type, a meaning, and what is taken without it; classes of values list fields."""
+    if inspect.isclass(thing) and issubclass(thing, BaseException):
+        return
+    parameters = inspect.signature(thing).parameters
+    fields = getattr(thing, "__match_args__", ()) if "values" in parameters else ()
+    documented = parameter_names(inspect.getdoc(thing) or "")
+    for parameter in [parameters[p] for p in parameters] if not fields else ():
+        if parameter.name == "self" or parameter.name.startswith("_"):
+            continue
+        if parameter.name == "cls" and "." in thing.__qualname__:
+            continue
+        kind = documented.get(parameter.name)
+        assert kind, f"`{parameter.name}` of {name} has no type"
+        if parameter.default not in (inspect.Parameter.empty, None):
+            known = re.search(r"default (.+)$", kind)
+            same = known and known[1] == repr(parameter.default).replace("'", '"')
+            assert same or kind.endswith("optional"), f"`{parameter.name}` of {name}: its default"
+        elif parameter.default is None:
+            assert "optional" in kind or "None" in kind, f"`{parameter.name}` of {name}: optional"
+    assert not [field for field in fields if not documented.get(field)]
+
+
+def raised_in(function):
+    """Names of the errors that the body itself raises."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield getattr(node.exc.func, "id", getattr(node.exc.func, "attr", ""))
+
+
+@pytest.mark.parametrize("name, thing", [row[:2] for row in PACKAGE], ids=[r[0] for r in PACKAGE])
+def test_errors_of_the_package(name, thing):
+    """What a function, or making an object, raises is named in the docstring."""
+    function = vars(thing).get("__init__") if inspect.isclass(thing) else thing
+    if inspect.isfunction(function) and not hasattr(thing, "__dataclass_fields__"):
+        text = inspect.getdoc(thing)
+        assert not [error for error in raised_in(function) if error not in text]
 
 
 def documented_functions(tree, owner=""):

@@ -9,7 +9,17 @@ serve_imports_from(__name__)
 
 
 class GPUTarget(Record):
-    """A target as Triton names it: ("cuda", 90, 32); ours besides: ("cpu", "cpu", 1)."""
+    """A target as Triton names it: ("cuda", 90, 32); ours besides: ("cpu", "cpu", 1).
+
+    Parameters
+    ----------
+    backend : {"cuda", "cpu"}
+        Who compiles.
+    arch : int or str
+        The compute capability, major * 10 + minor, or the compiler's name of it ("sm_90a"); "cpu".
+    warp_size : int
+        Threads of a warp: 32, on the CPU 1.
+    """
 
     backend: str
     arch: object

@@ -256,7 +256,17 @@ class CompiledKernel:
         return self._kernel.from_cache
 
     def launch_metadata(self, grid, stream, *args):
-        """Return what launch hooks are told; None where no hook is set."""
+        """Return what launch hooks are told; None where no hook is set.
+
+        Parameters
+        ----------
+        grid : tuple of int
+            Programs along three axes.
+        stream : int
+            The stream's handle.
+        args : arguments
+            Of the launch, in the order of the parameters.
+        """
         hooks = knobs.runtime
         if not (hooks.launch_enter_hook or hooks.launch_exit_hook):
             return None
@@ -365,13 +375,29 @@ def _recompile(place, signature, constants, attrs, target, options):
 def compile(src, target=None, options=None, _env_vars=None):
     """Compile an ASTSource for `target`, or for the device at hand, and return the CompiledKernel.
 
-    `src` may be the path of a file of tile IR instead, "*.ttir" or "*.mlir" as `kernel.asm["ttir"]` or
-    `pantilec --emit=tile` gives it; RuntimeError for a file of another stage or of Triton's dialects.
-    `options` are the keywords of a launch, as a dict or an options object. By default the machine
-    code takes the kernel's arguments and nothing else, so that any launcher can start it
-    (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its tensors
-    besides, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the full
-    one is compiled unless the machine code is stored for a launcher in C++.
+    By default the machine code takes the kernel's arguments and nothing else, so that any launcher
+    can start it (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its
+    tensors besides, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the
+    full one is compiled unless the machine code is stored for a launcher in C++.
+
+    Parameters
+    ----------
+    src : ASTSource or path
+        The kernel, or a file of tile IR, "*.ttir" or "*.mlir", as `kernel.asm["ttir"]` or
+        `pantilec --emit=tile` gives it.
+    target : GPUTarget, optional
+        What to compile for.
+    options : dict or options object, optional
+        Keywords of a launch, such as `num_warps`.
+
+    Raises
+    ------
+    CompilationError
+        Where the kernel has a mistake.
+    TypeError
+        For a target that is no GPUTarget.
+    RuntimeError
+        For a file of another stage, or of Triton's dialects.
     """
     from ..runtime.driver import driver
     from .launch_abi import asked_of_compile, caller, inductor_meta

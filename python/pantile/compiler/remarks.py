@@ -8,9 +8,21 @@ __all__ = ["Pass", "Remark", "list_passes"]
 class Remark(NamedTuple):
     """One finding; `str()` gives it with the source line and its notes.
 
-    `kind` is "applied", "missed" or "figure"; `technique` one of "tensor cores", "tensor maps",
-    "warp specialisation", "pipelining", "persistence", "registers", "shared memory",
-    "global memory", "other". `line` and `column` count from 1; 0 where there is no place.
+    Attributes
+    ----------
+    kind : {"applied", "missed", "figure"}
+        What was done for speed, what was not, or a number.
+    technique : str
+        "tensor cores", "tensor maps", "warp specialisation", "pipelining", "persistence",
+        "registers", "shared memory", "global memory" or "other".
+    message : str
+        One line.
+    rendered : str
+        The message with its place, the source line and notes.
+    file : str
+        Path of the kernel's file; "" where there is no place.
+    line, column : int
+        From 1; 0 where there is no place.
     """
 
     kind: str
@@ -26,9 +38,18 @@ class Remark(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A pass by the name that the launch option `disabled_passes` takes, if it is optional.
+    """A pass of the compiler.
 
-    Where `is_default` is false it runs only if the launch option `enabled_passes` names it.
+    Attributes
+    ----------
+    name : str
+        As the launch options `disabled_passes` and `enabled_passes` take it.
+    summary : str
+        One line.
+    is_optional : bool
+        Whether `disabled_passes` may name it.
+    is_default : bool
+        Whether it runs without being named; else `enabled_passes` switches it on.
     """
 
     name: str

@@ -6,9 +6,20 @@ __all__ = ["ASTSource"]
 class ASTSource:
     """A jit function with the types of its parameters.
 
-    `signature` maps parameter names to types such as "*fp16", "i32" or "constexpr" (a tuple of types
-    for a tuple); `constexprs` maps names, positions or paths of positions to values; `attrs` maps
-    positions or paths to [["tt.divisibility", 16]].
+    Parameters
+    ----------
+    fn : JITFunction
+        The kernel.
+    signature : dict of str to str
+        For names (or positions) of parameters types such as "*fp16", "i32" or "constexpr"; a tuple of
+        types for a tuple.
+    constexprs : dict, optional
+        For names, positions or paths of positions the values of constants.
+    attrs : dict, optional
+        For positions or paths [["tt.divisibility", 16]]; or an object that lists positions as
+        `divisible_by_16`.
+    constants : dict, optional
+        Older name of `constexprs`.
     """
 
     ext = "ttir"
@@ -24,7 +35,17 @@ class ASTSource:
 
     @classmethod
     def of_specialization(cls, fn, specialization, values):
-        """Make the source of a call: its Specialization, and the values of all parameters."""
+        """Make the source of a call.
+
+        Parameters
+        ----------
+        fn : JITFunction
+            The kernel.
+        specialization : pantile._pantile.Specialization
+            The types of the call's arguments.
+        values : list
+            Its arguments, in the order of the parameters.
+        """
         signature, constants, attrs = {}, {}, {}
 
         def walk(kind, value, path):
@@ -60,13 +81,25 @@ class ASTSource:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def parse_options(self):
+        """Return the options that the source itself gives: none."""
         return {}
 
     def make_ir(self, target, options, codegen_fns=None, module_map=None, context=None):
         """Return the tile IR before any pass as a module of `triton._C.libtriton.ir`.
 
-        `target` is a GPUTarget and `options` are its back end's; the others are Triton's and not
-        needed. CompilationError where the kernel has a mistake.
+        Parameters
+        ----------
+        target : GPUTarget
+            What it is for.
+        options : options object
+            What `parse_options` of the target's back end gave.
+        codegen_fns, module_map, context : any, optional
+            Of Triton, without effect.
+
+        Raises
+        ------
+        CompilationError
+            Where the kernel has a mistake.
         """
         from .. import _pantile
         from ..backends.options import library_options
@@ -78,7 +111,18 @@ class ASTSource:
         return _pantile.ir.emit(snapshot.program(), specialization, library)
 
     def specialization(self, to_constant):
-        """Return the library's Specialization; `to_constant` converts compile-time values."""
+        """Return the library's Specialization.
+
+        Parameters
+        ----------
+        to_constant : callable
+            Converts a compile-time value into the library's.
+
+        Raises
+        ------
+        ValueError
+            For a parameter with neither a type nor a value.
+        """
         from .. import _pantile
 
         result = _pantile.Specialization()

@@ -62,16 +62,16 @@ def call(
     grid : int, tuple of int or callable
         Extents of the grid, one to three; a callable gets a dict of all arguments and options by
         name.
-    name : str
+    name : str, optional
         Name of the machine code, as profilers show it; "_" takes the place of what no symbol may
         contain. Default: the function's.
-    num_warps, num_stages, num_ctas : int or None
+    num_warps, num_stages, num_ctas : int, optional
         Options of the launch. Default: those of the kernel's launches, 4, 3 and 1.
-    input_output_aliases : dict or None
+    input_output_aliases : dict, optional
         Outputs in place: maps an input, by its parameter's name or its position among the arrays of
         `args`, to the position of an output of the same shape and dtype. The output begins with the
         input's elements; the input itself stays as it was, copied where JAX still needs it.
-    zeroed_outputs : sequence of int or callable
+    zeroed_outputs : sequence of int or callable, optional
         Positions of outputs that are zero when the kernel begins, or a function of the grid's dict
         that returns them. The elements of other outputs that the kernel does not write are
         undefined.

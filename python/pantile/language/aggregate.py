@@ -21,6 +21,16 @@ def aggregate(cls):
     fields annotated `tl.constexpr` hold compile-time values. Without `__init__` the fields are
     given in order or by name. Methods are `@triton.jit` or `@triton.constexpr_function`. On the
     host the class is what it was; its objects may be arguments of kernels.
+
+    Parameters
+    ----------
+    cls : class
+        Its annotations, and those of its bases, are the fields.
+
+    Raises
+    ------
+    TypeError
+        For a class without annotations.
     """
     annotations = {}
     for base in reversed(cls.__mro__):

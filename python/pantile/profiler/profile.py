@@ -53,8 +53,8 @@ def start(name=None, *, context="shadow", data="tree", backend=None, mode=None, 
         "tree": sums per frame, a `.hatchet` file; or "trace": each execution, a `.chrome_trace`.
     backend : str, optional
         None or "cupti".
-    mode : optional
-        None: other modes of Proton are refused.
+    mode : None, optional
+        Other modes of Proton are refused.
     hook : str, optional
         "triton" or "launch": kernels of this package are frames of their own, with what their
         `launch_metadata` gives: `name`, `flops8` to `flops64`, `flops`, `bytes`.
@@ -128,8 +128,8 @@ def profile(
     ----------
     func : callable, optional
         Given by `@profile` without parentheses.
-    name, context, data, backend, mode, hook
-        As of `start`.
+    name, context, data, backend, mode, hook : any, optional
+        As of `start`, which says what is raised, too.
     """
     if func is None:
         return functools.partial(

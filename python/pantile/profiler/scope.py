@@ -15,6 +15,7 @@ class scope(Decorator):
     Parameters
     ----------
     name : str
+        Name of the frame; scopes of one name in one place are one frame.
     metrics : dict of str to number, optional
         Added to the scope each time it is entered. The viewer sums them over the frames within,
         unless a name ends in "(exc)".
@@ -51,8 +52,9 @@ class cpu_timed_scope(scope):
     Parameters
     ----------
     name : str
+        Name of the frame.
     metrics : dict of str to number, optional
-        As of `scope`; ValueError if one is called `cpu_time`.
+        Added to the scope each time it is entered; ValueError if one is called `cpu_time`.
     """
 
     def __init__(self, name, metrics=None):
@@ -78,6 +80,7 @@ def enter_scope(name, *, metrics=None):
     Parameters
     ----------
     name : str
+        Name of the frame.
     metrics : dict of str to number, optional
         Added to the scope.
     """

@@ -11,6 +11,7 @@ class state(Decorator):
     Parameters
     ----------
     name : str
+        Name of the frame.
     """
 
     def __init__(self, name):
@@ -27,7 +28,13 @@ class state(Decorator):
 
 
 def enter_state(name):
-    """Put what this thread launches from now on below a frame of this name."""
+    """Put what this thread launches from now on below a frame.
+
+    Parameters
+    ----------
+    name : str
+        Name of the frame.
+    """
     places.set_state(name)
 
 

@@ -46,9 +46,18 @@ def stats():
 def release_workspaces(device=None):
     """Wait for a GPU's work, and free the memory that kernels with `nv-stream-k` hand parts of sums over in.
 
-    device: its number; the current one if left out. Returns the bytes that were freed: 0 without a
-    GPU. Graphs that still exist keep theirs, later launches take memory again. Raises RuntimeError
-    while one of the GPU's streams is captured.
+    Returns the bytes that were freed: 0 without a GPU. Graphs that still exist keep theirs, later
+    launches allocate again.
+
+    Parameters
+    ----------
+    device : int, optional
+        Number of the GPU; None: the current one.
+
+    Raises
+    ------
+    RuntimeError
+        While one of the GPU's streams is captured.
     """
     from .. import _pantile
 

@@ -12,7 +12,13 @@ class FutureKernel:
         self.finalize_compile, self.future, self.kernel = finalize_compile, future, None
 
     def result(self, ignore_errors=False):
-        """Wait for the kernel and return it; None if it failed and errors are ignored."""
+        """Wait for the kernel and return it.
+
+        Parameters
+        ----------
+        ignore_errors : bool, default False
+            Return None where the compilation failed, and do not raise what it raised.
+        """
         if self.kernel is None:
             try:
                 kernel = self.future.result()
@@ -28,7 +34,14 @@ class FutureKernel:
 class AsyncCompileMode:
     """While it is entered, `warmup` hands compilations to `executor` and returns FutureKernels.
 
-    Leaving it waits for all of them; with `ignore_errors` those that failed are left out.
+    Leaving it waits for all of them. RuntimeError where one is entered within another.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        What runs the compilations, on threads of this process.
+    ignore_errors : bool, default False
+        Leave out kernels that did not compile; otherwise leaving raises what the first one raised.
     """
 
     def __init__(self, executor, *, ignore_errors=False):
@@ -36,7 +49,17 @@ class AsyncCompileMode:
         self.raw_futures, self.future_kernels = [], {}
 
     def submit(self, key, compile_fn, finalize_fn):
-        """Start a compilation, one for each key; return its FutureKernel."""
+        """Start a compilation, one for each key; return its FutureKernel.
+
+        Parameters
+        ----------
+        key : hashable
+            What tells compilations apart.
+        compile_fn : callable
+            Without parameters; returns the kernel.
+        finalize_fn : callable
+            Called with the kernel on the thread that first asks for the result.
+        """
         known = self.future_kernels.get(key)
         if known is not None:
             return known

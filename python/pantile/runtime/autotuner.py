@@ -439,23 +439,27 @@ def autotune(
     Parameters
     ----------
     configs : list of Config
+        What to choose from; an empty list is one default Config.
     key : list of str
         Parameters whose values matter for the choice; dtypes of arrays always do.
     prune_configs_by : dict, optional
-        `early_config_prune(configs, named_args, **kwargs)` drops configurations; `perf_model(**args)` estimates a time
-        and `top_k` (a number, or a fraction) says how many of the best are measured.
+        `early_config_prune(configs, named_args, **kwargs)` drops configurations;
+        `perf_model(**args)` estimates a time and `top_k` (a number, or a fraction) says how many of
+        the best are measured.
     reset_to_zero, restore_value : list of str, optional
         Arrays that the kernel changes: zeroed before, or restored after, each measured run.
     warmup, rep : int, optional
-        Milliseconds of `do_bench`; deprecated, as `use_cuda_graph` is, in favour of `do_bench`.
+        Milliseconds of `do_bench`; deprecated in favour of it.
+    use_cuda_graph : bool, default False
+        Measure by `do_bench_cudagraph`; deprecated in favour of `do_bench`.
     do_bench : callable, optional
         Called as `do_bench(kernel_call, quantiles=(0.5, 0.2, 0.8))`.
     pre_hook, post_hook : callable, optional
         Called around each measured run: `pre_hook(args)`, `post_hook(args, exception=None)`; after the
         last one `pre_hook(args, reset_only=True)` prepares the launch.
-    cache_results : bool
-        Keep the times on disk in any case. Without it those are kept that our own clock takes on a GPU, unless
-        PANTILE_STORE_TUNING=0; those of `do_bench`, or of the CPU, are not.
+    cache_results : bool, default False
+        Keep the times on disk in any case. Without it those are kept that our own clock takes on a
+        GPU, unless PANTILE_STORE_TUNING=0; those of `do_bench`, or of the CPU, are not.
     """
 
     def decorate(fn):

@@ -275,5 +275,10 @@ def constexpr_function(fn):
 
     The result may be None, a number, a string, a dtype, a function of the language or a jit
     function that the function refers to, or a tuple of such. On the host it is the function it was.
+
+    Parameters
+    ----------
+    fn : function
+        Called while a kernel compiles; what it raises ends the compilation as a CompilationError.
     """
     return ConstexprFunction(fn)

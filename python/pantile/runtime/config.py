@@ -14,11 +14,37 @@ def _joined(passes):
 class Config:
     """One configuration: values of meta-parameters, and launch options.
 
-    `pre_hook` is called with all arguments, by name, before each launch with this configuration.
-    `disabled_passes` names passes of the compiler to leave out, in a tuple or a text with commas,
-    `enabled_passes` those to run that are off by default; `launch_abi` is "triton" for machine code
-    that any launcher can start, or "full".
-    The oldest form `Config(meta={...})` is understood.
+    Parameters
+    ----------
+    kwargs : dict, optional
+        Values of `tl.constexpr` parameters, by name; only `meta` may take its place.
+    num_warps : int, default 4
+        Warps of a program, of 32 threads each: a power of two, 1 to 32.
+    num_stages : int, default 3
+        Stages of software-pipelined loops: buffers in shared memory.
+    num_ctas : int, default 1
+        A hint without effect: the compiler decides.
+    maxnreg : int, optional
+        Limit of 32-bit registers per thread; None: no limit.
+    pre_hook : callable, optional
+        Called with a dict of all arguments, by name, before each launch with this configuration.
+    ir_override : str, optional
+        Of Triton, and part of what is compared; nothing else.
+    disabled_passes : tuple of str, or str, optional
+        Passes of the compiler to leave out, by name; in a str with commas.
+    enabled_passes : tuple of str, or str, optional
+        Passes to run that are off by default.
+    launch_abi : {"full", "triton"}, optional
+        "triton": machine code that any launcher can start; None and "full": with tensor maps and
+        more warps, where they help.
+    former : by keyword
+        `meta`, the oldest name of `kwargs`; hints of other versions' warp specialisation, without
+        effect.
+
+    Raises
+    ------
+    TypeError
+        For another keyword, and without `kwargs`.
     """
 
     def __init__(

@@ -26,9 +26,13 @@ class Heuristics(KernelInterface):
 def heuristics(values):
     """Compute meta-parameters from the arguments of each launch.
 
-    Stands above `jit`, below or above `autotune`. `values` maps names of `tl.constexpr` parameters
-    to functions, each called with a dict of all arguments that are known by then:
-    `heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})`.
+    Stands above `jit`, below or above `autotune`; TypeError elsewhere.
+
+    Parameters
+    ----------
+    values : dict of str to callable
+        For names of `tl.constexpr` parameters functions, each called with a dict of all arguments
+        that are known by then: `{"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}`.
     """
 
     def decorate(fn):

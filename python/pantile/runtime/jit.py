@@ -448,10 +448,12 @@ def jit(
 
     `kernel[grid](*args, **keywords)` launches it and returns the CompiledKernel: `grid` is an int,
     one to three of them, or a function of all arguments by name. Mistakes in the text show at the
-    first launch, as a CompilationError with the line. The function must be defined in a file.
+    first launch, as a CompilationError with the line.
 
     Parameters
     ----------
+    fn : function, optional
+        Given by `@jit` without parentheses; it must be defined in a file.
     version : any, optional
         Kept as an attribute.
     repr : callable, optional
@@ -459,12 +461,21 @@ def jit(
         parameter name).
     launch_metadata : callable, optional
         `launch_metadata(grid, metadata, args) -> dict` adds to what launch hooks are told.
-    do_not_specialize, do_not_specialize_on_alignment : list of int or str
-        Parameters whose values (or whose divisibility by 16) shall not make kernels of their own.
+    do_not_specialize, do_not_specialize_on_alignment : list of int or str, optional
+        Parameters, by name or position, whose values (or whose divisibility by 16) shall not make
+        kernels of their own.
     debug : bool, optional
-        Compile `tl.device_assert` in.
+        Compile `tl.device_assert` in, where a launch does not say otherwise; None:
+        PANTILE_DEVICE_ASSERTS.
     noinline : bool, optional
         A hint to keep calls of the function.
+
+    Raises
+    ------
+    TypeError
+        For what is no function.
+    ValueError
+        For a function that is not defined by `def` in a file.
     """
 
     def decorate(function):

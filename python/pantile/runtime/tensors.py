@@ -127,7 +127,21 @@ class TensorWrapper:
 
 
 def reinterpret(tensor, dtype):
-    """Return `tensor`, of torch or NumPy, with its memory read as `dtype`."""
+    """Return an array as an argument of kernels that reads its memory as another type.
+
+    Parameters
+    ----------
+    tensor : array
+        Of torch or NumPy, or what `reinterpret` gave: of that the array itself is returned if `dtype`
+        is its own.
+    dtype : tl.dtype
+        The element type that kernels see, such as `tl.float8e5`.
+
+    Raises
+    ------
+    TypeError
+        For what has neither `data_ptr` nor `__array_interface__`.
+    """
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
     if not hasattr(tensor, "data_ptr") and not hasattr(tensor, "__array_interface__"):

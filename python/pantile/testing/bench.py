@@ -163,19 +163,31 @@ def do_bench(
 
     Parameters
     ----------
-    warmup, rep : int
-        Milliseconds to spend on warming up and on measuring; at least one run of each.
+    fn : callable
+        What is measured, without parameters.
+    warmup : int, default 25
+        Milliseconds to spend on warming up.
+    rep : int, default 100
+        Milliseconds to spend on measuring; at least one run.
     grad_to_none : sequence of tensors, optional
         Their gradients are dropped before each run.
     quantiles : sequence of float, optional
         Return these quantiles instead of `return_mode`.
-    return_mode : {"mean", "median", "min", "max", "all"}
-    on_host : bool
+    return_mode : {"mean", "median", "min", "max", "all"}, default "mean"
+        What of the times is returned; "all" is their list.
+    on_host : bool, default False
         Measure by the clock, also where torch drives a GPU: events would not see work of the CPU.
     device : int, optional
         The GPU that `fn` works on, where torch is not loaded; the current one if left out.
-    percentiles, fast_flush, record_clocks
-        Of older versions. `percentiles` is what `quantiles` is now.
+    percentiles : sequence of float, optional
+        Older name of `quantiles`.
+    fast_flush, record_clocks : bool, optional
+        Of older versions, without effect.
+
+    Raises
+    ------
+    ValueError
+        For another `return_mode`.
     """
     if percentiles is not _NOT_GIVEN:
         quantiles = quantiles if quantiles is not None else percentiles
@@ -257,15 +269,25 @@ def do_bench_cudagraph(
 
     Parameters
     ----------
-    rep : int
+    fn : callable
+        What is measured, without parameters.
+    rep : int, default 20
         Milliseconds that one replay of the graph takes; there are ten.
-    grad_to_none, quantiles, return_mode, device
-        As of `do_bench`.
+    grad_to_none : sequence of tensors, optional
+        Their gradients are dropped before each run; torch's alone.
+    quantiles : sequence of float, optional
+        Return these quantiles instead of `return_mode`.
+    return_mode : {"mean", "median", "min", "max", "all"}, default "mean"
+        What of the times of one run is returned.
+    device : int, optional
+        The GPU that `fn` works on, where torch is not loaded; None: the current one.
 
     Raises
     ------
     RuntimeError
         There is no GPU.
+    ValueError
+        For another `return_mode`.
     """
     if return_mode not in _SUMMARIES:
         raise ValueError(f"return_mode must be one of {', '.join(_SUMMARIES)}, not {return_mode!r}")

@@ -22,7 +22,20 @@ def _compared(x, y):
 
 
 def assert_close(x, y, atol=None, rtol=None, err_msg=""):
-    """Raise AssertionError unless |x - y| <= atol + rtol * |y| everywhere; NaN equals NaN."""
+    """Raise AssertionError unless |x - y| <= atol + rtol * |y| everywhere; NaN equals NaN.
+
+    Parameters
+    ----------
+    x, y : array
+        Of torch, NumPy or what NumPy converts, compared in float64; of one shape, unless both have
+        one element.
+    atol : float, optional
+        Absolute tolerance; None is 0.01.
+    rtol : float, optional
+        Tolerance relative to `y`; None is 0.
+    err_msg : str, default ""
+        What the error says besides.
+    """
     import numpy as np
 
     x, y = _compared(x, y)
@@ -47,9 +60,23 @@ def assert_almost_equal(x, y, decimal=2, err_msg=""):
 
 
 def allclose(x, y, atol=1e-2, rtol=0.0, tol=None):
-    """Return whether |x - y| <= atol + rtol * |y| everywhere; dtypes must agree.
+    """Return whether |x - y| <= atol + rtol * |y| everywhere.
 
-    `tol` is an older name of `atol`.
+    Parameters
+    ----------
+    x, y : array
+        Of torch or NumPy, of one shape and dtype.
+    atol : float, default 0.01
+        Absolute tolerance.
+    rtol : float, default 0.0
+        Tolerance relative to `y`.
+    tol : float, optional
+        Older name of `atol`.
+
+    Raises
+    ------
+    RuntimeError
+        Where the dtypes differ.
     """
     atol = atol if tol is None else tol
     import numpy as np

@@ -47,7 +47,13 @@ def _per_cycle(table, capability):
 
 
 def get_dram_gbps(device=None):
-    """Return the peak bandwidth of the device's memory in GB/s."""
+    """Return the peak bandwidth of the device's memory in GB/s.
+
+    Parameters
+    ----------
+    device : int, optional
+        Number of the GPU; None: the current one.
+    """
     facts = _properties(device)
     return facts["mem_clock_rate"] * facts["mem_bus_width"] * 2 / 1e6 / 8
 
@@ -57,10 +63,21 @@ def _clock_khz(clock_rate, properties):
 
 
 def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
-    """Return the peak of dense products on tensor cores in TFLOP/s.
+    """Return the peak of dense dots on tensor cores in TFLOP/s.
 
-    `dtype` is one of torch, NumPy or the language (fp32 means tf32); `clock_rate` is in kHz, by
-    default the device's highest.
+    Parameters
+    ----------
+    dtype : dtype
+        Of the operands: torch's, NumPy's or the language's; fp32 means tf32.
+    clock_rate : float, optional
+        Clock of the SMs in kHz; None: the device's highest.
+    device : int, optional
+        Number of the GPU; None: the current one.
+
+    Raises
+    ------
+    RuntimeError
+        For a type that the device's tensor cores do not take.
     """
     properties = _properties(device)
     bits = _bits_of(dtype)
@@ -72,7 +89,22 @@ def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
 
 
 def get_max_simd_tflops(dtype, clock_rate=None, device=None):
-    """Return the peak without tensor cores in TFLOP/s, for fp32, or for fp16 and bf16."""
+    """Return the peak without tensor cores in TFLOP/s.
+
+    Parameters
+    ----------
+    dtype : dtype
+        fp32, fp16 or bf16: torch's, NumPy's or the language's.
+    clock_rate : float, optional
+        Clock of the SMs in kHz; None: the device's highest.
+    device : int, optional
+        Number of the GPU; None: the current one.
+
+    Raises
+    ------
+    RuntimeError
+        For another type.
+    """
     properties = _properties(device)
     capability = _capability(properties)
     factor = {32: 1, 16: 4 if capability == 80 else 2 if capability < 86 else 1}.get(
@@ -95,7 +127,13 @@ def _bits_of(dtype):
 
 
 def nvsmi(attrs):
-    """Return what nvidia-smi says of GPU 0, as ints: `nvsmi(["clocks.sm", "clocks.mem"])`."""
+    """Return what nvidia-smi says of GPU 0, as a list of int.
+
+    Parameters
+    ----------
+    attrs : list of str
+        Names of numbers that `nvidia-smi --query-gpu` knows, such as "clocks.sm" (MHz).
+    """
     command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attrs)}"]
     text = subprocess.check_output([*command, "--format=csv,noheader,nounits"], text=True)
     return [int(value) for value in text.strip().split(",")]
@@ -103,7 +141,15 @@ def nvsmi(attrs):
 
 @contextmanager
 def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
-    """Fix the clocks within the block, in MHz; gives (peak TFLOP/s, peak GB/s) at them."""
+    """Fix the clocks of GPU 0 within a `with` block; gives (peak TFLOP/s in fp16, peak GB/s) at them.
+
+    Parameters
+    ----------
+    ref_sm_clock : int, default 1350
+        Clock of the SMs in MHz.
+    ref_mem_clock : int, default 1215
+        Clock of the memory in MHz.
+    """
     smi = ["nvidia-smi", "-i", "0"]
     try:
         subprocess.check_output([*smi, "-pm", "1"])
@@ -118,9 +164,14 @@ def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
 
 
 def cuda_memcheck(**target_kwargs):
-    """Decorate a test: with these arguments it runs once more in a process under compute-sanitizer.
+    """Decorate a test: with these arguments it runs in a process under compute-sanitizer.
 
-    Where that program is not installed the test runs as it is.
+    Where that program is not installed the test runs as it is. AssertionError where it finds errors.
+
+    Parameters
+    ----------
+    target_kwargs : by keyword
+        Values of the test's parameters that choose what is run so; the test has the fixture `request`.
     """
 
     def decorate(test):

@@ -14,12 +14,18 @@ class Benchmark:
         The arguments that vary along the plot, and their values; a scalar serves all names.
     line_arg : str
         The argument that chooses the line.
-    line_vals, line_names, styles : list
-        Its values, their labels, and pairs of a colour and a line style.
+    line_vals, line_names : list
+        Its values, and their labels.
     plot_name : str
         Title, and name of the files that are saved.
     args : dict
         Further arguments, by name.
+    xlabel, ylabel : str, default ""
+        Labels of the axes; of x the first of `x_names` without one.
+    x_log, y_log : bool, default False
+        Draw the axis on a logarithmic scale.
+    styles : list of tuple of str, optional
+        For each line a colour and a line style, as matplotlib takes them.
     """
 
     def __init__(
@@ -216,6 +222,12 @@ def _plot(bench, rows, show, folder):
 def perf_report(benchmarks):
     """Mark a function as a benchmark: called with the arguments of one point, it returns its value.
 
-    It may return (value, low, high), which are drawn as a band.
+    It may return (value, low, high), which are drawn as a band. `run` of the result measures all
+    points, prints the tables and saves the plots.
+
+    Parameters
+    ----------
+    benchmarks : Benchmark or list of Benchmark
+        What to measure: a plot each.
     """
     return functools.partial(Mark, benchmarks=benchmarks)

@@ -42,8 +42,15 @@ class TensorDescriptor:
         most 5 dimensions.
     block_shape : list of int
         Sizes of a block, at least 16 bytes along the last dimension.
-    padding : {"zero", "nan"}
-        What a load gives outside of the array.
+    padding : {"zero", "nan"}, default "zero"
+        What a load gives outside of the array; "nan" for floats alone.
+    round_f32_to_tf32 : bool, default False
+        Of Triton, kept as an attribute and without effect.
+
+    Raises
+    ------
+    ValueError
+        For what is not as said above.
     """
 
     base: Any
@@ -94,7 +101,16 @@ class TensorDescriptor:
         tensor : array
             A torch tensor, or an array of NumPy or CuPy.
         block_shape : list of int
-            See the class.
+            Sizes of a block, at least 16 bytes along the last dimension.
+        padding : {"zero", "nan"}, default "zero"
+            What a load gives outside of the array.
+        round_f32_to_tf32 : bool, default False
+            Kept as an attribute and without effect.
+
+        Raises
+        ------
+        ValueError
+            For what the class refuses.
         """
         size = _element_bytes(tensor)
         strides = tensor.stride() if callable(getattr(tensor, "stride", None)) else None
