@@ -17,7 +17,9 @@ from command_line import pantilec_path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9][0-9]-*.py"))
-FOLDERS = [page for name in ("reference", "decisions") for page in DOCS.glob(f"{name}/*.md")]
+FOLDERS = [
+    page for name in ("reference", "decisions", "dialects") for page in DOCS.glob(f"{name}/*.md")
+]
 FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md")]
 PAGES = sorted([*DOCS.glob("*.md"), *FOLDERS, *FRONT])
 
@@ -175,6 +177,15 @@ def test_the_page_of_passes_is_current():
     command = [sys.executable, ROOT / "scripts/passes_page.py", "--check"]
     environment = {**os.environ, "PANTILE_OPT": str(tool)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_pages_of_the_dialects_are_current():
+    """`scripts/dialect_pages.py` writes them by mlir-tblgen."""
+    if not Path("/usr/lib/llvm-22/bin/mlir-tblgen").exists() and "MLIR_TBLGEN" not in os.environ:
+        pytest.skip("there is no mlir-tblgen")
+    command = [sys.executable, ROOT / "scripts/dialect_pages.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
