@@ -39,7 +39,7 @@ install: build
 wheel: setup
 	$(PYTHON) scripts/wheels
 
-docs: build
+docs: setup
 	@[ -x build-docs/venv/bin/sphinx-build ] || \
 	  ($(PYTHON) -m venv build-docs/venv && build-docs/venv/bin/pip install -q -r docs/requirements.txt)
 	build-docs/venv/bin/python scripts/docs.py

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Builds the pages: Markdown of docs/, the tutorials, the IR of a matrix product; then Sphinx.
+"""Builds the pages: Markdown of docs/ and the tutorials; then Sphinx.
 
-Needs: an environment with docs/requirements.txt (`make docs` makes one), and a build with pantilec.
+Needs: an environment with docs/requirements.txt (`make docs` makes one).
 Gives: build-docs/html; status 1 at a warning of Sphinx, such as a link that leads nowhere.
 How:   docs/ is copied to build-docs/source. A tutorial becomes a page: its docstring and the comments
        after `# %%` are Markdown, the rest is code; plots of docs/images/tutorials go below its
-       benchmark. Blocks such as ```{stage} layout are replaced by what pantilec prints: each
-       `show: A .. B` is the lines from the next one that matches A to the next that matches B.
+       benchmark.
 
-Usage: scripts/docs.py [--build DIR] [--sources-only]
+Usage: scripts/docs.py [--sources-only]
 """
 
 import argparse
@@ -21,19 +20,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "build-docs/source"
-MATMUL = ROOT / "tutorials/03-matrix-multiplication.py"
-WIDTH = 240  # columns of a listing
 INTRODUCTION = (
     "Each is a script of its own, with a kernel, its test and its benchmark, that runs with torch on"
     " a GPU and with NumPy elsewhere. 01 to 03 ask for no more than NumPy."
 )
-COMMAND = [
-    "--kernel", "matmul_kernel", "--signature",
-    "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
-    "-D", "BLOCK_SIZE_M=128", "-D", "BLOCK_SIZE_N=256", "-D", "BLOCK_SIZE_K=64",
-    "-D", "GROUP_SIZE_M=8", "-D", 'ACTIVATION=""', "--num-warps", "8", "--num-stages", "3",
-    "--target", "sm_90a", "--emit",
-]  # fmt: skip
 
 
 # ===-- tutorials ---------------------------------------------------------------------------===
@@ -122,73 +112,7 @@ def heading(page):
     return title, re.match(r".*?[.:](?=\s|$)", " ".join(paragraph.split()))[0].rstrip(":.")
 
 
-# ===-- listings ----------------------------------------------------------------------------===
-
-
-class Stages:
-    """The texts of the stages of the matrix product, each made once."""
-
-    def __init__(self, build):
-        self.pantilec, self.texts = build / "compiler/tools/pantilec", {}
-
-    def text(self, stage):
-        if stage == "source":
-            return MATMUL.read_text(encoding="utf-8")
-        if stage not in self.texts:
-            command = [self.pantilec, MATMUL, *COMMAND, stage, "--no-cache", "-o", "-"]
-            self.texts[stage] = subprocess.run(
-                command, check=True, capture_output=True, text=True
-            ).stdout
-        return self.texts[stage]
-
-
-def shorten(line):
-    """A line of at most WIDTH columns."""
-    return line if len(line) <= WIDTH else line[: WIDTH - 2] + " …"
-
-
-def undent(lines):
-    """Without the indentation that all lines share."""
-    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return [line[margin:] for line in lines]
-
-
-def excerpt(text, options):
-    """The lines of a listing that `options` ask for; raises LookupError if there is no such line."""
-    lines, result, at = text.split("\n"), [], 0
-    limit = int(next((value for key, value in options if key == "lines"), 1000))
-    for key, value in options:
-        if key == "match":
-            result += [shorten(line.strip()) for line in lines if re.search(value, line)][:limit]
-        if key != "show":
-            continue
-        first, last = value.split(" .. ")
-        numbered = range(at, len(lines))
-        begin = next((i for i in numbered if re.search(first, lines[i])), None)
-        if begin is None:
-            raise LookupError(f"no line matches `{first}`")
-        end = next((i for i in range(begin + 1, len(lines)) if re.search(last, lines[i])), begin)
-        part = undent(lines[begin : end + 1] if first != last else lines[begin : begin + 1])
-        result += (["..."] if result else []) + [shorten(line) for line in part]
-        at = end + 1
-    if not result:
-        raise LookupError("the listing is empty")
-    return result
-
-
-def fill_stages(text, stages):
-    """Replace the blocks that ask for a stage."""
-
-    def listing(match):
-        options = [line.split(": ", 1) for line in match[2].strip().split("\n")]
-        language = {"source": "python", "llvm": "llvm"}.get(match[1], "text")
-        body = "\n".join(excerpt(stages.text(match[1]), options))
-        return f"```{language}\n{body}\n```"
-
-    quoted = [f"'{word}'" if re.search(r'[ *"]', word) else word for word in COMMAND]
-    command = f"pantilec tutorials/{MATMUL.name} {' '.join(quoted)} STAGE"
-    text = re.sub(r"```\{stage-command\}\n```", lambda _: f"```text\n{command}\n```", text)
-    return re.sub(r"```\{stage\} (\w+)\n(.*?)```", listing, text, flags=re.S)
+# ===-- pages -------------------------------------------------------------------------------===
 
 
 def list_the_rest(index):
@@ -201,7 +125,7 @@ def list_the_rest(index):
     index.write_text(text.replace(block, listed if rest else ""), encoding="utf-8")
 
 
-def write_sources(build):
+def write_sources():
     """Put the pages together in build-docs/source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     shutil.copytree(
@@ -213,9 +137,6 @@ def write_sources(build):
         with open(SOURCE / folder / "README.md", "a", encoding="utf-8") as file:
             file.write("\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n")
     list_the_rest(SOURCE / "index.md")
-    stages = Stages(build)
-    path = SOURCE / "how-a-tile-becomes-instructions.md"
-    path.write_text(fill_stages(path.read_text(encoding="utf-8"), stages), encoding="utf-8")
 
 
 def version():
@@ -227,10 +148,9 @@ def version():
 def main():
     """Put the pages together and build them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=ROOT / "build", type=Path)
     parser.add_argument("--sources-only", action="store_true")
     options = parser.parse_args()
-    write_sources(options.build.resolve())
+    write_sources()
     if options.sources_only:
         return 0
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]

@@ -59,14 +59,15 @@ def target(page, link):
     return None
 
 
-def test_listings_of_stages(docs):
+def test_listings_of_stages():
     """What the page shows of each stage is there, as the compiler prints it now."""
-    stages = docs.Stages(ROOT)
-    stages.pantilec = pantilec_path()
+    command = [sys.executable, ROOT / "scripts/stage_listings.py", "--check"]
+    environment = {**os.environ, "PANTILEC": str(pantilec_path())}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
     page = (DOCS / "how-a-tile-becomes-instructions.md").read_text(encoding="utf-8")
-    filled = docs.fill_stages(page, stages)
-    assert "{stage" in page and "{stage" not in filled
-    assert "nv.tma_store" in filled and "wgmma.mma_async" in filled
+    assert page.count("<!-- stage") == page.count("-->\n```") == 8
+    assert "nv.tma_store" in page and "wgmma.mma_async" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -143,13 +144,30 @@ def test_tutorial_becomes_a_page(docs, path):
     assert page.count("```") % 2 == 0 and "# %%" not in page
 
 
-def test_listings_are_cut_where_asked(docs):
+@pytest.fixture
+def listings(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module("stage_listings")
+
+
+def test_listings_are_cut_where_asked(listings):
     text = "head\n  a 1\n    b\n  c\nd\n  a 2\ntail"
     options = [["show", "a \\d .. c"], ["show", "a .. a"]]
-    assert docs.excerpt(text, options) == ["a 1", "  b", "c", "...", "a 2"]
-    assert docs.excerpt(text, [["match", "a|d"], ["lines", "2"]]) == ["head", "a 1"]
+    assert listings.excerpt(text, options) == ["a 1", "  b", "c", "...", "a 2"]
+    assert listings.excerpt(text, [["match", "a|d"], ["lines", "2"]]) == ["head", "a 1"]
     with pytest.raises(LookupError, match="no line matches `zzz`"):
-        docs.excerpt(text, [["show", "zzz .. a"]])
+        listings.excerpt(text, [["show", "zzz .. a"]])
+
+
+def test_listings_are_replaced(listings, tmp_path):
+    """A listing that is there, or none, becomes the current one; what is around it stays."""
+    stages = listings.Stages(tmp_path / "no-pantilec")
+    stages.texts["ptx"] = "one\ntwo $1\nthree"
+    asked = "a\n\n<!-- stage ptx\nmatch: t\n-->\n"
+    filled = listings.fill(f"{asked}\nb\n", stages)
+    assert filled == f"{asked}```text\ntwo $1\nthree\n```\n\nb\n"
+    stages.texts["ptx"] = "other"
+    assert listings.fill(filled, stages) == f"{asked}```text\nother\n```\n\nb\n"
 
 
 def test_quick_start_is_what_the_examples_are():
