@@ -10,6 +10,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from device_arrays import random
+from inductor_helpers import either, welford, welford_reduce
 
 
 @triton.jit
@@ -51,42 +52,6 @@ def maximum_with_index(a_value, a_index, b_value, b_index):
 @triton.jit
 def max_with_index(value, index, dim):
     return tl.reduce((value, index), dim, maximum_with_index)
-
-
-@triton.jit
-def welford_reduce(value, mean, m2, weight, first_iteration):
-    if first_iteration:
-        new_weight = tl.full(weight.shape, 1, weight.dtype)
-        new_mean = value
-        new_m2 = tl.zeros_like(m2)
-    else:
-        delta = value - mean
-        new_weight = weight + 1
-        new_mean = mean + delta / new_weight
-        new_m2 = m2 + delta * (value - new_mean)
-    return new_mean, new_m2, new_weight
-
-
-@triton.jit
-def welford_combine(mean_1, m2_1, weight_1, mean_2, m2_2, weight_2):
-    delta = mean_2 - mean_1
-    new_weight = weight_1 + weight_2
-    w2_over_w = tl.where(new_weight == 0.0, 0.0, weight_2 / new_weight)
-    return (
-        mean_1 + delta * w2_over_w,
-        m2_1 + m2_2 + delta * delta * weight_1 * w2_over_w,
-        new_weight,
-    )
-
-
-@triton.jit
-def welford(mean, m2, weight, dim):
-    return tl.reduce((mean, m2, weight), dim, welford_combine)
-
-
-@triton.jit
-def any_combine(a, b):
-    return a | b
 
 
 @triton.jit
@@ -258,7 +223,7 @@ def red_fused_argmax_any(
     tmp2_val, tmp2_idx = max_with_index(_tmp2, _tmp2_index, 1)
     tl.store(out_ptr0 + (x0), tmp2_idx[:, None], xmask)
     tl.store(out_ptr1 + (x0), tmp2_val[:, None], xmask)
-    tmp5 = tl.reduce(_tmp5, 1, any_combine)[:, None].to(tl.int1)
+    tmp5 = tl.reduce(_tmp5, 1, either)[:, None].to(tl.int1)
     tl.store(out_ptr2 + (x0), tmp5, xmask)
 
 

@@ -130,14 +130,22 @@ def ranks(request, make_ranks):
 
 
 @triton.jit
-def tell_and_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+def tell_and_wait_by(
+    pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr,
+    TELL: tl.constexpr, WAIT: tl.constexpr, SCOPE: tl.constexpr,
+):  # fmt: skip
     """A barrier of program p of all ranks; `turn` counts them from 1. Two pads in turn: no rank tells twice before all have heard."""
     slot = (turn % 2) * SLOTS + tl.program_id(0)
     peers = tl.arange(0, RANKS)
     theirs = tl.load(pads + peers).to(tl.pointer_type(tl.int32))
     own = tl.load(pads + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem="release", scope="sys")
-    tl.atomic_poll(own + slot * RANKS + peers, turn, sem="acquire", scope="sys")
+    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem=TELL, scope=SCOPE)
+    tl.atomic_poll(own + slot * RANKS + peers, turn, sem=WAIT, scope=SCOPE)
+
+
+@triton.jit
+def tell_and_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
+    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "acquire", "sys")
 
 
 @triton.jit
@@ -443,34 +451,19 @@ def test_products_for_a_peer(make_ranks, way, raised):
 @triton.jit
 def relaxed_wait(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, but without the acquire."""
-    slot = (turn % 2) * SLOTS + tl.program_id(0)
-    peers = tl.arange(0, RANKS)
-    theirs = tl.load(pads + peers).to(tl.pointer_type(tl.int32))
-    own = tl.load(pads + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem="release", scope="sys")
-    tl.atomic_poll(own + slot * RANKS + peers, turn, sem="relaxed", scope="sys")
+    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "relaxed", "sys")
 
 
 @triton.jit
 def relaxed_tell(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, but without the release."""
-    slot = (turn % 2) * SLOTS + tl.program_id(0)
-    peers = tl.arange(0, RANKS)
-    theirs = tl.load(pads + peers).to(tl.pointer_type(tl.int32))
-    own = tl.load(pads + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem="relaxed", scope="sys")
-    tl.atomic_poll(own + slot * RANKS + peers, turn, sem="acquire", scope="sys")
+    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "relaxed", "acquire", "sys")
 
 
 @triton.jit
 def tell_and_wait_on_gpu(pads, rank, turn, SLOTS: tl.constexpr, RANKS: tl.constexpr):
     """As `tell_and_wait`, with the scope of one GPU."""
-    slot = (turn % 2) * SLOTS + tl.program_id(0)
-    peers = tl.arange(0, RANKS)
-    theirs = tl.load(pads + peers).to(tl.pointer_type(tl.int32))
-    own = tl.load(pads + rank).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(theirs + slot * RANKS + rank, turn, sem="release", scope="gpu")
-    tl.atomic_poll(own + slot * RANKS + peers, turn, sem="acquire", scope="gpu")
+    tell_and_wait_by(pads, rank, turn, SLOTS, RANKS, "release", "acquire", "gpu")
 
 
 @triton.jit

@@ -204,29 +204,10 @@ def returns_kernel(out_ptr):
     tl.store(out_ptr + pid, result)
 
 
-def returns(a, b, c):
-    if a > 0:
-        if b > 0:
-            if c > 0:
-                return 1
-            elif c == 0:
-                return 2
-            b = b - 10
-        else:
-            if c > 0:
-                return 3
-        a = a + b
-    elif c > 0:
-        return 4
-    if b > 0:
-        return a * 10
-    return a * 100 + c
-
-
 def test_returns_at_every_depth(device):
     out = device.output(27, "i32")
     returns_kernel[(27,)](out.array)
-    expected = [returns(p % 3 - 1, p // 3 % 3 - 1, p // 9 - 1) for p in range(27)]
+    expected = [returns_at_depth.fn(p % 3 - 1, p // 3 % 3 - 1, p // 9 - 1) for p in range(27)]
     np.testing.assert_array_equal(out.numpy(), expected)
 
 
