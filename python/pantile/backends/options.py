@@ -11,7 +11,66 @@ from .record import Record
 
 
 class CUDAOptions(Record):
-    """How a kernel is compiled and launched."""
+    """How a kernel is compiled and launched: the keywords of a launch that are no parameters.
+
+    `kernel[grid](..., num_warps=8)`, `warmup` and `compile` take them, `Config` some of them; None is
+    the default. KeyError for another name.
+
+    Attributes
+    ----------
+    num_warps : int, default 4
+        Warps of a program, of 32 threads each: a power of two, 1 to 32; ValueError otherwise.
+    num_ctas : int, default 1
+        A hint without effect: a power of two, 1 to 16; ValueError otherwise.
+    num_stages : int, default 3
+        Stages of software-pipelined loops: buffers in shared memory; ValueError below 0.
+    warp_size : int, default 32
+        Of Triton, without effect.
+    maxnreg : int, default None
+        Limit of 32-bit registers per thread, up to 255; None: no limit.
+    ptx_version : int, default None
+        Of Triton, without effect.
+    ptx_options : str, default None
+        More options for `ptxas`, with blanks between them.
+    ir_override : str, default None
+        Of Triton, without effect.
+    enable_fp_fusion : bool, default True
+        Contract `a * b + c` to one rounding.
+    enable_reflect_ftz : bool, default True
+        Of Triton, without effect.
+    launch_cooperative_grid : bool, default False
+        All CTAs run at once, or the launch fails.
+    launch_pdl : bool, default False
+        The kernel may start before the one ahead of it in the stream has ended.
+    supported_fp8_dtypes, deprecated_fp8_dot_operand_dtypes : tuple of str
+        Of Triton, set by the target, without effect.
+    default_dot_input_precision : str, default "tf32"
+        Of dots of fp32 without `input_precision`: "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6".
+    allowed_dot_input_precisions : tuple of str
+        Of Triton, without effect.
+    max_num_imprecise_acc_default : int
+        Of Triton, without effect.
+    extern_libs : dict of str to str, default None
+        Files of LLVM bitcode to link, by name.
+    debug : bool, default False
+        Compile `tl.device_assert` in, and checks that integers do not wrap around.
+    backend_name : str
+        "cuda"; no keyword of a launch.
+    sanitize_overflow : bool, default True
+        With `debug`: check that integers do not wrap around.
+    arch : str or int, default None
+        The GPU to compile for, as "sm90" or 90; None: that of the launch.
+    instrumentation_mode : str
+        Of Triton, without effect.
+    disabled_passes : str or tuple of str, default None
+        Passes of the compiler to leave out; in a str with commas.
+    enabled_passes : str or tuple of str, default None
+        Passes to run that are off by default.
+    launch_abi : {"full", "triton", "auto"}, default None
+        "triton": machine code that any launcher can start; "full": with tensor maps and more warps,
+        where they help; "auto": "full", but for CTAs of several programs. None: the setting
+        `runtime.launch_abi`, else "full", of `compile` "triton". ValueError for another name.
+    """
 
     num_warps: int = 4
     num_ctas: int = 1

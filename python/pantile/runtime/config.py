@@ -34,9 +34,9 @@ class Config:
         Passes of the compiler to leave out, by name; in a str with commas.
     enabled_passes : tuple of str, or str, optional
         Passes to run that are off by default.
-    launch_abi : {"full", "triton"}, optional
-        "triton": machine code that any launcher can start; None and "full": with tensor maps and
-        more warps, where they help.
+    launch_abi : {"full", "triton", "auto"}, optional
+        "triton": machine code that any launcher can start; "full": with tensor maps and more warps,
+        where they help; "auto": "full", but for CTAs of several programs.
     former : by keyword
         `meta`, the oldest name of `kwargs`; hints of other versions' warp specialisation, without
         effect.
