@@ -21,6 +21,7 @@
 #include "ir/Launch.h"
 #include "ir/SplitPrograms.h"
 #include "lower/Lower.h"
+#include "pantile/Request.h"
 #include "target/Nvptx.h"
 #include "target/Ptx.h"
 #include "llvm/IR/LLVMContext.h"
@@ -239,13 +240,10 @@ Result<void> Compilation::runGpuStages(const Target &target) {
     return done;
   if (Result<void> kept = keepAbi(); !kept)
     return kept;
-  static constexpr std::pair<Stage, const char *> stages[] = {
-      {Stage::Layout, "layout"}, {Stage::Pipeline, "pipeline"}, {Stage::Mma, "mma"}};
-  for (auto [stage, name] : stages)
-    if (observe.stopAfter == stage) {
-      data->text[name] = moduleText();
-      return {};
-    }
+  if (observe.stopAfter >= Stage::Layout && observe.stopAfter <= Stage::Mma) {
+    data->text[std::string(stageName(observe.stopAfter))] = moduleText();
+    return {};
+  }
   data->text["plan"] = planText(*module, options.lineInfo || options.debug); // as the cache's key
   if (finish(Stage::Plan, "plan", "txt", [&] { return data->text["plan"]; }))
     return {};

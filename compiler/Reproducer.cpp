@@ -69,19 +69,25 @@ std::string commented(llvm::StringRef text) {
   return out;
 }
 
+namespace {
+template <typename T> std::string shown(const T &value) { return fmt::format("{}", value); }
+std::string shown(LaunchAbi abi) { return std::string(launchAbiName(abi)); }
+std::string shown(const PassNames &passes) { return llvm::join(passes, ","); }
+
+std::string shown(const LibraryPaths &libraries) {
+  std::string text;
+  for (const auto &[name, path] : libraries)
+    text += (text.empty() ? "" : ",") + name + ":" + path;
+  return text;
+}
+} // namespace
+
 std::string describeOptions(const Options &options) {
-  std::string disabled, enabled;
-  for (const std::string &pass : options.disabledPasses)
-    disabled += " " + pass;
-  for (const std::string &pass : options.enabledPasses)
-    enabled += " " + pass;
-  return fmt::format(
-      "target {}, {} warps, {} stages, {} registers at most, fp fusion {}, debug {}, "
-      "overflow checks {}, precision {}, launch ABI {}, disabled passes:{}, enabled "
-      "passes:{}",
-      options.target, options.numWarps, options.numStages, options.maxRegisters,
-      options.enableFpFusion, options.debug, options.sanitizeOverflow, options.inputPrecision,
-      launchAbiName(options.launchAbi), disabled, enabled);
+  std::string text;
+#define OPTION(type, member, key, initial, meaning)                                                \
+  text += std::string(text.empty() ? "" : " ") + key + "=" + shown(options.member);
+#include "pantile/Options.def"
+  return text;
 }
 
 } // namespace pantile

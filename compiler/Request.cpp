@@ -4,7 +4,6 @@
 // How:   scan, parameters, specialise, compile: nothing that an application could not do itself.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Request.h"
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -14,15 +13,10 @@
 namespace pantile {
 namespace {
 
-constexpr std::array<std::pair<Stage, std::string_view>, 9> names = {{{Stage::Ast, "ast"},
-                                                                      {Stage::Tile, "tile"},
-                                                                      {Stage::Layout, "layout"},
-                                                                      {Stage::Pipeline, "pipeline"},
-                                                                      {Stage::Mma, "mma"},
-                                                                      {Stage::Plan, "plan"},
-                                                                      {Stage::Llvm, "llvm"},
-                                                                      {Stage::Ptx, "ptx"},
-                                                                      {Stage::Cubin, "cubin"}}};
+constexpr std::pair<Stage, std::string_view> names[] = {
+#define STAGE(name, text, meaning) {Stage::name, text},
+#include "pantile/Stages.def"
+};
 
 Result<std::string> readFile(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);

@@ -21,20 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
 FRONTEND = ROOT / "compiler/frontend"
-TYPES = {
-    "int1": "truth values, one byte in memory",
-    **{f"int{bits}": f"{bits}-bit integers with sign" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"{bits}-bit integers without sign" for bits in (8, 16, 32, 64)},
-    "float8e5": "8-bit floats, 5 bits of exponent, with infinities",
-    "float8e4nv": "8-bit floats, 4 bits of exponent, no infinities (sm_89 and newer; else emulated)",
-    "float8e4b15": "8-bit floats, 4 bits of exponent with bias 15; conversions only",
-    "float8e4b8": "8-bit floats of AMD's GPUs, 4 bits of exponent: known by name",
-    "float8e5b16": "8-bit floats of AMD's GPUs, 5 bits of exponent: known by name",
-    "float16": "IEEE half precision",
-    "bfloat16": "the upper half of a float32",
-    "float32": "IEEE single precision",
-    "float64": "IEEE double precision",
-}
+DTYPES = ROOT / "compiler/include/pantile/Dtypes.def"
+TYPES = dict(
+    re.findall(r'^\w*DTYPE\(\w+, "\w+", "\w+", "(\w+)", \d+, "(.*)"\)$', DTYPES.read_text(), re.M)
+)
 TYPES_WITHOUT_EXAMPLE = ("float8e4b15", "float8e4b8", "float8e5b16")
 
 

@@ -74,25 +74,27 @@ void ByteWriter::argument(const ArgSpec &spec, bool withValue) {
 }
 
 void ByteWriter::options(const Options &options) {
-  text(options.target);
-  for (int value : {options.numWarps, options.numStages, options.numCtas, options.maxRegisters})
-    u64(static_cast<uint64_t>(value));
-  for (bool value :
-       {options.enableFpFusion, options.debug, options.sanitizeOverflow, options.lineInfo})
-    u8(value);
-  text(options.inputPrecision);
-  text(options.assemblerOptions);
-  u64(options.externLibs.size());
-  for (const auto &[name, path] : options.externLibs) {
+#define OPTION(type, member, key, initial, meaning) option(options.member);
+#include "pantile/Options.def"
+}
+
+void ByteWriter::option(int value) { u64(static_cast<uint64_t>(value)); }
+void ByteWriter::option(bool value) { u8(value); }
+void ByteWriter::option(const std::string &value) { text(value); }
+void ByteWriter::option(LaunchAbi abi) { u8(abi == LaunchAbi::Triton); }
+
+void ByteWriter::option(const LibraryPaths &libraries) {
+  u64(libraries.size());
+  for (const auto &[name, path] : libraries) {
     text(name);
     text(path);
   }
-  for (const auto *passes : {&options.disabledPasses, &options.enabledPasses}) {
-    u64(passes->size());
-    for (const std::string &pass : *passes)
-      text(pass);
-  }
-  u8(options.launchAbi == LaunchAbi::Triton);
+}
+
+void ByteWriter::option(const PassNames &passes) {
+  u64(passes.size());
+  for (const std::string &pass : passes)
+    text(pass);
 }
 
 std::string_view ByteReader::take(uint64_t length) {
@@ -196,24 +198,26 @@ ArgSpec ByteReader::argument(int depth) {
 
 Options ByteReader::options() {
   Options options;
-  options.target = text();
-  for (int *value :
-       {&options.numWarps, &options.numStages, &options.numCtas, &options.maxRegisters})
-    *value = static_cast<int>(u64());
-  for (bool *value :
-       {&options.enableFpFusion, &options.debug, &options.sanitizeOverflow, &options.lineInfo})
-    *value = u8() != 0;
-  options.inputPrecision = text();
-  options.assemblerOptions = text();
+#define OPTION(type, member, key, initial, meaning) read(options.member);
+#include "pantile/Options.def"
+  return options;
+}
+
+void ByteReader::read(int &value) { value = static_cast<int>(u64()); }
+void ByteReader::read(bool &value) { value = u8() != 0; }
+void ByteReader::read(std::string &value) { value = text(); }
+void ByteReader::read(LaunchAbi &abi) { abi = u8() ? LaunchAbi::Triton : LaunchAbi::Full; }
+
+void ByteReader::read(LibraryPaths &libraries) {
   for (size_t i = 0, n = count(); i < n; ++i) {
     std::string name = text();
-    options.externLibs[std::move(name)] = text();
+    libraries[std::move(name)] = text();
   }
-  for (auto *passes : {&options.disabledPasses, &options.enabledPasses})
-    for (size_t i = 0, n = count(); i < n; ++i)
-      passes->insert(text());
-  options.launchAbi = u8() ? LaunchAbi::Triton : LaunchAbi::Full;
-  return options;
+}
+
+void ByteReader::read(PassNames &passes) {
+  for (size_t i = 0, n = count(); i < n; ++i)
+    passes.insert(text());
 }
 
 } // namespace pantile

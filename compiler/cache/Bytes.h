@@ -29,6 +29,12 @@ public:
   std::string take() { return std::move(out); }
 
 private:
+  void option(int value);
+  void option(bool value);
+  void option(const std::string &value);
+  void option(const LibraryPaths &libraries);
+  void option(const PassNames &passes);
+  void option(LaunchAbi abi);
   std::string out;
 };
 
@@ -52,6 +58,12 @@ public:
 private:
   ConstValue constant(int depth);
   ArgSpec argument(int depth);
+  void read(int &value);
+  void read(bool &value);
+  void read(std::string &value);
+  void read(LibraryPaths &libraries);
+  void read(PassNames &passes);
+  void read(LaunchAbi &abi);
   std::string_view take(uint64_t length);
   std::string_view rest;
   bool good = true;

@@ -27,24 +27,8 @@ struct DTypeRow {
   std::string_view longName, shortName;
 };
 constexpr DTypeRow dtypes[] = {
-    {"int1", "i1"},
-    {"int8", "i8"},
-    {"int16", "i16"},
-    {"int32", "i32"},
-    {"int64", "i64"},
-    {"uint8", "u8"},
-    {"uint16", "u16"},
-    {"uint32", "u32"},
-    {"uint64", "u64"},
-    {"float16", "fp16"},
-    {"bfloat16", "bf16"},
-    {"float32", "fp32"},
-    {"float64", "fp64"},
-    {"float8e5", "fp8e5"},
-    {"float8e4nv", "fp8e4nv"},
-    {"float8e4b15", "fp8e4b15"},
-    {"float8e4b8", "fp8e4b8"},
-    {"float8e5b16", "fp8e5b16"},
+#define DTYPE(scalar, name, shortName, longName, bits, meaning) {longName, shortName},
+#include "pantile/Dtypes.def"
 };
 
 std::optional<DTypeName> dtypeNamed(std::string_view name) {

@@ -1,7 +1,6 @@
 //===- Types.cpp - see Types.h ----------------------------------------------------------===//
 #include "frontend/Types.h"
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -13,43 +12,23 @@ struct ScalarRow {
   const char *name, *shortName;
   unsigned bits;
 };
-constexpr std::array<ScalarRow, 19> scalars = {{
+constexpr ScalarRow scalars[] = {
     {Scalar::Void, "void", "void", 0},
-    {Scalar::I1, "int1", "i1", 1},
-    {Scalar::I8, "int8", "i8", 8},
-    {Scalar::I16, "int16", "i16", 16},
-    {Scalar::I32, "int32", "i32", 32},
-    {Scalar::I64, "int64", "i64", 64},
-    {Scalar::U8, "uint8", "u8", 8},
-    {Scalar::U16, "uint16", "u16", 16},
-    {Scalar::U32, "uint32", "u32", 32},
-    {Scalar::U64, "uint64", "u64", 64},
-    {Scalar::F8E5, "fp8e5", "fp8e5", 8},
-    {Scalar::F8E4, "fp8e4nv", "fp8e4nv", 8},
-    {Scalar::F8E4B15, "fp8e4b15", "fp8e4b15", 8},
-    {Scalar::F8E4B8, "fp8e4b8", "fp8e4b8", 8},
-    {Scalar::F8E5B16, "fp8e5b16", "fp8e5b16", 8},
-    {Scalar::F16, "fp16", "fp16", 16},
-    {Scalar::BF16, "bf16", "bf16", 16},
-    {Scalar::F32, "fp32", "fp32", 32},
-    {Scalar::F64, "fp64", "fp64", 64},
-}};
+#define DTYPE(scalar, name, shortName, longName, bits, meaning)                                    \
+  {Scalar::scalar, name, shortName, bits},
+#include "pantile/Dtypes.def"
+};
 
 struct Alias {
   const char *name;
   Scalar scalar;
 };
-constexpr std::array<Alias, 11> aliases = {{{"u1", Scalar::I1},
-                                            {"bool", Scalar::I1},
-                                            {"float8e5", Scalar::F8E5},
-                                            {"float8e4nv", Scalar::F8E4},
-                                            {"float8e4b15", Scalar::F8E4B15},
-                                            {"float8e4b8", Scalar::F8E4B8},
-                                            {"float8e5b16", Scalar::F8E5B16},
-                                            {"float16", Scalar::F16},
-                                            {"bfloat16", Scalar::BF16},
-                                            {"float32", Scalar::F32},
-                                            {"float64", Scalar::F64}}};
+constexpr Alias aliases[] = {
+    {"u1", Scalar::I1},
+    {"bool", Scalar::I1},
+#define DTYPE(scalar, name, shortName, longName, bits, meaning) {longName, Scalar::scalar},
+#include "pantile/Dtypes.def"
+};
 
 const ScalarRow &row(Scalar scalar) { return scalars[static_cast<size_t>(scalar)]; }
 

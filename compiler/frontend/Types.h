@@ -20,24 +20,8 @@ using BigInt = __int128;
 
 enum class Scalar : uint8_t {
   Void,
-  I1,
-  I8,
-  I16,
-  I32,
-  I64,
-  U8,
-  U16,
-  U32,
-  U64,
-  F8E5,
-  F8E4,
-  F8E4B15,
-  F8E4B8,
-  F8E5B16,
-  F16,
-  BF16,
-  F32,
-  F64
+#define DTYPE(scalar, name, shortName, longName, bits, meaning) scalar,
+#include "pantile/Dtypes.def"
 };
 
 /// Promotion kinds, in order.

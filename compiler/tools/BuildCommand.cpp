@@ -8,6 +8,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "CLauncher.h"
 #include "Commands.h"
+#include "KernelFlags.h"
 #include "pantile/Artifact.h"
 #include "pantile/Request.h"
 #include <CLI/CLI.hpp>
@@ -28,10 +29,10 @@ namespace fs = std::filesystem;
 
 /// One kernel that was asked for, with all its targets.
 struct BuildItem {
-  std::string file, grid, symbol;
-  std::vector<std::string> definitions, targets, disabledPasses, enabledPasses;
-  CompileRequest request;
-  bool noFpFusion = false, withLineInfo = false;
+  KernelFlags kernel;
+  std::string grid, symbol;
+  std::vector<std::string> targets;
+  bool withLineInfo = false;
 };
 
 struct BuildLine {
@@ -40,41 +41,17 @@ struct BuildLine {
 };
 
 void describe(CLI::App &app, BuildItem &item) {
-  app.add_option("file", item.file, "Python file with the kernel");
-  app.add_option("--kernel", item.request.kernel, "name of the kernel, if the file has several");
-  app.add_option("--signature", item.request.signature, "types of the run-time parameters");
-  app.add_option("-D", item.definitions, "NAME=value of a constexpr parameter or a global")
-      ->allow_extra_args(false);
-  app.add_option("--include", item.request.includeFiles, "further file whose functions are called")
-      ->allow_extra_args(false);
+  addKernelFlags(app, item.kernel);
+  addSignatureFlag(app, item.kernel);
   app.add_option("--target", item.targets, "sm_80 ... sm_121a; once for each; default: sm_90a")
       ->allow_extra_args(false);
   app.add_option("--grid", item.grid,
                  "up to three C expressions over parameters and constants, `cdiv(n, BLOCK)` say; "
                  "without it the function in C takes the grid");
   app.add_option("--name", item.symbol, "name in C; default: the kernel's");
-  app.add_option("--num-warps", item.request.options.numWarps, "warps of a program")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}));
-  app.add_option("--num-stages", item.request.options.numStages, "buffers of a pipelined loop")
-      ->check(CLI::Range(0, 16));
-  app.add_option("--max-registers", item.request.options.maxRegisters, "registers a thread")
-      ->check(CLI::Range(0, 255));
-  app.add_option("--input-precision", item.request.options.inputPrecision, "of fp32 products")
-      ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}));
-  app.add_flag("--no-fp-fusion", item.noFpFusion, "keep a*b+c as two roundings");
-  app.add_flag("--line-info", item.withLineInfo, "keep source lines, with their paths");
-  app.add_option_function<std::string>(
-         "--launch-abi",
-         [&item](const std::string &name) {
-           item.request.options.launchAbi = *launchAbiNamed(name);
-         },
-         "triton: launches pass arguments and two null pointers, so any launcher can start the "
-         "kernel")
-      ->check(CLI::IsMember({"full", "triton"}));
-  app.add_option("--disable-pass", item.disabledPasses, "pass to leave out")
-      ->allow_extra_args(false);
-  app.add_option("--enable-pass", item.enabledPasses, "pass to switch on that is off by default")
-      ->allow_extra_args(false);
+  addCodeFlags(app, item.kernel);
+  addChoiceFlags(app, item.kernel);
+  app.add_flag("--line-info", item.withLineInfo, option_meanings::lineInfo);
 }
 
 /// The items of a list: a line each, `#` begins a comment. Paths are relative to the list.
@@ -99,7 +76,7 @@ Result<std::vector<BuildItem>> readList(const std::string &path) {
       return makeError(ErrorKind::Launch,
                        path + ":" + std::to_string(number) + ": " + error.what());
     }
-    item.file = (fs::path(path).parent_path() / item.file).string();
+    item.kernel.file = (fs::path(path).parent_path() / item.kernel.file).string();
     items.push_back(std::move(item));
   }
   return items;
@@ -109,15 +86,13 @@ Result<std::vector<BuildItem>> readList(const std::string &path) {
 Result<void> prepare(BuildItem &item) {
   if (item.targets.empty())
     item.targets = {"sm_90a"};
-  Result<Definitions> definitions = parseDefinitions(item.definitions);
+  Result<Definitions> definitions = parseDefinitions(item.kernel.definitions);
   if (!definitions)
     return definitions.error();
-  item.request.definitions = *definitions;
-  Options &options = item.request.options;
-  options.enableFpFusion = !item.noFpFusion;
-  options.lineInfo = item.withLineInfo;
-  options.disabledPasses = {item.disabledPasses.begin(), item.disabledPasses.end()};
-  options.enabledPasses = {item.enabledPasses.begin(), item.enabledPasses.end()};
+  CompileRequest &request = item.kernel.request;
+  request.definitions = *definitions;
+  takeFlags(item.kernel);
+  request.options.lineInfo = item.withLineInfo;
   return {};
 }
 
@@ -130,12 +105,12 @@ struct BuildJob {
 };
 
 Result<CVariant> compileJob(BuildJob &job) {
-  std::optional<std::string> text = readFile(job.item->file);
+  std::optional<std::string> text = readFile(job.item->kernel.file);
   if (!text)
-    return makeError(ErrorKind::Launch, "cannot read `" + job.item->file + "`");
-  CompileRequest request = job.item->request;
+    return makeError(ErrorKind::Launch, "cannot read `" + job.item->kernel.file + "`");
+  CompileRequest request = job.item->kernel.request;
   request.options.target = job.target;
-  Result<Specialized> specialized = specializeText(*text, job.item->file, request);
+  Result<Specialized> specialized = specializeText(*text, job.item->kernel.file, request);
   if (!specialized)
     return specialized.error();
   job.specialized = *specialized;
@@ -182,7 +157,7 @@ std::vector<BuildJob> compileAll(const std::vector<BuildItem> &items) {
 ExitStatus writeArtifact(const std::vector<BuildJob> &jobs, const std::string &output) {
   Artifact artifact;
   for (const BuildJob &job : jobs) {
-    Options options = job.item->request.options;
+    Options options = job.item->kernel.request.options;
     options.target = job.target;
     Result<void> added = job.target == "cpu" ? artifact.add(job.specialized.program,
                                                             job.specialized.specialization, options)
@@ -288,7 +263,7 @@ int runBuildCommand(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? Success : UsageFailure;
   }
-  if (item.file.empty() == line.list.empty())
+  if (item.kernel.file.empty() == line.list.empty())
     return wrongUsage("give either a file with a kernel or `--list`");
   if (line.list.empty())
     return build(line, {item});

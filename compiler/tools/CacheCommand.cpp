@@ -120,11 +120,11 @@ int importFrom(const CacheLine &line) {
 }
 
 void addFilters(CLI::App *command, CacheLine &line) {
-  command->add_option("--kind", line.kind, "only these")
+  command->add_option("--kind", line.kind, "only entries of this kind")
       ->check(CLI::IsMember({"kernel", "tuning", "note"}));
-  command->add_option("--older-than", line.olderThanDays, "only those unused for so many days")
+  command->add_option("--older-than", line.olderThanDays, "only entries unused for so many days")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--key", line.keys, "only those whose keys begin so")
+  command->add_option("--key", line.keys, "only entries whose keys begin so")
       ->allow_extra_args(false);
 }
 
@@ -148,7 +148,7 @@ int runCacheCommand(int argc, char **argv) {
     addFilters(command, line);
   check->add_flag("--remove", line.remove, "remove the damaged ones");
   for (CLI::App *command : {save, load})
-    command->add_option("file", line.file, "the file")->required();
+    command->add_option("file", line.file, "the file of entries")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

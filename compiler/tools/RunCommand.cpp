@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include "GridExpression.h"
 #include "HostArray.h"
+#include "KernelFlags.h"
 #include "pantile/Tuner.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,12 +22,12 @@ namespace pantile {
 namespace {
 
 struct RunLine {
-  std::string file, grid = "1", device = "auto";
-  std::vector<std::string> arguments, definitions, outputs;
-  CompileRequest request;
+  KernelFlags kernel;
+  std::string grid = "1", device = "auto";
+  std::vector<std::string> arguments, outputs;
   uint64_t seed = 0;
   double milliseconds = 50;
-  bool noTime = false, noFpFusion = false;
+  bool noTime = false;
 };
 
 /// One run-time argument: an array with its place on the device, or a number.
@@ -235,10 +236,11 @@ ExitStatus printTime(const RunLine &line, const std::string &text, const Grid &g
   options.milliseconds = line.milliseconds;
   options.useStore = false;
   TuneCandidate candidate;
-  candidate.numWarps = line.request.options.numWarps;
-  candidate.numStages = line.request.options.numStages;
-  candidate.maxRegisters = line.request.options.maxRegisters;
-  Result<TuneResult> tuned = tune(text, line.file, line.request, {candidate}, options);
+  candidate.numWarps = line.kernel.request.options.numWarps;
+  candidate.numStages = line.kernel.request.options.numStages;
+  candidate.maxRegisters = line.kernel.request.options.maxRegisters;
+  Result<TuneResult> tuned =
+      tune(text, line.kernel.file, line.kernel.request, {candidate}, options);
   if (!tuned)
     return fail(tuned.error(), CompileFailure);
   std::printf("time: %.4f ms, median%s\n", tuned->measurements[0].milliseconds,
@@ -247,7 +249,7 @@ ExitStatus printTime(const RunLine &line, const std::string &text, const Grid &g
 }
 
 ExitStatus runKernel(RunLine &line, const std::string &text) {
-  Result<Definitions> definitions = parseDefinitions(line.definitions);
+  Result<Definitions> definitions = parseDefinitions(line.kernel.definitions);
   if (!definitions)
     return fail(definitions.error(), UsageFailure);
   const bool onGpu = line.device == "gpu" || (line.device == "auto" && deviceCount() > 0);
@@ -255,15 +257,15 @@ ExitStatus runKernel(RunLine &line, const std::string &text) {
     Result<DeviceInfo> device = deviceInfo(0);
     if (!device)
       return fail(device.error(), CompileFailure);
-    line.request.options.target = device->target;
+    line.kernel.request.options.target = device->target;
   }
-  line.request.definitions = *definitions;
-  line.request.options.enableFpFusion = !line.noFpFusion;
+  line.kernel.request.definitions = *definitions;
+  takeFlags(line.kernel);
   Arguments arguments(onGpu);
   if (Result<void> read = readArguments(line, arguments); !read)
     return fail(read.error(), UsageFailure);
-  line.request.signature = signatureOf(arguments);
-  Result<Specialized> made = specializeText(text, line.file, line.request);
+  line.kernel.request.signature = signatureOf(arguments);
+  Result<Specialized> made = specializeText(text, line.kernel.file, line.kernel.request);
   if (!made)
     return fail(made.error(),
                 made.error().kind == ErrorKind::Launch ? UsageFailure : CompileFailure);
@@ -274,7 +276,7 @@ ExitStatus runKernel(RunLine &line, const std::string &text) {
   if (!grid)
     return fail(grid.error(), UsageFailure);
   Result<Kernel> kernel =
-      Compiler().compile(made->program, made->specialization, line.request.options);
+      Compiler().compile(made->program, made->specialization, line.kernel.request.options);
   if (!kernel)
     return fail(kernel.error(), CompileFailure);
   std::cerr << (*kernel)->warnings;
@@ -290,7 +292,7 @@ ExitStatus runKernel(RunLine &line, const std::string &text) {
     return fail(done.error(), CompileFailure);
   std::cerr << takeWarnings();
   std::printf("%s on %s, grid %lld x %lld x %lld\n", (*kernel)->name.c_str(),
-              onGpu ? line.request.options.target.c_str() : "the CPU",
+              onGpu ? line.kernel.request.options.target.c_str() : "the CPU",
               static_cast<long long>((*grid)[0]), static_cast<long long>((*grid)[1]),
               static_cast<long long>((*grid)[2]));
   ExitStatus status = report(line, arguments);
@@ -300,38 +302,24 @@ ExitStatus runKernel(RunLine &line, const std::string &text) {
 }
 
 void describe(CLI::App &app, RunLine &line) {
-  Options &options = line.request.options;
-  app.add_option("file", line.file, "Python file with the kernel; - reads standard input")
-      ->required();
-  app.add_option("--kernel", line.request.kernel, "name of the kernel, if the file has several");
+  addKernelFlags(app, line.kernel)->required();
   app.add_option("--arg", line.arguments,
                  "NAME=value of a run-time parameter: a number (12, 1.5, 12:i64), @FILE.npy, "
                  "bf16@FILE.npy, or an array `HOW:type[extents]` with HOW one of random, zeros, "
                  "ones, arange")
       ->allow_extra_args(false);
-  app.add_option("-D", line.definitions, "NAME=value of a constexpr parameter or a global")
-      ->allow_extra_args(false);
   app.add_option("--grid", line.grid, "up to three expressions: \"cdiv(n, BLOCK), 4\"")
       ->capture_default_str();
   app.add_option("--out", line.outputs, "NAME=FILE.npy: write an array after the launch")
       ->allow_extra_args(false);
-  app.add_option("--device", line.device, "where to run")
+  app.add_option("--device", line.device, "where to run; auto: on the GPU if there is one")
       ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->capture_default_str();
-  app.add_option("--seed", line.seed, "of random arrays")->capture_default_str();
-  app.add_option("--include", line.request.includeFiles, "further file whose functions are called")
-      ->allow_extra_args(false);
-  app.add_option("--num-warps", options.numWarps, "warps of a program")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
+  app.add_option("--seed", line.seed, "seed of random arrays")->capture_default_str();
+  addCodeFlags(app, line.kernel);
+  app.add_flag("--debug", line.kernel.request.options.debug, option_meanings::debug);
+  app.add_option("--time-ms", line.milliseconds, "how long to measure, in milliseconds")
       ->capture_default_str();
-  app.add_option("--num-stages", options.numStages, "buffers of a pipelined loop")
-      ->check(CLI::Range(0, 16))
-      ->capture_default_str();
-  app.add_option("--max-registers", options.maxRegisters, "registers a thread; 0: no limit")
-      ->check(CLI::Range(0, 255));
-  app.add_flag("--debug", options.debug, "compile device assertions in");
-  app.add_flag("--no-fp-fusion", line.noFpFusion, "keep a*b+c as two roundings");
-  app.add_option("--time-ms", line.milliseconds, "how long to measure")->capture_default_str();
   app.add_flag("--no-time", line.noTime, "launch once and measure nothing");
 }
 
@@ -341,15 +329,15 @@ int runRunCommand(int argc, char **argv) {
   CLI::App app("pantilec run: runs a kernel once, prints what it changed and how long it takes",
                "pantilec run");
   RunLine line;
-  line.request.options.target = "cpu";
+  line.kernel.request.options.target = "cpu";
   describe(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? Success : UsageFailure;
   }
-  std::optional<std::string> text = readFile(line.file);
-  return text ? runKernel(line, *text) : wrongUsage("cannot read `" + line.file + "`");
+  std::optional<std::string> text = readFile(line.kernel.file);
+  return text ? runKernel(line, *text) : wrongUsage("cannot read `" + line.kernel.file + "`");
 }
 
 } // namespace pantile

@@ -5,6 +5,7 @@
 // How:   the public interface alone: scan the file, specialise, compile, print.
 //===-----------------------------------------------------------------------------------===//
 #include "Commands.h"
+#include "KernelFlags.h"
 #include "pantile/Request.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -20,17 +21,16 @@ using namespace pantile;
 
 namespace {
 
-const std::map<std::string, Stage> stages = {
-    {"ast", Stage::Ast},           {"tile", Stage::Tile}, {"layout", Stage::Layout},
-    {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},   {"plan", Stage::Plan},
-    {"llvm", Stage::Llvm},         {"ptx", Stage::Ptx},   {"cubin", Stage::Cubin}};
+const std::vector<std::string> stages = {
+#define STAGE(name, text, meaning) text,
+#include "pantile/Stages.def"
+};
 
 struct CommandLine {
-  std::string file, kernel, signature, emit = "ptx", output = "-";
-  std::vector<std::string> definitions, includes, disabledPasses, enabledPasses;
-  Options options;
+  KernelFlags kernel;
+  std::string emit = "ptx", output = "-";
   Observe observe;
-  bool list = false, time = false, noCache = false, noLineInfo = false, noFpFusion = false;
+  bool list = false, time = false, noCache = false, noLineInfo = false;
 };
 
 void describe(CLI::App &app, CommandLine &line) {
@@ -38,18 +38,12 @@ void describe(CLI::App &app, CommandLine &line) {
     std::string text = versionText();
     return text.substr(0, text.find_last_not_of('\n') + 1);
   });
-  app.add_option("file", line.file, "Python file with the kernel; - reads standard input")
-      ->required();
-  app.add_option("--kernel", line.kernel, "name of the kernel, if the file has several");
-  app.add_option("--signature", line.signature,
-                 "types of the run-time parameters, in order or as name=type: "
-                 "\"*fp16:16, i32:16, fp32\" (:16 a multiple of 16, :1 the constant 1)");
-  app.add_option("-D", line.definitions, "NAME=value of a constexpr parameter or a global")
-      ->allow_extra_args(false);
-  app.add_option("--include", line.includes, "further file whose jit functions may be called")
-      ->allow_extra_args(false);
-  app.add_option("--emit", line.emit, "stage to stop after")->check(CLI::IsMember(stages));
-  app.add_option("-o", line.output, "output file; - is standard output");
+  addKernelFlags(app, line.kernel)->required();
+  addSignatureFlag(app, line.kernel);
+  app.add_option("--emit", line.emit, "stage to stop after; its text is the output")
+      ->check(CLI::IsMember(stages))
+      ->capture_default_str();
+  app.add_option("-o", line.output, "output file; - is standard output")->capture_default_str();
   app.add_flag("--list", line.list, "list the kernels of the file");
 }
 
@@ -66,32 +60,13 @@ std::string passTable() {
 }
 
 void describeOptions(CLI::App &app, CommandLine &line) {
-  line.options.target = "sm_90a";
-  app.add_option("--target", line.options.target, "sm_80 ... sm_121a, or cpu")
-      ->capture_default_str();
-  app.add_option("--num-warps", line.options.numWarps, "warps of a program")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
-      ->capture_default_str();
-  app.add_option("--num-stages", line.options.numStages, "buffers of a pipelined loop")
-      ->check(CLI::Range(0, 16))
-      ->capture_default_str();
-  app.add_option("--max-registers", line.options.maxRegisters, "registers a thread; 0: no limit")
-      ->check(CLI::Range(0, 255));
-  app.add_option("--input-precision", line.options.inputPrecision, "default of fp32 products")
-      ->check(CLI::IsMember({"tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"}));
-  app.add_flag("--no-fp-fusion", line.noFpFusion, "keep a*b+c as two roundings");
+  Options &options = line.kernel.request.options;
+  options.target = "sm_90a";
+  app.add_option("--target", options.target, option_meanings::target)->capture_default_str();
+  addCodeFlags(app, line.kernel);
+  addChoiceFlags(app, line.kernel);
   app.add_flag("--no-line-info", line.noLineInfo, "leave source lines out of the PTX");
-  app.add_flag("--debug", line.options.debug, "compile device assertions in");
-  app.add_option("--disable-pass", line.disabledPasses, "pass to leave out; see --list-passes")
-      ->allow_extra_args(false);
-  app.add_option("--enable-pass", line.enabledPasses, "pass to switch on that is off by default")
-      ->allow_extra_args(false);
-  app.add_option_function<std::string>(
-         "--launch-abi",
-         [&line](const std::string &name) { line.options.launchAbi = *launchAbiNamed(name); },
-         "triton: launches pass arguments and two null pointers, so any launcher can start the "
-         "kernel")
-      ->check(CLI::IsMember({"full", "triton"}));
+  app.add_flag("--debug", options.debug, option_meanings::debug);
   app.add_flag_callback(
       "--list-passes", [] { throw CLI::CallForVersion(passTable(), Success); },
       "list the passes over the tile IR, in order");
@@ -141,14 +116,13 @@ void printTimes(const Kernel &kernel) {
 
 Result<Kernel> compileKernel(const Program &program, const Specialization &specialization,
                              CommandLine &line) {
-  line.options.enableFpFusion = !line.noFpFusion;
-  line.options.lineInfo = !line.noLineInfo;
-  line.options.disabledPasses = {line.disabledPasses.begin(), line.disabledPasses.end()};
-  line.options.enabledPasses = {line.enabledPasses.begin(), line.enabledPasses.end()};
-  line.observe.stopAfter = stages.at(line.emit);
+  Options &options = line.kernel.request.options;
+  takeFlags(line.kernel);
+  options.lineInfo = !line.noLineInfo;
+  line.observe.stopAfter = *stageNamed(line.emit);
   line.observe.useCache = !line.noCache;
   Compiler compiler;
-  return compiler.compile(program, specialization, line.options, line.observe);
+  return compiler.compile(program, specialization, options, line.observe);
 }
 
 ExitStatus emit(const Program &program, const Specialization &specialization, CommandLine &line) {
@@ -164,16 +138,18 @@ ExitStatus emit(const Program &program, const Specialization &specialization, Co
     return writeOutput(line, (*kernel)->cubin);
   auto text = (*kernel)->text.find(line.emit);
   if (text == (*kernel)->text.end())
-    return wrongUsage("target `" + line.options.target + "` has no stage `" + line.emit + "`");
+    return wrongUsage("target `" + line.kernel.request.options.target + "` has no stage `" +
+                      line.emit + "`");
   return writeOutput(line, text->second);
 }
 
 ExitStatus compileFile(const std::string &text, const std::string &fileName, CommandLine &line) {
-  Result<Definitions> definitions = parseDefinitions(line.definitions);
+  const CompileRequest &request = line.kernel.request;
+  Result<Definitions> definitions = parseDefinitions(line.kernel.definitions);
   if (!definitions)
     return fail(definitions.error(), UsageFailure);
   Result<Program> program =
-      scanFile(text, fileName, ScanOptions{line.kernel, *definitions, line.includes});
+      scanFile(text, fileName, ScanOptions{request.kernel, *definitions, request.includeFiles});
   if (!program)
     return fail(program.error(), CompileFailure);
   if (line.emit == "ast") // The tree is the same whatever the arguments are.
@@ -183,7 +159,7 @@ ExitStatus compileFile(const std::string &text, const std::string &fileName, Com
     return fail(parameters.error(), CompileFailure);
   for (const std::string &name : unusedDefinitions(*program, *parameters, *definitions))
     std::cerr << "warning: `" << name << "` is neither a parameter nor a global of the kernel\n";
-  Result<Specialization> specialization = specialize(*parameters, line.signature, *definitions);
+  Result<Specialization> specialization = specialize(*parameters, request.signature, *definitions);
   if (!specialization)
     return fail(specialization.error(), UsageFailure);
   return emit(*program, *specialization, line);
@@ -211,9 +187,9 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? Success : UsageFailure;
   }
-  std::optional<std::string> text = readFile(line.file);
+  std::optional<std::string> text = readFile(line.kernel.file);
   if (!text)
-    return wrongUsage("cannot read `" + line.file + "`");
-  std::string fileName = line.file == "-" ? "<stdin>" : line.file;
+    return wrongUsage("cannot read `" + line.kernel.file + "`");
+  std::string fileName = line.kernel.file == "-" ? "<stdin>" : line.kernel.file;
   return line.list ? printKernels(*text, fileName) : compileFile(*text, fileName, line);
 }

@@ -206,25 +206,14 @@ Protocol protocolOf(py::handle object) {
 const char *shortDtypeName(std::string_view name) {
   if (const size_t dot = name.rfind('.'); dot != std::string_view::npos)
     name.remove_prefix(dot + 1);
-  static constexpr std::pair<const char *, const char *> names[] = {{"float16", "fp16"},
-                                                                    {"bfloat16", "bf16"},
-                                                                    {"float32", "fp32"},
-                                                                    {"float64", "fp64"},
-                                                                    {"int8", "i8"},
-                                                                    {"int16", "i16"},
-                                                                    {"int32", "i32"},
-                                                                    {"int64", "i64"},
-                                                                    {"uint8", "u8"},
-                                                                    {"uint16", "u16"},
-                                                                    {"uint32", "u32"},
-                                                                    {"uint64", "u64"},
-                                                                    {"bool", "i1"},
-                                                                    {"float8_e4m3fn", "fp8e4nv"},
-                                                                    {"float8_e5m2", "fp8e5"},
-                                                                    {"int1", "i1"},
-                                                                    {"float8e4nv", "fp8e4nv"},
-                                                                    {"float8e4b15", "fp8e4b15"},
-                                                                    {"float8e5", "fp8e5"}};
+  static constexpr std::pair<const char *, const char *> names[] = {
+      {"bool", "i1"},
+      {"float8_e4m3fn", "fp8e4nv"},
+      {"float8_e5m2", "fp8e5"},
+#define FOREIGN_DTYPE(scalar, name, shortName, longName, bits, meaning)
+#define DTYPE(scalar, name, shortName, longName, bits, meaning) {longName, shortName},
+#include "pantile/Dtypes.def"
+  };
   for (auto [longName, shortName] : names)
     if (name == longName || name == shortName)
       return shortName;

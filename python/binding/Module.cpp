@@ -17,6 +17,7 @@
 #include "XlaCall.h"
 #include "pantile/Artifact.h"
 #include "pantile/Language.h"
+#include "pantile/Request.h"
 #include "pantile/Runtime.h"
 #include <pybind11/stl.h>
 
@@ -28,18 +29,14 @@ namespace {
 Kernel compile(const std::shared_ptr<Program> &program, const Specialization &specialization,
                const Options &options, const std::string &dumpDir, bool useCache,
                const std::string &stopAfter, bool remarks) {
-  static const std::map<std::string, Stage> stages = {
-      {"ast", Stage::Ast},           {"tile", Stage::Tile}, {"layout", Stage::Layout},
-      {"pipeline", Stage::Pipeline}, {"mma", Stage::Mma},   {"plan", Stage::Plan},
-      {"llvm", Stage::Llvm},         {"ptx", Stage::Ptx},   {"cubin", Stage::Cubin}};
-  const auto stage = stages.find(stopAfter);
-  if (stage == stages.end())
+  const std::optional<Stage> stage = stageNamed(stopAfter);
+  if (!stage)
     throw py::value_error("there is no stage `" + stopAfter + "`");
   Observe observe;
   observe.dumpDir = dumpDir;
   observe.useCache = useCache;
   observe.remarks = remarks;
-  observe.stopAfter = stage->second;
+  observe.stopAfter = *stage;
   // Never destroyed: threads of the program may still compile while Python shuts down.
   static auto *compiler = new Compiler();
   Result<Kernel> result = [&] {
@@ -52,31 +49,41 @@ Kernel compile(const std::shared_ptr<Program> &program, const Specialization &sp
   return kernel;
 }
 
+template <typename T>
+void bindOption(py::class_<Options> &options, const char *key, T Options::*member,
+                const char *meaning) {
+  options.def_readwrite(key, member, meaning);
+}
+
+/// Python has the ABI's name.
+void bindOption(py::class_<Options> &options, const char *key, LaunchAbi Options::*member,
+                const char *meaning) {
+  options.def_property(
+      key, [member](const Options &self) { return launchAbiName(self.*member); },
+      [member](Options &self, const std::string &name) {
+        const auto abi = launchAbiNamed(name);
+        if (!abi)
+          throw py::value_error("there is no launch ABI `" + name + "`");
+        self.*member = *abi;
+      },
+      meaning);
+}
+
+/// The names of the stages, in order.
+std::vector<std::string> stageNames() {
+  return {
+#define STAGE(name, text, meaning) text,
+#include "pantile/Stages.def"
+  };
+}
+
 void bindOptions(py::module_ &module) {
-  py::class_<Options>(module, "Options")
-      .def(py::init<>())
-      .def_readwrite("target", &Options::target)
-      .def_readwrite("num_warps", &Options::numWarps)
-      .def_readwrite("num_stages", &Options::numStages)
-      .def_readwrite("num_ctas", &Options::numCtas)
-      .def_readwrite("maxnreg", &Options::maxRegisters)
-      .def_readwrite("enable_fp_fusion", &Options::enableFpFusion)
-      .def_readwrite("debug", &Options::debug)
-      .def_readwrite("sanitize_overflow", &Options::sanitizeOverflow)
-      .def_readwrite("line_info", &Options::lineInfo)
-      .def_readwrite("input_precision", &Options::inputPrecision)
-      .def_readwrite("ptx_options", &Options::assemblerOptions)
-      .def_readwrite("extern_libs", &Options::externLibs)
-      .def_property(
-          "launch_abi", [](const Options &self) { return launchAbiName(self.launchAbi); },
-          [](Options &self, const std::string &name) {
-            const auto abi = launchAbiNamed(name);
-            if (!abi)
-              throw py::value_error("there is no launch ABI `" + name + "`");
-            self.launchAbi = *abi;
-          })
-      .def_readwrite("disabled_passes", &Options::disabledPasses)
-      .def_readwrite("enabled_passes", &Options::enabledPasses);
+  module.def("stage_names", &stageNames);
+  py::class_<Options> options(module, "Options");
+  options.def(py::init<>());
+#define OPTION(type, member, key, initial, meaning)                                                \
+  bindOption(options, key, &Options::member, meaning);
+#include "pantile/Options.def"
   py::class_<Specialization>(module, "Specialization")
       .def(py::init<>())
       .def("append",

@@ -11,7 +11,9 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
+from pantile import _pantile
 from pantile.language import reference
+from pantile.language.dtypes import TYPES
 from pantile.language.stubs import stubs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,6 +111,10 @@ def test_parameters_of_the_package(name, thing):
         elif parameter.default is None:
             assert "optional" in kind or "None" in kind, f"`{parameter.name}` of {name}: optional"
     assert not [field for field in fields if not documented.get(field)]
+    for field in fields:
+        known = re.search(r"default (.+)$", documented[field])
+        if known:
+            assert ast.literal_eval(known[1]) == getattr(thing, field), field
 
 
 def raised_in(function):
@@ -296,3 +302,47 @@ def test_documented_errors(statement, tmp_path):
     kernel = load_file(path, "refused").kernel
     with pytest.raises(triton.compiler.errors.CompilationError, match="refused.py"):
         kernel[(1,)](np.zeros(16, np.int32), 5)
+
+
+def table(name):
+    text = (ROOT / "compiler/include/pantile" / name).read_text(encoding="utf-8")
+    return re.findall(r"^(\w+)\((.*)\)$", text, re.M)
+
+
+def test_stages_have_one_source():
+    """What the binding, the compiler's README and `kernel.asm` know is Stages.def, in order."""
+    rows = [re.findall(r'"(.*?)"', cells) for _, cells in table("Stages.def")]
+    names = [name for name, _ in rows]
+    assert _pantile.stage_names() == names and names[0] == "ast" and names[-1] == "cubin"
+    readme = (ROOT / "compiler/README.md").read_text(encoding="utf-8")
+    section = readme.partition("## The stages' names")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.M) == [tuple(row) for row in rows]
+
+
+def test_options_have_one_source():
+    """The extension module has the members of Options.def, with their defaults and meanings."""
+    options = _pantile.Options()
+    rows = table("Options.def")
+    assert len(rows) == 15
+    for _, cells in rows:
+        key, meaning = re.search(r', "(\w+)", .*?, ("(?:.*)")$', cells).groups()
+        assert getattr(type(options), key).__doc__ == ast.literal_eval(meaning)
+    assert (options.num_warps, options.num_stages, options.maxnreg) == (4, 3, 0)
+    assert options.launch_abi == "full" and options.disabled_passes == set()
+    options.launch_abi = "triton"
+    options.extern_libs = {"a": "b"}
+    assert options.launch_abi == "triton" and options.extern_libs == {"a": "b"}
+    with pytest.raises(ValueError, match="no launch ABI `x`"):
+        options.launch_abi = "x"
+
+
+def test_dtypes_have_one_source():
+    """`tl` has the types of Dtypes.def, with the same names and bits."""
+    columns = r'\w+, "(\w+)", "(\w+)", "(\w+)", (\d+), "'
+    rows = [re.match(columns, cells).groups() for _, cells in table("Dtypes.def")]
+    assert len(rows) == 18
+    for name, short, long, bits in rows:
+        dtype = getattr(tl, long)
+        assert (dtype.name, dtype.short_name) == (name, short)
+        assert dtype.primitive_bitwidth == int(bits)
+    assert {row[2] for row in rows} | {"void", "pi32_t"} == set(TYPES)

@@ -7,7 +7,10 @@
 namespace pantile {
 
 /// Where compilation stops. Each stage's text shows with `pantilec --emit`.
-enum class Stage { Ast, Tile, Layout, Pipeline, Mma, Plan, Llvm, Ptx, Cubin };
+enum class Stage {
+#define STAGE(name, text, meaning) name,
+#include "pantile/Stages.def"
+};
 
 /// What a kernel may ask of its launches.
 enum class LaunchAbi {
@@ -15,31 +18,22 @@ enum class LaunchAbi {
   Triton ///< the arguments and two null pointers; a program is a block of `numWarps` warps
 };
 
-/// Everything but the source and the specialisation that changes the output. Part of the cache key.
+using LibraryPaths = std::map<std::string, std::string>; ///< files of LLVM bitcode, by name
+using PassNames = std::set<std::string>;                 ///< such as "nv-expand-pipeline"
+
+/// Everything but the source and the specialisation that changes the output; part of the cache key.
+/// Options.def has its members: `numWarps`, `numStages`, ... with type, default and meaning.
 struct Options {
-  std::string target = "cpu";                    ///< "cpu", "sm_80", "sm_90a", ...
-  int numWarps = 4;                              ///< a power of two, 1 to 32
-  int numStages = 3;                             ///< shared-memory buffers of a pipelined loop
-  int numCtas = 1;                               ///< only 1 so far
-  int maxRegisters = 0;                          ///< limit of registers a thread; 0: none
-  bool enableFpFusion = true;                    ///< contract a*b+c to fma
-  bool debug = false;                            ///< compile device_assert in
-  bool sanitizeOverflow = true;                  ///< with debug: assert that integers do not wrap
-  bool lineInfo = true;                          ///< `.loc` lines in PTX
-  std::string inputPrecision = "tf32";           ///< default of fp32 dots: "tf32" or "ieee"
-  std::string assemblerOptions;                  ///< more options, as `ptxas` takes them
-  std::map<std::string, std::string> externLibs; ///< bitcode files to link: name, path
-  std::set<std::string> disabledPasses;          ///< pass names, e.g. "nv-expand-pipeline"
-  std::set<std::string> enabledPasses;           ///< of those that are off by default
-  LaunchAbi launchAbi = LaunchAbi::Full;
+#define OPTION(type, member, key, initial, meaning) type member = initial;
+#include "pantile/Options.def"
 };
 
 /// What to observe while compiling; changes no output and is not part of the key.
 struct Observe {
-  Stage stopAfter = Stage::Cubin;
-  std::string dumpDir; ///< numbered IR dumps; empty: none
-  bool useCache = true;
-  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
+  Stage stopAfter = Stage::Cubin; ///< the last stage that runs
+  std::string dumpDir;            ///< numbered IR dumps; empty: none
+  bool useCache = true;           ///< take the result from the disk if it is there
+  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile anew
 };
 
 } // namespace pantile

@@ -39,7 +39,14 @@ serve_imports_from(__name__)
 
 # Triton's names of the stages, for code that reads `kernel.asm["ttgir"]`.
 _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
-_STAGES = ("ast", "tile", "layout", "pipeline", "mma", "plan", "llvm", "ptx")
+
+
+@functools.cache
+def _texts():
+    """The stages that are texts."""
+    from .. import _pantile
+
+    return frozenset(_pantile.stage_names()) - {"cubin"}
 
 
 def triton_key():
@@ -85,7 +92,7 @@ class Assembly(dict):
             from ..tools.disasm import get_sass
 
             self[stage] = get_sass(self["cubin"])
-        elif stage in _STAGES and self._remake and not dict.__contains__(self, stage):
+        elif stage in _texts() and self._remake and not dict.__contains__(self, stage):
             self.update(self._remake(stage))
         if not dict.__contains__(self, stage):
             raise KeyError(name)
