@@ -4,6 +4,8 @@ import ast
 import importlib.util
 import inspect
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -302,6 +304,79 @@ def test_documented_errors(statement, tmp_path):
     kernel = load_file(path, "refused").kernel
     with pytest.raises(triton.compiler.errors.CompilationError, match="refused.py"):
         kernel[(1,)](np.zeros(16, np.int32), 5)
+
+
+def test_cpp_headers():
+    """Every function, parameter and member of the public headers has a meaning; the page is current."""
+    command = [sys.executable, ROOT / "scripts/cpp_page.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+HEADER = """//===- X.h - a header ---===//
+// Said.
+//===--===//
+#pragma once
+#define TWICE(x) \\
+  x x
+namespace pantile {
+
+/// A record.
+struct Outer {
+  /// A number,
+  /// in two lines.
+  int first = 0, second = 1;
+  std::map<int, Result<int>> third; ///< behind it
+                                    ///< and below
+  enum class Kind { A, B } kind = Kind::A;
+  Outer() = default;
+  explicit operator bool() const { return first; }
+  /// Of `a` and `call`.
+  Result<int> get(int a, const std::function<Result<int>(int b)> &call = {}) const {
+    return a;
+  }
+private:
+  int hidden = 0;
+};
+enum class Stage {
+  One, ///< the first
+  Two
+};
+struct Forward;
+/// With `x`.
+API Result<void> run(std::span<const int> x = {}, int y = f(1, 2));
+
+} // namespace pantile
+"""
+
+
+@pytest.fixture
+def cpp(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module("cpp_headers"), importlib.import_module("cpp_page")
+
+
+def test_declarations_of_a_header(cpp):
+    outer, stage, _, run = cpp[0].read(HEADER)
+    assert [(m.kind, m.name, m.doc) for m in outer.members] == [
+        ("field", "first", "A number, in two lines."),
+        ("field", "third", "behind it and below"),
+        ("field", "kind", ""),
+        ("function", "operator bool", ""),
+        ("function", "get", "Of `a` and `call`."),
+    ]
+    assert outer.members[4].parameters == ["a", "call"]
+    assert [(m.name, m.doc) for m in stage.members] == [("One", "the first"), ("Two", "")]
+    assert (run.name, run.parameters, run.kind) == ("run", ["x", "y"], "function")
+
+
+def test_what_a_header_does_not_say(cpp):
+    assert list(cpp[1].undocumented(cpp[0].read(HEADER))) == [
+        "Outer::kind",
+        "Stage",
+        "Stage::Two",
+        "run: y",
+    ]
 
 
 def table(name):

@@ -13,34 +13,34 @@ namespace pantile {
 /// Who has to act: the author of the kernel (Syntax, Type, Unsupported, Assertion), the caller of a
 /// launch (Launch), the owner of the machine (Resources, Assembler, Driver), or us (Internal).
 enum class ErrorKind {
-  Syntax,
-  Type,
-  Unsupported,
-  Assertion,
-  Launch,
-  Resources,
-  Assembler,
-  Driver,
-  Internal
+  Syntax,      ///< the text is no Python, or no kernel
+  Type,        ///< operands that do not go together
+  Unsupported, ///< a construct, an option or a target that there is not
+  Assertion,   ///< `static_assert` does not hold
+  Launch,      ///< arguments, options or files that do not fit
+  Resources,   ///< more shared memory or registers than there are
+  Assembler,   ///< the assembler refused the code, or there is none
+  Driver,      ///< the CUDA driver refused a call, or there is none
+  Internal     ///< a mistake of the compiler
 };
 
 /// A range of source text. Lines and columns count from 1; `endColumn` is one past the last column.
 struct SourceRange {
-  std::string file;
-  int line = 0, column = 0, endLine = 0, endColumn = 0;
+  std::string file;                                     ///< path; empty where there is no place
+  int line = 0, column = 0, endLine = 0, endColumn = 0; ///< 0 where there is no place
 };
 
 /// `message` is one line; `rendered` adds the source line, the underlined range and the notes.
 struct Error {
-  ErrorKind kind = ErrorKind::Internal;
-  std::string message;
-  std::string rendered;
-  SourceRange range;
-  int calls = 0;          ///< of the kernel's own functions around the place
-  bool inBuiltin = false; ///< an operation of the language refused its arguments
+  ErrorKind kind = ErrorKind::Internal; ///< who has to act
+  std::string message;                  ///< one line
+  std::string rendered;                 ///< with the source line and notes
+  SourceRange range;                    ///< the place
+  int calls = 0;                        ///< of the kernel's own functions around the place
+  bool inBuiltin = false;               ///< an operation of the language refused its arguments
 };
 
-/// An error that belongs to no place in a source.
+/// An error of `kind` that says `message` and belongs to no place in a source.
 inline Error makeError(ErrorKind kind, std::string message) {
   std::string rendered = "error: " + message;
   return {kind, std::move(message), std::move(rendered), {}};
@@ -56,6 +56,7 @@ public:
   const T &operator*() const { return std::get<T>(state); }
   T *operator->() { return &std::get<T>(state); }
   const T *operator->() const { return &std::get<T>(state); }
+  /// Why there is no T; only where this is false.
   const Error &error() const { return std::get<Error>(state); }
 
 private:
@@ -68,6 +69,7 @@ public:
   Result() = default;
   Result(Error error) : failure(std::move(error)), failed(true) {}
   explicit operator bool() const { return !failed; }
+  /// What went wrong; only where this is false.
   const Error &error() const { return failure; }
 
 private:

@@ -14,6 +14,7 @@ struct LanguageParameter {
   std::string meaning; ///< with unit, legal values, and what `None` stands for
 };
 
+/// A function that kernels call.
 struct LanguageFunction {
   std::string space;     ///< "tl", "libdevice", "py" (Python's own), "host" (math, triton)
   std::string name;      ///< "load"
@@ -25,6 +26,7 @@ struct LanguageFunction {
   std::vector<LanguageParameter> parameters; ///< in the order of the signature
 };
 
+/// All functions, in the order of the table.
 PANTILE_API std::vector<LanguageFunction> languageFunctions();
 
 } // namespace pantile

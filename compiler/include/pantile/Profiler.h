@@ -19,31 +19,32 @@ namespace pantile {
 
 /// A kernel at a place; two that differ in one of these are counted apart.
 struct ProfiledKernel {
-  uint32_t name = 0; ///< index into Profile::names
-  uint32_t device = 0;
-  uint32_t place = 0;
+  uint32_t name = 0;                  ///< index into Profile::names
+  uint32_t device = 0;                ///< ordinal of the GPU
+  uint32_t place = 0;                 ///< number that setPlace gave
   std::optional<uint32_t> capturedAt; ///< place of the capture of a graph's kernel, if known
   bool operator==(const ProfiledKernel &) const = default;
 };
 
 /// All executions of one kernel at one place.
 struct KernelTotal {
-  ProfiledKernel kernel;
-  uint64_t count = 0, nanoseconds = 0;
+  ProfiledKernel kernel;               ///< which
+  uint64_t count = 0, nanoseconds = 0; ///< executions, and their sum
 };
 
 /// One execution, in nanoseconds of CUPTI's clock.
 struct KernelRun {
-  ProfiledKernel kernel;
+  ProfiledKernel kernel;                       ///< which
   uint32_t context = 0, stream = 0, graph = 0; ///< graph: 0 outside of graphs
-  uint64_t start = 0, end = 0;
+  uint64_t start = 0, end = 0;                 ///< on the GPU, without the launch
 };
 
+/// What was measured.
 struct Profile {
-  std::vector<std::string> names; ///< mangled, of kernels
-  std::vector<KernelTotal> totals;
-  std::vector<KernelRun> runs; ///< empty unless asked for
-  uint64_t lost = 0;           ///< records that CUPTI dropped, or that have no times
+  std::vector<std::string> names;  ///< mangled, of kernels
+  std::vector<KernelTotal> totals; ///< one a kernel and place
+  std::vector<KernelRun> runs;     ///< empty unless asked for
+  uint64_t lost = 0;               ///< records that CUPTI dropped, or that have no times
 };
 
 /// Opens the first of `files` that is a CUPTI of a known version; does nothing once one is open.
@@ -62,7 +63,7 @@ PANTILE_API void stopProfiler();
 /// The calling thread is at `place` from now on; without one it is where `setSharedPlace` says.
 PANTILE_API void setPlace(std::optional<uint32_t> place);
 
-/// Threads that are at no place of their own are at this one; 0 at first.
+/// Threads that are at no place of their own are at `place`; 0 at first.
 PANTILE_API void setSharedPlace(uint32_t place);
 
 /// `refine` is called on the launching thread at each launch: its result is the launch's place. Null

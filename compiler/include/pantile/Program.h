@@ -19,30 +19,30 @@ namespace pantile {
 /// Element types by their short names: "i1" "i8" .. "i64" "u8" .. "u64" "fp16" "bf16" "fp32" "fp64"
 /// "fp8e5" "fp8e4nv".
 struct DTypeName {
-  std::string name;
+  std::string name; ///< "fp16"
   bool operator==(const DTypeName &) const = default;
 };
 /// A jit function, by its index in Program::functions.
 struct FunctionRef {
-  size_t index = 0;
+  size_t index = 0; ///< in Program::functions
   bool operator==(const FunctionRef &) const = default;
 };
 /// A name of the language: "load" for `tl.load`; a module is written with a trailing dot: "tl.",
 /// "tl.math.", "triton.", "math.". Host functions that kernels use are "triton.cdiv",
 /// "triton.next_power_of_2".
 struct BuiltinRef {
-  std::string name;
+  std::string name; ///< "load", "tl."
   bool operator==(const BuiltinRef &) const = default;
 };
 /// A global that exists but means nothing inside a kernel; `description` says what it is, for the
 /// message.
 struct OpaqueRef {
-  std::string description;
+  std::string description; ///< "a module", say
   bool operator==(const OpaqueRef &) const = default;
 };
 /// A class whose objects kernels handle, by its index in Program::classes.
 struct ClassRef {
-  size_t index = 0;
+  size_t index = 0; ///< in Program::classes
   bool operator==(const ClassRef &) const = default;
 };
 struct ConstTuple;
@@ -51,8 +51,9 @@ struct ConstTuple;
 using ConstValue =
     std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
                  BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef, uint64_t>;
+/// A tuple, or an object with fields.
 struct ConstTuple {
-  std::vector<ConstValue> elements;
+  std::vector<ConstValue> elements; ///< in order
   std::vector<std::string> fields;  ///< names, for a NamedTuple or an aggregate; else empty
   std::optional<size_t> classIndex; ///< in Program::classes, of an object of such a class
 };
@@ -65,42 +66,44 @@ using HostCall = std::function<Result<ConstValue>(const std::vector<ConstValue> 
 /// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns cut from
 /// each line.
 struct FunctionSource {
-  std::string name;
-  std::string text;
-  std::string file;
-  int firstLine = 1;
-  int indent = 0;
+  std::string name;                          ///< of the function
+  std::string text;                          ///< from `def` on
+  std::string file;                          ///< path, for messages
+  int firstLine = 1;                         ///< of `text`, in the file
+  int indent = 0;                            ///< columns that were cut off
   std::map<std::string, ConstValue> globals; ///< what each global or captured name means
-  bool noinline_ = false;
+  bool noinline_ = false;                    ///< a hint to keep calls of it
   HostCall host; ///< set: calls go there, and `text` only tells in the cache key what it does
 };
 
 /// A NamedTuple class, or an aggregate: named fields, and functions that take the object first.
 struct ClassSource {
+  /// An annotated name of the class.
   struct Field {
-    std::string name;
+    std::string name;                ///< as written
     bool isConstexpr = false;        ///< annotated so: stays a compile-time value
     std::optional<ConstValue> value; ///< its default
   };
-  std::string name;
-  bool isAggregate = false; ///< constructed by `__init__`; else field by field
-  std::vector<Field> fields;
+  std::string name;                          ///< as written
+  bool isAggregate = false;                  ///< constructed by `__init__`; else field by field
+  std::vector<Field> fields;                 ///< in order
   std::map<std::string, ConstValue> members; ///< functions and constants
   std::vector<std::string> staticMembers;    ///< functions that take no object
   std::vector<std::string> properties;       ///< functions that are called when they are read
 };
 
+/// A kernel with all that it can reach.
 struct Program {
-  std::vector<FunctionSource> functions;
-  std::vector<ClassSource> classes;
-  size_t kernel = 0; ///< index of the entry
+  std::vector<FunctionSource> functions; ///< FunctionRef names them by index
+  std::vector<ClassSource> classes;      ///< ClassRef names them by index
+  size_t kernel = 0;                     ///< index of the entry
 };
 
 /// One kernel parameter as specialised. A constant parameter takes no argument at launch; a tuple
 /// takes those of its elements; a tensor descriptor takes its base, then the sizes as i32, then the
 /// strides in elements as i64.
 struct ArgSpec {
-  enum class Kind { Pointer, Scalar, Constant, Tuple, Descriptor } kind = Kind::Constant;
+  enum class Kind { Pointer, Scalar, Constant, Tuple, Descriptor } kind = Kind::Constant; ///< of it
   std::string dtype;                ///< element type of a pointer, type of a scalar
   bool constPointer = false;        ///< `tl.const` pointer: stores are errors
   int divisibility = 1;             ///< 16: address (bytes) or value is a multiple of 16
@@ -112,12 +115,12 @@ struct ArgSpec {
   bool padsWithNan = false;         ///< Kind::Descriptor: outside is NaN, else 0
 };
 
-/// Appends the pointers and scalars that a launch passes for `spec`, in order.
+/// Appends the pointers and scalars that a launch passes for `spec`, in order, to `leaves`.
 void appendLaunchSpecs(const ArgSpec &spec, std::vector<ArgSpec> &leaves);
 
 /// How a program is specialised: one ArgSpec a parameter, in order.
 struct Specialization {
-  std::vector<ArgSpec> args;
+  std::vector<ArgSpec> args; ///< as many as parameters
 };
 
 } // namespace pantile

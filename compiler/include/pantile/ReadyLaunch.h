@@ -13,9 +13,9 @@ struct Driver;
 /// A kernel on a GPU on which `launch` ran it before. Immutable; threads may share it.
 class PANTILE_API ReadyLaunch {
 public:
-  static constexpr size_t mostSlots = 64;
+  static constexpr size_t mostSlots = 64; ///< 64-bit words that a call is given
 
-  /// Null where only `launch` knows the way: on the CPU, where the options name no device, before
+  /// The launches of `kernel` with `options`; null where only `launch` knows the way: on the CPU, where the options name no device, before
   /// the first launch on it, for clusters and cooperative launches, for more arguments than
   /// `mostSlots` - 2.
   static std::unique_ptr<const ReadyLaunch> of(const Kernel &kernel, const LaunchOptions &options);

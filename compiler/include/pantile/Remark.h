@@ -7,7 +7,7 @@ namespace pantile {
 
 /// What a remark is about.
 enum class Technique {
-  Other,
+  Other,              ///< none of these
   TensorCores,        ///< the instruction of a dot
   TensorMaps,         ///< loads and stores by TMA
   WarpSpecialisation, ///< a warp that loads for the others
@@ -20,14 +20,15 @@ enum class Technique {
 
 /// One finding, in terms of the source.
 struct Remark {
+  /// Done for speed; not done, and why; a number.
   enum class Kind { Applied, Missed, Figure } kind = Kind::Missed;
-  Technique technique = Technique::Other;
-  std::string message;  ///< one line
+  Technique technique = Technique::Other; ///< what it is about
+  std::string message;                    ///< one line
   std::string rendered; ///< with the source line, the underlined range and the notes
   SourceRange range;    ///< of the operation; without a file where it has no place
 };
 
-/// "tensor cores": as it stands in lists and in Python.
+/// The name of `technique` in lists and in Python: "tensor cores".
 inline const char *toString(Technique technique) {
   switch (technique) {
   case Technique::TensorCores:
@@ -52,6 +53,7 @@ inline const char *toString(Technique technique) {
   return "other";
 }
 
+/// "applied", "missed" or "figure", for `kind`.
 inline const char *toString(Remark::Kind kind) {
   switch (kind) {
   case Remark::Kind::Applied:

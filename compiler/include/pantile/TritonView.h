@@ -21,23 +21,27 @@ namespace pantile {
 /// - the sizes and strides of a host's descriptor are not the arguments that the function declares:
 ///   nothing is written through them.
 struct TritonView {
+  /// An operation, by its numbers.
   struct Operation {
-    std::string name;
-    std::vector<int> operands, results, regions;
-    int block = -1;                           ///< that it stands in; -1: the module itself
-    std::map<std::string, std::string> texts; ///< "sym_name" of functions
-    std::map<std::string, bool> flags;        ///< "pure" of inline assembly
+    std::string name;                            ///< Triton's, such as "tt.store"
+    std::vector<int> operands, results, regions; ///< numbers of values, and of regions
+    int block = -1;                              ///< that it stands in; -1: the module itself
+    std::map<std::string, std::string> texts;    ///< "sym_name" of functions
+    std::map<std::string, bool> flags;           ///< "pure" of inline assembly
   };
+  /// A block.
   struct Block {
-    int region = -1;
-    std::vector<int> arguments;
+    int region = -1;            ///< that it stands in
+    std::vector<int> arguments; ///< numbers of values
   };
-  std::vector<Operation> operations;
-  std::vector<Block> blocks; ///< by number
-  std::string text;          ///< the tile IR itself
-  bool isValid = false;      ///< the verifier accepts it
+  std::vector<Operation> operations; ///< in post-order
+  std::vector<Block> blocks;         ///< by number
+  std::string text;                  ///< the tile IR itself
+  bool isValid = false;              ///< the verifier accepts it
 };
 
+/// The view of the kernel of `program`, specialised as `specialization` says, for `options`. An Error
+/// where it does not compile.
 PANTILE_API Result<TritonView>
 viewAsTriton(const Program &program, const Specialization &specialization, const Options &options);
 
