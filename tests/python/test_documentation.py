@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pantile as triton
 import pantile.language as tl
 import pytest
+from command_line import pantilec_path
 from pantile import _pantile
 from pantile.language import reference
 from pantile.language.dtypes import TYPES
@@ -377,6 +379,14 @@ def test_what_a_header_does_not_say(cpp):
         "Stage::Two",
         "run: y",
     ]
+
+
+def test_command_line():
+    """Every flag of every command has a meaning; the page is what `--help` says."""
+    command = [sys.executable, ROOT / "scripts/cli_page.py", "--check"]
+    environment = {**os.environ, "PANTILEC": str(pantilec_path())}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def table(name):
