@@ -222,7 +222,7 @@ Compiler::Impl::compileCached(const Program &program, const Specialization &spec
   return *fresh;
 }
 
-Compiler::Compiler() : impl(std::make_unique<Impl>()) { enableDebugTopics(); }
+Compiler::Compiler() : impl(std::make_unique<Impl>()) {}
 Compiler::~Compiler() = default;
 
 Result<Kernel> Compiler::compile(const Program &program, const Specialization &specialization,

@@ -55,7 +55,7 @@ COUNTERPARTS = """## Triton's variables with another counterpart
 | `MLIR_ENABLE_DUMP`, `MLIR_DUMP_PATH`, `LLVM_IR_ENABLE_DUMP` | `PANTILE_DUMP_DIR`, or `pantilec --dump-dir` |
 | `MLIR_ENABLE_TIMING`, `LLVM_ENABLE_TIMING` | `pantilec --time` |
 | `MLIR_ENABLE_REMARK`, `MLIR_ENABLE_DIAGNOSTICS` | `PANTILE_REMARKS`, or `pantilec --remarks` |
-| `TRITON_ENABLE_LLVM_DEBUG`, `TRITON_LLVM_DEBUG_ONLY` | `PANTILE_DEBUG` |
+| `TRITON_ENABLE_LLVM_DEBUG`, `TRITON_LLVM_DEBUG_ONLY` | `PANTILE_DUMP_DIR`: the IR after every pass |
 | `TRITON_REPRODUCER_PATH` | a failure of the compiler itself always writes a reproducer and names the file |
 | `DISABLE_MMA_V3`, `DISABLE_LLVM_OPT` | passes are left out by name: `disabled_passes` of a launch, `pantilec --disable-pass` |
 """

@@ -1,13 +1,11 @@
 //===- pantile-opt.cpp - runs passes over the text of a stage ---------------------------===//
 // Needs: tile IR, at any stage.
-// Gives: the IR after the passes of the command line. PANTILE_DEBUG=topic prints a pass's steps.
+// Gives: the IR after the passes of the command line.
 //===-----------------------------------------------------------------------------------===//
 #include "RegisterAll.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "support/Debug.h"
 
 int main(int argc, char **argv) {
-  pantile::enableDebugTopics();
   mlir::DialectRegistry registry;
   pantile::registerDialects(registry);
   pantile::registerPasses();

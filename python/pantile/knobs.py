@@ -237,8 +237,8 @@ class Compilation(Group):
     )
     debug_topics = Setting(
         "PANTILE_DEBUG",
-        exported=True,
-        doc="topics, with commas, that passes write about to the error output; for developers",
+        unused=True,
+        doc="passes write nothing while they run: `PANTILE_DUMP_DIR` has the IR after each",
     )
     override = Flag("TRITON_KERNEL_OVERRIDE", unused=True, doc="texts of stages are not replaced")
     store_binary_only = Flag(

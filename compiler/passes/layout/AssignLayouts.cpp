@@ -13,9 +13,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Passes.h"
 #include "passes/layout/LayoutPlan.h"
-#include "llvm/Support/DebugLog.h"
-
-#define DEBUG_TYPE "tile-assign-layouts"
 
 using namespace mlir;
 
@@ -72,7 +69,6 @@ private:
       return value;
     if (!own || LayoutPlan::isWideningCast(op))
       return remake(cast<OpResult>(value), layout);
-    LDBG() << "converting " << value;
     Value source = version(value, own);
     builder.setInsertionPointAfterValue(source);
     return ConvertLayoutOp::create(builder, value.getLoc(), typed(value.getType(), layout), source);
