@@ -141,7 +141,7 @@ public:
   Compiler(const Compiler &) = delete;
   /// Compiles the kernel of `program`, specialised as `specialization` says, with `options`. `observe`
   /// says where to stop and what to note. The Error has the place in the source, and whose it is to
-  /// mend.
+  /// fix.
   Result<Kernel> compile(const Program &program, const Specialization &specialization,
                          const Options &options, const Observe &observe = {});
 

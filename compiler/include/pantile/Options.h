@@ -33,7 +33,7 @@ struct Observe {
   Stage stopAfter = Stage::Cubin; ///< the last stage that runs
   std::string dumpDir;            ///< numbered IR dumps; empty: none
   bool useCache = true;           ///< take the result from the disk if it is there
-  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile anew
+  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
 };
 
 } // namespace pantile
