@@ -100,6 +100,27 @@ Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &pl
   return sharesBlocks ? countResident(driver, kernel, placed) : std::nullopt;
 }
 
+/// The error of a cooperative launch whose programs would wait for ones that cannot start. What the
+/// check allows may still be too much, for clusters or beside other processes: the driver refuses it.
+Failure checkAllRunAtOnce(const Driver &driver, const Kernel &kernel, const Grid &grid,
+                          const Placed &placed) {
+  constexpr int multiprocessorCount = 16; // CUdevice_attribute
+  Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
+  if (!resident)
+    return resident.error();
+  const int64_t blocks = grid[0] * grid[1] * grid[2] * placed.plan.together;
+  int multiprocessors = 0;
+  if (blocks <= *resident ||
+      driver.deviceGetAttribute(&multiprocessors, multiprocessorCount, placed.device) != 0)
+    return std::nullopt;
+  return makeError(ErrorKind::Resources,
+                   fmt::format("kernel `{}` cannot be launched cooperatively over a grid of "
+                               "{}x{}x{}: all of its {} CTAs have to run at once, and GPU {} runs "
+                               "{} ({} SMs with {} of them each)",
+                               kernel->name, grid[0], grid[1], grid[2], blocks, placed.device,
+                               *resident, multiprocessors, *resident / multiprocessors));
+}
+
 /// The stream that this thread asked about last, and whose it is.
 struct KnownStream {
   uint64_t stream = 0;
@@ -206,6 +227,9 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
     return std::move(*failure);
   if (Failure failure = checkStream(driver, kernel, options.stream, placed.device))
     return std::move(*failure);
+  if (options.cooperative)
+    if (Failure failure = checkAllRunAtOnce(driver, kernel, grid, placed))
+      return std::move(*failure);
   llvm::SmallVector<uint64_t, 0> withWorkspace;
   Workspace workspace; // until the launch is in the stream
   if (kernel->workspacePerBlock) [[unlikely]] {

@@ -27,6 +27,7 @@ enum Result {
   NotFound = 500,
   PeersAlready = 704,
   NoPeers = 705,
+  CooperativeTooLarge = 720,
   Failed = 999
 };
 

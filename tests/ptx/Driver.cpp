@@ -25,6 +25,7 @@ using namespace pantile::ptx;
 namespace {
 
 constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, mostInCluster = 8;
+constexpr int blocksPerMultiprocessor = 1;
 
 int multiprocessors() {
   constexpr int usual = 3;
@@ -113,18 +114,36 @@ int check(const Function &function, const Launch &launch, int device) {
   return Success;
 }
 
-/// Blocks of a cluster: as the launch asks, else as the kernel says.
-int clusterOf(const CUlaunchConfig &config, const Kernel &kernel) {
+/// The value of a CUlaunchAttribute; null if the launch does not have it.
+const int *attributeOf(const CUlaunchConfig &config, int id) {
   struct Attribute {
     int id, padding, value[16];
   };
-  constexpr int clusterDimension = 4;
   const auto *attributes = static_cast<const Attribute *>(config.attributes);
   for (unsigned i = 0; i < config.attributeCount; ++i)
-    if (attributes[i].id == clusterDimension)
-      return attributes[i].value[1] == 1 && attributes[i].value[2] == 1 ? attributes[i].value[0]
-                                                                        : 0;
+    if (attributes[i].id == id)
+      return attributes[i].value;
+  return nullptr;
+}
+
+/// Blocks of a cluster: as the launch asks, else as the kernel says.
+int clusterOf(const CUlaunchConfig &config, const Kernel &kernel) {
+  constexpr int clusterDimension = 4;
+  if (const int *value = attributeOf(config, clusterDimension))
+    return value[1] == 1 && value[2] == 1 ? value[0] : 0;
   return std::max(kernel.clusterBlocks, 1);
+}
+
+/// Blocks of a cooperative launch all run at once.
+int checkCooperative(const CUlaunchConfig &config, const Launch &launch) {
+  constexpr int cooperative = 2;
+  const int *value = attributeOf(config, cooperative);
+  const uint64_t most = uint64_t(multiprocessors()) * blocksPerMultiprocessor;
+  if (!value || !*value || launch.grid.size() <= most)
+    return Success;
+  return fail(CooperativeTooLarge, "a cooperative grid of " + std::to_string(launch.grid.size()) +
+                                       " blocks, of which " + std::to_string(most) +
+                                       " run at once");
 }
 
 /// The start of a tensor map says that it is one; everything else is copied as it is.
@@ -170,6 +189,8 @@ int launch(const CUlaunchConfig &config, const Function &function, void **argume
   std::unique_lock lock(on.mutex);
   Launch launch = launchOf(config, function, on);
   if (const int result = check(function, launch, on.number))
+    return result;
+  if (const int result = checkCooperative(config, launch))
     return result;
   launch.params = parameters(*function.kernel, arguments);
   recordLaunch(function.nameOfText);
@@ -382,7 +403,7 @@ EXPORT cuFuncGetAttribute(int *value, int attribute, CUfunction) {
   return *value = attribute == maxThreads ? 1024 : 0, Success;
 }
 EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
-  return *blocks = 1, Success;
+  return *blocks = blocksPerMultiprocessor, Success;
 }
 
 /// "Linking" keeps the text: it is what a launch runs.

@@ -198,6 +198,7 @@ struct Recorder {
   inline static std::vector<uint64_t> arguments;
   inline static std::vector<int> attributes; ///< of each: number, two words of its value
   inline static int unloads, captureStatus;
+  inline static int perMultiprocessor = 2, multiprocessors = 5; ///< blocks, and their places
 
   static Driver driver(bool withLibraries) {
     loads = 0, sharedLimit = 0, launchResult = 0;
@@ -218,6 +219,13 @@ struct Recorder {
       for (int i = 0; i < 4; ++i)
         arguments.push_back(*static_cast<uint64_t *>(args[i]));
       return launchResult;
+    };
+    d.occupancy = [](int *blocks, CUfunction, int, size_t) {
+      return *blocks = perMultiprocessor, 0;
+    };
+    d.deviceGetAttribute = [](int *value, int attribute, CUdevice) {
+      constexpr int multiprocessorCount = 16, largeMemory = 1 << 20;
+      return *value = attribute == multiprocessorCount ? multiprocessors : largeMemory, 0;
     };
     d.moduleLoadData = [](CUmodule *, const void *) { return ++loads, 0; };
     d.moduleGetFunction = [](CUfunction *f, CUmodule, const char *) {
@@ -310,6 +318,40 @@ TEST_P(LaunchThroughRecorder, HandsOverWhatTheLaunchAsksOfTheDriver) {
   // Cooperative, programmatic serialisation, cluster dimension, as the driver numbers them.
   ASSERT_EQ(Recorder::config.attributeCount, 3u);
   EXPECT_EQ(Recorder::attributes, (std::vector<int>{2, 1, 0, 6, 1, 0, 4, 2, 1}));
+}
+
+TEST_P(LaunchThroughRecorder, RefusesACooperativeGridThatCannotRunAtOnce) {
+  Driver driver = Recorder::driver(GetParam());
+  LaunchOptions cooperative;
+  cooperative.cooperative = true;
+  const std::vector<uint64_t> slots(4);
+  Kernel kernel = recordedKernel();
+  EXPECT_TRUE(launchOnGpu(driver, kernel, {5, 2, 1}, slots, {}, cooperative));
+  Recorder::config = {};
+  Result<void> result = launchOnGpu(driver, kernel, {11, 1, 1}, slots, {}, cooperative);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().kind, ErrorKind::Resources);
+  EXPECT_EQ(result.error().message,
+            "kernel `k` cannot be launched cooperatively over a grid of 11x1x1: all of its 11 CTAs "
+            "have to run at once, and GPU 63 runs 10 (5 SMs with 2 of them each)");
+  EXPECT_EQ(Recorder::config.gridX, 0u) << "launched all the same";
+  const Grid largest = {0x7fffffff, 65535, 65535};
+  EXPECT_FALSE(launchOnGpu(driver, kernel, largest, slots, {}, cooperative));
+  EXPECT_TRUE(launchOnGpu(driver, kernel, {11, 1, 1}, slots, {}, {}));
+}
+
+TEST(Driver, CooperativeProgramsThatPackHaveABlockEach) {
+  Driver driver = Recorder::driver(true);
+  auto data = std::make_shared<Kernel::Data>(*recordedKernel());
+  data->programsPerBlock = 4, data->launchState = newLaunchState();
+  LaunchOptions cooperative;
+  cooperative.cooperative = true;
+  const std::vector<uint64_t> slots(4);
+  ASSERT_TRUE(launchOnGpu(driver, Kernel(data), {8, 1, 1}, slots, {}, cooperative));
+  EXPECT_EQ(Recorder::config.gridX, 8u);
+  EXPECT_FALSE(launchOnGpu(driver, Kernel(data), {12, 1, 1}, slots, {}, cooperative));
+  ASSERT_TRUE(launchOnGpu(driver, Kernel(data), {12, 1, 1}, slots, {}, {}));
+  EXPECT_EQ(Recorder::config.gridX, 3u);
 }
 
 TEST(Module, CodeIsUnloadedWithItsKernelUnlessAGraphHoldsIt) {
