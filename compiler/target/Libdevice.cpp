@@ -1,8 +1,10 @@
 //===- Libdevice.cpp - functions that come as bitcode -----------------------------------------===//
 // How:   the bitcode is loaded lazily, so that only the bodies that are called are read. They are
-//        made internal and inlined where they are called. Users' libraries come first, since their
-//        functions may call libdevice's. Pointers of a kernel lie in the global address space;
-//        functions written in C take generic ones, so calls are adapted.
+//        made internal and inlined where they are called, but those that a user's library marks
+//        `noinline`. Users' libraries come first, since their functions may call libdevice's.
+//        Pointers of a kernel lie in the global address space, or are integers; functions written
+//        in C take generic ones, so calls are adapted. A global address is the same number as a
+//        generic one.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
 #include "cache/CacheKey.h"
@@ -61,10 +63,16 @@ std::set<std::string> namedLibraries(const llvm::Module &module, const Options &
   return paths;
 }
 
+constexpr llvm::StringLiteral howToGetNvshmem =
+    "install the wheel `nvidia-nvshmem-cu12` or `nvidia-nvshmem-cu13` (of the driver's CUDA), or "
+    "have `NVSHMEM_LIB_DIR` name the folder of libnvshmem_device.bc";
+
 /// Links the file at `path` and appends it to `linked`.
 Result<void> linkFile(llvm::Module &module, const std::string &path,
                       std::vector<LinkedFile> &linked) {
-  const auto unreadable = [&](const std::string &why) {
+  const auto unreadable = [&](std::string why) {
+    if (llvm::StringRef(path).contains("nvshmem"))
+      why += ("; " + howToGetNvshmem).str();
     return makeError(ErrorKind::Assembler, "cannot read `" + path + "`: " + why);
   };
   auto content = llvm::MemoryBuffer::getFile(path);
@@ -82,12 +90,32 @@ Result<void> linkFile(llvm::Module &module, const std::string &path,
   return {};
 }
 
-/// `value` as `type`, where only the address space of a pointer differs; else null.
+/// `value` as `type`, where only the address space of a pointer differs, or one of them is an address
+/// as an integer; else null.
 llvm::Value *adapted(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Type *type) {
-  if (value->getType() == type)
+  constexpr unsigned addressBits = 64;
+  const llvm::Type *given = value->getType();
+  if (given == type)
     return value;
-  const bool arePointers = value->getType()->isPointerTy() && type->isPointerTy();
-  return arePointers ? b.CreateAddrSpaceCast(value, type) : nullptr;
+  if (given->isPointerTy() && type->isPointerTy())
+    return b.CreateAddrSpaceCast(value, type);
+  if (given->isIntegerTy(addressBits) && type->isPointerTy())
+    return b.CreateIntToPtr(value, type);
+  return given->isPointerTy() && type->isIntegerTy(addressBits) ? b.CreatePtrToInt(value, type)
+                                                                : nullptr;
+}
+
+/// The result of `made`, for uses of a call of type `type`: wrappers of C functions declare a status
+/// of 32 bits where there is a wider one, which is cut off as in C, or none, which no one may use.
+llvm::Value *adaptedResult(llvm::IRBuilder<> &b, llvm::CallInst *made, const llvm::CallInst *call) {
+  llvm::Type *type = call->getType();
+  const llvm::Type *given = made->getType();
+  if (given->isVoidTy())
+    return call->use_empty() ? llvm::PoisonValue::get(type) : nullptr;
+  if (given->isIntegerTy() && type->isIntegerTy() &&
+      given->getIntegerBitWidth() > type->getIntegerBitWidth())
+    return b.CreateTrunc(made, type);
+  return adapted(b, made, type);
 }
 
 std::string typeText(const llvm::Type *type) {
@@ -116,8 +144,9 @@ Result<void> adaptCall(llvm::CallInst *call, llvm::Function *fn) {
   if (llvm::is_contained(operands, nullptr))
     return mismatch();
   llvm::CallInst *made = b.CreateCall(fn, operands);
-  made->setAttributes(call->getAttributes());
-  llvm::Value *result = adapted(b, made, call->getType());
+  made->setAttributes(llvm::AttributeList::get(fn->getContext(), call->getAttributes().getFnAttrs(),
+                                               {}, {})); // those of values may not fit
+  llvm::Value *result = adaptedResult(b, made, call);
   if (!result)
     return mismatch();
   call->replaceAllUsesWith(result);
@@ -141,6 +170,13 @@ Result<void> adaptCalls(llvm::Module &module) {
 
 Result<void> linkLibdevice(llvm::Module &module, const Options &options,
                            const llvm::Function &needed, std::vector<LinkedFile> &linked) {
+  if (needed.getName().starts_with("nvshmem"))
+    return makeError(ErrorKind::Assembler,
+                     ("`" + needed.getName() +
+                      "` needs NVSHMEM's libnvshmem_device.bc in "
+                      "`extern_libs`, as `requires_nvshmem` of torch passes it; " +
+                      howToGetNvshmem)
+                         .str());
   const auto given = options.externLibs.find("libdevice");
   const std::string path = given != options.externLibs.end() ? given->second : findLibdevice();
   if (path.empty()) {
@@ -160,6 +196,26 @@ Result<void> linkLibdevice(llvm::Module &module, const Options &options,
                      "`" + missing->getName().str() + "` is not in `" + path + "`");
   return {};
 }
+std::set<std::string> definedFunctions(const llvm::Module &module) {
+  std::set<std::string> names;
+  for (const llvm::Function &fn : module)
+    if (!fn.isDeclaration())
+      names.insert(fn.getName().str());
+  return names;
+}
+
+/// Links what calls and options name; of large functions there, which say so, calls stay calls.
+Result<void> linkNamed(llvm::Module &module, const Options &options,
+                       std::vector<LinkedFile> &linked) {
+  const std::set<std::string> before = definedFunctions(module);
+  for (const std::string &path : namedLibraries(module, options))
+    if (auto done = linkFile(module, path, linked); !done)
+      return done;
+  for (llvm::Function &fn : module)
+    if (fn.hasFnAttribute(llvm::Attribute::NoInline) && !before.count(fn.getName().str()))
+      fn.addFnAttr(keptCallAttribute);
+  return {};
+}
 } // namespace
 
 std::string pantile::findLibdevice() {
@@ -174,9 +230,8 @@ Result<std::vector<LinkedFile>> pantile::linkLibraries(llvm::Module &module,
   std::vector<LinkedFile> linked;
   if (!firstWanted(module))
     return linked;
-  for (const std::string &path : namedLibraries(module, options))
-    if (auto done = linkFile(module, path, linked); !done)
-      return done.error();
+  if (auto done = linkNamed(module, options, linked); !done)
+    return done.error();
   if (const llvm::Function *needed = firstWanted(module))
     if (auto done = linkLibdevice(module, options, *needed, linked); !done)
       return done.error();

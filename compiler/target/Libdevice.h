@@ -19,6 +19,9 @@ namespace pantile {
 /// libdevice and the libraries of the options.
 inline constexpr char externLibraryAttribute[] = "pantile-library";
 
+/// On a function of a user's library that says `noinline`: calls of it stay calls.
+inline constexpr char keptCallAttribute[] = "pantile-call";
+
 /// PANTILE_LIBDEVICE_PATH or TRITON_LIBDEVICE_PATH alone, else beside each place of the assembler
 /// and in Triton's wheel; empty when it is nowhere.
 std::string findLibdevice();

@@ -117,7 +117,7 @@ void setFunctionAttributes(llvm::Module &module, const Options &options) {
         fn.removeFnAttr("nvvm.minctasm");
         fn.addFnAttr("nvvm.maxnreg", std::to_string(options.maxRegisters));
       }
-    } else if (!fn.isDeclaration()) {
+    } else if (!fn.isDeclaration() && !fn.hasFnAttribute(keptCallAttribute)) {
       fn.removeFnAttr(llvm::Attribute::NoInline);
       fn.addFnAttr(llvm::Attribute::AlwaysInline);
     }
