@@ -1,13 +1,17 @@
 //===- Module.cpp - machine code on a device ----------------------------------------------===//
 // Needs: see Module.h.
-// Gives: planLaunches, plainVariant, loadedFunction, residentBlocks, newLaunchState.
+// Gives: planLaunches, plainVariant, loadedFunction, residentBlocks, newLaunchState; codeHandles of
+//        pantile/Runtime.h.
 // How:   cuLibraryLoadData gives one handle for all contexts of a device; drivers before CUDA 12
 //        have modules only, whose handle belongs to the context that is current at the first
 //        launch.
 //===------------------------------------------------------------------------------------===//
 #include "runtime/Module.h"
+#include "cuda/Device.h"
 #include "cuda/LostContext.h"
 #include "cuda/RelaxedCapture.h"
+#include "pantile/Runtime.h"
+#include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 
 namespace pantile {
@@ -25,9 +29,9 @@ Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &dat
   CUfunction function = nullptr;
   CUresult result =
       driver.libraryLoadData(&library, data.cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (!result && driver.libraryUnload)
+  if (!result)
     data.launchState->code.push_back(
-        {library, driver.libraryUnload, driver.threadExchangeStreamCaptureMode});
+        {device, library, nullptr, driver.libraryUnload, driver.threadExchangeStreamCaptureMode});
   if (!result)
     result = driver.libraryGetKernel(&kernel, library, data.name.c_str());
   // Lazy loading would otherwise load at the launch, where a capture forbids it.
@@ -40,7 +44,7 @@ Result<CUfunction> loadFromLibrary(const Driver &driver, const Kernel::Data &dat
   return reinterpret_cast<CUfunction>(kernel);
 }
 
-Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data,
+Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data, CUdevice device,
                                   const std::string &doing) {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -51,6 +55,7 @@ Result<CUfunction> loadFromModule(const Driver &driver, const Kernel::Data &data
     result = driver.funcSetAttribute(function, maxDynamicSharedBytes, data.sharedBytes);
   if (result)
     return driver.error(result, doing);
+  data.launchState->code.push_back({device, nullptr, module, nullptr, nullptr});
   return function;
 }
 
@@ -69,17 +74,50 @@ Result<CUfunction> load(const Driver &driver, const Kernel::Data &data, CUdevice
       fmt::format("loading kernel `{}` for `{}` on GPU {}", data.name, data.options.target, device);
   if (driver.libraryLoadData && driver.libraryGetKernel && driver.kernelSetAttribute)
     return loadFromLibrary(driver, data, device, doing);
-  return loadFromModule(driver, data, doing);
+  return loadFromModule(driver, data, device, doing);
+}
+
+/// What is loaded on `device`.
+Result<LaunchState::Code> codeOn(const Kernel::Data &data, CUdevice device) {
+  LaunchState &state = *data.launchState;
+  std::lock_guard lock(state.loading);
+  const auto loaded = llvm::find_if(
+      state.code, [device](const LaunchState::Code &code) { return code.device == device; });
+  if (loaded == state.code.end())
+    return makeError(ErrorKind::Internal, "kernel `" + data.name + "` is not loaded");
+  return *loaded;
+}
+
+/// The handles of a library's code in the current context.
+Result<CodeHandles> handlesIn(const Driver &driver, CUlibrary library, CUkernel kernel,
+                              const std::string &doing) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  if (!driver.libraryGetModule || !driver.kernelGetFunction)
+    return makeError(ErrorKind::Driver, doing + " needs a newer CUDA driver");
+  CUresult result = driver.libraryGetModule(&module, library);
+  if (!result)
+    result = driver.kernelGetFunction(&function, kernel);
+  if (result)
+    return driver.error(result, doing);
+  return CodeHandles{reinterpret_cast<uint64_t>(module), reinterpret_cast<uint64_t>(function)};
+}
+
+/// Whether the kernel calls bitcode that may have variables.
+bool hasOwnLibraries(const Options &options) {
+  return llvm::any_of(options.externLibs,
+                      [](const auto &library) { return library.first != "libdevice"; });
 }
 
 } // namespace
 
 LaunchState::~LaunchState() {
-  if (code.empty() || captured || Driver::isForked())
+  if (code.empty() || captured || handedOut || Driver::isForked())
     return;
   const RelaxedCapture relaxed(code.front().exchangeCaptureMode);
   for (const Code &loaded : code)
-    loaded.unload(loaded.library);
+    if (loaded.unload)
+      loaded.unload(loaded.library);
 }
 
 std::shared_ptr<LaunchState> newLaunchState() { return std::make_shared<LaunchState>(); }
@@ -101,6 +139,12 @@ Result<void> planLaunches(const Kernel &kernel) {
 Result<Kernel> plainVariant(const Kernel &kernel) {
   LaunchState &state = *kernel->launchState;
   std::lock_guard lock(state.compilingPlain);
+  if (state.handedOut && hasOwnLibraries(kernel->options))
+    return makeError(ErrorKind::Launch,
+                     fmt::format("kernel `{}` cannot take these arguments: its tensor maps cannot "
+                                 "describe them, and of its variant without, nobody has "
+                                 "initialised the variables of `extern_libs`",
+                                 kernel->name));
   if (state.plain)
     return state.plain;
   if (!kernel->compilePlain)
@@ -131,6 +175,28 @@ Result<CUfunction> loadedFunction(const Driver &driver, const Kernel &kernel, CU
   if (function)
     slot.store(*function, std::memory_order_release);
   return function;
+}
+
+Result<CodeHandles> codeHandles(const Kernel &kernel, int device) {
+  const auto &shared = Driver::shared();
+  if (!shared)
+    return shared.error();
+  const Driver &driver = **shared;
+  Result<ContextScope> scope = ContextScope::enter(driver, device);
+  if (!scope)
+    return scope.error();
+  Result<CUfunction> function = loadedFunction(driver, kernel, scope->device());
+  if (!function)
+    return function.error();
+  kernel->launchState->handedOut = true;
+  Result<LaunchState::Code> code = codeOn(*kernel, scope->device());
+  if (!code)
+    return code.error();
+  if (code->library)
+    return handlesIn(driver, code->library, reinterpret_cast<CUkernel>(*function),
+                     "asking for the module of kernel `" + kernel->name + "`");
+  return CodeHandles{reinterpret_cast<uint64_t>(code->module),
+                     reinterpret_cast<uint64_t>(*function)};
 }
 
 Result<int> residentBlocks(const Driver &driver, const Kernel &kernel, CUdevice device,

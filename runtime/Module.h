@@ -30,13 +30,17 @@ struct LaunchState {
   const std::string *name = nullptr; ///< keptName; valid once loaded
   /// A graph may hold the handles: they must outlive the kernel.
   std::atomic<bool> captured = false;
+  /// So may a caller of codeHandles, who may have given values to variables of the code.
+  std::atomic<bool> handedOut = false;
 
   struct Code {
-    CUlibrary library;
-    CUresult (*unload)(CUlibrary);
+    CUdevice device;
+    CUlibrary library;             ///< null where the driver has none
+    CUmodule module;               ///< null where there is a library
+    CUresult (*unload)(CUlibrary); ///< with the kernel; may be null
     CUresult (*exchangeCaptureMode)(int *);
   };
-  std::vector<Code> code; ///< to be unloaded with the kernel
+  std::vector<Code> code;
 
   LaunchState() = default;
   LaunchState(const LaunchState &) = delete;

@@ -116,6 +116,16 @@ py::list describeRemarks(const Kernel &kernel) {
   return rows;
 }
 
+/// The driver's (module, function) on a GPU, as numbers.
+py::tuple handlesOf(const Kernel &kernel, int device) {
+  const Result<CodeHandles> handles = [&] {
+    py::gil_scoped_release release;
+    return codeHandles(kernel, device);
+  }();
+  const CodeHandles found = unwrap(handles, "launch");
+  return py::make_tuple(found.module, found.function);
+}
+
 /// Rows (name, summary, isOptional, isDefault) of the passes, in order.
 py::list describePasses() {
   py::list rows;
@@ -172,6 +182,7 @@ void bindKernel(py::module_ &module) {
       .def_property_readonly("timings", [](const Kernel &kernel) { return kernel->timings; })
       .def_property_readonly("remarks", &describeRemarks)
       .def_property_readonly("warnings", [](const Kernel &kernel) { return kernel->warnings; })
+      .def("handles", &handlesOf, py::arg("device"))
       .def("to_bytes", &kernelBytes)
       .def_static("of_bytes", &kernelOfBytes);
   module.def("compile", &compile, py::arg("program"), py::arg("specialization"), py::arg("options"),

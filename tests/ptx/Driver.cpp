@@ -361,6 +361,23 @@ EXPORT cuLibraryLoadData(CUlibrary *library, const void *image, int *, void **, 
                          void **, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule *>(library), image);
 }
+EXPORT cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+  return *module = reinterpret_cast<CUmodule>(library), Success;
+}
+/// A variable of a module. Code is loaded on one GPU, so that one has it.
+EXPORT cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module,
+                            const char *name) {
+  const Module &code = *reinterpret_cast<Library *>(module)->module;
+  const auto found = code.variables.find(name);
+  if (found == code.variables.end())
+    return fail(NotFound, std::string("no variable `") + name + "`");
+  std::vector<uint8_t> &data = *code.globals[found->second];
+  if (pointer)
+    *pointer = reinterpret_cast<CUdeviceptr>(data.data());
+  if (bytes)
+    *bytes = data.size();
+  return Success;
+}
 EXPORT cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
   return cuModuleGetFunction(reinterpret_cast<CUfunction *>(kernel),
                              reinterpret_cast<CUmodule>(library), name);

@@ -186,6 +186,7 @@ private:
       symbol.address = kernel->localBytes;
       kernel->localBytes += bytes;
     } else {
+      module->variables[name] = module->globals.size();
       module->globals.push_back(std::make_unique<std::vector<uint8_t>>(data));
       symbol.address = reinterpret_cast<int64_t>(module->globals.back()->data());
     }

@@ -125,6 +125,7 @@ struct Module {
   std::string target;
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<std::unique_ptr<std::vector<uint8_t>>> globals;
+  std::map<std::string, size_t, std::less<>> variables; ///< by name: which of `globals`
 
   const Kernel *find(std::string_view name) const;
 };

@@ -4,6 +4,7 @@
 #include "cuda/Driver.h"
 #include "runtime/Arguments.h"
 #include "runtime/Launch.h"
+#include "runtime/Module.h"
 #include "target/Ptx.h"
 #include <atomic>
 #include <cstring>
@@ -367,6 +368,20 @@ TEST(Module, CodeIsUnloadedWithItsKernelUnlessAGraphHoldsIt) {
     ASSERT_TRUE(launchOnGpu(driver, recordedKernel(), {1, 1, 1}, {0, 0, 0, 0}, {}, options));
     EXPECT_EQ(Recorder::unloads, captureStatus ? 0 : 1);
   }
+}
+
+TEST(Module, NoVariantTakesThePlaceOfCodeWhoseVariablesWereInitialised) {
+  for (bool isHandedOut : {false, true})
+    for (const char *library : {"libdevice", "own"}) {
+      auto data = std::make_shared<Kernel::Data>(*recordedKernel());
+      data->launchState = newLaunchState(), data->options.externLibs[library] = "file.bc";
+      data->compilePlain = [] { return Result<Kernel>(recordedKernel("plain")); };
+      data->launchState->handedOut = isHandedOut;
+      Result<Kernel> plain = plainVariant(Kernel(data));
+      EXPECT_EQ(bool(plain), !isHandedOut || std::string_view(library) == "libdevice");
+      if (!plain)
+        EXPECT_THAT(plain.error().message, HasSubstr("initialised the variables"));
+    }
 }
 
 TEST(Module, MoreSharedMemoryThanTheDeviceHasIsAnError) {

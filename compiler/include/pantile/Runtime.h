@@ -96,6 +96,16 @@ inline Result<void> launch(const Kernel &kernel, Grid grid, std::initializer_lis
   return launch(kernel, grid, std::span(args.begin(), args.size()), options);
 }
 
+/// The driver's handles of a kernel's code on a GPU, in its primary context.
+struct CodeHandles {
+  uint64_t module = 0;   ///< CUmodule; its variables are those that launches see
+  uint64_t function = 0; ///< CUfunction
+};
+/// The handles of what launches of `kernel` on `device` run (-1: the current context's GPU, else 0),
+/// which is loaded if no launch has done so, and stays loaded. A driver before CUDA 12 gives them to
+/// the context that is current at the first launch.
+PANTILE_API Result<CodeHandles> codeHandles(const Kernel &kernel, int device = -1);
+
 /// What a GPU has.
 struct DeviceInfo {
   std::string name;   ///< as NVIDIA calls it

@@ -165,7 +165,10 @@ def library_options(target, options):
         passes |= {"nv-pack-programs"}  # less than a launch by the static launcher saves
     result.disabled_passes = passes
     result.enabled_passes = pass_names(options.enabled_passes)
-    result.launch_abi = library_abi(options.launch_abi)
+    # What the host gives the variables of a library is given to one module of a kernel, so that
+    # there must be one for all arguments: tensor maps ask for two.
+    has_library = any(name != "libdevice" for name in result.extern_libs)
+    result.launch_abi = "triton" if has_library else library_abi(options.launch_abi)
     return result
 
 

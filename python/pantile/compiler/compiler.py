@@ -194,7 +194,11 @@ class CompiledKernel:
 
     @property
     def module(self):
-        """The driver's handle of the loaded code; None on the CPU."""
+        """The driver's handle of the loaded code (a CUmodule as an int); None on the CPU.
+
+        It is the code that launches on the current GPU run: who gives its variables values, as
+        NVSHMEM does, does so before the first launch, in `knobs.runtime.jit_post_compile_hook`.
+        """
         self._init_handles()
         return self._handles[0]
 
@@ -205,7 +209,7 @@ class CompiledKernel:
         return self._handles[1]
 
     def _init_handles(self):
-        """Load the code for callers that launch it themselves; our own launches load theirs."""
+        """Load the code; launches run the same, so that they see what is done to its variables."""
         if self._handles is not None:
             return
         if self.target.backend != "cuda":
@@ -217,11 +221,10 @@ class CompiledKernel:
         if hooks.kernel_load_start_hook:
             hooks.kernel_load_start_hook(None, None, *told)
         active = driver.active
-        self._handles = Handles(
-            active.utils.load_binary(
-                self.name, self._kernel.cubin, self.metadata.shared, active.get_current_device()
-            )
-        )
+        device = active.get_current_device()
+        handles = self._kernel.handles(device)
+        facts = active.utils.facts_of_function(handles[1], device)
+        self._handles = Handles((*handles, *facts))
         if hooks.kernel_load_end_hook:
             hooks.kernel_load_end_hook(*self._handles[:2], *told)
 

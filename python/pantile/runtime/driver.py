@@ -31,6 +31,13 @@ class _Utilities:
         return Libcuda.of_process().load(name, cubin, shared, device)
 
     @staticmethod
+    def facts_of_function(function, device):
+        """Of a CUfunction: registers, spilled registers, most threads of a CTA."""
+        from ..backends.nvidia.libcuda import Libcuda
+
+        return Libcuda.of_process().facts_of(function, device)
+
+    @staticmethod
     def unload_module(module):
         from ..backends.nvidia.libcuda import Libcuda
 

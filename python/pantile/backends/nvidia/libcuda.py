@@ -91,9 +91,17 @@ class Libcuda:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         if shared > 48 * 1024:
             self.call("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
+        return (module.value, function.value, *self._facts(function))
+
+    def facts_of(self, function, device):
+        """Of a function that is loaded: registers, spilled registers, most threads of a CTA."""
+        with self.using(device):
+            return self._facts(ctypes.c_void_p(function))
+
+    def _facts(self, function):
         facts = [self._attribute(function, a) for a in (_REGISTERS, _LOCAL_BYTES, _MAX_THREADS)]
         registers, local_bytes, threads = facts
-        return (module.value, function.value, registers, -(-local_bytes // 4), threads)
+        return (registers, -(-local_bytes // 4), threads)
 
     def _attribute(self, function, attribute):
         value = ctypes.c_int()
