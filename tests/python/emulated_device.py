@@ -129,6 +129,10 @@ class DeviceArray:
     def element_size(self):
         return self.host.itemsize
 
+    @property
+    def nbytes(self):
+        return self.host.nbytes
+
     def numel(self):
         return self.host.size
 

@@ -1,0 +1,136 @@
+"""The kernels of tutorial 09 between GPUs of one process, which is as many ranks, against float64.
+
+Four turns are launched on all ranks before the host waits for any: two buffers in turn have to be enough.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import random
+from test_symmetric_memory import RACE, make_ranks  # noqa: F401 (a fixture)
+
+FILE = Path(__file__).resolve().parents[2] / "tutorials/09-several-gpus.py"
+BLOCKS = dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, num_warps=4, num_stages=3)
+TURNS = 4
+
+
+@pytest.fixture(scope="module")
+def tutorial():
+    spec = importlib.util.spec_from_file_location("several_gpus", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Exchange:
+    """What all ranks need for one of the tutorial's exchanges."""
+
+    def __init__(self, tutorial, ranks, elements, slots):
+        count = len(ranks)
+        data = ranks.zeros(2 * elements, np.float16)
+        pads = ranks.zeros(2 * slots * count, np.int32)
+        addresses = [[array.data_ptr() for array in arrays] for arrays in (data, pads)]
+        self.peers = [
+            tutorial.Peers(
+                rank, data[rank], addresses[0], pads[rank], addresses[1],
+                lambda values, gpu=gpu: gpu.to(np.array(values, np.int64)),
+            )
+            for rank, gpu in enumerate(ranks.gpus)
+        ]  # fmt: skip
+        self.ranks, self.memory, self.results = ranks, (data, pads), []
+
+    def launch(self, function, inputs, shape):
+        """A turn: `function(peers, *inputs, out)` on each rank."""
+        outs = [gpu.output(shape, "fp16") for gpu in self.ranks.gpus]
+        arrays = [[gpu.to(x) for x in given] for gpu, given in zip(self.ranks.gpus, inputs)]
+        for peers, given, out in zip(self.peers, arrays, outs):
+            function(peers, *given, out.array)
+        self.results.append((outs, arrays))
+
+    def of_turn(self, turn):
+        return [out.numpy() for out in self.results[turn][0]]
+
+
+def draw(count, seed, *shape):
+    return [random(shape, "fp16", 100 * seed + rank) for rank in range(count)]
+
+
+def wide(arrays):
+    return np.array(arrays, np.float64)
+
+
+def check(ours, exact):
+    np.testing.assert_allclose(ours, exact, rtol=2e-3, atol=2e-3 * np.abs(exact).max())
+
+
+def run_all_gather(tutorial, ranks, rows, N, K, change=None):
+    count = len(ranks)
+    exchange = Exchange(tutorial, ranks, rows * K, 1)
+    if change:
+        change(exchange)
+    a = [draw(count, turn, rows, K) for turn in range(TURNS)]
+    b = draw(count, 9, K, N)
+    multiply = lambda peers, a, b, c: tutorial.all_gather_matmul(peers, a, b, c, BLOCKS)
+    for turn in range(TURNS):
+        exchange.launch(multiply, list(zip(a[turn], b)), (count * rows, N))
+    ranks.wait()
+    for turn in range(TURNS):
+        for rank, c in enumerate(exchange.of_turn(turn)):
+            check(c, wide(a[turn]).reshape(-1, K) @ wide(b[rank]))
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
+def test_all_gather_and_product(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
+    run_all_gather(tutorial, make_ranks(count), rows, N, K)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
+def test_product_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
+    ranks = make_ranks(count)
+    slots = tutorial.reduce_scatter_slots(rows, N, BLOCKS)
+    exchange = Exchange(tutorial, ranks, count * rows * N, slots)
+    a = [draw(count, turn, count * rows, K) for turn in range(TURNS)]
+    b = draw(count, 9, K, N)
+    multiply = lambda peers, a, b, c: tutorial.matmul_reduce_scatter(peers, a, b, c, BLOCKS)
+    for turn in range(TURNS):
+        exchange.launch(multiply, list(zip(a[turn], b)), (rows, N))
+    ranks.wait()
+    for turn in range(TURNS):
+        total = (wide(a[turn]) @ wide(b)).sum(axis=0)
+        for rank, c in enumerate(exchange.of_turn(turn)):
+            check(c, total[rank * rows : (rank + 1) * rows])
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("rows, n", [(1, 256), (7, 1000)])
+def test_all_reduce_and_norm(make_ranks, tutorial, count, rows, n):  # noqa: F811
+    ranks = make_ranks(count)
+    exchange = Exchange(tutorial, ranks, rows * n, 1)
+    x = [draw(count, turn, rows, n) for turn in range(TURNS)]
+    weight = random(n, "fp16", 8)
+    for turn in range(TURNS):
+        given = [(x[turn][rank], weight) for rank in range(count)]
+        exchange.launch(tutorial.all_reduce_rms_norm, given, (rows, n))
+    ranks.wait()
+    for turn in range(TURNS):
+        exact = tutorial.normalised(wide(x[turn]).sum(axis=0), wide(weight))
+        for y in exchange.of_turn(turn):
+            check(y, exact)
+
+
+def one_buffer(exchange):
+    for peers in exchange.peers:
+        peers.halves, peers.tables = [peers.halves[0]] * 2, [peers.tables[0]] * 2
+
+
+def test_one_buffer_is_not_enough(make_ranks, tutorial):  # noqa: F811
+    """The emulator sees a rank overwrite what another one may still read."""
+    ranks = make_ranks(2)
+    if ranks.gpus[0].name != "emulated":
+        pytest.skip("hardware does not tell")
+    with pytest.raises(RuntimeError, match=RACE):
+        run_all_gather(tutorial, ranks, 64, 64, 64, change=one_buffer)

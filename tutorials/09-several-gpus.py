@@ -1,0 +1,570 @@
+"""
+Several GPUs
+============
+
+A layer that is spread over several GPUs alternates between products, of which each GPU computes its
+share, and exchanges, in which all get what each has. Run one after the other, the tensor cores rest
+during the exchange, and the links between the GPUs during the product. Here both are one kernel,
+that reads and writes the memory of the other GPUs by plain loads and stores. You will see
+
+* memory that all ranks reach: symmetric memory of torch, and tables of addresses;
+* how a program tells those of other ranks that something is ready, and how it waits;
+* why two buffers in turn need no barrier;
+* all-gather + product, product + reduce-scatter, and all-reduce + RMS norm, each in one kernel.
+
+Start it with a process per GPU:
+
+    torchrun --nproc-per-node=2 09-several-gpus.py
+
+Started alone, it is one rank: on a GPU, or without torch and a GPU on the CPU, on NumPy arrays. Then
+there is nobody to wait for, and the kernels are the same.
+"""
+
+import os
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+
+try:
+    import torch
+
+    ON_GPU = torch.cuda.is_available()
+except ImportError:
+    ON_GPU = False
+
+RANKS = int(os.environ.get("WORLD_SIZE", 1)) if ON_GPU else 1
+RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
+
+# %%
+# Telling and waiting
+# -------------------
+# Each rank has a *pad* in its memory: flags, of which a group of RANKS words, a *slot*, has one for
+# each rank. A rank tells another one by storing to its own word in the other's pad; so a rank waits
+# by looking at its own memory, which costs nothing on the links. `pads_ptr` is a table with the
+# addresses of all pads, in the order of the ranks: integers, of which the kernel makes pointers.
+#
+# Two words of the memory model make this right. The store has the order *release*: whoever sees the
+# flag, sees everything that the program has written before. The wait has the order *acquire*:
+# nothing that comes after it is read earlier. And as both are of different GPUs, the scope is the
+# system, `scope="sys"`; with the default, `"gpu"`, the flag might arrive before the data.
+#
+# The value of a flag is the number of the *turn*, which grows by one with each launch. So no one has
+# to put the flags back to zero.
+
+
+@triton.jit
+def tell(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
+    """Tell `peers`, a rank or a tile of ranks, that this one has come to turn `turn`."""
+    pads = tl.load(pads_ptr + peers).to(tl.pointer_type(tl.int32))
+    tl.atomic_store(pads + slot * RANKS + rank, turn, sem="release", scope="sys")
+
+
+@triton.jit
+def wait_for(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
+    """Wait until `peers` have told this rank that they have come to turn `turn`."""
+    pad = tl.load(pads_ptr + rank).to(tl.pointer_type(tl.int32))
+    tl.atomic_poll(pad + slot * RANKS + peers, turn, sem="acquire", scope="sys")
+
+
+# %%
+# Two buffers in turn
+# -------------------
+# When may a rank overwrite what it has shared? When all others have read it; but to wait for that
+# would be a second exchange. It is not needed if odd and even turns have buffers and slots of their
+# own, and if each kernel, before it ends, has waited for a flag of every other rank:
+#
+# * a rank that raises the flag of turn t + 1 has ended its kernel of turn t, since the launches of a
+#   GPU run in their order;
+# * a kernel of turn t + 1 ends after it has seen all these flags;
+# * what comes after it, the writing for turn t + 2, comes after all reads of turn t.
+#
+# `Peers` keeps what the launches of one exchange need. `data` is this rank's memory, of which each
+# turn has a half; `addresses` are those of all ranks, and likewise for the pads. `table` puts
+# integers where the kernel can read them.
+
+
+class Peers:
+    """The memory of all ranks, as rank `rank` sees it."""
+
+    def __init__(self, rank, data, addresses, pads, pad_addresses, table):
+        self.rank, self.count = rank, len(addresses)
+        self.halves, self.own_pads = (data[: len(data) // 2], data[len(data) // 2 :]), pads
+        half = data.nbytes // 2
+        self.tables = [table([address + half * i for address in addresses]) for i in range(2)]
+        self.pads = table(pad_addresses)
+        self.turn = 0
+
+    def next_turn(self):
+        """The half of this rank's memory for the next turn, and the table of all ranks' halves."""
+        self.turn += 1
+        return self.halves[self.turn % 2], self.tables[self.turn % 2]
+
+
+def make_peers(elements, slots, dtype="float16"):
+    """Memory for `elements` numbers and `slots` slots for each of two turns."""
+    assert RANKS & (RANKS - 1) == 0, "the kernels have tiles of ranks: a power of 2"
+    if RANKS > 1:
+        return make_symmetric(elements, slots, getattr(torch, dtype))
+    data, pads = on_device(np.zeros(2 * elements, dtype)), on_device(np.zeros(2 * slots, np.int32))
+    address_of = lambda array: array.data_ptr() if ON_GPU else array.ctypes.data
+    return Peers(0, data, [address_of(data)], pads, [address_of(pads)], address_table)
+
+
+def on_device(array):
+    return torch.from_numpy(array).cuda() if ON_GPU else array
+
+
+def address_table(addresses):
+    return on_device(np.array(addresses, np.int64))
+
+
+# %%
+# With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the same
+# size, and `rendezvous` gives it the addresses, in its own address space, of what the others have
+# allocated. As torch may put several tensors into one allocation, they are those of its beginning: the
+# tensor lies as far behind it on every rank. (There is a table on the GPU, too, `buffer_ptrs_dev`; but
+# of the halves of a buffer we make tables ourselves.)
+
+
+def addresses_on_all_ranks(tensor, handle):
+    distance = tensor.data_ptr() - handle.buffer_ptrs[RANK]
+    return [address + distance for address in handle.buffer_ptrs]
+
+
+def make_symmetric(elements, slots, dtype):
+    from torch.distributed import _symmetric_memory as symmetric
+
+    group = torch.distributed.group.WORLD
+    data = symmetric.empty(2 * elements, dtype=dtype, device=f"cuda:{torch.cuda.current_device()}")
+    pads = symmetric.empty(2 * slots * RANKS, dtype=torch.int32, device=data.device)
+    pads.zero_()
+    of_data, of_pads = (symmetric.rendezvous(memory, group) for memory in (data, pads))
+    addresses = addresses_on_all_ranks(data, of_data), addresses_on_all_ranks(pads, of_pads)
+    peers = Peers(RANK, data, addresses[0], pads, addresses[1], address_table)
+    peers.handles = of_data, of_pads  # the memory is the others' as long as they live
+    of_pads.barrier()  # nobody tells before all pads are zero
+    return peers
+
+
+# %%
+# A tile of a product
+# -------------------
+# The loop of tutorial 03, for matrices whose rows lie one after the other. Where the first operand
+# comes from is no business of the loop.
+
+
+@triton.jit
+def tile_of_product(
+    a_ptr, b_ptr, m, n, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """The tile (m, n) of A·B; A is M×K, B is K×N."""
+    rows = (m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
+    columns = (n * BLOCK_N + tl.arange(0, BLOCK_N)) % N
+    depth = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
+    b_ptrs = b_ptr + depth[:, None] * N + columns[None, :]
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for _ in range(0, K, BLOCK_K):
+        accumulator = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), accumulator)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * N
+    return accumulator
+
+
+@triton.jit
+def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Offsets and mask of the tile (m, n) in a matrix of `rows` rows of N."""
+    row = m * BLOCK_M + tl.arange(0, BLOCK_M)
+    column = n * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (row < rows)[:, None] & (column < N)[None, :]
+    return row[:, None] * N + column[None, :], mask
+
+
+# %%
+# All-gather + product
+# --------------------
+# Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
+# of all ranks. The usual way is to gather them in a buffer first. Here a program reads the rows of
+# its tile where they are: `shards_ptr` is the table of the ranks' rows. It waits for the rank that
+# owns them and for no other.
+#
+# Each rank begins with the tiles of its own rows, goes on with those of the next rank, and so on. So
+# it has something to multiply while the others get ready, and not all read from the same rank.
+#
+# An address that was loaded could be any number; `multiple_of` promises that rows start at multiples
+# of 16 bytes, so that 16 bytes can be loaded at a time. `do_not_specialize` has one kernel for all
+# ranks and turns, rather than another one where the number happens to be 1 or a multiple of 16.
+
+
+@triton.jit(do_not_specialize=["rank", "turn"])
+def all_gather_matmul_kernel(
+    c_ptr, b_ptr, shards_ptr, pads_ptr, rank, turn, rows, N, K, RANKS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """Of C = A·B, a tile; each rank has `rows` rows of A."""
+    tell(pads_ptr, turn % 2, rank, tl.arange(0, RANKS), turn, RANKS)
+    tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    pid = tl.program_id(0)
+    owner = (rank + pid // (tiles_m * tiles_n)) % RANKS
+    m, n = pid % tiles_m, pid // tiles_m % tiles_n
+
+    a_ptr = tl.load(shards_ptr + owner).to(tl.pointer_type(b_ptr.dtype.element_ty))
+    wait_for(pads_ptr, turn % 2, rank, owner, turn, RANKS)
+    tile = tile_of_product(
+        tl.multiple_of(a_ptr, 16), b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K
+    )
+
+    at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
+    tl.store(
+        c_ptr + tl.cast(owner, tl.int64) * rows * N + at, tile.to(c_ptr.dtype.element_ty), mask
+    )
+
+
+# %%
+# Every program tells all ranks that its rank has come, though one would do: then nobody waits for a
+# program that has not started. That the rows are there follows from the order of launches: what put
+# them into the buffer came before this kernel.
+
+BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
+
+
+def all_gather_matmul(peers, a, b, c, blocks=BLOCKS):
+    """C = A·B, where `a` are this rank's rows of A."""
+    (rows, K), N = a.shape, b.shape[1]
+    assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
+    shards = share(peers, a, rows * K)
+    tiles = triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
+    all_gather_matmul_kernel[(peers.count * tiles,)](
+        c, b, shards, peers.pads, peers.rank, peers.turn, rows, N, K, RANKS=peers.count, **blocks
+    )
+    return c
+
+
+@triton.jit
+def copy_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, at < n), at < n)
+
+
+def share(peers, x, n):
+    """Copy the n numbers of x to where the other ranks see them in the next turn; all ranks' places."""
+    half, table = peers.next_turn()
+    copy_kernel[(triton.cdiv(n, 1024),)](half, x, n, BLOCK=1024)
+    return table
+
+
+# %%
+# An application would have the kernel before write to the shared buffer, and save the copy.
+#
+# Product + reduce-scatter
+# ------------------------
+# The other way round: rank r has some columns A_r of A and the same rows B_r of B. Every rank
+# computes a product A_r·B_r of full size; the sum of all is C, of which each rank wants some rows.
+#
+# A program stores its tile to the memory of the rank that owns its rows, where each rank has a
+# place, and tells the owner. If its own rank is the owner, it waits for the tiles of all ranks and
+# adds them up, always in the same order, so that each run has the same result to the last bit.
+#
+# Here a rank begins with the tiles of the next rank, and comes to its own ones at last. Then most
+# others have arrived. It also makes sure that no program waits for one that cannot start because
+# waiting programs fill the GPU: what is waited for has been started before.
+
+
+@triton.jit(do_not_specialize=["rank", "turn"])
+def matmul_reduce_scatter_kernel(
+    c_ptr, a_ptr, b_ptr, parts_ptr, pads_ptr, rank, turn, rows, N, K, RANKS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """Of this rank's product, a tile; of the sum of all ranks' products, a tile of its `rows` rows."""
+    tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    tiles = tiles_m * tiles_n
+    pid = tl.program_id(0)
+    owner = (rank + 1 + pid // tiles) % RANKS
+    m, n = pid % tiles_m, pid // tiles_m % tiles_n
+    tile = tile_of_product(
+        a_ptr + tl.cast(owner, tl.int64) * rows * K,
+        b_ptr,
+        m,
+        n,
+        rows,
+        N,
+        K,
+        BLOCK_M,
+        BLOCK_N,
+        BLOCK_K,
+    )
+
+    at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
+    part_ptr = tl.load(parts_ptr + owner).to(tl.pointer_type(c_ptr.dtype.element_ty))
+    part_ptr = tl.multiple_of(part_ptr, 16)
+    part = tl.cast(rows, tl.int64) * N
+    tl.store(part_ptr + rank * part + at, tile.to(c_ptr.dtype.element_ty), mask)
+    slot = turn % 2 * tiles + pid % tiles
+    tell(pads_ptr, slot, rank, owner, turn, RANKS)
+
+    if owner == rank:
+        wait_for(pads_ptr, slot, rank, tl.arange(0, RANKS), turn, RANKS)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for peer in range(RANKS):
+            total += tl.load(part_ptr + peer * part + at, mask)
+        tl.store(c_ptr + at, total.to(c_ptr.dtype.element_ty), mask)
+
+
+def reduce_scatter_slots(rows, N, blocks=BLOCKS):
+    return triton.cdiv(rows, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
+
+
+def matmul_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
+    """This rank's rows of the sum of all ranks' A·B."""
+    K, (rows, N) = a.shape[1], c.shape
+    assert K % blocks["BLOCK_K"] == 0, "BLOCK_K must divide K"
+    _, parts = peers.next_turn()
+    matmul_reduce_scatter_kernel[(peers.count * reduce_scatter_slots(rows, N, blocks),)](
+        c, a, b, parts, peers.pads, peers.rank, peers.turn, rows, N, K, RANKS=peers.count, **blocks
+    )
+    return c
+
+
+# %%
+# All-reduce + RMS norm
+# ---------------------
+# The sum of a row of all ranks, divided by the root of its mean square, as between the layers of a
+# transformer. Each rank reads all rows of the others and adds them up itself: every number crosses
+# the links once for each rank, and there is one exchange. For the few rows of a step of decoding that
+# is the fastest way.
+
+
+@triton.jit(do_not_specialize=["rank", "turn"])
+def all_reduce_rms_norm_kernel(
+    y_ptr, weight_ptr, rows_ptr, pads_ptr, rank, turn, n, eps, RANKS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """A row: the norm of the sum of all ranks' rows."""
+    peers = tl.arange(0, RANKS)
+    tell(pads_ptr, turn % 2, rank, peers, turn, RANKS)
+    column = tl.arange(0, BLOCK)
+    at, mask = tl.program_id(0).to(tl.int64) * n + column, column < n
+    weight = tl.load(weight_ptr + column, mask)
+
+    wait_for(pads_ptr, turn % 2, rank, peers, turn, RANKS)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for peer in range(RANKS):
+        row_ptr = tl.load(rows_ptr + peer).to(tl.pointer_type(y_ptr.dtype.element_ty))
+        total += tl.load(tl.multiple_of(row_ptr, 16) + at, mask, 0.0)
+    scale = tl.rsqrt(tl.sum(total * total) / n + eps)
+    tl.store(y_ptr + at, (total * scale * weight).to(y_ptr.dtype.element_ty), mask)
+
+
+def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
+    """The norm of the sum of all ranks' x."""
+    rows, n = x.shape
+    places_of_rows = share(peers, x, rows * n)
+    all_reduce_rms_norm_kernel[(rows,)](
+        y, weight, places_of_rows, peers.pads, peers.rank, peers.turn, n, eps,
+        RANKS=peers.count, BLOCK=triton.next_power_of_2(n), num_warps=8,
+    )  # fmt: skip
+    return y
+
+
+# %%
+# Unit test
+# ---------
+# All ranks draw the numbers of all ranks, from the same seed, so that each can compute what it must
+# get, in double precision. Four turns use each buffer twice.
+
+
+def draw(seed, *shape):
+    """For each rank a matrix, on the host."""
+    return np.random.default_rng(seed).standard_normal((RANKS, *shape)).astype(np.float16)
+
+
+def empty(*shape):
+    if ON_GPU:
+        return torch.empty(shape, dtype=torch.float16, device="cuda")
+    return np.empty(shape, np.float16)
+
+
+def normalised(x, weight, eps=1e-6):
+    return x / np.sqrt((x**2).mean(axis=1, keepdims=True) + eps) * weight
+
+
+def check(ours, exact):
+    host = (ours.cpu().numpy() if ON_GPU else ours).astype(np.float64)
+    worst = np.abs(host - exact).max() / np.abs(exact).max()
+    assert worst < 2e-3, f"off by {worst:.1e} of the largest"
+
+
+def meet():
+    """Nobody gives back memory that another rank may still read."""
+    if RANKS > 1:
+        torch.cuda.synchronize()
+        torch.distributed.barrier()
+
+
+def test():
+    rows, N, K = 72, 136, 192
+    blocks = BLOCKS if ON_GPU else dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
+    gathered, reduced = (
+        make_peers(rows * K, 1),
+        make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks)),
+    )
+    normed = make_peers(rows * K, 1)
+    for turn in range(4):
+        shards, b = draw(turn, rows, K), draw(10 + turn, K, N)[RANK]
+        c = all_gather_matmul(gathered, *map(on_device, (shards[RANK], b)), empty(RANKS * rows, N), blocks)  # fmt: skip
+        wide = shards.astype(np.float64)
+        check(c, wide.reshape(-1, K) @ b.astype(np.float64))
+
+        a, b = draw(20 + turn, RANKS * rows, K), draw(30 + turn, K, N)
+        c = matmul_reduce_scatter(reduced, *map(on_device, (a[RANK], b[RANK])), empty(rows, N), blocks)  # fmt: skip
+        total = sum(a[i].astype(np.float64) @ b[i] for i in range(RANKS))
+        check(c, total[RANK * rows : (RANK + 1) * rows])
+
+        weight = draw(40 + turn, K)[0]
+        y = all_reduce_rms_norm(normed, *map(on_device, (shards[RANK], weight)), empty(rows, K))
+        check(y, normalised(wide.sum(axis=0), weight))
+    meet()
+    if RANK == 0:
+        where = "the GPU" if ON_GPU else "the CPU"
+        ranks = f"{RANKS} ranks" if RANKS > 1 else f"one rank, on {where}: nothing is exchanged"
+        print(f"ours and the library agree on {ranks}")
+
+
+# %%
+# Benchmark
+# ---------
+# The layers of Llama-3 8B for so many tokens, against NCCL and torch's product, one after the other.
+# All ranks have to launch the same number of times, so that it is fixed; a function that measures
+# until it is sure, as `do_bench`, would have a rank wait for one that has stopped. For the same
+# reason kernels that wait for other ranks are not tuned one rank at a time.
+
+HIDDEN, BETWEEN = (4096, 14336) if ON_GPU else (128, 256)
+
+
+def measure(run, repeats=20):
+    """Milliseconds of a call; of the slowest rank."""
+    if not ON_GPU:
+        return triton.testing.do_bench(run)
+    for _ in range(3):
+        run()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(repeats):
+        run()
+    end.record()
+    torch.cuda.synchronize()
+    ms = torch.tensor(start.elapsed_time(end) / repeats, device="cuda")
+    if RANKS > 1:
+        torch.distributed.all_reduce(ms, torch.distributed.ReduceOp.MAX)
+    return ms.item()
+
+
+def random_matrix(*shape):
+    if ON_GPU:
+        return torch.randn(shape, device="cuda", dtype=torch.float16)
+    return draw(1, *shape)[RANK]
+
+
+def multiply(a, b):
+    return a @ b if ON_GPU else a.astype(np.float32) @ b.astype(np.float32)
+
+
+def gather_case(tokens):
+    rows, N = tokens // RANKS, 2 * BETWEEN // RANKS
+    a, b = random_matrix(rows, HIDDEN), random_matrix(HIDDEN, N)
+    whole, c, peers = empty(tokens, HIDDEN), empty(tokens, N), make_peers(rows * HIDDEN, 1)
+
+    def library():
+        if RANKS > 1:
+            torch.distributed.all_gather_into_tensor(whole, a)
+        return multiply(whole if RANKS > 1 else a, b)
+
+    return lambda: all_gather_matmul(peers, a, b, c), library
+
+
+def scatter_case(tokens):
+    rows, K = tokens // RANKS, BETWEEN // RANKS
+    a, b = random_matrix(tokens, K), random_matrix(K, HIDDEN)
+    c = empty(rows, HIDDEN)
+    peers = make_peers(tokens * HIDDEN, reduce_scatter_slots(rows, HIDDEN))
+
+    def library():
+        product = multiply(a, b)
+        if RANKS > 1:
+            torch.distributed.reduce_scatter_tensor(c, product)
+        return product
+
+    return lambda: matmul_reduce_scatter(peers, a, b, c), library
+
+
+def norm_case(tokens):
+    x, weight = random_matrix(tokens, HIDDEN), random_matrix(HIDDEN)
+    y, peers = empty(tokens, HIDDEN), make_peers(tokens * HIDDEN, 1)
+
+    def library():
+        if not ON_GPU:
+            return normalised(x.astype(np.float32), weight)
+        total = x.clone()
+        if RANKS > 1:
+            torch.distributed.all_reduce(total)
+        return torch.nn.functional.rms_norm(total, (HIDDEN,), weight, 1e-6)
+
+    return lambda: all_reduce_rms_norm(peers, x, weight, y), library
+
+
+CASES = {
+    "all-gather-product": gather_case,
+    "product-reduce-scatter": scatter_case,
+    "all-reduce-rms-norm": norm_case,
+}
+
+
+@triton.testing.perf_report(
+    [
+        triton.testing.Benchmark(
+            x_names=["tokens"],
+            x_vals=[2**i for i in range(6, 14)] if ON_GPU else [128, 256],
+            x_log=True,
+            line_arg="provider",
+            line_vals=["ours", "library"],
+            line_names=["Pantile", "torch and NCCL" if ON_GPU else "NumPy"],
+            styles=[("blue", "-"), ("green", "-")],
+            ylabel="ms",
+            plot_name=f"{case}-ranks-{RANKS}",
+            args={"case": case},
+        )
+        for case in CASES
+    ]
+)
+def benchmark(tokens, provider, case):
+    ours, library = CASES[case](tokens)
+    return measure(ours if provider == "ours" else library)
+
+
+# %%
+# What to try next
+# ----------------
+# * Write `sem="relaxed"` in `wait_for`, or another scope in `tell`, and run the kernels on emulated
+#   GPUs, which need no GPU (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`):
+#   the error names the two accesses that nothing orders.
+# * Let each rank reduce a share of the rows and gather the norms: for many rows fewer bytes cross the
+#   links.
+# * Let the first programs only copy rows of the other ranks into local memory, chunk by chunk, and
+#   the rest multiply: for many columns the rows cross the links once instead of once for each column
+#   of tiles that misses the cache.
+
+
+def main():
+    if RANKS > 1:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        torch.distributed.init_process_group("nccl")
+    test()
+    benchmark.run(print_data=RANK == 0, save_path=".out" if RANK == 0 else "")
+    if RANKS > 1:
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
