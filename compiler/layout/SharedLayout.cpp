@@ -1,7 +1,7 @@
 //===- SharedLayout.cpp - offsets, vector width and bank conflicts ------------===//
 // Needs: SharedLayout.h.
 // Gives: its members.
-// How:   offset() is the definition; the two questions about accesses are answered by asking it
+// How:   linearOffset() is the definition; the two questions about accesses are answered by asking it
 //        for the elements that one warp touches at once.
 //===--------------------------------------------------------------------------===//
 #include "layout/SharedLayout.h"
@@ -30,10 +30,8 @@ SharedLayout::SharedLayout(llvm::ArrayRef<int64_t> shape, int elementBits,
                 whole = std::max<int64_t>(hullOf(shape[order[0]]) * elementBits / 8, 1);
   assert((swizzle == 0 || (swizzle <= row && row % swizzle == 0)) && "spans fill a row");
   panelRow = swizzle == 0 ? whole : swizzle;
-  for (int d : order.drop_front()) {
-    const bool isOuter = d == order.back() && panels() == 1;
-    numRows *= isOuter ? shape[d] : hullOf(shape[d]);
-  }
+  for (int d : order.drop_front())
+    numRows *= d == order.back() ? shape[d] : hullOf(shape[d]);
   if (!llvm::isPowerOf2_64(numRows)) // another buffer may follow, which starts with a pattern
     numRows = llvm::alignTo(numRows, 8);
 }
@@ -62,12 +60,17 @@ int64_t SharedLayout::panels() const {
   return span == 0 ? 1 : extents[dims[0]] * bits / 8 / panelRow;
 }
 
-int64_t SharedLayout::offset(llvm::ArrayRef<int32_t> coord) const {
+int64_t SharedLayout::panelDistance() const {
+  return panels() == 1 ? panelBytes() : hullOf(panelBytes());
+}
+
+int64_t SharedLayout::linearOffset(llvm::ArrayRef<int32_t> coord) const {
   int64_t row = 0;
   for (int d : llvm::reverse(llvm::ArrayRef<int>(dims).drop_front()))
     row = row * hullOf(extents[d]) + coord[d];
   const int64_t inRow = int64_t(coord[dims[0]]) * bits / 8;
-  const int64_t plain = inRow / panelRow * panelBytes() + row * (panelRow + pad) + inRow % panelRow;
+  const int64_t plain =
+      inRow / panelRow * panelDistance() + row * (panelRow + pad) + inRow % panelRow;
   const int64_t rowBits = span == 0 ? 0 : span / 16 - 1;
   return plain ^ ((plain >> (7 + turn) & rowBits) << 4);
 }

@@ -9,7 +9,8 @@
 //            128 bytes: bits 4-6 ^= bits 7-9   64: bits 4-5 ^= bits 7-8   32: bit 4 ^= bit 7
 //        Without a swizzle rows follow each other, each followed by `padding` bytes.
 //        So that offsets stay linear over F2, extents that are no powers of two count as the next
-//        one, but for the slowest of a single panel, and but for the number of panels.
+//        one, but for the slowest and for the number of panels. Panels follow each other without a
+//        gap: a *linear* offset has them a power of two apart, and place() takes the gaps out.
 //        A conversion's scratch may take higher bits of the row number, `turn` above those: its
 //        writers may hold rows some way apart.
 //===--------------------------------------------------------------------------===//
@@ -57,9 +58,17 @@ public:
   int64_t alignment() const { return span == 0 ? 16 : span * 8; }
 
   /// Byte offset of an element from the start of the buffer. Elements under 8 bits round down.
-  int64_t offset(llvm::ArrayRef<int32_t> coord) const;
-  /// True when the offset of a ^ b is offset(a) ^ offset(b): no padding.
+  int64_t offset(llvm::ArrayRef<int32_t> coord) const { return place(linearOffset(coord)); }
+  /// The same if panels were panelDistance() apart.
+  int64_t linearOffset(llvm::ArrayRef<int32_t> coord) const;
+  /// True when the linear offset of a ^ b is that of a ^ that of b: no padding.
   bool isLinear() const { return pad == 0; }
+  /// The next power of two from panelBytes() on.
+  int64_t panelDistance() const;
+  /// Bytes between linear panels that no panel takes.
+  int64_t panelGap() const { return panelDistance() - panelBytes(); }
+  /// The offset that belongs to a linear one; of a sum of parts without common bits the sum.
+  int64_t place(int64_t linear) const { return linear - linear / panelDistance() * panelGap(); }
 
   /// Bytes that one thread of `layout` can move at once, at most 16: consecutive registers that
   /// are consecutive and aligned here.

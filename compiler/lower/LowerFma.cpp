@@ -29,8 +29,8 @@ public:
         k(k), type(l.type(cast<nv::BufferType>(buffer.getType()).getElementType())),
         start(l.scalar(buffer)) {
     auto offsets = [&](const LinearLayout::Bases &bases) {
-      return llvm::map_to_vector(bases,
-                                 [&](const Coord &basis) { return layout.offset(at(basis, 0)); });
+      return llvm::map_to_vector(
+          bases, [&](const Coord &basis) { return layout.linearOffset(at(basis, 0)); });
     };
     ofLane = offsets(acc.lane());
     ofWarp = offsets(acc.warp());
@@ -79,9 +79,9 @@ public:
     }
     SmallVector<int64_t> ofElement;
     for (const auto &coord : coords)
-      ofElement.push_back(layout.offset(ArrayRef<int32_t>(coord)));
+      ofElement.push_back(layout.linearOffset(ArrayRef<int32_t>(coord)));
     const int vector = std::min<int>(width, layout.order()[0] == k ? count & -count : width);
-    Values offsets = l.sharedOffsets(base, ofLane, ofWarp, ofElement);
+    Values offsets = l.sharedOffsets(base, ofLane, ofWarp, ofElement, &layout);
     for (auto [offset, inside] : llvm::zip_equal(offsets, isInside))
       if (inside)
         offset = l.b.CreateSelect(inside, offset, base);

@@ -28,18 +28,20 @@ public:
   Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc)
       : l(l), shared(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), dim(dim) {
     SmallVector<int64_t> ofWarp;
+    int64_t warpBits = 0;
     for (auto [i, basis] : llvm::enumerate(acc.warp())) {
       // The first two warp bits are the four warps of a group: the hardware places them itself.
       Coord coord(2, 0);
       coord[dim] = i < 2 ? 0 : basis[dim];
-      ofWarp.push_back(shared.offset(coord));
+      ofWarp.push_back(shared.linearOffset(coord));
+      warpBits |= ofWarp.back();
     }
     llvm::Value *start = l.scalar(buffer);
     isFixed = isa<llvm::Constant>(start);
     // Shared memory ends below 2^18, so a start in units of 16 bytes has the field's 14 bits. What
     // a loop does not change comes first.
-    llvm::Value *fixed =
-        l.b.CreateAdd(l.sharedAddress(l.b.getInt32(0)), l.linear({}, ofWarp, true), "", true, true);
+    llvm::Value *ofGroup = l.placed(l.linear({}, ofWarp, true), warpBits, shared);
+    llvm::Value *fixed = l.b.CreateAdd(l.sharedAddress(l.b.getInt32(0)), ofGroup, "", true, true);
     fixed = l.b.CreateOr(units(fixed), static_cast<uint32_t>(constantFields()));
     first = l.b.CreateAdd(fixed, units(start), "", true, true);
   }

@@ -121,10 +121,14 @@ public:
   llvm::Value *sharedPointer(int64_t offset) { return sharedPointer(b.getInt32(offset)); }
   /// The same as a 32-bit number for inline assembly.
   llvm::Value *sharedAddress(llvm::Value *offset);
-  /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`.
+  /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`. All
+  /// parts are linear offsets of `shared`, if there is one.
   Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane,
-                       llvm::ArrayRef<int64_t> ofWarp, llvm::ArrayRef<int64_t> ofReg);
-  /// The same for every register of `layout`, in `shared`, whose offsets are linear; null for absent
+                       llvm::ArrayRef<int64_t> ofWarp, llvm::ArrayRef<int64_t> ofReg,
+                       const SharedLayout *shared = nullptr);
+  /// SharedLayout::place of a linear offset that has no bits outside of `bits`.
+  llvm::Value *placed(llvm::Value *linear, int64_t bits, const SharedLayout &shared);
+  /// The same for every register of `layout`, in `shared`, which has no padding; null for absent
   /// registers.
   Values sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout);
   /// Offset of the scratch that AllocateShared gave to this operation.

@@ -1,5 +1,5 @@
 //===- Matrices.cpp - whole tiles between registers and shared memory -----------------------===//
-// Needs: shared layouts that are linear over F2.
+// Needs: shared layouts without padding.
 // Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
 // How:   findMatrices (layout/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i
 //        gives the address of row i of matrix j; matrices are told apart by the register bits above
@@ -20,14 +20,14 @@ Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
   const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (int i = 0; i < 3; ++i)
-    ofLane.push_back(shared.offset(matrixUnit(plan.rowDim, 1 << i)));
+    ofLane.push_back(shared.linearOffset(matrixUnit(plan.rowDim, 1 << i)));
   for (size_t j = 0; j < inMatrix; ++j)
-    ofLane.push_back(shared.offset(layout.reg()[inWord + j]));
+    ofLane.push_back(shared.linearOffset(layout.reg()[inWord + j]));
   for (const auto &basis : layout.warp())
-    ofWarp.push_back(shared.offset(basis));
+    ofWarp.push_back(shared.linearOffset(basis));
   for (int reg = 0; reg < layout.numRegs(); reg += plan.wordRegs * plan.matrices)
-    ofReg.push_back(layout.isPresent(reg) ? shared.offset(layout.apply(reg, 0, 0)) : -1);
-  return l.sharedOffsets(base, ofLane, ofWarp, ofReg);
+    ofReg.push_back(layout.isPresent(reg) ? shared.linearOffset(layout.apply(reg, 0, 0)) : -1);
+  return l.sharedOffsets(base, ofLane, ofWarp, ofReg, &shared);
 }
 
 llvm::Intrinsic::ID loadIntrinsic(const MatrixAccess &plan) {

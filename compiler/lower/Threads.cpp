@@ -176,8 +176,17 @@ llvm::Value *Lowering::sharedAddress(llvm::Value *offset) {
   return b.CreatePtrToInt(sharedPointer(offset), b.getInt32Ty());
 }
 
+llvm::Value *Lowering::placed(llvm::Value *linear, int64_t bits, const SharedLayout &shared) {
+  const int64_t distance = shared.panelDistance(), gap = shared.panelGap();
+  if (gap == 0 || bits < distance)
+    return linear;
+  llvm::Value *panel = b.CreateLShr(linear, b.getInt32(llvm::Log2_64(distance)));
+  return b.CreateSub(linear, b.CreateMul(panel, b.getInt32(gap), "", true, true), "", true, true);
+}
+
 Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane,
-                               ArrayRef<int64_t> ofWarp, ArrayRef<int64_t> ofReg) {
+                               ArrayRef<int64_t> ofWarp, ArrayRef<int64_t> ofReg,
+                               const SharedLayout *shared) {
   const int64_t threadBits = bitsOf(ofLane) | bitsOf(ofWarp);
   llvm::Value *thread = linear(ofLane, ofWarp);
   // base + (thread ^ swizzle) is shared by all registers with the same swizzle; the rest of their
@@ -190,10 +199,13 @@ Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane,
       continue;
     }
     llvm::Value *&start = starts[constant & threadBits];
-    if (!start)
-      start =
-          b.CreateAdd(b.CreateXor(thread, b.getInt32(constant & threadBits)), base, "", true, true);
-    const int64_t rest = constant & ~threadBits;
+    if (!start) {
+      start = b.CreateXor(thread, b.getInt32(constant & threadBits));
+      if (shared)
+        start = placed(start, threadBits, *shared);
+      start = b.CreateAdd(start, base, "", true, true);
+    }
+    const int64_t linear = constant & ~threadBits, rest = shared ? shared->place(linear) : linear;
     result.push_back(rest ? b.CreateAdd(start, b.getInt32(rest), "", true, true) : start);
   }
   return result;
@@ -203,12 +215,13 @@ Values Lowering::sharedOffsets(llvm::Value *base, const SharedLayout &shared,
                                const LinearLayout &layout) {
   assert(shared.isLinear());
   auto offsets = [&](const LinearLayout::Bases &bases) {
-    return llvm::map_to_vector(bases, [&](const auto &basis) { return shared.offset(basis); });
+    return llvm::map_to_vector(bases,
+                               [&](const auto &basis) { return shared.linearOffset(basis); });
   };
   SmallVector<int64_t> ofReg;
   for (int reg = 0; reg < layout.numRegs(); ++reg)
-    ofReg.push_back(layout.isPresent(reg) ? shared.offset(layout.apply(reg, 0, 0)) : -1);
-  return sharedOffsets(base, offsets(layout.lane()), offsets(layout.warp()), ofReg);
+    ofReg.push_back(layout.isPresent(reg) ? shared.linearOffset(layout.apply(reg, 0, 0)) : -1);
+  return sharedOffsets(base, offsets(layout.lane()), offsets(layout.warp()), ofReg, &shared);
 }
 
 FailureOr<int64_t> Lowering::scratch(Operation *op) {

@@ -372,17 +372,21 @@ def attention_kernel(
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     "blocks",
-    [(128, 176, 64, 8), (64, 80, 64, 4), (64, 96, 96, 4), (192, 64, 64, 4), (48, 48, 80, 4)],
-)
+    [
+        (128, 176, 64, 8, 3), (64, 80, 64, 4, 3), (64, 96, 96, 4, 3), (192, 64, 64, 4, 3),
+        (48, 48, 80, 4, 3), (128, 176, 128, 8, 2), (192, 128, 64, 8, 2), (80, 128, 64, 4, 2),
+        (192, 96, 64, 8, 3),
+    ],
+)  # fmt: skip
 def test_attention(device, blocks, causal):
-    block_m, block_n, d, num_warps = blocks
+    block_m, block_n, d, num_warps, num_stages = blocks
     length = 300
     q, k, v = (random((length, d), "fp16", seed=21 + i) for i in range(3))
     out = device.output((length, d), "fp16")
     grid = (triton.cdiv(length, block_m),)
     attention_kernel[grid](
         device.to(q), device.to(k), device.to(v), out.array, length, block_m, block_n, d, causal,
-        num_warps=num_warps,
+        num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     s = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
     if causal:

@@ -1,5 +1,6 @@
 //===- AnyExtentTest.cpp - layouts of tiles whose extents are no powers of two -------------===//
 #include "layout/SharedLayout.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <gtest/gtest.h>
 
@@ -226,6 +227,36 @@ TEST(AnyExtent, ReshapesInPlaceKeepTheOrderOfElements) {
     EXPECT_FALSE(LinearLayout::reshapesInPlace(from, to));
 }
 
+// Panels take the rows that there are, up to whole patterns of the swizzle.
+TEST(AnyExtent, PanelsFollowEachOtherWithoutAGap) {
+  for (int64_t rows : {8, 24, 40, 80, 176, 200})
+    for (int64_t columns : {64, 128, 192, 320}) {
+      const auto shared = SharedLayout::forOperand({rows, columns}, 16, {1, 0});
+      EXPECT_EQ(shared.bytes(), rows * columns * 2);
+      std::set<int64_t> places;
+      const Shape shape{rows, columns};
+      forEachElement(shape, [&](const Coord &at) { places.insert(shared.offset(at)); });
+      EXPECT_EQ(int64_t(places.size()), rows * columns);
+      EXPECT_EQ(*places.rbegin(), rows * columns * 2 - 2);
+    }
+}
+
+TEST(AnyExtent, LinearOffsetsArePlacedInParts) {
+  Random random(12);
+  for (int round = 0; round < 2000; ++round) {
+    const Shape shape{draw(random, 1, 300), 16 * draw(random, 1, 24)};
+    const auto shared = SharedLayout::forOperand(shape, 16, {1, 0});
+    auto any = [&] {
+      return Coord{draw(random, 0, int(shape[0]) - 1), draw(random, 0, int(shape[1]) - 1)};
+    };
+    const Coord a = any(), b = any();
+    const int64_t first = shared.linearOffset(a), second = shared.linearOffset(b);
+    EXPECT_EQ(shared.linearOffset({a[0] ^ b[0], a[1] ^ b[1]}), first ^ second);
+    const int64_t mask = random();
+    EXPECT_EQ(shared.place(first & mask) + shared.place(first & ~mask), shared.offset(a));
+  }
+}
+
 TEST(AnyExtent, VectorsDivideTheExtent) {
   for (int64_t extent : {6, 12, 40, 100, 97}) {
     const auto layout = LinearLayout::blocked({4, extent}, {1, 8}, {1, 32}, {1, 1}, {1, 0});
@@ -255,7 +286,8 @@ TEST(AnyExtent, SharedOffsetsAreLinearAndApart) {
       Coord both(coord);
       for (auto [c, o] : llvm::zip(both, other))
         c ^= o;
-      ASSERT_EQ(shared.offset(both), offset ^ shared.offset(other)) << shared.str();
+      ASSERT_EQ(shared.linearOffset(both), shared.linearOffset(coord) ^ shared.linearOffset(other))
+          << shared.str();
     });
   }
 }
