@@ -9,6 +9,7 @@
 #include "ir/Launch.h"
 #include "ir/Registers.h"
 #include "ir/ReleasedStages.h"
+#include "layout/TmaBoxes.h"
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -123,8 +124,9 @@ LogicalResult lowerExpect(Lowering &l, nv::ExpectOp op) {
 }
 
 LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
-  const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
-  const int64_t perPanel = shared.rowBytes() * 8 / shared.elementBits();
+  const auto boxes = tmaBoxes(sharedLayoutOf(op.getBuffer().getType()));
+  if (!boxes)
+    return op.emitError("no boxes of a tensor map fill its buffer");
   std::string coords, constraints = "r,l,r";
   for (size_t i = 0; i < op.getCoords().size(); ++i) {
     coords += (i ? ", $" : "$") + std::to_string(3 + i);
@@ -135,13 +137,14 @@ LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
       "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + coords +
       "}], [$2];";
   llvm::Value *barrier = barrierAddress(l, op.getBarrier(), false);
-  for (int64_t panel = 0; panel < shared.panels(); ++panel) {
-    llvm::Value *offset =
-        l.b.CreateAdd(l.scalar(op.getBuffer()), l.b.getInt32(panel * shared.panelBytes()));
+  for (const TmaBoxes::Place &place : boxes->places) {
+    llvm::Value *offset = l.b.CreateAdd(l.scalar(op.getBuffer()), l.b.getInt32(place.bytes));
     Values operands{l.sharedAddress(offset), l.scalar(op.getMap()), barrier};
     for (Value coord : op.getCoords())
       operands.push_back(l.scalar(coord));
-    operands[3] = l.b.CreateAdd(operands[3], l.b.getInt32(panel * perPanel));
+    operands[3] = l.b.CreateAdd(operands[3], l.b.getInt32(place.fast));
+    if (place.slow != 0)
+      operands[4] = l.b.CreateAdd(operands[4], l.b.getInt32(place.slow));
     l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
   }
   return success();

@@ -16,9 +16,11 @@
 #include "analysis/ScalarSlice.h"
 #include "ir/Candidates.h"
 #include "ir/Remarks.h"
+#include "layout/TmaBoxes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/pipeline/OverlapIterations.h"
 #include "passes/pipeline/StageValues.h"
+#include "support/MachineModel.h"
 
 using namespace mlir;
 
@@ -157,7 +159,7 @@ private:
         return refuse(staged.load, "it feeds something else than products of the loop");
       std::string reason;
       auto access = accessFor(staged, readers, reason);
-      if (!access)
+      if (!access || !isFilledByBoxes(staged, *access, reason))
         return refuse(staged.load, reason);
       if (!followsCoordinates(*access))
         return refuse(staged.load, "its coordinates come from tiles or numbers in memory",
@@ -198,6 +200,17 @@ private:
         access = own;
     }
     return access;
+  }
+
+  /// Where an end that the program alone knows cuts the tile, its first row is told apart by one
+  /// box alone (MakeTensorMap.cpp).
+  static bool isFilledByBoxes(StagedLoad staged, const TmaAccess &access, std::string &reason) {
+    const auto boxes = tmaBoxes(sharedLayoutOf(staged.alloc.getType()));
+    const bool isCut = llvm::any_of(access.dims, [](const TmaAccess::Dim &dim) {
+      return dim.kind == TmaAccess::Dim::ToEnd && dim.size > InstructionSet::boxExtent;
+    });
+    reason = "no boxes of a tensor map, of at most 256 rows each, fill its tile";
+    return boxes && !isCut;
   }
 
   /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.

@@ -13,6 +13,7 @@
 #include "ir/Launch.h"
 #include "ir/ReleasedStages.h"
 #include "ir/Remarks.h"
+#include "layout/TmaBoxes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,13 +30,13 @@ namespace pantile {
 #define GEN_PASS_DEF_SPECIALISEWARPS
 #include "passes/Passes.h.inc"
 namespace {
-/// What TMA brings into one stage: boxes of as many rows as the tile has.
+/// What TMA brings into one stage.
 int64_t copiedBytes(nv::BufferType type) {
-  const SharedLayout shared = sharedLayoutOf(type);
-  int64_t bytes = shared.panels() * shared.rowBytes();
-  for (int dim : llvm::ArrayRef<int>(shared.order()).drop_front())
-    bytes *= shared.shape()[dim];
-  return bytes;
+  const TmaBoxes boxes = *tmaBoxes(sharedLayoutOf(type));
+  int64_t elements = boxes.places.size();
+  for (int64_t size : boxes.sizes)
+    elements *= size;
+  return elements * storageBits(type.getElementType()) / 8;
 }
 
 class Specialiser {
@@ -170,7 +171,7 @@ private:
     TmaBox box{{}, shared.swizzle(), element};
     for (const TmaAccess::Dim &dim : raised.access.dims)
       box.sizes.push_back(static_cast<int32_t>(dim.size));
-    box.sizes[0] = static_cast<int32_t>(shared.rowBytes() * 8 / shared.elementBits());
+    llvm::copy(tmaBoxes(shared)->sizes, box.sizes.begin());
     return makeTensorMap(b, loc, function, affine, raised.access, box);
   }
 
