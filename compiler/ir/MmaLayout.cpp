@@ -6,8 +6,8 @@ namespace pantile {
 std::optional<LinearLayout> asyncAccumulatorLayout(MmaAttr mma, llvm::ArrayRef<int64_t> shape) {
   if (mma.getKind() != MmaKind::Wgmma)
     return std::nullopt;
-  const LinearLayout acc =
-      LinearLayout::wgmmaAccumulator(shape, {mma.getWarpsM(), mma.getWarpsN()}, mma.getN());
+  const LinearLayout acc = LinearLayout::wgmmaAccumulator(shape, {mma.getWarpsM(), mma.getWarpsN()},
+                                                          mma.getN(), mma.getRun());
   return mma.getPairedRows() ? acc.pairRows() : acc;
 }
 

@@ -63,14 +63,18 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
   let description = [{
     `pairedRows`, of wgmma whose A comes from registers: a thread's two rows of an instruction are neighbours in the tile
     (LinearLayout::pairRows), of the accumulator as of A.
+
+    `run`, of wgmma whose N is no power of two: instructions and warp groups along N take turns at so many columns
+    (LinearLayout::wgmmaAccumulator). 0: each has neighbours.
   }];
   let parameters = (ins EnumParameter<Tile_MmaKind>:$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k,
-                        "unsigned":$warpsM, "unsigned":$warpsN, DefaultValuedParameter<"bool", "false">:$pairedRows);
-  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN (`,` `paired_rows` `=` $pairedRows^)? `>`";
+                        "unsigned":$warpsM, "unsigned":$warpsN, DefaultValuedParameter<"unsigned", "0">:$run,
+                        DefaultValuedParameter<"bool", "false">:$pairedRows);
+  let assemblyFormat = "`<` $kind `,` $m `x` $n `x` $k `,` `warps` `=` $warpsM `x` $warpsN (`in` `runs` `of` $run^)? (`,` `paired_rows` `=` $pairedRows^)? `>`";
   let skipDefaultBuilders = 1;
   let builders = [AttrBuilder<(ins "MmaKind":$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k, "unsigned":$warpsM,
-                                   "unsigned":$warpsN, CArg<"bool", "false">:$pairedRows), [{
-    return $_get($_ctxt, kind, m, n, k, warpsM, warpsN, pairedRows);
+                                   "unsigned":$warpsN, CArg<"unsigned", "0">:$run, CArg<"bool", "false">:$pairedRows), [{
+    return $_get($_ctxt, kind, m, n, k, warpsM, warpsN, run, pairedRows);
   }]>];
 }
 

@@ -40,6 +40,13 @@ public:
     for (; count > 1; count /= 2)
       bases.push_back(zero());
   }
+  /// The next bits of `dim` for `count` registers whose bits come later.
+  Bases skip(int dim, int64_t count) {
+    Bases skipped;
+    threads(skipped, dim, count);
+    return skipped;
+  }
+  void add(const Bases &skipped) { reg.append(skipped.begin(), skipped.end()); }
   /// All further bits of `dim`.
   void repeat(int dim) {
     while (next[dim] < shape[dim])
@@ -208,7 +215,8 @@ LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
 }
 
 LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
-                                            llvm::ArrayRef<int64_t> warpsPerCta, int instrN) {
+                                            llvm::ArrayRef<int64_t> warpsPerCta, int instrN,
+                                            int run) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
   assert(warpsPerCta[m] % 4 == 0 && "a warp group is four warps along M");
   Builder b(shape);
@@ -216,10 +224,15 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
   b.threads(b.lane, n, 4);
   b.threads(b.lane, m, 8);
   b.regs(m, 2);
-  b.regs(n, instrN / 8);
+  b.regs(n, (run ? run : instrN) / 8);
   b.threads(b.warp, m, warpsPerCta[m]);
   b.threads(b.warp, n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
+  if (run) {
+    const Bases repeats = b.skip(n, shape[n] / (instrN * warpsPerCta[n]));
+    b.regs(n, instrN / run);
+    b.add(repeats);
+  }
   b.repeat(n);
   b.repeat(m);
   repeatBatch(b, rank);

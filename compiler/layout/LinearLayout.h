@@ -118,9 +118,12 @@ public:
                                          llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order);
   /// D of wgmma m64nNk*: four neighbouring warps form a group that owns 64 rows; groups fill M
   /// first. `warpsPerCta[M]` counts warps, so it is a multiple of 4. Registers of one instruction
-  /// are neighbours, repeats go along N first.
+  /// are neighbours, repeats go along N first. With a `run`, a power of two, warp groups along N and
+  /// repeats take turns at so many columns: two of 192 columns with n96 and runs of 32 have 0 to 31,
+  /// 64 to 95, 128 to 159, and those between, since a step of 96 columns is no basis.
   static LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
-                                       llvm::ArrayRef<int64_t> warpsPerCta, int instrN);
+                                       llvm::ArrayRef<int64_t> warpsPerCta, int instrN,
+                                       int run = 0);
   // Algebra.
 
   /// The same fragments of A or of an accumulator of wgmma, with the 16 rows of each warp in another

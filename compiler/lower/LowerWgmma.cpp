@@ -7,7 +7,8 @@
 // How:   a matrix descriptor is the start address and two strides in units of 16 bytes. Moving
 //        the start inside a swizzle atom is right because the hardware swizzles the final
 //        address. Where the fast dimension is K, the stride offset is 8 rows and the leading one
-//        unused; where it is M or N, the leading offset is the distance of panels. The start
+//        unused; where it is M or N, the leading offset is the distance of panels. Either is as much
+//        larger where instructions take turns at the columns (`run` of the MMA). The start
 //        depends on the warp group, taken from a shuffle so that the assembler knows it uniform.
 //        Accumulators are tied operands; nothing touches them until nv.wgmma_wait ties them again.
 //===-----------------------------------------------------------------------------------===//
@@ -24,9 +25,11 @@ using Coord = LinearLayout::Coord;
 /// A shared operand: descriptors of its pieces.
 class Descriptors {
 public:
-  /// `dim`: the dimension that is not K; `acc`: whose warps place the operand along it.
-  Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc)
-      : l(l), shared(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), dim(dim) {
+  /// `dim`: the dimension that is not K; `acc`: whose warps place the operand along it. An
+  /// instruction takes one of `turns` runs along it.
+  Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc, int64_t turns = 1)
+      : l(l), shared(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), dim(dim),
+        turns(turns) {
     SmallVector<int64_t> ofWarp;
     int64_t warpBits = 0;
     for (auto [i, basis] : llvm::enumerate(acc.warp())) {
@@ -48,6 +51,9 @@ public:
 
   /// True when K is not the dimension whose elements are neighbours.
   bool transposed() const { return shared.order()[0] == dim; }
+
+  /// Elements along the dimension between which there may be a step: those of a panel, or 8 rows.
+  int64_t run() const { return transposed() ? shared.rowBytes() * 8 / shared.elementBits() : 8; }
 
   /// The upper word, which is the same for all pieces.
   uint32_t upper() const { return constantFields() >> 32; }
@@ -83,13 +89,15 @@ private:
   uint64_t constantFields() const {
     const uint64_t span = shared.swizzle();
     const uint64_t mode = span == 128 ? 1 : span == 64 ? 2 : span == 32 ? 3 : 0;
-    const uint64_t leading = transposed() ? shared.panelBytes() >> 4 : 1;
-    return mode << 62 | (span * 8 >> 4) << 32 | leading << 16;
+    const uint64_t leading = transposed() ? turns * shared.panelBytes() >> 4 : 1;
+    const uint64_t stride = (transposed() ? 1 : turns) * span * 8 >> 4;
+    return mode << 62 | stride << 32 | leading << 16;
   }
 
   Lowering &l;
   const SharedLayout shared;
   const int dim;
+  const uint64_t turns;
   bool isFixed;
   llvm::Value *first;
 };
@@ -283,7 +291,11 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   const Type left = lhsTile ? lhsTile.getElementType()
                             : cast<nv::BufferType>(op.getLhs().getType()).getElementType();
   std::optional<Descriptors> lhs;
-  Descriptors rhs(l, op.getRhs(), 1, acc);
+  const unsigned run = op.getMma().getRun();
+  Descriptors rhs(l, op.getRhs(), 1, acc, run ? acc.shape()[1] / n : 1);
+  if (run && run != rhs.run())
+    return op.emitError("the right operand has runs of ")
+           << rhs.run() << " columns, not of " << run;
   if (!lhsTile)
     lhs.emplace(l, op.getLhs(), 0, acc);
   if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))

@@ -186,6 +186,30 @@ TEST(AnyExtent, RegistersOfOneWgmmaAreNeighbours) {
   }
 }
 
+// With runs, instructions and warp groups take turns at them: column c of an instruction is column
+// c % run of its run number c / run, and between two of its runs are those of the others.
+TEST(AnyExtent, WgmmasTakeTurnsAtRunsOfColumns) {
+  for (int groups : {1, 2, 4})
+    for (int repeats : {1, 2})
+      for (int run : {8, 16, 32, 64})
+        for (int runs : {1, 3, 5, 6, 11}) {
+          const int n = run * runs, turns = groups * repeats, columns = n * turns;
+          const auto layout = LinearLayout::wgmmaAccumulator({64, columns}, {4, groups}, n, run);
+          expectSound(layout);
+          const int stride = int(llvm::PowerOf2Ceil(n / 2));
+          ASSERT_EQ(layout.numRegs(), repeats * stride);
+          for (int group = 0; group < groups; ++group)
+            for (int repeat = 0; repeat < repeats; ++repeat)
+              for (int i = 0; i < n / 2; ++i) {
+                const int column = i / 4 * 8 + (i & 1), turn = repeat * groups + group;
+                ASSERT_TRUE(layout.isPresent(repeat * stride + i));
+                ASSERT_EQ(
+                    layout.apply(repeat * stride + i, 0, 4 * group),
+                    (Coord{i & 2 ? 8 : 0, column / run * run * turns + turn * run + column % run}));
+              }
+        }
+}
+
 TEST(AnyExtent, ConversionsBringEveryElement) {
   Random random(10);
   for (int round = 0; round < 150; ++round) {

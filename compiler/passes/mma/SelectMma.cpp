@@ -107,7 +107,45 @@ private:
   llvm::DenseSet<Operation *> chained;
 };
 
-Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps) {
+/// How instructions of wgmma and warp groups share out the columns.
+struct ColumnSplit {
+  int64_t instrN;
+  int64_t run = 0; ///< MmaAttr
+};
+
+/// Of a power of two, warp groups have neighbouring columns, and so do instructions.
+std::variant<ColumnSplit, const char *> splitWholeColumns(int64_t n, int64_t groups) {
+  if (n % (16 * groups) != 0)
+    return "each warp group needs columns in multiples of 16";
+  return ColumnSplit{std::min(n / groups, InstructionSet::wgmmaColumns)};
+}
+
+/// Other columns belong to one instruction, or instructions take turns at them, since a step between
+/// warp groups is a power of two: at 8, or where the right operand lies along N at those of a panel in
+/// shared memory, which are all that a descriptor steps over.
+std::variant<ColumnSplit, const char *> splitColumns(const DotShape &s, int64_t groups,
+                                                     OperandOrder right) {
+  const unsigned bits = storageBits(s.operand);
+  const int64_t unit = s.operand.isInteger(8) ? 16 : 8; // PTX ISA, wgmma: N of integers
+  int64_t turns = groups;
+  while (s.n > turns * InstructionSet::wgmmaColumns)
+    turns *= 2;
+  if (s.n % (turns * unit) != 0)
+    return "the columns cannot be shared out evenly over the warp groups, in multiples of 8, of "
+           "int8 "
+           "of 16";
+  const int64_t instrN = s.n / turns;
+  if (right != OperandOrder::AcrossK || bits != 16) // 16 bits alone are read along N
+    return ColumnSplit{instrN, turns > 1 ? 8 : 0};
+  for (int64_t bytes = InstructionSet::lineBytes; bytes >= InstructionSet::sectorBytes; bytes /= 2)
+    if (const int64_t columns = bytes * 8 / bits; instrN % columns == 0)
+      return ColumnSplit{instrN, turns > 1 ? columns : 0};
+  return "rows of the right operand, which lies along N, fill no swizzle of each warp group's "
+         "columns";
+}
+
+Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps,
+                OperandOrder right) {
   if (!target.hasWgmma())
     return "the target has no wgmma";
   if (numWarps % 4 != 0)
@@ -115,25 +153,23 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
   if (!s.isMatrix || !s.isNative() || s.operand.isF64() ||
       (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
     return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
-  if (!s.fillsHull() && s.operand.isF32())
-    return "of fp32, the extents are no powers of two";
   if (s.m % 64 != 0 || s.k % s.depth() != 0)
     return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
   const int64_t groups = numWarps / 4, rows = s.m / 64;
   const int64_t groupsM = std::min(groups, llvm::isPowerOf2_64(rows) ? rows : rows & -rows);
   const int64_t groupsN = groups / groupsM;
-  if (!llvm::isPowerOf2_64(s.n) && (groupsN > 1 || s.n > InstructionSet::wgmmaColumns))
-    return "columns that are no power of two belong to one instruction";
-  if (s.n % (16 * groupsN) != 0)
-    return "each warp group needs columns in multiples of 16";
-  const int64_t instrN = std::min(s.n / groupsN, InstructionSet::wgmmaColumns);
+  const auto split =
+      llvm::isPowerOf2_64(s.n) ? splitWholeColumns(s.n, groupsN) : splitColumns(s, groupsN, right);
+  if (auto *reason = std::get_if<const char *>(&split))
+    return *reason;
+  const auto [instrN, run] = std::get<ColumnSplit>(split);
   const int64_t sums = instrN * storageBits(s.accumulator) / 64;
   const MachineModel &machine = target.machine();
   if (sums + machine.registers.besideMma >
       machine.registersOfThread(InstructionSet::warpThreads * numWarps))
     return "the sums of one instruction leave a thread too few registers";
-  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4,
-                      groupsN);
+  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4, groupsN,
+                      run);
 }
 
 /// On `dot`, or on the transposed one, which replaces it: what takes less to lay along K is its right
@@ -150,12 +186,12 @@ Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t 
     DotShape own = shape;
     if (transposes)
       std::swap(own.m, own.n);
-    Choice choice = tryWgmma(dot, own, target, numWarps);
+    Choice choice = tryWgmma(dot, own, target, numWarps, OperandOrder::AlongK);
     if (const auto *mma = std::get_if<MmaAttr>(&choice)) {
       if (transposes)
         dot = transposeDot(dot);
       return MmaAttr::get(dot.getContext(), mma->getKind(), mma->getM(), mma->getN(), mma->getK(),
-                          mma->getWarpsM(), mma->getWarpsN(),
+                          mma->getWarpsM(), mma->getWarpsN(), mma->getRun(),
                           /*pairedRows=*/across[transposes ? 1 : 0]);
     }
     if (!transposes)
@@ -274,7 +310,7 @@ Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
   if (!by.options.wgmma)
     return "it is switched off";
   if (!shape.operand.isF32() || !shape.isMatrix)
-    return tryWgmma(dot, shape, by.target, by.numWarps);
+    return tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 1));
   if (by.options.fp32OnMmaSync)
     return "its operands do not fit into shared memory";
   return tryWgmmaOfFp32(dot, shape, by.target, by.numWarps, by.axes);

@@ -25,6 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/mma/ShareBuffers.h"
+#include "support/MachineModel.h"
 
 using namespace mlir;
 
@@ -206,6 +207,18 @@ Staged transposedOnTheWay(DotOp dot, OperandSource source) {
   return {alloc, alloc, dot};
 }
 
+/// How wgmma reads the right operand: elements of other than 16 bits along K alone, and others, too,
+/// where MMAs take turns at 8 of its columns, or a row along N fills no swizzle; along N in panels of
+/// the columns that they take turns at.
+Reading readingOfRight(DotOp dot) {
+  const RankedTensorType tile = dot.getRhs().getType();
+  const unsigned bits = storageBits(tile.getElementType()), run = dot.getMma()->getRun();
+  const bool fillsSwizzle = tile.getDimSize(1) * bits / 8 % InstructionSet::sectorBytes == 0;
+  if (bits != 16 || run == 8 || !fillsSwizzle)
+    return {0, 128, tile.getElementType().isF32()};
+  return run ? Reading{1, static_cast<int>(run * bits / 8)} : Reading();
+}
+
 /// The right operand, along K where nothing else is read.
 Staged stageRight(DotOp dot) {
   const OperandSource source = sourceOf(dot.getRhs());
@@ -216,7 +229,7 @@ Staged stageRight(DotOp dot) {
   const int fastest = layoutOf(source.value.getType()).fastestDim();
   if (isFp32 && isCopied && (fastest == 1) != source.transposed)
     return transposedOnTheWay(dot, source);
-  return stage(dot, source, {storageBits(tile.getElementType()) != 16 ? 0 : -1, 128, isFp32});
+  return stage(dot, source, readingOfRight(dot));
 }
 
 void stageWgmma(DotOp dot) {

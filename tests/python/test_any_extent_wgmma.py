@@ -1,0 +1,185 @@
+"""Products of tiles of any extent on wgmma, by TMA and a producer: every element against NumPy, and what they reach."""
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+from conftest import check_product, random
+
+
+@triton.jit
+def gemm_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, sam, sak, sbk, sbn, B_ROWS: tl.constexpr, RELU: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, ACC: tl.constexpr,
+):  # fmt: skip
+    """C = A B by plain pointers; B lies along K if `B_ROWS`, and is loaded as it lies."""
+    columns = tl.cdiv(N, BLOCK_N)
+    rows = tl.program_id(0) // columns * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) % columns * BLOCK_N + tl.arange(0, BLOCK_N)
+    deep = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), ACC)
+    for k in range(0, K, BLOCK_K):
+        ks = k + deep
+        a_mask = (rows[:, None] < M) & (ks[None, :] < K)
+        a = tl.load(a_ptr + rows[:, None] * sam + ks[None, :] * sak, mask=a_mask, other=0)
+        if B_ROWS:
+            b_mask = (cols[:, None] < N) & (ks[None, :] < K)
+            b = tl.trans(
+                tl.load(b_ptr + cols[:, None] * sbn + ks[None, :] * sbk, mask=b_mask, other=0)
+            )
+        else:
+            b_mask = (ks[:, None] < K) & (cols[None, :] < N)
+            b = tl.load(b_ptr + ks[:, None] * sbk + cols[None, :] * sbn, mask=b_mask, other=0)
+        acc = tl.dot(a, b, acc, out_dtype=ACC)
+    if RELU:
+        acc = tl.maximum(acc, 0)
+    inside = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc.to(c_ptr.dtype.element_ty), mask=inside)
+
+
+def along(array, order):
+    """The same numbers, with the last dimension contiguous, or the first one."""
+    return np.ascontiguousarray(array) if order == "r" else np.ascontiguousarray(array.T).T
+
+
+def run(device, dtype, result, blocks, orders="rr", sizes=(400, 432, 224), **options):
+    m, n, k = sizes
+    block_m, block_n, block_k, num_warps, num_stages = blocks
+    a = along(random((m, k), dtype, seed=31), orders[0])
+    b = along(random((k, n), dtype, seed=32), orders[1])
+    given_a, given_b = (
+        device.to(np.ascontiguousarray(x if order == "r" else x.T))
+        for x, order in ((a, orders[0]), (b, orders[1]))
+    )
+    out = device.output((m, n), result)
+    steps = (k, 1) if orders[0] == "r" else (1, m)
+    steps += (n, 1) if orders[1] == "r" else (1, k)
+    acc = tl.int32 if dtype == "i8" else tl.float32
+    grid = (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
+    compiled = gemm_kernel[grid](
+        given_a, given_b, out.array, m, n, k, *steps, orders[1] == "c", dtype == "fp16",
+        block_m, block_n, block_k, acc, num_warps=num_warps, num_stages=num_stages, **options,
+    )  # fmt: skip
+    if dtype == "i8":
+        np.testing.assert_array_equal(out.numpy(), a.astype(np.int64) @ b.astype(np.int64))
+    else:
+        relu = (lambda x: np.maximum(x, 0)) if dtype == "fp16" else None
+        check_product(out.numpy(), a, b, relu)
+    return compiled
+
+
+def reaches(device, compiled, *lines):
+    """On Hopper, the plan has each of these."""
+    if device.arch == 90:
+        for line in lines:
+            assert line in compiled.plan, compiled.plan
+
+
+# Blocks, and the instruction.
+WHOLE = [
+    ((192, 192, 64, 8, 3), "m64n96k16"),
+    ((192, 96, 64, 8, 4), "m64n48k16"),
+    ((192, 96, 64, 4, 4), "m64n96k16"),
+    ((128, 176, 64, 8, 4), "m64n176k16"),
+    ((64, 176, 32, 8, 3), "m64n88k16"),
+    ((256, 80, 64, 8, 4), "m64n80k16"),
+    ((128, 192, 96, 8, 3), "m64n192k16"),
+    ((64, 320, 32, 4, 3), "m64n160k16"),
+    ((320, 96, 32, 8, 3), "m64n48k16"),
+    ((320, 64, 64, 4, 2), "m64n64k16"),
+    ((64, 112, 48, 4, 4), "m64n112k16"),
+]
+
+
+@pytest.mark.parametrize("orders", ["rr", "rc", "cr"])
+@pytest.mark.parametrize("blocks, instruction", WHOLE)
+def test_gemm_reaches_wgmma_and_a_producer(device, blocks, instruction, orders):
+    if blocks[1] == 176 and blocks[0] == 64 and orders[1] == "r":
+        instruction = "mma.sync"  # 88 columns of each warp group fill no swizzle
+    compiled = run(device, "fp16", "fp16", blocks, orders)
+    if instruction == "mma.sync":
+        reaches(device, compiled, "mma.sync")
+    else:
+        reaches(device, compiled, f"wgmma {instruction}", "via tma", "producer: ")
+
+
+# Columns that are a multiple of 8 alone.
+@pytest.mark.parametrize("blocks", [(128, 88, 64, 4, 3), (128, 200, 64, 8, 3), (64, 24, 32, 4, 4)])
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_columns_in_eights(device, blocks, dtype):
+    compiled = run(device, dtype, "fp32", blocks, "rc")
+    reaches(device, compiled, f"wgmma m64n{blocks[1]}k16", "via tma", "producer: ")
+
+
+@pytest.mark.parametrize("orders", ["rr", "rc"])
+@pytest.mark.parametrize("blocks", [(192, 96, 64, 8, 3), (192, 192, 64, 8, 3), (128, 48, 96, 4, 3)])
+@pytest.mark.parametrize("dtype", ["i8", "fp8e4nv", "bf16"])
+def test_other_types(device, blocks, orders, dtype):
+    compiled = run(device, dtype, "i32" if dtype == "i8" else "fp32", blocks, orders)
+    reaches(device, compiled, "wgmma")
+
+
+# fp32 goes to shared memory along K, to registers, or by a transposed product. Small integers are exact.
+@pytest.mark.parametrize("orders", ["rr", "rc", "cr", "cc"])
+@pytest.mark.parametrize("blocks", [(192, 64, 32, 8, 3), (64, 96, 24, 4, 3), (128, 192, 48, 8, 2)])
+def test_tf32(device, blocks, orders):
+    m, n, k = 300, 400, 120
+    block_m, block_n, block_k, num_warps, num_stages = blocks
+    generator = np.random.default_rng(33)
+    a, b = (generator.integers(-9, 9, s).astype(np.float32) for s in ((m, k), (k, n)))
+    given = [np.ascontiguousarray(x if o == "r" else x.T) for x, o in zip((a, b), orders)]
+    steps = (k, 1) if orders[0] == "r" else (1, m)
+    steps += (n, 1) if orders[1] == "r" else (1, k)
+    out = device.output((m, n), "fp32")
+    grid = (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
+    compiled = gemm_kernel[grid](
+        *map(device.to, given), out.array, m, n, k, *steps, orders[1] == "c", False,
+        block_m, block_n, block_k, tl.float32, num_warps=num_warps, num_stages=num_stages,
+    )  # fmt: skip
+    np.testing.assert_array_equal(out.numpy(), a @ b)
+    if orders == "rc":
+        reaches(device, compiled, "wgmma")
+
+
+@pytest.mark.parametrize("technique", ["wgmma", "nv-specialise-warps", "nv-make-persistent"])
+@pytest.mark.parametrize("blocks", [(192, 192, 64, 8, 3), (320, 96, 32, 8, 3)])
+def test_without_a_technique(device, blocks, technique):
+    run(device, "fp16", "fp16", blocks, disabled_passes=technique)
+
+
+@pytest.mark.parametrize(
+    "blocks", [(192, 192, 64, 8, 3), (192, 96, 64, 8, 3), (128, 176, 64, 8, 3)]
+)
+def test_stream_k(device, blocks):
+    compiled = run(device, "fp16", "fp16", blocks, enabled_passes="nv-stream-k")
+    reaches(device, compiled, "programs: stream-K", "producer: ")
+
+
+@triton.jit
+def two_uses_kernel(out_ptr, sums_ptr, a_ptr, b_ptr, K, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):  # fmt: skip
+    """The right operand is summed up, too, and is the left one of another product."""
+    rows, cols, deep = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    acc = tl.zeros((M, N), tl.float32)
+    sums = tl.zeros((N,), tl.float32)
+    for k in range(0, K, D):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + deep)[None, :])
+        b = tl.load(b_ptr + (k + deep)[:, None] * N + cols[None, :])
+        acc = tl.dot(a, b, acc)
+        sums += tl.sum(b.to(tl.float32), 0)
+    scaled = acc * 2.0 + sums[None, :]
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], scaled)
+    tl.store(sums_ptr + rows, tl.sum(acc, 1))
+
+
+@pytest.mark.parametrize("shape", [(192, 192, 32, 8), (192, 96, 64, 8), (64, 320, 32, 4)])
+def test_uses_beside_the_product(device, shape):
+    m, n, d, num_warps = shape
+    k = 3 * d
+    a, b = random((m, k), "fp16", seed=41), random((k, n), "fp16", seed=42)
+    out, sums = device.output((m, n), "fp32"), device.output(m, "fp32")
+    two_uses_kernel[(1,)](
+        out.array, sums.array, device.to(a), device.to(b), k, m, n, d, num_warps=num_warps
+    )
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), a @ b * 2 + b.sum(0), rtol=1e-3, atol=2e-2)
+    np.testing.assert_allclose(sums.numpy(), (a @ b).sum(1), rtol=1e-3, atol=0.2)
