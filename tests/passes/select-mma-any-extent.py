@@ -11,6 +11,8 @@
 # RUN: %{gemm} -D M=64 -D N=88 -D K=64 -D ALONG_N=0 --num-warps 8 --emit layout --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNEVEN
 # RUN: %{gemm} -D M=192 -D N=192 -D K=64 -D ALONG_N=1 --num-warps 8 --emit ptx -o - | FileCheck %s --check-prefix=PANELS-PTX
 # RUN: %{gemm} -D M=192 -D N=192 -D K=64 -D ALONG_N=0 --num-warps 8 --emit ptx -o - | FileCheck %s --check-prefix=EIGHTS-PTX
+# RUN: %{gemm} -D M=80 -D N=128 -D K=64 -D ALONG_N=1 --num-warps 8 --emit pipeline -o - | FileCheck %s --check-prefix=TURNED
+# RUN: %{gemm} -D M=80 -D N=96 -D K=64 -D ALONG_N=1 --num-warps 8 --emit layout --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEITHER
 import pantile as triton
 import pantile.language as tl
 
@@ -33,6 +35,15 @@ import pantile.language as tl
 # ODD: nv.alloc {{.*}}[64, 88] x f16, <[0, 1], 128>>
 # ODD: nv.producer
 # ODD: nv.wgmma {{.*}} mma<wgmma, 64 x 88 x 16, warps = 8 x 1>
+
+# The loop sums up the transposed tile.
+# TURNED: nv.producer
+# TURNED: scf.for {{.*}}tensor<128x80xf32
+# TURNED-NOT: tile.trans
+# TURNED: nv.wgmma {{.*}} mma<wgmma, 64 x 80 x 16, warps = 8 x 1>
+# TURNED: scf.yield
+# TURNED: tile.trans
+# NEITHER: mma.sync {{.*}} not on wgmma: wgmma needs M in multiples of 64
 
 # NO-SWIZZLE: mma.sync {{.*}} not on wgmma: rows of the right operand, which lies along N, fill no swizzle of each warp group's columns
 # UNEVEN: mma.sync {{.*}} not on wgmma: the columns cannot be shared out evenly over the warp groups

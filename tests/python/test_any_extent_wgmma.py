@@ -88,13 +88,15 @@ WHOLE = [
     ((320, 96, 32, 8, 3), "m64n48k16"),
     ((320, 64, 64, 4, 2), "m64n64k16"),
     ((64, 112, 48, 4, 4), "m64n112k16"),
+    ((80, 128, 64, 8, 3), "m64n80k16"),  # the transposed product
+    ((112, 192, 32, 4, 3), "m64n112k16"),
 ]
 
 
 @pytest.mark.parametrize("orders", ["rr", "rc", "cr"])
 @pytest.mark.parametrize("blocks, instruction", WHOLE)
 def test_gemm_reaches_wgmma_and_a_producer(device, blocks, instruction, orders):
-    if blocks[1] == 176 and blocks[0] == 64 and orders[1] == "r":
+    if blocks[:2] == (64, 176) and orders[1] == "r":
         instruction = "mma.sync"  # 88 columns of each warp group fill no swizzle
     compiled = run(device, "fp16", "fp16", blocks, orders)
     if instruction == "mma.sync":
@@ -183,3 +185,45 @@ def test_uses_beside_the_product(device, shape):
     a, b = a.astype(np.float64), b.astype(np.float64)
     np.testing.assert_allclose(out.numpy(), a @ b * 2 + b.sum(0), rtol=1e-3, atol=2e-2)
     np.testing.assert_allclose(sums.numpy(), (a @ b).sum(1), rtol=1e-3, atol=0.2)
+
+
+@triton.jit
+def gradient_kernel(out_ptr, sum_ptr, q_ptr, k_ptr, g_ptr, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):  # fmt: skip
+    """P^T G and P^T Q of P = Q K^T, summed over blocks of rows: tiles that several products read, turned and not."""
+    rows, cols, deep = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    k = tl.load(k_ptr + cols[:, None] * D + deep[None, :])
+    out, turned = tl.zeros((N, D), tl.float32), tl.zeros((N, D), tl.float32)
+    for start in range(0, length, M):
+        at = (start + rows)[:, None]
+        q = tl.load(q_ptr + at * D + deep[None, :], mask=at < length, other=0.0)
+        g = tl.load(g_ptr + at * D + deep[None, :], mask=at < length, other=0.0)
+        p = tl.dot(k, tl.trans(q)) * 0.125
+        out = tl.dot(p.to(tl.float16), g, out)
+        turned = tl.dot(tl.dot(k, tl.trans(g)).to(tl.float16), q, turned)
+    tl.store(out_ptr + cols[:, None] * D + deep[None, :], out)
+    tl.store(sum_ptr + cols[:, None] * D + deep[None, :], turned)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        (96, 192, 32, 8), (96, 64, 192, 8), (80, 128, 64, 8), (192, 64, 96, 8), (112, 64, 32, 4),
+        (32, 192, 32, 4), (48, 64, 80, 4), (160, 64, 32, 4),
+    ],
+)  # fmt: skip
+def test_chained_products(device, blocks):
+    m, n, d, num_warps = blocks
+    length = 2 * m + m // 2
+    q, k, g = (random((rows, d), "fp16", seed=51 + rows % 7) for rows in (length, n, length))
+    out, turned = device.output((n, d), "fp32"), device.output((n, d), "fp32")
+    gradient_kernel[(1,)](
+        out.array, turned.array, device.to(q), device.to(k), device.to(g), length, m, n, d,
+        num_warps=num_warps, num_stages=2,
+    )  # fmt: skip
+    q, k, g = (x.astype(np.float64) for x in (q, k, g))
+    for result, p, right in (
+        (out, k @ q.T * 0.125, g),
+        (turned, k @ g.T, q),
+    ):
+        allowed = 2e-3 * (np.abs(p) @ np.abs(right)) + 1e-3
+        assert (np.abs(result.numpy() - p @ right) <= allowed).all()

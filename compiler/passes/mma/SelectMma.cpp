@@ -8,11 +8,13 @@
 //        stay in their threads; otherwise they make each warp's part as square as possible,
 //        which reads least. wgmma reads fp32 from shared memory along K alone, A also from registers:
 //        of operands that lie otherwise A goes through registers, and B becomes the A of the
-//        transposed dot, C^T = B^T A^T (tryWgmmaOfFp32).
+//        transposed dot, C^T = B^T A^T (tryWgmmaOfFp32). So do rows that fill no warp groups, such as 80,
+//        where a loop sums up (tryTransposedWgmma).
 //===--------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -306,11 +308,35 @@ struct Selection {
   SelectMmaOptions options;
 };
 
+/// A loop carries the sum and nothing else reads it there: it may as well be transposed.
+bool carriesSumAlone(DotOp dot) {
+  auto sum = dyn_cast<BlockArgument>(dot.getAcc());
+  auto loop = sum ? dyn_cast<scf::ForOp>(sum.getOwner()->getParentOp()) : scf::ForOp();
+  return loop && dot->getParentOp() == loop && sum.hasOneUse() && dot->hasOneUse() &&
+         loop.getTiedLoopYieldedValue(sum)->get() == dot.getResult();
+}
+
+/// Rows that fill no warp groups may be the columns of the transposed dot, which replaces `dot` then.
+/// Powers of two stay as they are.
+Choice tryTransposedWgmma(DotOp &dot, DotShape shape, const Selection &by, Choice plain) {
+  if (shape.fillsHull() || shape.m % 64 == 0 || !shape.isMatrix || !carriesSumAlone(dot))
+    return plain;
+  std::swap(shape.m, shape.n);
+  Choice choice = tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 0));
+  if (!std::holds_alternative<MmaAttr>(choice))
+    return plain; // the reason, in terms of what was written
+  dot = transposeDot(dot);
+  return choice;
+}
+
 Choice tryWgmmaInOrder(DotOp &dot, const DotShape &shape, const Selection &by) {
   if (!by.options.wgmma)
     return "it is switched off";
-  if (!shape.operand.isF32() || !shape.isMatrix)
-    return tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 1));
+  if (!shape.operand.isF32() || !shape.isMatrix) {
+    Choice plain = tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 1));
+    return std::holds_alternative<MmaAttr>(plain) ? plain
+                                                  : tryTransposedWgmma(dot, shape, by, plain);
+  }
   if (by.options.fp32OnMmaSync)
     return "its operands do not fit into shared memory";
   return tryWgmmaOfFp32(dot, shape, by.target, by.numWarps, by.axes);
