@@ -184,11 +184,11 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
   const bool rescaled =
       passes.choice("nv-overlap-products", "within nv-overlap-iterations: loops that "
                                            "rescale their accumulators");
-  passes.add(
-      createOverlapIterations({.rescaled = rescaled})); // carries as little as it can by then
-  passes.add(createDeferWaits());                       // in loops that stayed as they were
-  passes.add(
-      createOverlapIterations({.rescaled = rescaled})); // and in those that they put in order
+  passes.add(createOverlapIterations(
+      {.rescaled = rescaled, .isLast = false})); // carries as little as it can by then
+  passes.add(createDeferWaits());                // in loops that stayed as they were
+  passes.add(createOverlapIterations(
+      {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
   if (passes.allows("barriers-in-front"))
     passes.add(createAlternateGroups()); // of loops as they stay
   passes.need(createInsertWaits());      // the order of MMAs is final

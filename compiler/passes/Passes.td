@@ -243,7 +243,8 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
     between them. The choice `nv-overlap-products` is for loops that rescale their accumulators, as attention does.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
-  let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">];
+  let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">,
+                 Option<"isLast", "last", "bool", "true", "a remark says which loops have too few registers">];
 }
 def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
   let summary = "Start the MMAs of consumer warp groups in turn (ping-pong)";

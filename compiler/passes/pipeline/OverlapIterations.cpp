@@ -215,9 +215,16 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       LateStage stage(loop);
-      if (!stage.find() || (!rescaled && !stage.rescale.empty()) ||
-          !fitsRegisters(stage, target->machine(), warps))
+      if (!stage.find() || (!rescaled && !stage.rescale.empty()))
         continue;
+      if (!fitsRegisters(stage, target->machine(), warps)) {
+        if (isLast)
+          remarkMissed(loop.getLoc(), Technique::Pipelining)
+              << "MMAs of two iterations are not in flight together: accumulators and left "
+                 "operands "
+                 "take too many registers";
+        continue;
+      }
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the last MMAs of an iteration are in flight together with the first of the next";
       Rotator(stage).run();
