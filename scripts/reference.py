@@ -25,7 +25,7 @@ DTYPES = ROOT / "compiler/include/pantile/Dtypes.def"
 TYPES = dict(
     re.findall(r'^\w*DTYPE\(\w+, "\w+", "\w+", "(\w+)", \d+, "(.*)"\)$', DTYPES.read_text(), re.M)
 )
-TYPES_WITHOUT_EXAMPLE = ("float8e4b15", "float8e4b8", "float8e5b16")
+TYPES_WITHOUT_EXAMPLE = ("float8e4b15", "float8e4b8", "float8e5b16", "complex64")
 
 
 @dataclass

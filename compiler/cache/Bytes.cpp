@@ -46,7 +46,11 @@ void ByteWriter::constant(const ConstValue &value) {
                             text(field);
                           optional(v->classIndex);
                         },
-                        [&](const ClassRef &v) { u64(v.index); }, [&](uint64_t v) { u64(v); }},
+                        [&](const ClassRef &v) { u64(v.index); }, [&](uint64_t v) { u64(v); },
+                        [&](std::complex<double> v) {
+                          f64(v.real());
+                          f64(v.imag());
+                        }},
              value);
 }
 
@@ -165,6 +169,10 @@ ConstValue ByteReader::constant(int depth) {
     return ClassRef{u64()};
   case 11:
     return u64();
+  case 12: {
+    const double real = f64();
+    return std::complex<double>(real, f64());
+  }
   default:
     good = false;
     return std::monostate{};

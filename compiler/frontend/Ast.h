@@ -8,6 +8,7 @@
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "support/Source.h"
+#include <complex>
 #include <cstdint>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/Support/Casting.h>
@@ -77,8 +78,8 @@ struct EllipsisValue {
   bool operator==(const EllipsisValue &) const = default;
 };
 /// uint64_t only for what int64_t cannot hold. Adjacent strings are one.
-using Literal =
-    std::variant<NoneValue, bool, int64_t, uint64_t, double, std::string, EllipsisValue>;
+using Literal = std::variant<NoneValue, bool, int64_t, uint64_t, double, std::string, EllipsisValue,
+                             std::complex<double>>;
 
 struct Constant : NodeOf<Expr, Expr::Kind::Constant> {
   using NodeOf::NodeOf;

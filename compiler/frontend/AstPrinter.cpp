@@ -50,6 +50,7 @@ std::string literalText(const Literal &value) {
     std::string operator()(int64_t i) const { return std::to_string(i); }
     std::string operator()(uint64_t i) const { return std::to_string(i); }
     std::string operator()(double d) const { return shortest(d); }
+    std::string operator()(std::complex<double> c) const { return shortest(c.imag()) + "j"; }
     std::string operator()(const std::string &s) const { return quoted(s); }
   };
   return std::visit(Visitor{}, value);

@@ -1,6 +1,7 @@
 //===- Constexpr.cpp - see Constexpr.h --------------------------------------------------===//
 #include "frontend/Constexpr.h"
 #include <cmath>
+#include <llvm/ADT/StringRef.h>
 
 using namespace pantile;
 using ast::BinaryOp;
@@ -143,6 +144,18 @@ std::string floatText(double value) {
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
+/// As Python: a part that is an integer has no point, and a real part of zero is left out.
+std::string complexText(double re, double im) {
+  auto part = [](double value) {
+    std::string text = floatText(value);
+    return llvm::StringRef(text).ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+  };
+  if (re == 0 && !std::signbit(re))
+    return part(im) + "j";
+  const bool isSigned = std::signbit(im) && !std::isnan(im);
+  return "(" + part(re) + (isSigned ? "" : "+") + part(im) + "j)";
+}
+
 std::string tupleText(const TupleValue &tuple) {
   std::string text = "(";
   for (size_t i = 0; i < tuple.elements.size(); ++i)
@@ -258,6 +271,10 @@ std::optional<bool> pantile::foldOrder(CompareOp op, const Value &lhs, const Val
 std::optional<bool> pantile::constantTruth(const Value &value) {
   if (value.isRuntime() || value.failed())
     return std::nullopt;
+  if (value.isComplex()) {
+    auto re = constantDouble(value.elements()[0]), im = constantDouble(value.elements()[1]);
+    return re && im ? std::optional(*re != 0 || *im != 0) : std::nullopt;
+  }
   if (value.isNone())
     return false;
   if (value.isNumber())
@@ -308,6 +325,8 @@ std::string pantile::constantText(const Value &value, bool repr) {
     return type->type.name();
   if (value.isTuple())
     return tupleText(*value.as<TupleRef>());
+  if (value.isComplex() && constantTruth(value))
+    return complexText(*constantDouble(value.elements()[0]), *constantDouble(value.elements()[1]));
   return "<" + kindText(value) + ">";
 }
 
@@ -326,6 +345,10 @@ std::string pantile::kindText(const Value &value) {
     return "type";
   if (value.isTuple())
     return "tuple";
+  if (value.isComplex()) {
+    auto *part = value.elements()[0].dynAs<Runtime>();
+    return part ? "`" + Type{Scalar::C64, part->type.shape}.name() + "`" : "complex";
+  }
   if (value.isStruct(StructKind::BlockPointer))
     return "block pointer";
   if (value.isStruct(StructKind::Descriptor))
@@ -375,6 +398,9 @@ Value pantile::fromSnapshot(const ConstValue &value, llvm::ArrayRef<ClassSource>
     Value operator()(int64_t integer) const { return BigInt(integer); }
     Value operator()(uint64_t integer) const { return BigInt(integer); }
     Value operator()(double real) const { return real; }
+    Value operator()(std::complex<double> value) const {
+      return Value::structure({{value.real(), value.imag()}, {}, StructKind::Complex});
+    }
     Value operator()(const std::string &text) const { return text; }
     Value operator()(const DTypeName &dtype) const {
       if (auto known = parseDType(dtype.name))

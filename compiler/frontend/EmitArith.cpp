@@ -5,7 +5,7 @@
 //        their kind allows, both take the common type and shape, and one operation follows.
 //        Integer division truncates as in C.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 
 using namespace pantile;
@@ -135,6 +135,8 @@ bool takesIntegersOnly(BinaryOp op) {
          op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
 }
 
+bool takesRealsOnly(BinaryOp op) { return op == BinaryOp::Mod || takesIntegersOnly(op); }
+
 bool isFloat(const Value &value) {
   auto *runtime = value.dynAs<Runtime>();
   return runtime ? runtime->type.element.isFloat() : value.is<double>();
@@ -164,6 +166,9 @@ std::string invalidOperands(BinaryOp op, const Value &lhs, const Value &rhs) {
 Value Emitter::binaryOf(BinaryOp op, const Value &lhs, const ast::Expr &left, const Value &rhs,
                         const ast::Expr &right, SourceSpan span) {
   bool computes = lhs.isRuntime() || rhs.isRuntime();
+  if ((lhs.isComplex() || rhs.isComplex()) && takesRealsOnly(op))
+    return error(lhs.isComplex() ? left.span : right.span,
+                 operatorText(op) + " takes no " + kindText(lhs.isComplex() ? lhs : rhs));
   if (computes && takesIntegersOnly(op) && isFloat(lhs) != isFloat(rhs))
     return error(isFloat(lhs) ? left.span : right.span, invalidOperands(op, lhs, rhs));
   return binary(op, lhs, rhs, span);
@@ -206,6 +211,8 @@ Value Emitter::binary(BinaryOp op, const Value &lhs, const Value &rhs, SourceSpa
     return isPointer(lhs) ? addPointer(lhs, rhs, span) : addPointer(rhs, lhs, span);
   if (op == BinaryOp::Sub && isPointer(lhs))
     return addPointer(lhs, rhs, span, /*negate=*/true);
+  if (lhs.isComplex() || rhs.isComplex())
+    return complexBinary(*this, op, lhs, rhs, span);
   bool division = op == BinaryOp::Div || op == BinaryOp::Mod;
   std::string what = operatorText(op);
   if ((op == BinaryOp::FloorDiv || division) && differInSign(lhs, rhs))
@@ -276,6 +283,8 @@ Value Emitter::unary(ast::UnaryOp op, const Value &operand, SourceSpan span) {
     Runtime one = splat(constant(Scalar::I1, BigInt(1)), flag->type.shape);
     return Runtime{b.createOrFold<arith::XOrIOp>(loc(), flag->ir, one.ir), flag->type};
   }
+  if (operand.isComplex())
+    return complexUnary(*this, op, operand, span);
   auto *x = operand.dynAs<Runtime>();
   if (!x) {
     Folded folded = foldUnary(op, operand);

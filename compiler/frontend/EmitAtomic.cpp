@@ -94,6 +94,10 @@ std::optional<Operands> operandsOf(Emitter &e, const BoundCall &call,
             "`" + call.row->name + "` needs a pointer, got " + kindText(call["pointer"]));
     return std::nullopt;
   }
+  if (pointer->type.element.pointee().isComplex()) {
+    e.error(call.at("pointer"), "`" + call.row->name + "` takes no pointer to `complex64`");
+    return std::nullopt;
+  }
   if (writes && pointer->type.element.isConst) {
     e.error(call.at("pointer"), "cannot store through a pointer to const" +
                                     inTriton("Cannot store to a constant pointer"));

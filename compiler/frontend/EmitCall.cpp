@@ -5,7 +5,7 @@
 // How:   each inlined call is a Frame with its own variables; compile-time arguments stay
 //        compile-time values inside, so recursion on them ends while compiling.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/Parser.h"
 #include "frontend/Stdlib.h"
 #include <llvm/Support/SaveAndRestore.h>
@@ -94,7 +94,22 @@ static std::string requiredParams(const BuiltinRow &row) {
   return text;
 }
 
+/// The error of an operation that needs an order and is given a complex number.
+static std::optional<Value> refusedOrder(Emitter &e, const BuiltinRow &row,
+                                         llvm::ArrayRef<CallArg> args) {
+  if (!ordersElements(row))
+    return std::nullopt;
+  for (const CallArg &arg : args)
+    if (arg.value.isComplex())
+      return e.error(arg.span, "`" + row.name + "` takes no " + kindText(arg.value) +
+                                   ": complex numbers have no order; `tl.abs`, `.real` and "
+                                   "`.imag` have one");
+  return std::nullopt;
+}
+
 Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, SourceSpan span) {
+  if (std::optional<Value> refused = refusedOrder(*this, row, args))
+    return *refused;
   if (!row.handler)
     return callFunction(FunctionValue{*findLibraryFunction(row.name), true}, args, span);
   llvm::SaveAndRestore binding(frame->bindsCall, true);
@@ -147,6 +162,8 @@ Value Emitter::callBuiltin(const BuiltinRow &row, llvm::ArrayRef<CallArg> args, 
                              requiredParams(row));
   }
   Place at(*this, span);
+  if (std::optional<Value> result = callByParts(*this, bound))
+    return *result;
   return row.handler(*this, bound);
 }
 
@@ -377,6 +394,12 @@ Value Emitter::callClass(const ClassValue &type, llvm::ArrayRef<CallArg> args, S
       return error(span, "`" + type.name + "` takes no run-time value");
     return result ? Value(*result) : Value(Failed());
   }
+  if (value.isComplex() && type.name == "bool")
+    if (std::optional<Runtime> flag = toBool(value, span))
+      return Value(*flag);
+  if (value.isComplex())
+    return error(args[0].span,
+                 "`" + type.name + "` takes no " + kindText(value) + "; `.real` is its real part");
   return convertConstant(*this, type.name, value, args[0].span);
 }
 

@@ -5,7 +5,7 @@
 //        pointer to int1 is a pointer to i8 in tile IR: memory holds a bool in a byte. fp8e4b15 is
 //        i8 in tile IR, and integer arithmetic takes it to fp16 and back.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include <cmath>
 #include <llvm/ADT/APFloat.h>
 
@@ -158,6 +158,11 @@ std::optional<Runtime> Emitter::converted(const Value &value, DType dtype, Sourc
       return constant(dtype, truncated(typed, dtype));
     return number(typed, dtype, span);
   }
+  if (value.isComplex()) {
+    error(span, "cannot cast " + kindText(value) + " to `" + dtype.name() +
+                    "`; `.real` is its real part");
+    return std::nullopt;
+  }
   std::optional<Runtime> typed = runtime(value, span);
   if (typed && value.is<BigInt>() && dtype.isInt() && !dtype.isBool())
     return constant(dtype, value.as<BigInt>());
@@ -173,6 +178,11 @@ std::optional<Runtime> Emitter::runtime(const Value &value, SourceSpan span,
     return *runtime;
   if (value.failed())
     return std::nullopt;
+  if (value.isComplex()) {
+    error(span, "expected a real number or tile, got " + kindText(value) +
+                    "; `.real` and `.imag` are its parts");
+    return std::nullopt;
+  }
   if (!value.isNumber()) {
     error(span, "expected a number or a tile, got " + std::string(value.isNone() ? "" : "a ") +
                     (value.isNone() ? "`None`" : kindText(value)));
@@ -336,6 +346,10 @@ std::optional<Runtime> Emitter::bitcast(const Runtime &value, DType to, SourceSp
 }
 
 std::optional<Runtime> Emitter::toBool(const Value &value, SourceSpan span) {
+  if (value.isComplex()) {
+    Value flag = complexCompare(*this, ast::CompareOp::Ne, value, 0.0, span);
+    return flag.failed() ? std::nullopt : runtime(flag, span);
+  }
   std::optional<Runtime> operand = runtime(value, span);
   return operand ? cast(*operand, Scalar::I1, span) : std::nullopt;
 }

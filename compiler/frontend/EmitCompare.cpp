@@ -3,7 +3,7 @@
 // How:   compile-time values compare as in Python, where unlike kinds are unequal. Run-time
 //        comparison gives int1.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 
 using namespace pantile;
 namespace arith = mlir::arith;
@@ -96,9 +96,11 @@ Value Emitter::compare(CompareOp op, const Value &lhs, const Value &rhs, SourceS
     Value found = contains(rhs, lhs, span);
     return found.failed() || op == CompareOp::In ? found : unary(ast::UnaryOp::Not, found, span);
   }
+  bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
+  if ((lhs.isComplex() || rhs.isComplex()) && !isIdentity && !lhs.isNone() && !rhs.isNone())
+    return complexCompare(*this, op, lhs, rhs, span);
   if ((op == CompareOp::Eq || op == CompareOp::Ne) && lhs.isStruct() && rhs.isStruct())
     return compareStructs(op, lhs, rhs, span);
-  bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
   bool bothConstant = !lhs.isRuntime() && !rhs.isRuntime();
   if (isEquality(op) && (bothConstant || isIdentity || lhs.isNone() || rhs.isNone()))
     return constantsEqual(lhs, rhs) != isNegative(op);
@@ -160,6 +162,14 @@ Value Emitter::select(const Value &condition, const Value &x, const Value &y, So
   std::optional<Runtime> flag = toBool(condition, span);
   if (!flag)
     return Failed();
+  if (x.isComplex() || y.isComplex()) {
+    auto chosen = complexParts(*this, x, span), other = complexParts(*this, y, span);
+    if (!chosen || !other)
+      return Failed();
+    Value re = select(*flag, chosen->re, other->re, span);
+    Value im = select(*flag, chosen->im, other->im, span);
+    return complexOfParts(re, im);
+  }
   auto pointerOf = [](const Value &v) {
     return v.isRuntime() && v.as<Runtime>().type.element.isPointer();
   };

@@ -8,7 +8,7 @@
 //        a loop's body by `break` or `continue` brings its variables. The final scf.if takes
 //        over the bodies.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <llvm/Support/SaveAndRestore.h>
@@ -87,6 +87,8 @@ struct Emitter::Merge {
       return Value(Failed());
     if (constantsEqual(a, b))
       return a;
+    if (a.isComplex() && b.isComplex())
+      return planStruct(e.stored(a, e.here()), e.stored(b, e.here()), exact);
     if (sameStructure(a, b))
       return planStruct(a, b, exact);
     auto mergeable = [](const Value &v) { return v.isRuntime() || v.isNumber(); };
@@ -299,13 +301,13 @@ std::optional<Runtime> Emitter::condition(const Value &value, SourceSpan span) {
   if (!flag || !flag->type.isTile())
     return flag;
   if (flag->type.count() != 1) {
-    error(span, "a condition must be a scalar, got `" + value.as<Runtime>().type.name() +
-                    "`; `tl.where` chooses by element" +
+    error(span, "a condition must be a scalar, got " + kindText(value) +
+                    "; `tl.where` chooses by element" +
                     inTriton("Boolean value of Tensor with more than one value is ambiguous"));
     return std::nullopt;
   }
-  warning(span, "the condition is a tile of one element, `" + value.as<Runtime>().type.name() +
-                    "`; `.item()` makes it a scalar");
+  warning(span, "the condition is a tile of one element, " + kindText(value) +
+                    "; `.item()` makes it a scalar");
   return Runtime{UnsplatOp::create(b, loc(), irType(Scalar::I1), flag->ir), {Scalar::I1, {}}};
 }
 

@@ -1,5 +1,5 @@
 //===- EmitCreation.cpp - position, creation and conversion of tiles --------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 
 using namespace pantile;
@@ -55,11 +55,52 @@ Value pantile::emitArange(Emitter &e, const BoundCall &call) {
                  type};
 }
 
+namespace {
+Value fullComplex(Emitter &e, const BoundCall &call, const Shape &shape, DType dtype) {
+  const SourceSpan at = call.at("value");
+  if (!dtype.isComplex()) {
+    e.converted(call["value"], dtype, at);
+    return Failed();
+  }
+  auto parts = complexParts(e, call["value"], at, /*isCast=*/true);
+  if (!parts)
+    return Failed();
+  if (parts->re.type.isTile())
+    return e.error(at, "`full` takes a scalar, got " + kindText(call["value"]));
+  return complexValue({e.splat(parts->re, shape), e.splat(parts->im, shape)});
+}
+
+Value castComplex(Emitter &e, const BoundCall &call, DType dtype, bool bitcast) {
+  const Value &input = call["input"];
+  const SourceSpan at = call.at("input");
+  if (!call["fp_downcast_rounding"].isNone())
+    return e.error(call.at("fp_downcast_rounding"),
+                   "`fp_downcast_rounding` goes with a cast to a smaller float");
+  if (auto *tile = input.dynAs<Runtime>(); bitcast && tile) {
+    auto bits = e.bitcast(*tile, Scalar::U64, at);
+    return bits ? complexOfBits(e, *bits, at) : Value(Failed());
+  }
+  auto parts = complexParts(e, input, at, /*isCast=*/true);
+  if (!parts)
+    return Failed();
+  if (dtype.isComplex())
+    return complexValue(*parts);
+  if (!bitcast) {
+    e.converted(input, dtype, at);
+    return Failed();
+  }
+  auto bits = e.bitcast(complexBits(e, *parts, at), dtype, at);
+  return bits ? Value(*bits) : Value(Failed());
+}
+} // namespace
+
 Value pantile::emitFull(Emitter &e, const BoundCall &call) {
   auto shape = e.needShape(call["shape"], call.at("shape"), "a shape");
   auto dtype = e.needDType(call["dtype"], call.at("dtype"), "`dtype`");
   if (!shape || !dtype)
     return Failed();
+  if (dtype->isComplex() || call["value"].isComplex())
+    return fullComplex(e, call, *shape, *dtype);
   auto *integer = call["value"].dynAs<BigInt>();
   bool wraps = integer && dtype->isInt() && !dtype->isBool() &&
                fitsInto(*integer, dtype->isSigned() ? Scalar::I64 : Scalar::U64);
@@ -78,6 +119,8 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
   auto bitcast = e.needBool(call["bitcast"], call.at("bitcast"), "`bitcast`");
   if (!dtype || !bitcast)
     return Failed();
+  if (dtype->isComplex() || call["input"].isComplex())
+    return castComplex(e, call, *dtype, *bitcast);
   const Value &rounding = call["fp_downcast_rounding"];
   bool toZero = false;
   if (!rounding.isNone()) {
@@ -106,6 +149,8 @@ Value pantile::emitCast(Emitter &e, const BoundCall &call) {
 }
 
 Value pantile::emitToTensor(Emitter &e, const BoundCall &call) {
+  if (call["x"].isComplex())
+    return e.stored(call["x"], call.at("x"));
   auto value = e.runtime(call["x"], call.at("x"));
   return value ? Value(*value) : Value(Failed());
 }

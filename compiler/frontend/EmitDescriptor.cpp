@@ -204,6 +204,9 @@ Value pantile::emitMakeDescriptor(Emitter &e, const BoundCall &call) {
   if (!sizes || !strides || !block || !padding)
     return Failed();
   DType element = base->type.element.pointee();
+  if (element.isComplex())
+    return e.error(call.at("base"), "a tensor descriptor has no elements of `complex64`; `tl.load` "
+                                    "and `tl.store` take pointers to them");
   if (!checkDescriptor(e, call, {sizes->size(), strides->size()}, *block, element))
     return Failed();
   SourceSpan at = call.at("padding_option");

@@ -4,7 +4,7 @@
 // How:   the result's type follows the operands': int8 gives int32, bf16 and fp32 give fp32,
 //        fp64 itself, fp16 and fp8 what `out_dtype` says.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 
 using namespace pantile;
@@ -139,6 +139,11 @@ std::optional<Runtime> accumulator(Emitter &e, const BoundCall &call, const Type
   if (acc.isNone())
     return e.filled(type, 0);
   SourceSpan at = call.at("acc");
+  if (acc.isComplex()) {
+    e.error(at,
+            "the accumulator of this product must be `" + type.name() + "`, got " + kindText(acc));
+    return std::nullopt;
+  }
   auto value = e.runtime(acc, at, acc.isNumber() ? std::optional(type.element) : std::nullopt);
   if (value && !value->type.isTile() && value->type.element == type.element)
     return e.broadcastTo(*value, type.shape);
@@ -169,6 +174,8 @@ std::optional<Runtime> operand(Emitter &e, const BoundCall &call, llvm::StringRe
 } // namespace
 
 Value pantile::emitDot(Emitter &e, const BoundCall &call) {
+  if (call["input"].isComplex() || call["other"].isComplex())
+    return complexDot(e, call);
   auto lhs = operand(e, call, "input"), rhs = operand(e, call, "other");
   auto precision = precisionOf(e, call);
   if (!lhs || !rhs || !precision || !checkTypes(e, call, lhs->type.element, rhs->type.element) ||

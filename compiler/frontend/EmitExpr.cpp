@@ -2,7 +2,7 @@
 // Gives: the Value of each kind of expression node.
 // How:   one function a kind; operators go on to EmitArith and EmitCompare.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/FormatText.h"
 
 using namespace pantile;
@@ -75,6 +75,7 @@ Value Emitter::evalConstant(const ast::Constant &constant) {
     Value operator()(int64_t integer) const { return BigInt(integer); }
     Value operator()(uint64_t integer) const { return BigInt(integer); }
     Value operator()(double real) const { return real; }
+    Value operator()(std::complex<double> value) const { return complexValue(value); }
     Value operator()(const std::string &text) const { return text; }
     Value operator()(ast::EllipsisValue) const { return ClassValue{"ellipsis"}; }
   };
@@ -137,11 +138,53 @@ DotOp productOnto(const Value &sum, const Value &product) {
   auto dot = result->ir.getDefiningOp<DotOp>();
   return dot && isZero(dot.getAcc()) ? dot : nullptr;
 }
+
+/// The dots of one part of a complex product, last first, if they can take `sum` as accumulator.
+llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &product) {
+  llvm::SmallVector<DotOp, 2> dots;
+  auto *acc = sum.dynAs<Runtime>();
+  auto *result = product.dynAs<Runtime>();
+  if (!acc || !result || acc->type != result->type || !result->ir.use_empty())
+    return dots;
+  for (auto dot = result->ir.getDefiningOp<DotOp>(); dot;
+       dot = dot.getAcc().getDefiningOp<DotOp>()) {
+    dots.push_back(dot);
+    if (isZero(dot.getAcc()))
+      return dots;
+    if (!dot.getAcc().hasOneUse())
+      break;
+  }
+  return {};
+}
 } // namespace
+
+/// The same of complex ones; none where both parts cannot take it.
+std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &product,
+                                                Mark before) {
+  if (!sum.isComplex() || !product.isComplex())
+    return std::nullopt;
+  llvm::SmallVector<DotOp, 2> dots[2];
+  for (size_t part : {0, 1}) {
+    dots[part] = dotsOnto(sum.elements()[part], product.elements()[part]);
+    if (dots[part].empty() ||
+        !llvm::all_of(dots[part], [&](DotOp dot) { return before.isBefore(dot); }))
+      return std::nullopt;
+  }
+  if (dots[0].front() == dots[1].front())
+    return std::nullopt; // both parts are one product, which takes one sum only
+  for (size_t part : {0, 1}) {
+    for (DotOp dot : llvm::reverse(dots[part]))
+      dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+    dots[part].back().getAccMutable().assign(sum.elements()[part].as<Runtime>().ir);
+  }
+  return product;
+}
 
 Value Emitter::addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                                SourceSpan span) {
   for (auto [sum, product, before] : {std::tuple{&lhs, &rhs, beforeRhs}, {&rhs, &lhs, beforeLhs}}) {
+    if (auto accumulated = accumulateComplex(*sum, *product, before))
+      return *accumulated;
     DotOp dot = productOnto(*sum, *product);
     if (!dot || !before.isBefore(dot))
       continue;
@@ -185,7 +228,10 @@ Value Emitter::evalCompare(const ast::Compare &node) {
   Value lhs = expr(*node.first), result;
   for (size_t i = 0; i < node.ops.size(); ++i) {
     Value rhs = expr(*node.rest[i]);
-    Value part = compare(node.ops[i], lhs, rhs, node.span);
+    const ast::Expr &left = i == 0 ? *node.first : *node.rest[i - 1];
+    Value part =
+        compare(node.ops[i], lhs, rhs,
+                lhs.isComplex() || rhs.isComplex() ? left.span.to(node.rest[i]->span) : node.span);
     if (part.failed())
       return part;
     if (i == 0)

@@ -163,7 +163,7 @@ bool readOverloads(const Value &table, std::vector<ExternOverload> &overloads) {
       overload.operands.push_back(operand.as<DType>());
     }
     const std::vector<Value> &target = row.elements()[1].elements();
-    if (!target[0].is<std::string>() || !target[1].is<DType>())
+    if (!target[0].is<std::string>() || !target[1].is<DType>() || target[1].as<DType>().isComplex())
       return false;
     overload.symbol = target[0].as<std::string>();
     overload.result = target[1].as<DType>();

@@ -4,7 +4,7 @@
 // How:   arguments and result travel as values of the program's snapshot, so that the front
 //        end knows nothing of the language that the function is written in.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 
 using namespace pantile;
 
@@ -55,6 +55,8 @@ std::optional<ConstValue> SnapshotWriter::convert(const Value &value) const {
     return ConstValue(*text);
   if (auto *dtype = value.dynAs<DType>())
     return ConstValue(DTypeName{dtype->shortName()});
+  if (auto complex = value.isComplex() ? complexConstant(value) : std::nullopt)
+    return ConstValue(*complex);
   if (value.isTuple() || value.isStruct(StructKind::Aggregate))
     return convertParts(*value.as<TupleRef>());
   if (auto *function = value.dynAs<FunctionValue>())

@@ -4,6 +4,7 @@
 // How:   nothing changes in place: `x[a:b] = y` gives the name `x` the changed tile, as an
 //        assignment to `x` would, and `x[i][a:b] = y` first changes `x[i]`.
 //===------------------------------------------------------------------------------------===//
+#include "frontend/Complex.h"
 #include "frontend/TileIndex.h"
 
 using namespace pantile;
@@ -81,6 +82,16 @@ static Value subscriptScalar(Emitter &e, const Runtime &scalar, llvm::ArrayRef<I
   return e.splat(scalar, Shape(made, 1));
 }
 
+static Value subscriptComplex(Emitter &e, const Value &value, llvm::ArrayRef<IndexPart> parts,
+                              bool isTuple, SourceSpan span) {
+  auto complex = complexParts(e, value, span);
+  if (!complex)
+    return Failed();
+  Value re = e.subscript(complex->re, parts, isTuple, span);
+  Value im = re.failed() ? re : e.subscript(complex->im, parts, isTuple, span);
+  return complexOfParts(re, im);
+}
+
 Value Emitter::subscript(const Value &value, llvm::ArrayRef<IndexPart> parts, bool isTuple,
                          SourceSpan span) {
   if (value.isTuple() || value.is<std::string>()) {
@@ -94,6 +105,8 @@ Value Emitter::subscript(const Value &value, llvm::ArrayRef<IndexPart> parts, bo
     return value.isTuple() ? subscriptTuple(*this, value, index, span)
                            : subscriptText(*this, value, index, span);
   }
+  if (value.isComplex())
+    return subscriptComplex(*this, value, parts, isTuple, span);
   std::optional<Runtime> tile;
   if (value.isRuntime() || value.isNumber())
     tile = runtime(value, span);
@@ -167,12 +180,12 @@ struct Emitter::IndexedPlace {
     for (const ast::Subscript *node : nodes) {
       Emitter::Place place(e, node->span);
       if (!values.empty())
-        value = indices.back().taken(e, values.back().as<Runtime>());
+        value = old(e);
       auto index = value.failed() ? std::nullopt : e.brackets(*node->index);
       if (!index)
         return false;
-      auto *tile = value.dynAs<Runtime>();
-      if (!tile || !tile->type.isTile()) {
+      const Runtime *tile = tileOf(value);
+      if (!tile) {
         e.error(node->span,
                 "assignment to an index of a " + kindText(value) +
                     " is not supported in a kernel; `tl.store` writes to memory, and tuples do not "
@@ -191,8 +204,7 @@ struct Emitter::IndexedPlace {
 
   /// The changed tile must have a name that can be given to it.
   bool canChange(Emitter &e, const Value &value) const {
-    auto *tile = value.dynAs<Runtime>();
-    if (!tile || !tile->type.isTile())
+    if (!tileOf(value))
       return true; // which is refused for what it is
     auto *name = llvm::dyn_cast<ast::Name>(root);
     if (name ? e.frame->variables.contains(name->id) : llvm::isa<ast::Attribute>(root))
@@ -207,12 +219,36 @@ struct Emitter::IndexedPlace {
     return false;
   }
 
-  Value old(Emitter &e) const { return indices.back().taken(e, values.back().as<Runtime>()); }
+  /// The tile itself, or one of the parts of a complex one; null for anything else.
+  static const Runtime *tileOf(const Value &value) {
+    auto *tile = (value.isComplex() ? value.elements()[0] : value).dynAs<Runtime>();
+    return tile && tile->type.isTile() ? tile : nullptr;
+  }
+
+  Value old(Emitter &e) const {
+    const Value &whole = values.back();
+    if (!whole.isComplex())
+      return indices.back().taken(e, whole.as<Runtime>());
+    return complexOfParts(indices.back().taken(e, whole.elements()[0].as<Runtime>()),
+                          indices.back().taken(e, whole.elements()[1].as<Runtime>()));
+  }
+
+  Value replacedAt(Emitter &e, size_t i, const Value &value, SourceSpan span) const {
+    const Value &whole = values[i];
+    if (!whole.isComplex())
+      return indices[i].replaced(e, whole.as<Runtime>(), value, span);
+    auto parts = complexParts(e, value, span, /*isCast=*/true);
+    if (!parts)
+      return Failed();
+    Value re = indices[i].replaced(e, whole.elements()[0].as<Runtime>(), parts->re, span);
+    Value im = indices[i].replaced(e, whole.elements()[1].as<Runtime>(), parts->im, span);
+    return complexOfParts(re, im);
+  }
 
   void replace(Emitter &e, Value value, SourceSpan span) const {
     for (size_t i = nodes.size(); i-- > 0 && !value.failed();) {
       Emitter::Place place(e, nodes[i]->span);
-      value = indices[i].replaced(e, values[i].as<Runtime>(), value, span);
+      value = replacedAt(e, i, value, span);
     }
     e.assign(*root, value);
   }

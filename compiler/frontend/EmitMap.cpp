@@ -170,6 +170,8 @@ Value pantile::emitInlineAsm(Emitter &e, const BoundCall &call) {
   size_t outputs = 0;
   for (const Value &value : dtypes) {
     auto dtype = e.needDType(value, call.at("dtype"), "`dtype`");
+    if (dtype && dtype->isComplex())
+      return e.error(call.at("dtype"), "no register holds a `complex64`; its parts are two fp32");
     if (!dtype)
       return Failed();
     outputs += registersOf(*dtype, *pack);

@@ -2,7 +2,7 @@
 // Needs: fp32 or fp64 operands where a function is not exact on narrower floats.
 // Gives: operations of the arith, math and tile dialects, one a call.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <llvm/ADT/StringMap.h>
@@ -66,6 +66,8 @@ Value pantile::emitAbs(Emitter &e, const BoundCall &call) {
   const Value &input = call["x"];
   if (input.is<double>())
     return std::abs(input.as<double>());
+  if (input.isComplex())
+    return complexMagnitude(e, input, call.span);
   if (auto integer = constantInt(input))
     return *integer < 0 ? -*integer : *integer;
   auto x = e.runtime(input, call.at("x"));

@@ -1,10 +1,11 @@
 //===- EmitMemory.cpp - loads and stores ------------------------------------------------===//
 // Needs: a scalar pointer or a tile of pointers.
 // Gives: tile.load and tile.store with mask and other in the shape of the pointers.
-// How:   a bool lives in a byte: it is loaded and stored as i8. A load without `other` has no
-//        such operand, and gives 0 where the mask is false.
+// How:   a bool lives in a byte: it is loaded and stored as i8; a complex64 as its 64 bits. A load
+//        without `other` has no such operand, and gives 0 where the mask is false.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 #include <llvm/ADT/StringSwitch.h>
 
@@ -96,17 +97,30 @@ Mask maskIn(Emitter &e, const Value &mask, SourceSpan span, const Shape &shape) 
 std::optional<Shape> commonShape(Emitter &e, const Runtime &pointer, const Value &other,
                                  SourceSpan span, const char *what) {
   auto *tile = other.dynAs<Runtime>();
-  if (!tile)
+  if (!tile && !other.isComplex())
     return pointer.type.shape;
-  auto shape = broadcastShapes(pointer.type.shape, tile->type.shape);
+  auto shape =
+      broadcastShapes(pointer.type.shape, tile ? tile->type.shape : complexType(other).shape);
   if (!shape)
-    e.error(span, std::string("cannot broadcast the ") + what + " `" + tile->type.name() +
-                      "` to the pointers `" + pointer.type.name() + "`");
+    e.error(span, std::string("cannot broadcast the ") + what + " " + kindText(other) +
+                      " to the pointers `" + pointer.type.name() + "`");
   return shape;
 }
 
 /// The element type in memory: a bool takes a byte.
-DType storageType(DType pointee) { return pointee.isBool() ? DType(Scalar::I8) : pointee; }
+DType storageType(DType pointee) {
+  return pointee.isBool() ? DType(Scalar::I8) : pointee.isComplex() ? DType(Scalar::U64) : pointee;
+}
+
+/// `value` as memory holds a `pointee`.
+std::optional<Runtime> inMemory(Emitter &e, const Value &value, DType pointee, SourceSpan span) {
+  if (pointee.isComplex()) {
+    auto parts = complexParts(e, value, span, /*isCast=*/true);
+    return parts ? std::optional(complexBits(e, *parts, span)) : std::nullopt;
+  }
+  auto cast = e.converted(value, pointee, span);
+  return cast ? e.cast(*cast, storageType(pointee), span) : std::nullopt;
+}
 } // namespace
 
 Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
@@ -133,17 +147,17 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
     return Failed();
   mlir::Value otherIr;
   if (!other.isNone()) {
-    auto cast = e.converted(other, pointee, call.at("other"));
-    auto inMemory = cast ? e.cast(*cast, stored, call.at("other")) : std::nullopt;
-    if (!inMemory)
+    auto fill = inMemory(e, other, pointee, call.at("other"));
+    if (!fill)
       return Failed();
-    otherIr = e.broadcastTo(*inMemory, pointer->type.shape).ir;
+    otherIr = e.broadcastTo(*fill, pointer->type.shape).ir;
   }
   Type type = pointer->type.withElement(stored);
   Runtime loaded{LoadOp::create(e.b, e.loc(), e.irType(type), pointer->ir, flags.ir, otherIr,
                                 *cache, *eviction, *isVolatile),
                  type};
-  return *e.cast(loaded, pointee, call.span);
+  return pointee.isComplex() ? complexOfBits(e, loaded, call.span)
+                             : Value(*e.cast(loaded, pointee, call.span));
 }
 
 Value pantile::emitStore(Emitter &e, const BoundCall &call) {
@@ -160,9 +174,8 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
                                            inTriton("Cannot store to a constant pointer"));
   const Value &input = call["value"];
   SourceSpan at = call.at("value");
-  auto cast = e.converted(input, pointee, at);
-  auto inMemory = cast ? e.cast(*cast, storageType(pointee), at) : std::nullopt;
-  if (!inMemory)
+  auto written = inMemory(e, input, pointee, at);
+  if (!written)
     return Failed();
   const std::string argument = " argument cannot be block type if pointer argument is not a block";
   for (auto [operand, name] : {std::pair{&input, "value"}, {&call["mask"], "mask"}}) {
@@ -171,8 +184,8 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
       return Failed();
     if (*shape != pointer->type.shape)
       return e.error(call.at(name),
-                     std::string("the ") + name + " `" + operand->as<Runtime>().type.name() +
-                         "` does not broadcast to the pointers `" + pointer->type.name() + "`" +
+                     std::string("the ") + name + " " + kindText(*operand) +
+                         " does not broadcast to the pointers `" + pointer->type.name() + "`" +
                          (pointer->type.isTile()
                               ? ""
                               : "; offsets added to a pointer make a tile" +
@@ -181,7 +194,7 @@ Value pantile::emitStore(Emitter &e, const BoundCall &call) {
   Mask flags = maskIn(e, call["mask"], call.at("mask"), pointer->type.shape);
   if (!flags.isValid)
     return Failed();
-  StoreOp::create(e.b, e.loc(), pointer->ir, e.broadcastTo(*inMemory, pointer->type.shape).ir,
+  StoreOp::create(e.b, e.loc(), pointer->ir, e.broadcastTo(*written, pointer->type.shape).ir,
                   flags.ir, *cache, *eviction);
   return None();
 }

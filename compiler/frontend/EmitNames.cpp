@@ -70,7 +70,8 @@ std::optional<DType> dtypeOfLanguage(StringRef name) {
   if (name == "pi32_t")
     return DType(Scalar::I32).pointerTo();
   bool looksRight = name.starts_with("int") || name.starts_with("uint") ||
-                    name.starts_with("float") || name == "bfloat16" || name == "void";
+                    name.starts_with("float") || name == "bfloat16" || name == "complex64" ||
+                    name == "void";
   return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
 }
 
@@ -260,6 +261,8 @@ Value Emitter::runtimeAttribute(const Runtime &value, StringRef name) {
   }
   if (name == "T" && type.rank() == 2)
     return transpose(value, {1, 0});
+  if ((name == "real" || name == "imag") && type.element.isNumber())
+    return name == "real" ? value : zero(type);
   const BuiltinRow *row = findBuiltin("tl", name);
   if (row && row->isMethod)
     return MethodValue{std::make_shared<Value>(value), name.str()};

@@ -1,5 +1,5 @@
 //===- EmitPython.cpp - Python's own functions, and host functions on constants ---------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include <cmath>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -35,6 +35,8 @@ Value pantile::emitLen(Emitter &e, const BoundCall &call) {
     return BigInt(text->size());
   if (auto *tile = object.dynAs<Runtime>(); tile && tile->type.isTile())
     return BigInt(tile->type.shape[0]);
+  if (object.isComplex() && complexType(object).isTile())
+    return BigInt(complexType(object).shape[0]);
   return e.error(call.span, "a " + kindText(object) + " has no length");
 }
 
@@ -49,11 +51,13 @@ bool isInstance(const Value &object, const ClassValue &type) {
     return object.isStruct() && object.as<TupleRef>()->cls == type.source;
   StringRef name = type.name;
   if (name == "tensor")
-    return object.isRuntime() || object.isStruct(StructKind::BlockPointer);
+    return object.isRuntime() || object.isStruct(StructKind::BlockPointer) ||
+           (object.isComplex() && !complexConstant(object));
   if (name == "tensor_descriptor" || name == "tensor_descriptor_base")
     return object.isStruct(StructKind::Descriptor);
   if (name == "constexpr")
-    return !object.isRuntime() && !object.isStruct();
+    return object.isComplex() ? complexConstant(object).has_value()
+                              : !object.isRuntime() && !object.isStruct();
   if (name == "int")
     return object.is<BigInt>() || object.is<bool>();
   if (name == "float")

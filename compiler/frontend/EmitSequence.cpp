@@ -3,6 +3,7 @@
 // Gives: zip, enumerate, reversed, sorted, map, sum, any, all and the methods of compile-time
 //        strings and tuples, as Python has them. The elements may be run-time values.
 //===------------------------------------------------------------------------------------===//
+#include "frontend/Complex.h"
 #include "frontend/TileIndex.h"
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
@@ -52,6 +53,18 @@ std::optional<Items> rowsOf(Emitter &e, const Runtime &tile, SourceSpan span,
     rows.push_back(e.subscript(tile, {{BigInt(row), span}}, false, span));
   return rows;
 }
+
+std::optional<Items> complexRowsOf(Emitter &e, const Value &complex, SourceSpan span,
+                                   const std::string &what) {
+  auto re = rowsOf(e, complex.elements()[0].as<Runtime>(), span, what);
+  auto im = re ? rowsOf(e, complex.elements()[1].as<Runtime>(), span, what) : std::nullopt;
+  if (!im)
+    return std::nullopt;
+  Items rows;
+  for (auto [first, second] : llvm::zip_equal(*re, *im))
+    rows.push_back(complexOfParts(first, second));
+  return rows;
+}
 } // namespace
 
 std::optional<std::vector<Value>> Emitter::itemsOf(const Value &value, SourceSpan span,
@@ -68,6 +81,8 @@ std::optional<std::vector<Value>> Emitter::itemsOf(const Value &value, SourceSpa
   }
   if (auto *tile = value.dynAs<Runtime>(); tile && tile->type.isTile())
     return rowsOf(*this, *tile, span, what);
+  if (value.isComplex() && complexType(value).isTile())
+    return complexRowsOf(*this, value, span, what);
   if (!value.failed())
     error(span, what + " takes a tuple or a range of constants, got " + kindText(value));
   return std::nullopt;

@@ -4,7 +4,7 @@
 //        flag that says it did not. An assigned number becomes a run-time scalar of its
 //        literal type, unless the assignment is annotated constexpr.
 //===------------------------------------------------------------------------------------===//
-#include "frontend/Emitter.h"
+#include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
 #include <llvm/ADT/StringSwitch.h>
 
@@ -130,6 +130,10 @@ Value Emitter::stored(const Value &value, SourceSpan span) {
   if (value.isNumber()) {
     std::optional<Runtime> scalar = runtime(value, span);
     return scalar ? Value(*scalar) : Value(Failed());
+  }
+  if (value.isComplex()) {
+    auto parts = complexParts(*this, value, span);
+    return parts ? complexValue(*parts) : Value(Failed());
   }
   if (!value.isTuple())
     return value;

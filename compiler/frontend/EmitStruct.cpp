@@ -7,6 +7,7 @@
 //        change after that. What is read of an empty field is an error where it is read.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"
+#include "frontend/Complex.h"
 #include "frontend/Descriptor.h"
 
 using namespace pantile;
@@ -77,6 +78,8 @@ Value Emitter::structAttribute(const Value &value, StringRef name, SourceSpan sp
     result = blockPointerAttribute(value, name);
   } else if (parts.kind == StructKind::Descriptor) {
     result = descriptorAttribute(*this, value, name);
+  } else if (parts.kind == StructKind::Complex) {
+    result = complexAttribute(*this, value, name);
   } else if (auto index = fieldIndex(parts.fields, name)) {
     if (auto *defect = parts.elements[*index].dynAs<Defect>())
       return quiet ? Value(Failed()) : error(span, (*defect)->message);
@@ -112,7 +115,7 @@ Value Emitter::callStructMethod(const MethodValue &method, llvm::ArrayRef<CallAr
   const Value &self = *method.self;
   llvm::SmallVector<CallArg, 8> all{{self, span, {}, {}}};
   all.append(args.begin(), args.end());
-  if (self.isStruct(StructKind::BlockPointer))
+  if (self.isStruct(StructKind::BlockPointer) || self.isComplex())
     return callBuiltin(*findBuiltin("tl", method.name), all, span);
   if (self.isStruct(StructKind::Descriptor))
     return callBuiltin(*findBuiltin("desc", method.name), all, span);

@@ -122,6 +122,10 @@ Value Emitter::argument(const ast::Param &param, const ArgSpec &spec,
   std::optional<DType> dtype = parseDType(spec.dtype);
   if (!dtype || dtype->isVoid())
     return error(param.nameSpan, "`" + spec.dtype + "` is no type of an argument");
+  if (dtype->isComplex() && spec.kind != ArgSpec::Kind::Pointer)
+    return error(param.nameSpan,
+                 "a number of type `complex64` cannot be passed; pass its parts, an "
+                 "array of one element, or a constexpr");
   if (spec.kind == ArgSpec::Kind::Pointer)
     dtype = dtype->pointerTo(spec.constPointer);
   divisibilities.push_back(spec.divisibility);

@@ -345,6 +345,7 @@ private:
   Mark mark();
   /// `lhs + rhs`, where the operands were evaluated after their marks. A product onto zeros that is
   /// new, so that nothing else sees it, accumulates onto the other operand instead.
+  std::optional<Value> accumulateComplex(const Value &sum, const Value &product, Mark before);
   Value addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                         SourceSpan span);
   void checkOverflow(ast::BinaryOp op, const Pair &operands);

@@ -95,7 +95,7 @@ private:
       skipDigits(10);
     }
     if ((at(pos) | 0x20) == 'j')
-      return fail("imaginary numbers are not supported", ErrorKind::Unsupported);
+      return lexImaginary();
     if (isFloat)
       return setFloat(digits(begin));
     const std::string kept = digits(begin);
@@ -103,6 +103,13 @@ private:
       return fail("a decimal integer cannot start with `0`; octal numbers start with `0o`");
     pos = intEnd;
     setInteger(kept, 10);
+  }
+
+  void lexImaginary() {
+    setFloat(digits(begin));
+    ++pos;
+    if (!result.error)
+      result.value = std::complex<double>(0, std::get<double>(result.value));
   }
 
   void setInteger(const std::string &kept, int radix) {

@@ -3,6 +3,7 @@
 //        Python would refuse.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/ModuleConstants.h"
+#include "frontend/ComplexFold.h"
 #include "frontend/LanguageModules.h"
 #include <algorithm>
 #include <bit>
@@ -137,6 +138,8 @@ MaybeValue unary(UnaryOp op, const ConstValue &value) {
     return op == UnaryOp::Neg   ? MaybeValue(-*d)
            : op == UnaryOp::Pos ? MaybeValue(*d)
                                 : std::nullopt;
+  if (const auto *c = std::get_if<std::complex<double>>(&value))
+    return foldComplex(op, *c);
   const auto i = asInt(value);
   if (!i)
     return std::nullopt;
@@ -177,8 +180,10 @@ std::optional<bool> contains(const ConstValue &item, const ConstValue &container
 }
 
 std::optional<bool> compare(CompareOp op, const ConstValue &lhs, const ConstValue &rhs) {
-  if (std::holds_alternative<OpaqueRef>(lhs) || std::holds_alternative<OpaqueRef>(rhs))
-    return std::nullopt;
+  for (const ConstValue *value : {&lhs, &rhs})
+    if (std::holds_alternative<OpaqueRef>(*value) ||
+        std::holds_alternative<std::complex<double>>(*value))
+      return std::nullopt;
   if (op == CompareOp::Eq || op == CompareOp::Ne)
     return sameValue(lhs, rhs) == (op == CompareOp::Eq);
   if (op == CompareOp::Is || op == CompareOp::IsNot)
@@ -357,6 +362,8 @@ private:
       return *i;
     if (const double *d = std::get_if<double>(&value))
       return *d;
+    if (const auto *c = std::get_if<std::complex<double>>(&value))
+      return *c;
     if (const auto *s = std::get_if<std::string>(&value))
       return *s;
     return std::nullopt;
@@ -468,6 +475,8 @@ std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs,
     return intBinary(op, *asInt(lhs), *asInt(rhs));
   if (asNumber(lhs) && asNumber(rhs))
     return floatBinary(op, *asNumber(lhs), *asNumber(rhs));
+  if (complexOf(lhs) && complexOf(rhs))
+    return foldComplex(op, *complexOf(lhs), *complexOf(rhs));
   if (op != BinaryOp::Add)
     return std::nullopt;
   const auto *left = std::get_if<std::string>(&lhs), *right = std::get_if<std::string>(&rhs);

@@ -101,6 +101,9 @@ Result<ArgSpec> parseDescriptorSpec(StringRef text, StringRef inner, bool isWide
   std::optional<DType> dtype = parseDType(std::string_view(name.trim().data(), name.trim().size()));
   padding = padding.trim();
   bool padsWithNan = padding.consume_front(",") && padding.trim() == "nan";
+  if (dtype && dtype->isComplex())
+    return badSpec(std::string_view(text.data(), text.size()),
+                   "a tensor descriptor has no elements of `complex64`; a pointer to them works");
   if (!dtype || !dtype->isNumber() || (!padding.empty() && !padsWithNan))
     return fail();
   ArgSpec spec;
@@ -159,6 +162,10 @@ Result<ArgSpec> pantile::parseArgSpec(std::string_view text) {
     return parseDescriptorSpec(trimmed, inner, isWide);
   auto [name, factor] = trimmed.split(':');
   std::optional<DType> dtype = parseDType(std::string_view(name.data(), name.size()));
+  if (dtype && dtype->isComplex())
+    return badSpec(text,
+                   "a number of type `complex64` cannot be passed; pass its parts, an array of "
+                   "one element, or a constexpr");
   if (!dtype || dtype->isVoid())
     return badSpec(text, "expected `*fp16:16`, `i32`, `fp32`, ... or a literal");
   int divisibility = 1;

@@ -40,7 +40,8 @@ struct DType {
   bool isVoid() const { return !isPointer() && scalar == Scalar::Void; }
   bool isBool() const { return !isPointer() && scalar == Scalar::I1; }
   bool isInt() const { return !isPointer() && scalar >= Scalar::I1 && scalar <= Scalar::U64; }
-  bool isFloat() const { return !isPointer() && scalar >= Scalar::F8E5; }
+  bool isFloat() const { return !isPointer() && scalar >= Scalar::F8E5 && scalar <= Scalar::F64; }
+  bool isComplex() const { return !isPointer() && scalar == Scalar::C64; }
   bool isFp8() const { return !isPointer() && scalar >= Scalar::F8E5 && scalar <= Scalar::F8E5B16; }
   /// A format that is 8 plain bits to tile IR: integer arithmetic converts it.
   bool isSoftFp8() const { return !isPointer() && scalar == Scalar::F8E4B15; }
@@ -68,7 +69,7 @@ struct DType {
   }
 };
 
-/// "fp16", "i32", "*kfp32"; also "u1", "float16", "int32".
+/// "fp16", "i32", "*kfp32", "c64"; also "u1", "float16", "int32", "complex64".
 std::optional<DType> parseDType(std::string_view name);
 
 using Shape = llvm::SmallVector<int64_t, 4>;

@@ -32,7 +32,8 @@ struct Runtime {
 };
 /// What a structured value is: this decides what can be done with it. All kinds go through loops,
 /// branches and calls alike, part by part.
-enum class StructKind : uint8_t { Tuple, Aggregate, BlockPointer, Descriptor };
+/// The parts of a complex number are two fp32 tiles or scalars of one shape, or two floats.
+enum class StructKind : uint8_t { Tuple, Aggregate, BlockPointer, Descriptor, Complex };
 struct ClassSource;
 /// Parts, each of them a run-time or a compile-time value, or structured itself.
 struct TupleValue {
@@ -120,6 +121,7 @@ public:
   bool isTuple() const { return isStruct(StructKind::Tuple); }
   bool isStruct() const { return is<TupleRef>(); }
   bool isStruct(StructKind kind) const { return is<TupleRef>() && as<TupleRef>()->kind == kind; }
+  bool isComplex() const { return isStruct(StructKind::Complex); }
   const std::vector<Value> &elements() const { return as<TupleRef>()->elements; }
   /// bool, int or float, without a type of its own.
   bool isNumber() const { return is<bool>() || is<BigInt>() || is<double>(); }

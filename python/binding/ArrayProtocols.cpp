@@ -65,8 +65,9 @@ const char *nameOfNumpyDtype(const py::dtype &dtype) {
 /// "<f2" of the array interfaces.
 const char *nameOfTypestr(const std::string &typestr) {
   static constexpr std::pair<const char *, const char *> names[] = {
-      {"f2", "fp16"}, {"f4", "fp32"}, {"f8", "fp64"}, {"i1", "i8"},  {"i2", "i16"}, {"i4", "i32"},
-      {"i8", "i64"},  {"u1", "u8"},   {"u2", "u16"},  {"u4", "u32"}, {"u8", "u64"}, {"b1", "i1"}};
+      {"f2", "fp16"}, {"f4", "fp32"}, {"f8", "fp64"}, {"i1", "i8"},  {"i2", "i16"},
+      {"i4", "i32"},  {"i8", "i64"},  {"u1", "u8"},   {"u2", "u16"}, {"u4", "u32"},
+      {"u8", "u64"},  {"b1", "i1"},   {"c8", "c64"}};
   for (auto [type, name] : names)
     if (typestr.size() == 3 && typestr[0] != '>' && typestr.substr(1) == type)
       return name;

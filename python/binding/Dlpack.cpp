@@ -58,7 +58,17 @@ const DLExchange *exchangeOf(PyTypeObject *type) {
 }
 
 const char *nameOfDLType(const DLTensor &tensor) {
-  enum Code { Int = 0, Unsigned = 1, Float = 2, Bfloat = 4, Bool = 6, E4M3 = 10, E5M2 = 12, Codes };
+  enum Code {
+    Int = 0,
+    Unsigned = 1,
+    Float = 2,
+    Bfloat = 4,
+    Complex = 5,
+    Bool = 6,
+    E4M3 = 10,
+    E5M2 = 12,
+    Codes
+  };
   // Filled from the one list of names, whose strings launches compare by address.
   static const auto names = [] {
     std::array<NamesBySize, Codes> made{};
@@ -79,6 +89,7 @@ const char *nameOfDLType(const DLTensor &tensor) {
     made[Float] = {
         0, 0, 0, 0, shortDtypeName("fp16"), shortDtypeName("fp32"), shortDtypeName("fp64")};
     made[Bfloat][4] = shortDtypeName("bf16");
+    made[Complex][6] = shortDtypeName("c64");
     made[Bool][3] = shortDtypeName("i1");
     made[E4M3][3] = shortDtypeName("fp8e4nv");
     made[E5M2][3] = shortDtypeName("fp8e5");

@@ -6,6 +6,7 @@
 #include "Values.h"
 #include "HostCalls.h"
 #include <bit>
+#include <pybind11/complex.h>
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
@@ -41,6 +42,8 @@ ConstValue toConstValue(py::handle object) {
     return toInteger(object);
   if (PyFloat_Check(object.ptr()))
     return PyFloat_AS_DOUBLE(object.ptr());
+  if (PyComplex_Check(object.ptr()))
+    return object.cast<std::complex<double>>();
   if (PyUnicode_Check(object.ptr()))
     return object.cast<std::string>();
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()))
@@ -119,6 +122,10 @@ void appendConstantKey(std::string &key, py::handle object) {
   } else if (PyFloat_Check(object.ptr())) {
     // The bits, since -0.0 == 0.0 and nan != nan.
     key += 'f' + std::to_string(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(object.ptr())));
+  } else if (PyComplex_Check(object.ptr())) {
+    key += 'c';
+    for (const char *part : {"real", "imag"})
+      appendConstantKey(key, object.attr(part));
   } else if (PyUnicode_Check(object.ptr())) {
     const auto text = object.cast<std::string>();
     key += 's' + std::to_string(text.size()) + ':' + text;

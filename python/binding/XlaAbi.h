@@ -54,6 +54,7 @@ enum DataType : int {
   F16 = 10,
   F32 = 11,
   F64 = 12,
+  C64 = 15,
   Bf16 = 16,
   F8E5M2 = 19,
   F8E4M3FN = 20

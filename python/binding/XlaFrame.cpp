@@ -38,6 +38,7 @@ int64_t bytesOf(int type) {
   case xla::S64:
   case xla::U64:
   case xla::F64:
+  case xla::C64:
     return 8;
   default:
     return 0;

@@ -7,7 +7,7 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, n):
     a = 012
-    b = 3j
+    b = 3jx
     c = 99999999999999999999
     d = 2x
     e = n ? 1 : 2
@@ -19,9 +19,9 @@ def kernel(x_ptr, n):
 # CHECK: :[[@LINE-10]]:9: error: a decimal integer cannot start with `0`; octal numbers start with `0o`
 # CHECK-NEXT: a = 012
 # CHECK-NEXT: {{^}}        ^~~
-# CHECK-NEXT: :[[@LINE-12]]:9: error: imaginary numbers are not supported
-# CHECK-NEXT: b = 3j
-# CHECK-NEXT: {{^}}        ^~
+# CHECK-NEXT: :[[@LINE-12]]:9: error: `3jx` is neither a number nor a name
+# CHECK-NEXT: b = 3jx
+# CHECK-NEXT: {{^}}        ^~~
 # CHECK-NEXT: :[[@LINE-14]]:9: error: this integer does not fit in 64 bits
 # CHECK-NEXT: c = 99999999999999999999
 # CHECK-NEXT: {{^}}        ^~~~~~~~~~~~~~~~~~~~

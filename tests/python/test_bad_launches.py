@@ -108,8 +108,8 @@ def test_wrong_arguments(launches, args, kwargs, error, message):
 
 
 def test_wrong_dtypes(launches):
-    with pytest.raises(TypeError, match="argument `x_ptr`.*`complex64`"):
-        copy_kernel[(1,)](launches.out, launches.x.astype(np.complex64), 16)
+    with pytest.raises(TypeError, match="argument `x_ptr`.*`complex128`"):
+        copy_kernel[(1,)](launches.out, launches.x.astype(np.complex128), 16)
     with pytest.raises(TypeError, match="argument `x_ptr`.*`str32`"):
         copy_kernel[(1,)](launches.out, np.array(["a"]), 16)
     with pytest.raises(triton.CompilationError):

@@ -204,5 +204,5 @@ def test_dtypes_answer_as_tritons_do():
     block = tl.block_type(tl.float16, [4, 8])
     assert block.is_block() and block.numel == 32 and block.scalar == tl.float16
     assert block.nbytes == 64 and block.shape == (4, 8)
-    with pytest.raises(AttributeError, match="is_complex64"):
-        tl.int32.is_complex64()
+    with pytest.raises(AttributeError, match="is_complex128"):
+        tl.int32.is_complex128()

@@ -135,8 +135,8 @@ def test_wrong_arguments():
         scale_kernel[(1,)](out, x, 1.0, 1, x_ptr=x)
     with pytest.raises(KeyError, match="Keyword argument blocks was specified but unrecognised"):
         scale_kernel[(1,)](out, x, 1.0, 1, blocks=3)
-    with pytest.raises(TypeError, match="argument `x_ptr`.*`complex64`"):
-        scale_kernel[(1,)](out, x.astype(np.complex64), 1.0, 1)
+    with pytest.raises(TypeError, match="argument `x_ptr`.*`complex128`"):
+        scale_kernel[(1,)](out, x.astype(np.complex128), 1.0, 1)
     with pytest.raises(TypeError, match="argument `x_ptr`.*`object`"):
         scale_kernel[(1,)](out, object(), 1.0, 1)
     with pytest.raises(OverflowError, match="fits neither"):

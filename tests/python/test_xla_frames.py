@@ -226,7 +226,7 @@ def test_damaged_artifacts_are_errors(memory, x, cut):
 
 def test_buffers_that_no_kernel_takes(memory, x):
     attributes = attributes_of(launch_of(x.size), [shaped(x.shape)], memory.target)
-    frame = Frame([("complex64", x.shape, 0)], [("float32", x.shape, 0)], attributes)
+    frame = Frame([("complex128", x.shape, 0)], [("float32", x.shape, 0)], attributes)
     ((said, _),) = frame.call(memory.function)
     assert "no buffer" in said
     frame = Frame([("float32", (2**40, 2**40), 0)], [("float32", x.shape, 0)], attributes)

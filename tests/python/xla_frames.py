@@ -18,6 +18,7 @@ import numpy as np
 TYPES = {  # XLA's PrimitiveType
     "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint8": 6, "uint16": 7, "uint32": 8,
     "uint64": 9, "float16": 10, "float32": 11, "float64": 12, "complex64": 15, "bfloat16": 16,
+    "complex128": 18,
 }  # fmt: skip
 
 

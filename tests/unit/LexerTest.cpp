@@ -120,13 +120,15 @@ TEST(Lexer, Floats) {
   EXPECT_EQ(std::get<double>(literal("1_0.0_1E-0_1")), 1.001);
   EXPECT_EQ(std::get<double>(literal("1e400")), std::numeric_limits<double>::infinity());
   EXPECT_EQ(std::get<double>(literal("0.1")), 0.1);
+  EXPECT_EQ(std::get<std::complex<double>>(literal("3j")), std::complex(0.0, 3.0));
+  EXPECT_EQ(std::get<std::complex<double>>(literal("1_0.5e-1J")), std::complex(0.0, 1.05));
 }
 
 TEST(Lexer, BadNumbers) {
   EXPECT_EQ(firstError("012"),
             "a decimal integer cannot start with `0`; octal numbers start with `0o`");
   EXPECT_EQ(firstError("18446744073709551616"), "this integer does not fit in 64 bits");
-  EXPECT_EQ(firstError("3j"), "imaginary numbers are not supported");
+  EXPECT_EQ(firstError("3jx"), "`3jx` is neither a number nor a name");
   EXPECT_EQ(firstError("1abc"), "`1abc` is neither a number nor a name");
   EXPECT_EQ(firstError("1__0"), "`1__0` is neither a number nor a name");
   EXPECT_EQ(firstError("0b2"), "`0b` is not followed by a digit");

@@ -89,6 +89,8 @@ TEST(ModuleScan, ConstantExpressions) {
   EXPECT_EQ(constant("tl.constexpr(3)"), ConstValue(int64_t(3)));
   EXPECT_EQ(constant("tl.constexpr(3).value + 1"), ConstValue(int64_t(4)));
   EXPECT_EQ(constant("'a' + \"b\""), ConstValue(std::string("ab")));
+  EXPECT_EQ(constant("-1.5j * 2 + 1"), ConstValue(std::complex(1.0, -3.0)));
+  EXPECT_EQ(constant("2 / 1j - True"), ConstValue(std::complex(-1.0, -2.0)));
   EXPECT_EQ(constant("None"), ConstValue());
   EXPECT_EQ(constant("True and not False"), ConstValue(true));
   EXPECT_EQ(constant("1 < 2 <= 2 != 3"), ConstValue(true));
@@ -105,6 +107,8 @@ TEST(ModuleScan, WhatPythonAloneCouldTellIsOpaque) {
   const std::string message = "a value that is not a compile-time constant";
   EXPECT_EQ(opaque(constant("len(open('x').read())")), message);
   EXPECT_EQ(opaque(constant("1 // 0")), message);
+  EXPECT_EQ(opaque(constant("1j / 0")), message);
+  EXPECT_EQ(opaque(constant("1j // 2")), message);
   EXPECT_EQ(opaque(constant("2 ** 64")), message);
   EXPECT_EQ(opaque(constant("{'a': 1}")), message);
   EXPECT_EQ(opaque(constant("lambda x: x")), "a Python function");

@@ -5,6 +5,7 @@
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
+#include <complex>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,7 +18,7 @@
 namespace pantile {
 
 /// Element types by their short names: "i1" "i8" .. "i64" "u8" .. "u64" "fp16" "bf16" "fp32" "fp64"
-/// "fp8e5" "fp8e4nv".
+/// "fp8e5" "fp8e4nv" "c64".
 struct DTypeName {
   std::string name; ///< "fp16"
   bool operator==(const DTypeName &) const = default;
@@ -50,7 +51,8 @@ struct ConstTuple;
 /// A compile-time value. std::monostate is None; integers that int64_t does not hold are uint64_t.
 using ConstValue =
     std::variant<std::monostate, bool, int64_t, double, std::string, DTypeName, FunctionRef,
-                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef, uint64_t>;
+                 BuiltinRef, OpaqueRef, std::shared_ptr<const ConstTuple>, ClassRef, uint64_t,
+                 std::complex<double>>;
 /// A tuple, or an object with fields.
 struct ConstTuple {
   std::vector<ConstValue> elements; ///< in order

@@ -47,6 +47,8 @@ def _identity(value):
         return (type(value), *map(_identity, value))
     if isinstance(value, float):
         return (float, value.hex())
+    if isinstance(value, complex):
+        return (complex, value.real.hex(), value.imag.hex())
     return (type(value), value)
 
 

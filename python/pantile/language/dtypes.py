@@ -22,10 +22,11 @@ _LONG_NAMES = {
     "bfloat16": "bf16",
     "float32": "fp32",
     "float64": "fp64",
+    "complex64": "c64",
     "void": "void",
 }
 _CODE_NAMES = {short: long for long, short in _LONG_NAMES.items()}
-_BITS = {"bf16": 16, "void": 0}
+_BITS = {"bf16": 16, "c64": 64, "void": 0}
 # Bits of the mantissa, and the bias of the exponent.
 _FLOAT_FORMATS = {
     "fp8e4b15": (3, 15),

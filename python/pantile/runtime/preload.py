@@ -14,6 +14,8 @@ def _encode(value):
         return {"dtype": str(value)}
     if isinstance(value, JITCallable):
         return {"jit_function": f"{value.module}:{value.fn.__qualname__}"}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
     if isinstance(value, (tuple, list)):
         return {"tuple": [_encode(element) for element in value]}
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -26,6 +28,8 @@ def _decode(value):
         return value
     if "dtype" in value:
         return dtype_of_text(value["dtype"])
+    if "complex" in value:
+        return complex(*value["complex"])
     if "tuple" in value:
         return tuple(_decode(element) for element in value["tuple"])
     return find_function(value["jit_function"])

@@ -5,7 +5,7 @@ import ast
 from ..language.constexpr import constexpr
 
 MISSING = object()
-PLAIN = (bool, int, float, str, type(None))
+PLAIN = (bool, int, float, complex, str, type(None))
 
 
 def parse(text):

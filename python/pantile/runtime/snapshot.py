@@ -336,6 +336,8 @@ def _identity(value):
         return (*kind, *map(_identity, value))
     if isinstance(value, float):
         return ("float", value.hex())
+    if isinstance(value, complex):
+        return ("complex", value.real.hex(), value.imag.hex())
     if isinstance(value, PLAIN):
         return (type(value).__name__, value)
     parts = [getattr(value, part, None) for part in ("name", "index", "description")]

@@ -145,6 +145,8 @@ def _is_same(now, then):
         return now.cache_key == then.cache_key
     if isinstance(now, float):
         return now.hex() == then.hex()
+    if isinstance(now, complex):
+        return _is_same(now.real, then.real) and _is_same(now.imag, then.imag)
     if hasattr(now, "item") and not hasattr(now, "__len__"):
         return _is_same(now.item(), then.item())
     return isinstance(now, (*PLAIN, dtype)) and now == then

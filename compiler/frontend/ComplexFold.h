@@ -1,0 +1,22 @@
+//===- ComplexFold.h - arithmetic of complex numbers that are known ---------------------===//
+// Gives: what Python computes of complex constants, in kernels and outside of them.
+//===------------------------------------------------------------------------------------===//
+#pragma once
+#include "frontend/Ast.h"
+#include "pantile/Program.h"
+#include <complex>
+#include <optional>
+
+namespace pantile {
+
+/// A complex number, or one that has only a real part; none of what is no number.
+std::optional<std::complex<double>> complexOf(const ConstValue &value);
+
+/// `+ - * /`; none of other operators and of a division by zero.
+std::optional<std::complex<double>> foldComplex(ast::BinaryOp op, std::complex<double> lhs,
+                                                std::complex<double> rhs);
+
+/// `-` and `+`; none of other operators.
+std::optional<std::complex<double>> foldComplex(ast::UnaryOp op, std::complex<double> operand);
+
+} // namespace pantile
