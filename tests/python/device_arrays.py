@@ -16,6 +16,7 @@ DTYPES = {
     "bf16": ml_dtypes.bfloat16,
     "fp32": np.float32,
     "fp64": np.float64,
+    "c64": np.complex64,
     "fp8e4nv": ml_dtypes.float8_e4m3fn,
     "fp8e5": ml_dtypes.float8_e5m2,
     "i1": np.bool_,

@@ -514,3 +514,23 @@ def test_the_page():
     linecache.cache["jax.md"] = (len(text), None, text.splitlines(True), "jax.md")
     exec(compile(text, "jax.md", "exec"), {"__name__": "page"})
     assert len(listings) > 2
+
+
+@pantile.jit
+def complex_kernel(x, y, out, n: tl.constexpr, turn: tl.constexpr):
+    at = tl.arange(0, n)
+    tl.store(out + at, tl.load(x + at) * tl.load(y + at).conj() + turn)
+
+
+@pytest.mark.parametrize("form", ["eager", "jit"])
+def test_complex_numbers(rng, form):
+    x, y = (rng.standard_normal((2, 32)) + 1j * rng.standard_normal((2, 32))).astype(np.complex64)
+
+    def program(a, b):
+        shape = shaped((32,), np.complex64)
+        return pantile.jax.call(complex_kernel, a, b, out_shape=shape, grid=1, n=32, turn=2 - 1j)
+
+    out = (jax.jit(program) if form == "jit" else program)(jnp.asarray(x), jnp.asarray(y))
+    expected = x.astype(np.complex128) * y.conj() + (2 - 1j)
+    assert out.dtype == np.complex64
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
