@@ -425,7 +425,7 @@ def test_dtypes_have_one_source():
     """`tl` has the types of Dtypes.def, with the same names and bits."""
     columns = r'\w+, "(\w+)", "(\w+)", "(\w+)", (\d+), "'
     rows = [re.match(columns, cells).groups() for _, cells in table("Dtypes.def")]
-    assert len(rows) == 18
+    assert len(rows) == 19
     for name, short, long, bits in rows:
         dtype = getattr(tl, long)
         assert (dtype.name, dtype.short_name) == (name, short)

@@ -137,7 +137,7 @@ def test_what_the_table_does_not_tell_goes_the_other_way(driver, tmp_path):
         for _ in range(2):
             assert launched(unknown, 5)[0] == 0x7F0000001000
         # A host tensor of the table, whose properties say that it is on a GPU, and one of no memory.
-        for told in [(0x7F0000002000, 2, 32, 1, 0, 0), (0, 2, 32, 2, 0, 0), (0x7F0000002000, 5, 64, 2, 0, 0)]:
+        for told in [(0x7F0000002000, 2, 32, 1, 0, 0), (0, 2, 32, 2, 0, 0), (0x7F0000002000, 5, 128, 2, 0, 0)]:
             tensor = Tensor(0x7F0000003000, known=False)
             driver.know(tensor, *told)
             assert launched(tensor, 5)[0] == 0x7F0000003000, told
