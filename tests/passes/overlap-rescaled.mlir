@@ -48,4 +48,38 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
     }
     return %out#0 : !tile
   }
+
+  // A left operand that the first MMA reads as well is computed before it.
+  // CHECK-LABEL: @one_left_operand
+  // CHECK: scf.for
+  // CHECK: %[[LEFT:.*]] = arith.truncf
+  // CHECK: nv.wgmma %[[LEFT]]
+  // CHECK: nv.wgmma %{{arg.*}} : tensor
+  // CHECK: scf.yield {{.*}}%[[LEFT]]
+  func.func @one_left_operand(%seed: !tile, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> (!tile, !tile) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %out:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %x = %seed, %last = %zero, %turn = %c0) -> (!tile, !tile, !tile, i32) : i32 {
+      %stage = arith.remui %turn, %c3 : i32
+      %round = arith.divui %turn, %c3 : i32
+      %phase = arith.andi %round, %c1 : i32
+      %ready = nv.slot %full[%stage] : !barriers -> !barrier
+      %key = nv.slot %keys[%stage] : !ring -> !slot
+      %y = math.exp2 %x : !tile
+      %left = arith.truncf %y : !tile to !left
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %left, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %scored = nv.wgmma_wait %scores : (!tile) -> !tile
+      %most = arith.maximumf %last, %scored : !tile
+      %value = nv.slot %values[%stage] : !ring -> !slot
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %next = nv.wgmma_wait %sum : (!tile) -> !tile
+      nv.release %ready : !barrier
+      %later = arith.addi %turn, %c1 : i32
+      scf.yield %next, %y, %most, %later : !tile, !tile, !tile, i32
+    }
+    return %out#0, %out#2 : !tile, !tile
+  }
 }

@@ -91,6 +91,43 @@ def test_any_stages(device, same, outputs, rescaled, iterations, stages):
         np.testing.assert_allclose(result, right, rtol=0, atol=3e-3 * np.abs(right).max())
 
 
+@triton.jit
+def both_kernel(x_ptr, w_ptr, v_ptr, out_ptr, last_ptr, n):
+    """One left operand in registers, read by the first dot of an iteration and by the last."""
+    at = tl.arange(0, 64)
+    square = at[:, None] * 64 + at[None, :]
+    sums = tl.zeros((64, 64), tl.float32)
+    last = tl.zeros((64,), tl.float32)
+    for start in range(0, n, 64):
+        rows = start * 64 + square
+        column = tl.load(x_ptr + start + at).to(tl.float32)
+        x = (column[:, None] * at[None, :].to(tl.float32) / 64).to(tl.float16)
+        w, v = tl.load(w_ptr + rows), tl.load(v_ptr + rows)
+        last += tl.max(tl.dot(x, w), 1)
+        sums = tl.dot(x, v, sums)
+    tl.store(out_ptr + square, sums)
+    tl.store(last_ptr + at, last)
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 3, 6])
+@pytest.mark.parametrize("stages", [3, 4])
+def test_an_operand_of_both_stages(device, iterations, stages):
+    length = max(iterations, 1) * 64
+    x, w, v = (random(shape, "fp16") for shape in ((length,), (length, 64), (length, 64)))
+    out, last = device.output((64, 64), "fp32"), device.output((64,), "fp32")
+    both_kernel[(1,)](
+        *map(device.to, (x, w, v)), out.array, last.array, iterations * 64,
+        num_warps=4, num_stages=stages, disabled_passes="nv-keep-occupancy,copied-values",
+    )  # fmt: skip
+    sums, most = np.zeros((64, 64)), np.zeros(64)
+    for i in range(iterations):
+        a, b, c = (t[i * 64 : i * 64 + 64].astype(np.float64) for t in (x, w, v))
+        a = np.float32(a[:, None] * np.arange(64) / 64).astype(np.float16).astype(np.float64)
+        sums, most = sums + a @ c, most + (a @ b).max(1)
+    for result, right in ((out.numpy(), sums), (last.numpy(), most)):
+        np.testing.assert_allclose(result, right, rtol=0, atol=1e-3 * max(np.abs(right).max(), 1))
+
+
 SIGNATURE = {
     **dict.fromkeys(("q_ptr", "k_ptr", "v_ptr"), "*fp16"),
     **dict.fromkeys(("out_ptr", "second_ptr"), "*fp32"),

@@ -2,7 +2,6 @@
 #include "passes/pipeline/LateStage.h"
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
-#include "ir/Registers.h"
 
 using namespace mlir;
 
@@ -11,7 +10,9 @@ namespace pantile {
 bool LateStage::find() { return sortMmas() && sortOthers() && findChoice(); }
 
 bool LateStage::isLastConversion(Operation *op) const {
-  return op->hasTrait<OpTrait::Elementwise>() && isReadByMmasAlone(op->getResult(0)) &&
+  auto isLate = [&](Operation *user) { return late.contains(user); };
+  return op->hasTrait<OpTrait::Elementwise>() && !op->use_empty() &&
+         llvm::all_of(op->getUsers(), isLate) &&
          llvm::any_of(
              mmas, [&](nv::AsyncMmaOpInterface mma) { return mma.getLhs() == op->getResult(0); });
 }
