@@ -10,7 +10,7 @@ import pytest
 from conftest import check_product, random
 
 SHAPE = (144, 112, 80)  # multiples of 16, but not of the blocks
-RAISED, PERSISTENT = "load is raised", "a block runs one program after the other"
+RAISED, PERSISTENT = "load is raised", "a CTA runs one program after the other"
 
 
 @triton.jit
@@ -399,10 +399,10 @@ STYLES = {
     "by_descriptors": (by_descriptors, (), _plain, BOTH),
     "turned": (turned, (), _plain, BOTH),
     "grouped": (grouped, (), _plain, BOTH),
-    "split": (split, (), _plain, (RAISED, "they meet, or are seen while they run")),
-    "loops_over_tiles": (loops_over_tiles, (), _plain, (RAISED, "the kernel does so itself")),
+    "split": (split, (), _plain, (RAISED, "programs synchronise, or are observed while they run")),
+    "loops_over_tiles": (loops_over_tiles, (), _plain, (RAISED, "its own loop is over programs")),
     "loops_in_order": (loops_in_order, (), _plain, ("what it reads may have been written",)),
-    "chooses_rows": (chooses_rows, (), _plain, (RAISED, "the kernel does so itself")),
+    "chooses_rows": (chooses_rows, (), _plain, (RAISED, "its own loop is over programs")),
     "clamps": (clamps, (), _plain, BOTH),
     "residual": (residual, (BIAS, REST), lambda a, b: _leaky(a @ b + BIAS.astype(float) + REST), BOTH),
     "computed_left": (computed_left, (), lambda a, b: np.where(a > 0, a, 0.5 * a) @ b, ()),
@@ -412,10 +412,10 @@ STYLES = {
     "leaves_early": (leaves_early, (), _plain, BOTH),
     "leaves_in_between": (leaves_in_between, (), _plain, BOTH),
     "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),
-    "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "they meet, or are seen while they run")),
+    "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
     "peels": (peels, (), _plain, BOTH),
     "goes_on_while": (goes_on_while, (), _plain, ("its loop is a `while`",)),
-    "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "they differ in length")),
+    "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "programs differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
 }  # fmt: skip
 
