@@ -39,7 +39,8 @@ public:
 private:
   SmallVector<Value> needed(Operation *op, ValueRange values) {
     SmallVector<Value> picked;
-    for (unsigned i : slice.resultsOf(op).set_bits())
+    const llvm::SmallBitVector kept = slice.resultsOf(op);
+    for (unsigned i : kept.set_bits())
       picked.push_back(mapping.lookupOrDefault(values[i]));
     return picked;
   }
@@ -55,7 +56,8 @@ private:
 
   void finish(Operation *op, Operation *made) {
     made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    for (auto [i, number] : llvm::enumerate(slice.resultsOf(op).set_bits()))
+    const llvm::SmallBitVector kept = slice.resultsOf(op);
+    for (auto [i, number] : llvm::enumerate(kept.set_bits()))
       mapping.map(op->getResult(number), made->getResult(i));
   }
 
@@ -65,7 +67,8 @@ private:
         b, loop.getLoc(), bound(loop.getLowerBound()), bound(loop.getUpperBound()),
         bound(loop.getStep()), needed(loop, loop.getInitArgs()), nullptr, loop.getUnsignedCmp());
     mapping.map(loop.getInductionVar(), made.getInductionVar());
-    for (auto [i, number] : llvm::enumerate(slice.resultsOf(loop).set_bits()))
+    const llvm::SmallBitVector kept = slice.resultsOf(loop);
+    for (auto [i, number] : llvm::enumerate(kept.set_bits()))
       mapping.map(loop.getRegionIterArg(number), made.getRegionIterArg(i));
     fill(made.getBody(), loop.getBody(), loop);
     finish(loop, made);
@@ -73,7 +76,8 @@ private:
 
   void cloneBranch(scf::IfOp branch) {
     SmallVector<Type> types;
-    for (unsigned i : slice.resultsOf(branch).set_bits())
+    const llvm::SmallBitVector kept = slice.resultsOf(branch);
+    for (unsigned i : kept.set_bits())
       types.push_back(branch.getResult(i).getType());
     auto made =
         scf::IfOp::create(b, branch.getLoc(), types, mapping.lookupOrDefault(branch.getCondition()),
