@@ -215,7 +215,7 @@ void checkTuning() {
   const int n = 5000;
   std::vector<float> x = randomValues(n, 4), out(n);
   std::vector<TuneCandidate> candidates(4);
-  const int64_t blocks[] = {2, 512, 3, 4096}; // 3 is no size of a tile
+  const int64_t blocks[] = {2, 512, -1, 4096}; // -1 is no size of a tile
   for (size_t i = 0; i < candidates.size(); ++i)
     candidates[i].definitions["BLOCK"] = blocks[i];
   TuneOptions options;
@@ -241,7 +241,7 @@ void checkTuning() {
     if (std::abs(out[i] - (2.0 * x[i] * 1.5 + 3)) > 1e-5)
       return expect(false, "results of the tuned kernel");
   candidates.resize(1);
-  candidates[0].definitions["BLOCK"] = int64_t(3);
+  candidates[0].definitions["BLOCK"] = int64_t(-1);
   Result<TuneResult> none = tune(source, "shifted.py", requestFor("cpu"), candidates, options);
   expect(!none && none.error().range.file == "shifted.py", "no candidate compiles");
 }
