@@ -412,6 +412,7 @@ private:
     TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
     dim.kind = TmaAccess::Dim::ToEnd, atEnd.kind = TmaAccess::Dim::End;
     dim.end = atEnd.end = end;
+    dim.rows = atEnd.rows = dim.size;
     dim.startFits = atEnd.startFits = affine.isComputedIn32Bits(ptr, dim.start);
     dim.extent = TmaAccess::far;
     access.dims.push_back(atEnd);

@@ -29,6 +29,7 @@ struct TmaAccess {
     enum Kind { Plain, Saturated, ToEnd, End } kind = Plain;
     Polynomial end{};
     bool startFits = false; ///< of one that is cut: `start` needs no 64 bits
+    int64_t rows = 1;       ///< of one that is cut: how many of the tile lie along it
   };
   /// What launches must keep to.
   struct Multiple {

@@ -227,3 +227,36 @@ def test_chained_products(device, blocks):
     ):
         allowed = 2e-3 * (np.abs(p) @ np.abs(right)) + 1e-3
         assert (np.abs(result.numpy() - p @ right) <= allowed).all()
+
+
+@triton.jit
+def rows_of_group_kernel(
+    out_ptr, a_ptr, b_ptr, ends_ptr, K, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
+):  # fmt: skip
+    """Rows up to where the group ends: a number of memory bounds the tile that is loaded and stored."""
+    end = tl.load(ends_ptr)
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    cols, deep = tl.arange(0, N), tl.arange(0, D)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, D):
+        a = tl.load(
+            a_ptr + rows[:, None] * K + (k + deep)[None, :], mask=rows[:, None] < end, other=0.0
+        )
+        b = tl.load(b_ptr + (k + deep)[:, None] * N + cols[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], acc, mask=rows[:, None] < end)
+
+
+@pytest.mark.parametrize("end", [320, 577, 601, 640, 700, 960])
+@pytest.mark.parametrize("options", [{}, {"enabled_passes": "nv-raise-stores"}])
+def test_group_ends_within_a_tile_of_several_boxes(device, end, options):
+    m, n, d, k = 320, 64, 32, 96
+    a, b = random((960, k), "fp16", seed=51), random((k, n), "fp16", seed=52)
+    out, ends = device.output((960, n), "fp32"), np.array([end], np.int32)
+    before = out.numpy().copy()
+    compiled = rows_of_group_kernel[(3,)](
+        out.array, device.to(a), device.to(b), device.to(ends), k, m, n, d, num_warps=8, **options
+    )  # fmt: skip
+    reaches(device, compiled, "via tma", "producer: ")
+    check_product(out.numpy()[:end], a[:end], b)
+    np.testing.assert_array_equal(out.numpy()[end:], before[end:])

@@ -63,21 +63,21 @@ private:
   static constexpr int64_t mostStart =
       std::numeric_limits<int32_t>::max() - InstructionSet::boxExtent;
 
-  /// Most rows of a box, and rows on either side of the argument that memory can have: the sum and the
-  /// difference of two such numbers fit 32 bits, with a box.
-  static constexpr int64_t mostRows = InstructionSet::boxExtent;
-  static constexpr int64_t mostOfMemory = TmaAccess::far - 2 * mostRows;
+  /// Rows on either side of the argument that memory can have: the sum and the difference of two such
+  /// numbers fit 32 bits, with the rows of the tile, which may have several boxes.
+  static int64_t mostOfMemory(const TmaAccess::Dim &dim) { return TmaAccess::far - 2 * dim.rows; }
 
   /// The tile's first row, as far as memory can have it.
   Value row(const TmaAccess::Dim &dim) {
-    return within(value(dim.start, dim.startFits ? 32 : 64), -mostOfMemory, mostOfMemory);
+    const int64_t most = mostOfMemory(dim);
+    return within(value(dim.start, dim.startFits ? 32 : 64), -most, most);
   }
 
   /// How far that is past the end, as far as the tile's rows can tell. A loop does not change the end.
   Value pastEnd(const TmaAccess::Dim &dim) {
-    Value end = within(value(dim.end, 64), -mostOfMemory, mostOfMemory);
+    Value end = within(value(dim.end, 64), -mostOfMemory(dim), mostOfMemory(dim));
     Value past = arith::SubIOp::create(b, loc, row(dim), end);
-    return within(past, -mostRows, TmaAccess::far - mostRows);
+    return within(past, -dim.rows, TmaAccess::far - dim.rows);
   }
 
   Value fromFar(Value number32) {

@@ -159,7 +159,7 @@ private:
         return refuse(staged.load, "it feeds something else than products of the loop");
       std::string reason;
       auto access = accessFor(staged, readers, reason);
-      if (!access || !isFilledByBoxes(staged, *access, reason))
+      if (!access || !isFilledByBoxes(staged, reason))
         return refuse(staged.load, reason);
       if (!followsCoordinates(*access))
         return refuse(staged.load, "its coordinates come from tiles or numbers in memory",
@@ -202,15 +202,9 @@ private:
     return access;
   }
 
-  /// Where an end that the program alone knows cuts the tile, its first row is told apart by one
-  /// box alone (MakeTensorMap.cpp).
-  static bool isFilledByBoxes(StagedLoad staged, const TmaAccess &access, std::string &reason) {
-    const auto boxes = tmaBoxes(sharedLayoutOf(staged.alloc.getType()));
-    const bool isCut = llvm::any_of(access.dims, [](const TmaAccess::Dim &dim) {
-      return dim.kind == TmaAccess::Dim::ToEnd && dim.size > InstructionSet::boxExtent;
-    });
-    reason = "no boxes of a tensor map, of at most 256 rows each, fill its tile";
-    return boxes && !isCut;
+  static bool isFilledByBoxes(StagedLoad staged, std::string &reason) {
+    reason = "no boxes of a tensor map fill its tile";
+    return tmaBoxes(sharedLayoutOf(staged.alloc.getType())).has_value();
   }
 
   /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.
