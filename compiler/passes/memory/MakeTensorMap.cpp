@@ -73,11 +73,12 @@ private:
     return within(value(dim.start, dim.startFits ? 32 : 64), -most, most);
   }
 
-  /// How far that is past the end, as far as the tile's rows can tell. A loop does not change the end.
+  /// How far that is past the end. A loop does not change the end. Before it at most as far as no
+  /// coordinate gets negative: the row is negative then, and what is left of it is less than the end.
   Value pastEnd(const TmaAccess::Dim &dim) {
     Value end = within(value(dim.end, 64), -mostOfMemory(dim), mostOfMemory(dim));
     Value past = arith::SubIOp::create(b, loc, row(dim), end);
-    return within(past, -dim.rows, TmaAccess::far - dim.rows);
+    return within(past, -TmaAccess::far, TmaAccess::far - dim.rows);
   }
 
   Value fromFar(Value number32) {

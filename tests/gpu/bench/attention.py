@@ -5,7 +5,7 @@ configuration's result is compared with float64 first; then the contestants take
 round. The table has the medians of the rounds in TFLOP/s; a causal product counts half.
 
 Usage: attention.py [--heads 64 128] [--lengths 1024 4096 16384] [--causal 0 1] [--backward]
-                    [--only pantile] [--variants] [--rounds 5]
+                    [--only pantile] [--variants] [--rounds 5] [--any-extent]
 `--variants` also runs ours with the variants of `VARIANTS` all of whose passes are among `--passes`:
 without passes that make it fast, and with those that are off by default. Lines `cfg` have each
 configuration's TFLOP/s.
@@ -16,7 +16,7 @@ import sys
 
 import attention_kernels
 import torch
-from attention_kernels import BACKWARD, FORWARD
+from attention_kernels import ANY_EXTENT, BACKWARD, FORWARD
 from finals import final, in_turn
 from matmul import Timer
 
@@ -33,6 +33,7 @@ VARIANTS = {  # the options of a launch, each with the names of passes
     " together": {"disabled_passes": "nv-alternate-groups"},
 }
 PASSES = set()
+ANY = " any extent"  # a variant whose configurations are others
 
 
 def batch(length):
@@ -163,10 +164,13 @@ def contestants(arguments):
     for package in MODULES:
         for kind in kinds:
             names = VARIANTS if arguments.variants and package == "pantile" else [""]
+            if arguments.any_extent and package == "pantile" and kind == "pointers":
+                names = [*names, ANY]
             result += [
                 (package, kind, name)
                 for name in names
-                if (kind == "pointers" or name == "") and PASSES.issuperset(passes_of(name))
+                if name == ANY
+                or ((kind == "pointers" or name == "") and PASSES.issuperset(passes_of(name)))
             ]
     return result
 
@@ -178,11 +182,13 @@ def tune(arguments, problem, timer):
     best = {}
     for package, kind, variant in contestants(arguments):
         times, launches = {}, {}
-        for config in configs[head]:
+        for config in ANY_EXTENT[head] if variant == ANY else configs[head]:
+            if problem.length % config[0] or problem.length % config[1]:
+                continue
             if causal and not arguments.backward and config[1] > config[0]:
                 continue  # more keys than queries: the masked part would read past the last row
             try:
-                launches[config] = make(package, kind, problem, config, VARIANTS[variant])
+                launches[config] = make(package, kind, problem, config, VARIANTS.get(variant, {}))
                 times[config] = timer.median(launches[config])
             except Exception as error:
                 print(f"  failed: {package} {kind}{variant} {config}: {str(error)[:150]}")
@@ -201,7 +207,7 @@ def measure(arguments, problem, best, timer):
     """Medians in TFLOP/s by contestant."""
     make = backward if arguments.backward else forward
     launches = {
-        label: make(package, kind, problem, config, VARIANTS[variant])
+        label: make(package, kind, problem, config, VARIANTS.get(variant, {}))
         for label, (package, kind, variant, config) in best.items()
     }
     factor = problem.flops * (2.5 if arguments.backward else 1) * 1e-9
@@ -218,6 +224,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--variants", action="store_true")
+    parser.add_argument("--any-extent", action="store_true", help="tiles that are no powers of two")
     parser.add_argument("--only")
     parser.add_argument("--passes", nargs="*", default=["nv-specialise-warps"])
     arguments = parser.parse_args()

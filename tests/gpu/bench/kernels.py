@@ -174,6 +174,26 @@ def own_configs():
     ]
 
 
+def any_extent_configs(size, multiprocessors=132, most=12):
+    """The most promising of tiles that are no powers of two for a square product: those whose last wave wastes least.
+
+    A tile costs its MMAs and, as long as a few hundred of its rows and columns, its operands; not for Triton.
+    """
+    rows, columns = (64, 128, 192, 256), range(80, 257, 16)
+    tiles = [(m, n) for m in rows for n in columns if m * n <= 128 * 384 and (m, n) != (192, 256)]
+    odd = [(m, n) for m, n in tiles if (m == 192 and n % 32 == 0) or (m != 192 and n & (n - 1))]
+
+    def cost(tile):
+        m, n = tile
+        waves = -(-(-(-size // m) * -(-size // n)) // multiprocessors)
+        return waves * (m * n + 32 * (m + n))
+
+    return [
+        config(m, n, 64, 4 if m + n <= 304 else 3, 4 if m * n <= 64 * 256 and m == 64 else 8)
+        for m, n in sorted(odd, key=cost)[:most]
+    ]
+
+
 def grid(m, n):
     """Grid of `matmul_kernel`: one program a block of C."""
     return lambda meta: (

@@ -3,7 +3,8 @@
 Ours and Triton's run the same text and tune over the same configurations, the tutorial's ten and some
 larger blocks, by the same timer: all once, then the fastest in turn, round after round, five of
 them or at small sizes, where luck decides the first, eight. `own` is
-ours with some configurations besides that name passes, beside the fastest few of the common ones.
+ours with some configurations besides that name passes, beside the fastest few of the common ones, and
+`any` (`--any-extent`) ours with tiles that are no powers of two besides those.
 Every result is compared with float64 before it is timed. The contestants are timed in turn, round
 after round, each measurement being the median of single launches with a cold L2; the table has the
 medians of the rounds, in TFLOP/s. All work on the same arrays. At small sizes there are a dozen
@@ -16,7 +17,7 @@ library's followed by a kernel for the activation stands beside. A run over all 
 (`--finalists`), half of that.
 
 Usage: matmul.py [--sizes 256 384 ...] [--rounds 5] [--activation leaky_relu] [--dtype bfloat16] [--ten]
-                 [--json FILE] [--markdown FILE] [--finalists JSON ...]
+                 [--json FILE] [--markdown FILE] [--finalists JSON ...] [--any-extent] [--without NAME ...]
 """
 
 import argparse
@@ -92,6 +93,8 @@ class Tuning:
         """What is measured for `size`; `common`: the fastest that Pantile shares with Triton."""
         module = PACKAGES[package]
         configs = module.tutorial_configs() + ([] if self.ten else module.larger_configs())
+        if package == "any":
+            configs = [c for c in configs if str(c) in common] + module.any_extent_configs(size)
         if package == "own":
             configs = [c for c in configs if str(c) in common] + module.own_configs()
         if size <= SMALL:
@@ -207,11 +210,14 @@ def print_table(rows, title):
         text = note.get("failure") or in_short(note.get("config", ""))
         own = row["tflops"].get("own", nan)
         text += f"; own {in_short(row['notes'].get('own', {}).get('config', ''))}"
+        if "any" in row["tflops"]:
+            any_extent = row["tflops"]["any"]
+            text += f"; any {any_extent:.1f} ({any_extent / cublas:.3f}) {in_short(row['notes']['any']['config'])}"
         if "two kernels" in row["tflops"]:
             text += f"; cuBLAS and a second kernel {row['tflops']['two kernels']:.1f}"
         print(
             f"{row['size']:6d} {cublas:8.1f} {triton:8.1f} {ours:8.1f} {ours / cublas:8.3f}"
-            f" {ours / triton:8.3f} {own:8.1f}  {text[:150]}"
+            f" {ours / triton:8.3f} {own:8.1f}  {text[:180]}"
         )
     print_means(rows)
 
@@ -246,7 +252,9 @@ def write_markdown(rows, path):
 
 def print_means(rows):
     """Geometric means of the ratios from 1024 up, and the sizes that are behind Triton."""
-    for peer, name in itertools.product(("cublas", "triton"), ("pantile", "own")):
+    for peer, name in itertools.product(("cublas", "triton"), ("pantile", "own", "any")):
+        if not any(name in row["tflops"] and peer in row["tflops"] for row in rows):
+            continue
         ratios = {row["size"]: ratio(row["tflops"], peer, name) for row in rows}
         large = [value for size, value in ratios.items() if size >= 1024]
         behind = [size for size, value in ratios.items() if not value >= 0.99]
@@ -270,6 +278,8 @@ def main():
     parser.add_argument("--tune-ms", type=float, default=10.0)
     parser.add_argument("--dtype", default="float16")
     parser.add_argument("--ten", action="store_true", help="the tutorial's ten configurations only")
+    parser.add_argument("--any-extent", action="store_true", help="tiles that are no powers of two")
+    parser.add_argument("--without", nargs="*", default=[], help="contestants to leave out")
     parser.add_argument("--activation", default="")
     parser.add_argument("--json")
     parser.add_argument("--markdown")
@@ -277,9 +287,10 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     timer, tuning = Timer(arguments.budget_ms), Tuning(arguments)
-    for name in ("triton", "pantile") if arguments.ten else ("triton", "pantile", "own"):
+    names = ["triton", "pantile"] + ["own"] * (not arguments.ten) + ["any"] * arguments.any_extent
+    for name in [name for name in names if name not in arguments.without]:
         try:
-            PACKAGES[name] = kernels.load("pantile" if name == "own" else name)
+            PACKAGES[name] = kernels.load(name if name == "triton" else "pantile")
         except ImportError as missing:
             print(f"without {name}: {missing}")
     rows = []
