@@ -278,7 +278,23 @@ void Call::adopt(py::object compiledKernel, Kernel found) {
   dispatcher->install(key, compiled, kernel);
 }
 
+/// A kernel that was compiled for other arguments takes no object that is neither number nor array.
+static void requireValue(const Parameter &parameter, const ArgSpec &spec, const Argument &argument,
+                         py::handle value) {
+  const bool isNone = argument.kind == Argument::Kind::None;
+  const bool isScalar = spec.kind == ArgSpec::Kind::Scalar;
+  if ((isScalar || spec.kind == ArgSpec::Kind::Pointer) &&
+      (argument.kind == Argument::Kind::Constant || (isScalar && isNone)))
+    throw py::type_error("argument " + quoted(parameter.name) + " is a " +
+                         Py_TYPE(value.ptr())->tp_name + ", but the kernel was compiled for " +
+                         (isScalar ? "a number of type " + quoted(spec.dtype)
+                                   : "an array of " + quoted(spec.dtype)));
+}
+
 void Call::use(py::object compiledKernel, Kernel other) {
+  for (size_t i = 0; i < arguments.size() && i < other->args.size(); ++i)
+    if (!dispatcher->rules[i].isConstexpr)
+      requireValue(dispatcher->parameters[i], other->args[i], arguments[i], values[i]);
   compiled = std::move(compiledKernel);
   kernel = std::move(other);
 }

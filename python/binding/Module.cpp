@@ -5,6 +5,7 @@
 //===-----------------------------------------------------------------------------------===//
 #include "ArgTypes.h"
 #include "CurrentStream.h"
+#include "DirectRun.h"
 #include "Dispatcher.h"
 #include "Errors.h"
 #include "LaunchStats.h"
@@ -270,6 +271,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindOptions(module);
   bindKernel(module);
   bindDispatcher(module);
+  bindDirectRun(module);
   bindLauncher(module);
   bindLaunchers(module);
   bindDevices(module);

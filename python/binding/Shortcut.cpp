@@ -2,6 +2,7 @@
 // How:   the rules are LaunchReader's, each class of argument turned into one comparison.
 //===-----------------------------------------------------------------------------------===//
 #include "Shortcut.h"
+#include "PythonNumbers.h"
 #include "TensorAccess.h"
 #include <algorithm>
 #include <bit>
@@ -11,22 +12,6 @@ namespace py = pybind11;
 
 namespace pantile::python {
 namespace {
-
-/// The value of an exact int; false for one that fits no 64 bits, and for anything else.
-inline bool readInteger(PyObject *object, int64_t &value) {
-  if (!PyLong_CheckExact(object))
-    return false;
-#if PY_VERSION_HEX >= 0x030C0000
-  const auto *number = reinterpret_cast<PyLongObject *>(object);
-  if (PyUnstable_Long_IsCompact(number)) [[likely]] {
-    value = PyUnstable_Long_CompactValue(number);
-    return true;
-  }
-#endif
-  int overflow = 0;
-  value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return !overflow;
-}
 
 /// Type, size and count of the numbers of an element in one.
 uint32_t elementOf(const DLTensor &tensor) {

@@ -410,3 +410,71 @@ def test_raw_addresses(device):
         np.testing.assert_array_equal(device.numpy(out), expected)
     with pytest.raises(TypeError, match="`x_ptr` is annotated `\\*fp32`, but is no array"):
         addressed_kernel[(1,)](out, 2.5, 60, N=64)
+
+
+def run_of(kernel, grid, stream, *args):
+    """As the launchers that Inductor writes call a compiled kernel."""
+    kernel.run(*grid, stream, kernel.function, kernel.packed_metadata, None, None, None, *args)
+
+
+@triton.jit
+def mixed_kernel(out_ptr, x_ptr, bias_ptr, factor, n, twice, SHIFT: tl.constexpr, N: tl.constexpr):
+    offsets = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0) * factor
+    if twice:
+        x *= 2
+    if bias_ptr is not None:
+        x += tl.load(bias_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + offsets, x + SHIFT, mask=offsets < n)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_runs_of_a_compiled_kernel(device, has_bias):
+    """All arguments or none of the constants; what a kernel was not compiled for takes the long way."""
+    size, block = 200, 64
+    x, bias = random(size + 1, "fp32", seed=21), random(size + 1, "fp32", seed=22)
+    given, added = device.to(x), device.to(bias) if has_bias else None
+    out = device.to(np.zeros(size, np.float32))
+    kernel = mixed_kernel[(4,)](out, given, added, 1.5, size, True, 3, block)
+    rng = np.random.default_rng(23)
+    stream = 0
+    quick = 0
+    for step in range(12):
+        n, factor, twice = int(rng.integers(1, 13)) * 16, float(rng.uniform(0.5, 2)), bool(step % 2)
+        out = device.to(np.full(size, np.nan, np.float32))
+        constants = (3, block) if step % 3 else ()
+        args = (out, given, added, factor, n, twice, *constants)
+        with Counted() as counted:
+            run_of(kernel, (4, 1, 1), stream, *args)
+        quick += counted.shortcuts
+        expected = (
+            x[:n] * np.float32(factor) * (2 if twice else 1) + (bias[:n] if has_bias else 0) + 3
+        )
+        np.testing.assert_allclose(device.numpy(out)[:n], expected, rtol=1e-6, atol=1e-6)
+        assert np.isnan(device.numpy(out)[n:]).all()
+    if device.arch is not None:
+        assert quick >= 10
+    out = device.to(np.full(size, np.nan, np.float32))
+    run_of(kernel, (0, 1, 1), stream, out, given, added, 1.5, 160, False)
+    assert np.isnan(device.numpy(out)).all()
+
+
+def test_runs_that_are_refused(device):
+    x = random(64, "fp32", seed=24)
+    given, out = device.to(x), device.to(np.zeros(64, np.float32))
+    kernel = mixed_kernel[(1,)](out, given, None, 1.5, 48, True, 3, 64)
+    run_of(kernel, (1, 1, 1), 0, out, given, None, 1.5, 48, True)
+    for args, error in [
+        ((out, given, None, 1.5), TypeError),  # too few
+        ((out, given, None, "a", 48, True), (TypeError, ValueError)),
+        ((out, given, None, 1.5, 2**70, True), (OverflowError, ValueError, TypeError)),
+    ]:
+        with pytest.raises(error):
+            run_of(kernel, (1, 1, 1), 0, *args)
+    with triton.knobs.runtime.scope():
+        triton.knobs.runtime.check = "overlap"
+        out = device.to(np.zeros(64, np.float32))
+        with Counted() as counted:
+            run_of(kernel, (1, 1, 1), 0, out, given, None, 2.0, 48, False)
+        assert counted.shortcuts == 0
+        np.testing.assert_allclose(device.numpy(out)[:48], x[:48] * 2 + 3, rtol=1e-6)

@@ -345,10 +345,25 @@ class CompiledKernel:
     ):
         if launch_enter_hook:
             launch_enter_hook(launch_metadata)
-        call = self._call(self._with_constants(args), {})
-        call.launch((grid_0, grid_1, grid_2), stream)
+        grid = (grid_0, grid_1, grid_2)
+        direct = self._code.direct_run or self._make_direct()
+        if not direct(grid, stream, args):
+            call = self._call(self._with_constants(args), {})
+            call.launch(grid, stream)
         if launch_exit_hook:
             launch_exit_hook(launch_metadata)
+
+    def _make_direct(self):
+        """Make what launches without binding the arguments; it leaves to `_call` what it does not know."""
+        from .. import _pantile
+
+        code, options = self._code, self.options
+        if options.launch_cooperative_grid or options.launch_pdl or self.target.backend != "cuda":
+            code.direct_run = _leaves_all
+        else:
+            constexprs = [parameter.is_constexpr for parameter in self.src.fn.params]
+            code.direct_run = _pantile.DirectRun(code.kernel, constexprs)
+        return code.direct_run
 
     def _with_constants(self, args):
         fn = self.src.fn
@@ -367,6 +382,10 @@ class CompiledKernel:
 
     def __repr__(self):
         return f"CompiledKernel({self.name}, {self.target})"
+
+
+def _leaves_all(*_):
+    return False
 
 
 def _restore(attributes):

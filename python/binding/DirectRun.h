@@ -1,0 +1,47 @@
+//===- DirectRun.h - launches of one compiled kernel, by the values that it takes -------===//
+// Needs: the GIL, or on a build without it nothing.
+// Gives: DirectRun, by which `CompiledKernel.run` launches what any launch before it readied.
+// How:   arguments are read by the types that the kernel was compiled for: no binding, no key, no
+//        search. Whatever is unusual is refused, and goes the long way, which explains errors.
+//===-----------------------------------------------------------------------------------===//
+#pragma once
+#include "TableLock.h"
+#include "pantile/ReadyLaunch.h"
+#include <pybind11/pybind11.h>
+#include <vector>
+
+namespace pantile::python {
+
+class DirectRun {
+public:
+  /// `isConstexpr`, a flag a parameter: those that a call may leave out.
+  DirectRun(Kernel kernel, std::vector<bool> isConstexpr);
+
+  /// Queues a launch of `args`, a tuple, on `stream`. False: nothing was queued.
+  bool operator()(const Grid &grid, uint64_t stream, pybind11::handle args);
+
+private:
+  /// How the value of a parameter is read.
+  struct Reading {
+    enum class Kind : uint8_t { Nothing, Address, Bool, Integer, Fp32, Fp64, Unknown };
+    Kind kind = Kind::Unknown;
+    bool mayBeAbsent = false;
+    uint8_t mask = 0;            ///< bits that are zero, as the kernel was told
+    int64_t least = 0, most = 0; ///< of an Integer
+  };
+  static Reading readingOf(const ArgSpec &spec);
+  bool read(pybind11::handle args, uint64_t *slots, int &device) const;
+  static bool readValue(const Reading &reading, PyObject *object, uint64_t &slot, int &device);
+  static bool readAddress(PyObject *object, uint64_t &address, int &device);
+  const ReadyLaunch *readyOn(int device);
+
+  const Kernel kernel;
+  std::vector<Reading> readings;                         ///< one a parameter
+  size_t present = 0;                                    ///< parameters that no call leaves out
+  TableLock::Mutex mutex;                                ///< of `ready`
+  std::vector<std::unique_ptr<const ReadyLaunch>> ready; ///< by device
+};
+
+void bindDirectRun(pybind11::module_ &module);
+
+} // namespace pantile::python
