@@ -174,7 +174,7 @@ def own_configs():
     ]
 
 
-def any_extent_configs(size, multiprocessors=132, most=12):
+def any_extent_configs(size, multiprocessors=132, most=10):
     """The most promising of tiles that are no powers of two for a square product: those whose last wave wastes least.
 
     A tile costs its MMAs and, as long as a few hundred of its rows and columns, its operands; not for Triton.
@@ -188,10 +188,12 @@ def any_extent_configs(size, multiprocessors=132, most=12):
         waves = -(-(-(-size // m) * -(-size // n)) // multiprocessors)
         return waves * (m * n + 32 * (m + n))
 
-    return [
-        config(m, n, 64, 4 if m + n <= 304 else 3, 4 if m * n <= 64 * 256 and m == 64 else 8)
-        for m, n in sorted(odd, key=cost)[:most]
-    ]
+    def stages(m, n):
+        return min(6, (208 << 10) // (2 * 64 * (m + n)))
+
+    best = sorted(odd, key=cost)[:most]
+    half = [config(m, n, 64, stages(m, n), 4) for m, n in best if m * n <= 192 * 128 and m % 128]
+    return [config(m, n, 64, stages(m, n), 8) for m, n in best if m > 64] + half
 
 
 def grid(m, n):
