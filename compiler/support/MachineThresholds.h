@@ -19,7 +19,7 @@ struct RegisterThresholds {
   int64_t besideMma = 26;        ///< of one wgmma, whose accumulator alone is counted (C7602)
   int64_t besideFp64Mma = 48;    ///< of m16n8k16 of fp64, where all fragments are counted
   int64_t besideIterations = 32; ///< two iterations in flight; accumulators and left operands
-  int64_t besideRescaled = 56; ///< the same where accumulators are rescaled; nor what rescales them
+  int64_t besideRescaled = 40; ///< the same where accumulators are rescaled; nor what rescales them
   int64_t besideLoop = 40;     ///< any loop with MMA; carried values and left operands
 
   int64_t mostBesideProducer = 240; ///< of a consumer thread, after setmaxnreg
