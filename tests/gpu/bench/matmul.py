@@ -4,7 +4,7 @@ Ours and Triton's run the same text and tune over the same configurations, the t
 larger blocks, by the same timer: all once, then the fastest in turn, round after round, five of
 them or at small sizes, where luck decides the first, eight. `own` is
 ours with some configurations besides that name passes, beside the fastest few of the common ones, and
-`any` (`--any-extent`) ours with tiles that are no powers of two besides those.
+`any` (`--any-extent`) ours with those and with tiles that are no powers of two.
 Every result is compared with float64 before it is timed. The contestants are timed in turn, round
 after round, each measurement being the median of single launches with a cold L2; the table has the
 medians of the rounds, in TFLOP/s. All work on the same arrays. At small sizes there are a dozen
@@ -94,7 +94,8 @@ class Tuning:
         module = PACKAGES[package]
         configs = module.tutorial_configs() + ([] if self.ten else module.larger_configs())
         if package == "any":
-            configs = [c for c in configs if str(c) in common] + module.any_extent_configs(size)
+            configs = [c for c in configs if str(c) in common] + module.own_configs()
+            configs += module.any_extent_configs(size)
         if package == "own":
             configs = [c for c in configs if str(c) in common] + module.own_configs()
         if size <= SMALL:

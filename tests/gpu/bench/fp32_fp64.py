@@ -1,13 +1,13 @@
-"""Products of fp32 by tf32, in all orders of operands: ours, Triton's and cuBLAS's through torch.
+"""Products of fp32 by tf32, or of fp64, in all orders of operands: ours, Triton's and cuBLAS's through torch.
 
 Ours and Triton's run the same text (kernels.py) over the same configurations. Each is sampled once,
 its fastest is compared with float64, every element, and then all three run in turn, in an order
 drawn for each round; a measurement is the median of single launches with a cold L2. "nn" is A and B
-by rows, "t" a matrix by columns. Before that, products of positive operands tell whether operands are
+by rows, "t" a matrix by columns. Before that, products of positive fp32 operands tell whether operands are
 rounded to the nearest, or cut off: then each is too small by 2^-11 for each operand.
 
-Usage: tf32.py [--sizes 2048 4096 8192] [--orders nn nt tn] [--rounds 3] [--budget-ms 8]
-               [--minutes 0.9] [--json FILE]
+Usage: fp32_fp64.py [--dtype tf32] [--sizes 2048 4096 8192] [--orders nn nt tn] [--rounds 3]
+                    [--budget-ms 8] [--minutes 0.9] [--json FILE]
 Gives: TFLOP/s of the three, ours relative to the others, and the configurations. No further row is
        begun after `--minutes`. Status 1 if a result of ours was wrong or missing.
 """
@@ -26,13 +26,25 @@ from finals import in_turn
 from matmul import Timer
 
 # Tiles, stages, warps.
-CONFIGS = [
-    (128, 256, 32, 3, 8),
-    (256, 128, 32, 3, 8),
-    (256, 128, 32, 4, 8),
-    (128, 128, 32, 4, 4),
-    (128, 128, 64, 3, 8),
-]
+CONFIGS = {
+    "tf32": [
+        (128, 256, 32, 3, 8),
+        (256, 128, 32, 3, 8),
+        (256, 128, 32, 4, 8),
+        (128, 128, 32, 4, 4),
+        (128, 128, 64, 3, 8),
+    ],
+    "fp64": [
+        (64, 64, 16, 4, 4),
+        (64, 64, 32, 3, 4),
+        (128, 64, 16, 4, 4),
+        (64, 128, 16, 4, 4),
+        (128, 128, 16, 3, 8),
+        (128, 128, 16, 4, 8),
+    ],
+}
+# How far an element may be off, by the size of its terms.
+ALLOWED = {"tf32": 2.0**-9, "fp64": 1e-15}
 MOST_BIAS = 2.0**-13
 
 
@@ -49,10 +61,10 @@ def launch_with(module, a, b, c, settings):
     )
 
 
-def fastest(module, a, b, c, timer):
+def fastest(module, a, b, c, timer, configs):
     """The fastest configuration and its launch."""
     times = {}
-    for settings in CONFIGS:
+    for settings in configs:
         try:
             times[settings] = timer.median(launch_with(module, a, b, c, settings))
         except Exception as error:
@@ -61,12 +73,12 @@ def fastest(module, a, b, c, timer):
     return best, launch_with(module, a, b, c, best)
 
 
-def check(a, b, c):
-    """Raise unless each element is within 2^-9 of the size of its terms; return the worst error."""
+def check(a, b, c, allowed):
+    """Raise unless each element is within `allowed` of the size of its terms; return the worst error."""
     reference = a.double() @ b.double()
     size = a.double().abs() @ b.double().abs()
     worst = ((c - reference).abs() / size).nan_to_num(nan=float("inf")).max().item()
-    if worst > 2.0**-9:
+    if worst > allowed:
         raise AssertionError(f"an element is off by {worst:.1e} of the size of its terms")
     return worst
 
@@ -74,17 +86,25 @@ def check(a, b, c):
 def measure(module_of, size, orders, options):
     """One row."""
     torch.manual_seed(size)
-    a, b = (laid(torch.randn(size, size, device="cuda"), order) for order in orders)
-    c, buffer = checking.guarded(size, size, torch.float32)
+    dtype = torch.float64 if options.dtype == "fp64" else torch.float32
+    a, b = (laid(torch.randn(size, size, dtype=dtype, device="cuda"), order) for order in orders)
+    c, buffer = checking.guarded(size, size, dtype)
     quick, timer = Timer(1.5, least=3, most=30), Timer(options.budget_ms, least=5)
     launches = {"cublas": lambda: torch.matmul(a, b, out=c)}
-    row = {"size": size, "orders": orders, "configs": {}, "errors": {}, "failures": {}}
+    row = {
+        "dtype": options.dtype,
+        "size": size,
+        "orders": orders,
+        "configs": {},
+        "errors": {},
+        "failures": {},
+    }
     for package, module in module_of.items():
         try:
-            best, launch = fastest(module, a, b, c, quick)
+            best, launch = fastest(module, a, b, c, quick, CONFIGS[options.dtype])
             c.fill_(float("nan"))
             launch()
-            row["errors"][package] = check(a, b, c)
+            row["errors"][package] = check(a, b, c, ALLOWED[options.dtype])
             checking.check_guards(buffer)
             launches[package], row["configs"][package] = launch, best
         except Exception as error:
@@ -108,7 +128,7 @@ def show(row):
     nan = float("nan")
     cublas, triton, ours = (row["tflops"].get(n, nan) for n in ("cublas", "triton", "pantile"))
     print(
-        f"tf32 {row['orders']} {row['size']:5d}  cublas {cublas:6.1f}  triton {triton:6.1f}  ours"
+        f"{row['dtype']} {row['orders']} {row['size']:5d}  cublas {cublas:6.1f}  triton {triton:6.1f}  ours"
         f" {ours:6.1f}  /cublas {ours / cublas:.3f}  /triton {ours / triton:.3f}"
         f"  {row['configs'].get('pantile')}  error {row['errors'].get('pantile', nan):.1e}",
         flush=True,
@@ -118,6 +138,7 @@ def show(row):
 def main():
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dtype", choices=CONFIGS, default="tf32")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2048, 4096, 8192])
     parser.add_argument("--orders", nargs="+", default=["nn", "nt", "tn"])
     parser.add_argument("--rounds", type=int, default=3)
@@ -133,10 +154,10 @@ def main():
             modules[name] = kernels.load(name)
         except ImportError as missing:
             print(f"without {name}: {missing}")
-    print(f"=== table: tf32 products, TFLOP/s, {torch.cuda.get_device_name()}")
+    print(f"=== table: {options.dtype} products, TFLOP/s, {torch.cuda.get_device_name()}")
     failed = False
-    for orders in options.orders:
-        mean = bias(modules["pantile"], orders, CONFIGS[0])
+    for orders in options.orders if options.dtype == "tf32" else ():
+        mean = bias(modules["pantile"], orders, CONFIGS["tf32"][0])
         failed |= abs(mean) > MOST_BIAS
         print(f"tf32 {orders}: mean relative error of positive products {mean:+.1e}", flush=True)
     rows = []
