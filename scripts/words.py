@@ -30,7 +30,7 @@ LEFT_OUT = (
     "docs/measurements/",
     "CHANGELOG.md",
     "scripts/words.py",
-    "tests/python/test_words.py",
+    "tests/python/harness/test_words.py",
     "tests/gpu/bench/",
 )
 SUFFIXES = {".cpp", ".h", ".td", ".def", ".py", ".pyi", ".md", ".mlir", ".test", ".c", ".sh", ""}

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+FOLDER = Path(__file__).parent
+# Tests take kernels from one another by the module's name, also from those of another folder.
+sys.path[:0] = [
+    str(FOLDER),
+    *(str(path) for path in sorted(FOLDER.glob("[a-z]*")) if path.is_dir()),
+]
 
 import compiled_kernels  # noqa: E402
 from device_arrays import (  # noqa: E402, F401

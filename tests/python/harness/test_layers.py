@@ -1,0 +1,131 @@
+"""The check of what the folders of the compiler may include, on checkouts that are made here."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "scripts/layers.py"
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="scripts are not on this machine")
+
+TABLE = """# A page
+| `ir` | `runtime` |
+
+## What may include what
+| folder | may include |
+|---|---|
+| `include` | |
+| `ir` | `include` |
+| `passes` | |
+| `passes/mma` | `passes`, `ir` |
+| `interp` | `ir` |
+| `runtime` (launches) | `interp` |
+
+## Another table
+| `ir` | `passes` |
+"""
+FILES = {
+    "compiler/include/pantile/Error.h": "",
+    "compiler/ir/Tile.h": '#include "ir/TileOps.h.inc"\n#include "pantile/Error.h"\n#include <map>',
+    "compiler/ir/TileOps.td": 'include "mlir/IR/OpBase.td"\n',
+    "compiler/passes/Passes.h": '#include "passes/Passes.h.inc"\n',
+    "compiler/passes/mma/SelectMma.cpp": '#include "ir/Tile.h"\n#include "passes/Passes.h"\n',
+    "compiler/interp/Code.h": '#include "kernels/Kernels.h"\n#include "ir/Tile.h"\n',
+    "compiler/interp/kernels/Kernels.h": '#include "interp/Code.h"\n#include "llvm/ADT/Twine.h"\n',
+    "runtime/Launch.h": '#include "interp/Code.h"\n',
+}
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("layers", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def findings(folder, files, table=TABLE):
+    """What the check says of a checkout of FILES, changed by `files`."""
+    for name, text in (FILES | files | {"compiler/README.md": table}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(script().Layers(folder).findings())
+
+
+def test_repository():
+    assert list(script().Layers(ROOT).findings()) == []
+
+
+def test_allowed(tmp_path):
+    assert findings(tmp_path, {}) == []
+
+
+@pytest.mark.parametrize(
+    "file, text, name, folders",
+    [
+        ("compiler/ir/A.h", '#include "%s"', "passes/Passes.h", "compiler/ir compiler/passes"),
+        ("compiler/ir/A.h", "\n # include <%s>", "passes/Passes.h", "compiler/ir compiler/passes"),
+        ("compiler/ir/A.h", '#include "%s"', "passes/Passes.h.inc", "compiler/ir compiler/passes"),
+        ("compiler/ir/A.h", '#include "%s"', "../interp/Code.h", "compiler/ir compiler/interp"),
+        ("compiler/ir/A.td", 'include "%s"', "passes/Passes.h", "compiler/ir compiler/passes"),
+        ("compiler/passes/A.h", '#include "%s"', "mma/SelectMma.cpp", "compiler/passes compiler/passes/mma"),
+        ("compiler/passes/mma/A.h", '#include "%s"', "pantile/Error.h", "compiler/passes/mma compiler/include"),
+        ("compiler/interp/kernels/A.h", '#include "%s"', "runtime/Launch.h", "compiler/interp runtime"),
+        ("runtime/A.cpp", '#include "%s"', "ir/Tile.h", "runtime compiler/ir"),
+    ],
+)  # fmt: skip
+def test_refused(tmp_path, file, text, name, folders):
+    source, used = folders.split()
+    line = text.count("\n") + 1
+    assert findings(tmp_path, {file: text % name}) == [
+        f"{file}:{line}: `{source}` may not include `{name}` of `{used}`"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["// #include <passes/Passes.h>", '#include "Passes.h"', "int include;", "#include <ir>"],
+)
+def test_not_ours(tmp_path, text):
+    assert findings(tmp_path, {"compiler/ir/Dialect.cpp": text}) == []
+
+
+@pytest.mark.parametrize("folder", ["compiler/late", "compiler/passes/late"])
+@pytest.mark.parametrize("text", ["", '#include "A.h"', '#include "ir/Tile.h"'])
+def test_folder_without_row(tmp_path, folder, text):
+    new = {f"{folder}/A.h": "", f"{folder}/A.cpp": text}
+    assert findings(tmp_path, new) == [f"compiler/README.md: `{folder}` has no row"]
+
+
+def test_use_of_folder_without_row(tmp_path):
+    new = {"tests/A.h": "", "runtime/A.cpp": '#include "tests/A.h"'}
+    assert findings(tmp_path, new) == ["compiler/README.md: `tests` has no row"]
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ("| `gone` | |", "compiler/README.md: `gone` is no folder"),
+        ("| `ir` | |", "compiler/README.md: `compiler/ir` has two rows"),
+    ],
+)
+def test_rows(tmp_path, row, expected):
+    table = TABLE.replace("| `include` | |\n", f"{row}\n| `include` | |\n")
+    assert findings(tmp_path, {}, table) == [expected]
+
+
+@pytest.mark.parametrize(
+    "row, more, circle",
+    [
+        ("`ir` |", "`interp`", "compiler/ir compiler/interp"),
+        ("`ir` |", "`runtime`", "compiler/ir runtime compiler/interp"),
+        ("`passes` |", "`passes/mma`", "compiler/passes compiler/passes/mma"),
+    ],
+)
+def test_circle(tmp_path, row, more, circle):
+    heading, table = TABLE.split("## What", 1)
+    table = f"{heading}## What{table.replace(row, f'{row} {more}', 1)}"
+    names = [f"`{name}`" for name in [*circle.split(), circle.split()[0]]]
+    expected = f"compiler/README.md: a circle: {' includes '.join(names)}"
+    assert findings(tmp_path, {}, table) == [expected]

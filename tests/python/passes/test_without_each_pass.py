@@ -1,0 +1,332 @@
+"""Numbers stay right without any one pass, and with each that is off by default.
+
+On Hopper each one changes the code of some workload here; code that it does not change has run before.
+"""
+
+import contextlib
+
+import numpy as np
+import pantile as triton
+import pantile.language as tl
+import pytest
+import test_ctas_of_32_warps
+import test_packed_programs
+import test_prefetched_loads
+import test_spilled_rows
+import test_staged_operands
+from conftest import random
+from pantile.compiler.remarks import list_passes
+from test_attention import attention, attention_kernel, whole_blocks_kernel
+from test_matmul_shapes import product
+from test_overlap_iterations import gradients_kernel
+from test_tma_reduce import add_products
+
+# Left out, threads race for shared memory.
+RACES = {"nv-insert-barriers"}
+PASSES = [step for step in list_passes() if step.is_optional]
+# Left out, values that are the same take registers of their own.
+CROWDED = {"canonicalize"}
+# Nothing here goes through memory within a program.
+UNSEEN = {"tile-order-round-trips"}
+
+
+class UnchangedError(Exception):
+    """The code is what ran before."""
+
+
+def start(kernel, grid, *args, known=None, **options):
+    """Launch, unless the code is the PTX that is `known`."""
+    if known is not None and kernel.warmup(*args, grid=grid, **options).asm["ptx"] == known:
+        raise UnchangedError
+    return kernel[grid](*args, **options)
+
+
+def softmax(x):
+    e = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def multiply(device, block, shape, **options):
+    """Through tensor maps, in persistent blocks."""
+    (M, N, K), (stages, warps) = shape, block[3:]
+    a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
+    out = device.output((M, N), "fp16")
+    grid = (triton.cdiv(N, block[1]), triton.cdiv(M, block[0]))
+    kernel = start(
+        product, grid, device.to(a), device.to(b), out.array, M, N, K, K, 1, N, 1, N, 1, *block[:3],
+        WRAPS=False, PLANE=True, num_stages=stages, num_warps=warps, **options,
+    )  # fmt: skip
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=2e-3, atol=2e-3 * np.sqrt(K))
+    return kernel
+
+
+def small_product(device, **options):
+    return multiply(device, (64, 64, 32, 4, 4), (272, 208, 144), **options)
+
+
+def product_of_two_blocks(device, **options):
+    return multiply(device, (64, 128, 64, 3, 4), (144, 272, 208), **options)
+
+
+def product_of_four_warps(device, **options):
+    return multiply(device, (128, 128, 32, 4, 4), (144, 272, 208), **options)
+
+
+def large_product(device, **options):
+    return multiply(device, (128, 256, 32, 3, 8), (128, 256, 96), **options)
+
+
+def attend(device, kernel, length, blocks, causal, warps, head=64, stages=3, **options):
+    q, k, v = (random((1, length, head), "fp16", seed) for seed in range(3))
+    out = device.output(q.shape, "fp32")
+    made = start(
+        kernel, (triton.cdiv(length, blocks[0]), 1), *map(device.to, (q, k, v)), out.array, head**-0.5, length, head, *blocks, causal,
+        num_warps=warps, num_stages=stages, **options,
+    )  # fmt: skip
+    np.testing.assert_allclose(out.numpy(), attention(q, k, v, causal), atol=2e-3, rtol=2e-3)
+    return made
+
+
+def causal_attention(device, **options):
+    return attend(device, attention_kernel, 200, (64, 32), True, 4, **options)
+
+
+def whole_attention(device, **options):
+    return attend(device, whole_blocks_kernel, 256, (64, 64), False, 4, **options)
+
+
+def wide_attention(device, **options):
+    return attend(device, whole_blocks_kernel, 256, (128, 64), False, 8, **options)
+
+
+def deep_attention(device, **options):
+    return attend(
+        device, whole_blocks_kernel, 256, (64, 64), False, 4, head=128, stages=2, **options
+    )
+
+
+@triton.jit
+def half(acc, x, b, begin, end):
+    at = tl.arange(0, 64)
+    for k in range(begin, end, 64):
+        y = tl.load(b + (k + at)[:, None] * 64 + at[None, :])
+        acc += tl.maximum(tl.dot(x, y), 0.0)
+    return acc
+
+
+@triton.jit
+def halves_kernel(a, b, out, middle, end):
+    """Two loops multiply with one left operand."""
+    at = tl.arange(0, 64)
+    square = at[:, None] * 64 + at[None, :]
+    x = tl.load(a + square)
+    acc = half(tl.zeros((64, 64), tl.float32), x, b, 0, middle)
+    tl.store(out + square, half(acc, x, b, middle, end))
+
+
+def two_loops(device, **options):
+    a, b = random((64, 64), "fp16", 10), random((320, 64), "fp16", 11)
+    out = device.output((64, 64), "fp32")
+    kernel = start(halves_kernel, (1,), device.to(a), device.to(b), out.array, 192, 320, **options)
+    products = a.astype(np.float64) @ b.reshape(5, 64, 64).astype(np.float64)
+    np.testing.assert_allclose(out.numpy(), np.maximum(products, 0).sum(0), rtol=1e-3, atol=1e-2)
+    return kernel
+
+
+def find_gradients(device, keys, step, depth, warps, stages, **options):
+    k, v, q, g = (random((rows, depth), "fp16", rows) / 4 for rows in (keys, keys, 320, 320))
+    shift = random((320,), "fp32", 5)
+    dk, dv = (device.output((keys, depth), "fp32") for _ in range(2))
+    kernel = start(
+        gradients_kernel, (1,), *map(device.to, (k, v, q, g, shift)), dk.array, dv.array, 0, 320,
+        KEYS=keys, STEP=step, DEPTH=depth, num_warps=warps, num_stages=stages, **options,
+    )  # fmt: skip
+    k, v, q, g = (x.astype(np.float64) for x in (k, v, q, g))
+    p = k @ q.T - shift
+    for result, exact in ((dv, 2 + p @ g), (dk, 1 + (p * (v @ g.T)) @ q)):
+        np.testing.assert_allclose(result.numpy(), exact, rtol=0, atol=3e-3 * np.abs(exact).max())
+    return kernel
+
+
+def gradients(device, **options):
+    return find_gradients(device, 128, 32, 64, 8, 4, **options)
+
+
+def deep_gradients(device, **options):
+    return find_gradients(device, 64, 64, 128, 4, 2, **options)
+
+
+def blend(device, **options):
+    """Products of bytes, each times a tile that is loaded beside."""
+    steps, size = 4, 64
+    a, bias = random((size, 32 * steps), "fp16", 12), random((steps, size, size), "fp16", 13)
+    b, scale = random((32 * steps, size), "i8", 14), random((steps, size), "fp32", 15)
+    sums, out = device.output((steps, size), "fp32"), device.output((size, size), "fp32")
+    kernel = start(
+        test_staged_operands.blend, (1,), *map(device.to, (a, b, bias, scale)), sums.array, out.array, size, size, 32 * steps,
+        size, size, 32, **options,
+    )  # fmt: skip
+    total = np.zeros((size, size))
+    for step in range(steps):
+        at = slice(32 * step, 32 * step + 32)
+        part = a[:, at].astype(np.float64) @ b[at].astype(np.float64) * bias[step] * scale[step]
+        np.testing.assert_allclose(sums.numpy()[step], part.sum(1), rtol=1e-3, atol=1)
+        total = total * scale[step][-1].astype(np.float64) + part
+    np.testing.assert_allclose(out.numpy(), total, rtol=1e-3, atol=1)
+    return kernel
+
+
+def walk(device, **options):
+    x, scale = random((9, 1000), "fp32", 6), random((9,), "fp32", 7)
+    out = device.output(x.shape, "fp32")
+    kernel = start(
+        test_prefetched_loads.walk_kernel,
+        (3,),
+        out.array,
+        device.to(x),
+        device.to(scale),
+        9,
+        1000,
+        BLOCK=1024,
+        STAGES=3,
+        **options,
+    )
+    np.testing.assert_allclose(out.numpy(), scale[:, None] * softmax(x), rtol=1e-5, atol=1e-8)
+    return kernel
+
+
+def softmax_of_row(device, columns, seed, **options):
+    x = random((1, columns), "fp32", seed)
+    out = device.output(x.shape, "fp32")
+    kernel = start(
+        test_spilled_rows.softmax_kernel, (1,), out.array, device.to(x), columns, BLOCK=columns,
+        **options,
+    )  # fmt: skip
+    np.testing.assert_allclose(out.numpy(), softmax(x), rtol=1e-5, atol=1e-10)
+    return kernel
+
+
+def long_row(device, **options):
+    return softmax_of_row(device, 65536, 8, num_warps=32, **options)
+
+
+def row_of_several_blocks(device, **options):
+    return softmax_of_row(device, 131072, 11, num_warps=16, **options)
+
+
+def long_narrow_row(device, **options):
+    x = random((1, 65536), "bf16", 10)
+    out, total = device.output(x.shape, "fp32"), device.output(1, "fp32")
+    kernel = start(
+        test_ctas_of_32_warps.log_sum_kernel,
+        (1,),
+        out.array,
+        total.array,
+        device.to(x),
+        65536,
+        65536,
+        num_warps=32,
+        **options,
+    )
+    wide = x.astype(np.float64)
+    expected = np.log(np.exp(wide).sum(1))
+    np.testing.assert_allclose(total.numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(out.numpy(), wide * expected[:, None], rtol=1e-5, atol=1e-6)
+    return kernel
+
+
+def short_rows(device, **options):
+    x = random((64, 100), "fp32", 9)
+    out = device.output(x.shape, "fp32")
+    kernel = start(
+        test_packed_programs.softmax_kernel,
+        (64,),
+        out.array,
+        device.to(x),
+        100,
+        BLOCK=128,
+        num_warps=1,
+        **options,
+    )
+    np.testing.assert_allclose(out.numpy(), softmax(x), rtol=1e-5, atol=1e-8)
+    return kernel
+
+
+def sums_of_products(device, **options):
+    """Added to memory in a loop, by several programs."""
+    a, b = random((3, 64, 64), "fp16", 1), random((128, 64), "fp16", 2)
+    out = device.to(np.zeros((128, 64), np.float32))
+    kernel = start(
+        add_products, (3,), device.to(a), device.to(b), out, 128, 128, COLUMNS=64, M=64,
+        MASKED=False, **options,
+    )  # fmt: skip
+    expected = b.astype(np.float64) @ a.astype(np.float64).sum(axis=0)
+    np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-3, atol=2e-3)
+    return kernel
+
+
+WORKLOADS = [
+    small_product,
+    product_of_two_blocks,
+    product_of_four_warps,
+    large_product,
+    causal_attention,
+    whole_attention,
+    wide_attention,
+    deep_attention,
+    two_loops,
+    gradients,
+    deep_gradients,
+    sums_of_products,
+    blend,
+    walk,
+    long_row,
+    row_of_several_blocks,
+    long_narrow_row,
+    short_rows,
+]
+ON_A_GPU = [small_product, large_product, deep_attention, gradients]
+
+
+@pytest.fixture(scope="module")
+def usual():
+    """The code of each workload as it is by default."""
+    return {}
+
+
+def marked(name):
+    marks = pytest.mark.may_lack_registers if name in CROWDED else ()
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [marked(step.name) for step in PASSES])
+def test_without_it_or_with_it(device, usual, name):
+    """A default pass is left out, any other one switched on."""
+    if name in RACES and device.arch:
+        pytest.skip("orders accesses of shared memory")
+    is_default = next(step.is_default for step in PASSES if step.name == name)
+    options = {"disabled_passes" if is_default else "enabled_passes": name}
+    workloads = ON_A_GPU if device.on_gpu else WORKLOADS if device.arch else [small_product, walk]
+    changed = set()
+    for workload in workloads:
+        known = usual.get(workload)
+        if device.arch and known is None:
+            known = usual[workload] = workload(device).asm["ptx"]
+        with contextlib.suppress(UnchangedError):
+            workload(device, known=known, **options)
+            changed.add(workload.__name__)
+    if device.arch == 90 and not device.on_gpu and name not in UNSEEN:
+        assert changed, f"`{name}` is not put to the test by any workload"
+
+
+ACROSS_ITERATIONS = "nv-overlap-products,nv-overlap-iterations,nv-carry-sums,carried-sums"
+
+
+@pytest.mark.parametrize("left_out", [ACROSS_ITERATIONS, ACROSS_ITERATIONS + ",nv-defer-waits"])
+def test_less_overlap(device, left_out):
+    """Kernels are compiled so where ptxas serialises MMAs that overlap."""
+    if device.arch != 90:
+        pytest.skip("leaves out what only Hopper has")
+    for workload in (causal_attention, whole_attention, deep_attention, gradients, deep_gradients):
+        workload(device, disabled_passes=left_out)
