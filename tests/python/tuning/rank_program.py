@@ -4,7 +4,9 @@ The argument is JSON: `device` ("emulated" or "cpu"), `sizes` (a launch each), `
 a measurement takes), `own_clock` (measure by our clock), `keep` (keep the times of measurements),
 `die_at` (the measurement at which this rank kills itself), `group` (join a process group of
 torch.distributed at this address), `folder`, `tell` (a file there that this rank writes as it
-begins to measure), `first` (a file there that another rank writes before this one begins).
+begins to measure), `first` (a file there that another rank writes before this one begins), `file`
+(write what happened to RANK.json there: ranks of one launcher share its standard output, on which
+their lines may mix).
 """
 
 import json
@@ -124,7 +126,10 @@ def main():
         "seconds": time.monotonic() - start,
         "warnings": [str(one.message) for one in caught],
     }
-    print(json.dumps(report), flush=True)
+    if "file" in JOB:
+        (FOLDER / f"{RANK}.json").write_text(json.dumps(report))
+    else:
+        print(json.dumps(report), flush=True)
     if group is not None and JOB.get("meet", True):
         group.barrier()
         group.destroy_process_group()
