@@ -3,12 +3,11 @@ Several GPUs
 ============
 
 A layer that is spread over several GPUs alternates between products, of which each GPU computes its
-share, and exchanges, in which all get what each has. Run one after the other, the tensor cores rest
-during the exchange, and the links between the GPUs during the product. Here both are one kernel,
-that reads and writes the memory of the other GPUs by plain loads and stores. You will see
+share, and exchanges. Run one after the other, the tensor cores rest during the exchange, and the
+links between the GPUs during the product. Here both are one kernel, that reads and writes the memory
+of the other GPUs by plain loads and stores. You will see
 
-* memory that all ranks reach: symmetric memory of torch, and tables of addresses;
-* how a program tells those of other ranks that something is ready, and how it waits;
+* memory that all ranks reach, and how a program signals to another rank and waits for it;
 * why two buffers in turn need no barrier;
 * all-gather + product, product + reduce-scatter, and all-reduce + RMS norm, each in one kernel.
 
@@ -16,8 +15,7 @@ Start it with a process per GPU:
 
     torchrun --nproc-per-node=2 09-several-gpus.py
 
-Started alone, it is one rank: on a GPU, or without torch and a GPU on the CPU, on NumPy arrays. Then
-there is nobody to wait for, and the kernels are the same.
+Started alone, it is one rank: on a GPU, or without one on the CPU, on NumPy arrays.
 """
 
 import os
@@ -42,15 +40,13 @@ RANK = int(os.environ.get("RANK", 0)) if ON_GPU else 0
 # Each rank has a *pad* in its memory: flags, of which a group of RANKS words, a *slot*, has one for
 # each rank. A rank tells another one by storing to its own word in the other's pad; so a rank waits
 # by looking at its own memory, which costs nothing on the links. `pads_ptr` is a table with the
-# addresses of all pads, in the order of the ranks: integers, of which the kernel makes pointers.
+# addresses of all pads: integers, of which the kernel makes pointers. The value of a flag is the
+# number of the *turn*, which grows by one with each launch: no flag is ever put back to zero.
 #
-# Two words of the memory model make this right. The store has the order *release*: whoever sees the
-# flag, sees everything that the program has written before. The wait has the order *acquire*:
-# nothing that comes after it is read earlier. And as both are of different GPUs, the scope is the
-# system, `scope="sys"`; with the default, `"gpu"`, the flag might arrive before the data.
-#
-# The value of a flag is the number of the *turn*, which grows by one with each launch. So no one has
-# to put the flags back to zero.
+# The store has the order *release*: a program that reads the flag, reads everything that was written
+# before it. The wait has the order *acquire*: nothing that comes after it is read earlier. As both are
+# of different GPUs, the scope is the system, `scope="sys"`; with the default, `"gpu"`, the flag might
+# arrive before the data.
 
 
 @triton.jit
@@ -70,18 +66,17 @@ def wait_for(pads_ptr, slot, rank, peers, turn, RANKS: tl.constexpr):
 # %%
 # Two buffers in turn
 # -------------------
-# When may a rank overwrite what it has shared? When all others have read it; but to wait for that
-# would be a second exchange. It is not needed if odd and even turns have buffers and slots of their
-# own, and if each kernel, before it ends, has waited for a flag of every other rank:
+# A rank may overwrite what it has shared when all others have read it. It need not wait for that if
+# odd and even turns have buffers and slots of their own, and if each kernel, before it ends, has
+# waited for a flag of every other rank:
 #
 # * a rank that raises the flag of turn t + 1 has ended its kernel of turn t, since the launches of a
 #   GPU run in their order;
 # * a kernel of turn t + 1 ends after it has seen all these flags;
 # * what comes after it, the writing for turn t + 2, comes after all reads of turn t.
 #
-# `Peers` keeps what the launches of one exchange need. `data` is this rank's memory, of which each
-# turn has a half; `addresses` are those of all ranks, and likewise for the pads. `table` puts
-# integers where the kernel can read them.
+# `data` is this rank's memory, of which each turn has a half; `addresses` are those of all ranks, and
+# likewise for the pads. `table` puts integers where the kernel can read them.
 
 
 class Peers:
@@ -119,17 +114,9 @@ def address_table(addresses):
     return on_device(np.array(addresses, np.int64))
 
 
-# %%
 # With several ranks the memory is torch's symmetric memory: each rank allocates a tensor of the same
-# size, and `rendezvous` gives it the addresses, in its own address space, of what the others have
-# allocated. As torch may put several tensors into one allocation, they are those of its beginning: the
-# tensor lies as far behind it on every rank. (There is a table on the GPU, too, `buffer_ptrs_dev`; but
-# of the halves of a buffer we make tables ourselves.)
-
-
-def addresses_on_all_ranks(tensor, handle):
-    distance = tensor.data_ptr() - handle.buffer_ptrs[RANK]
-    return [address + distance for address in handle.buffer_ptrs]
+# size, and `rendezvous` gives it the addresses, in its own address space, of the others' allocations.
+# A tensor starts at the same distance from the start of its allocation on every rank.
 
 
 def make_symmetric(elements, slots, dtype):
@@ -139,19 +126,19 @@ def make_symmetric(elements, slots, dtype):
     data = symmetric.empty(2 * elements, dtype=dtype, device=f"cuda:{torch.cuda.current_device()}")
     pads = symmetric.empty(2 * slots * RANKS, dtype=torch.int32, device=data.device)
     pads.zero_()
-    of_data, of_pads = (symmetric.rendezvous(memory, group) for memory in (data, pads))
-    addresses = addresses_on_all_ranks(data, of_data), addresses_on_all_ranks(pads, of_pads)
+    handles = [symmetric.rendezvous(memory, group) for memory in (data, pads)]
+    starts = [memory.data_ptr() - of.buffer_ptrs[RANK] for memory, of in zip((data, pads), handles)]
+    addresses = [[p + start for p in of.buffer_ptrs] for start, of in zip(starts, handles)]
     peers = Peers(RANK, data, addresses[0], pads, addresses[1], address_table)
-    peers.handles = of_data, of_pads  # the memory is the others' as long as they live
-    of_pads.barrier()  # nobody tells before all pads are zero
+    peers.handles = handles  # the memory is the others' as long as they live
+    handles[1].barrier()  # nobody tells before all pads are zero
     return peers
 
 
 # %%
 # A tile of a product
 # -------------------
-# The loop of tutorial 03, for matrices whose rows lie one after the other. Where the first operand
-# comes from is no business of the loop.
+# The loop of tutorial 03, for matrices whose rows lie one after the other.
 
 
 @triton.jit
@@ -186,16 +173,15 @@ def places(m, n, rows, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 # All-gather + product
 # --------------------
 # Rank r has the rows A_r of A and the columns B_r of B, and wants A·B_r: for that it needs the rows
-# of all ranks. The usual way is to gather them in a buffer first. Here a program reads the rows of
-# its tile where they are: `shards_ptr` is the table of the ranks' rows. It waits for the rank that
-# owns them and for no other.
-#
-# Each rank begins with the tiles of its own rows, goes on with those of the next rank, and so on. So
-# it has something to multiply while the others get ready, and not all read from the same rank.
+# of all ranks. Here a program reads the rows of its tile where they are, by the table `shards_ptr`,
+# and waits for the rank that owns them and for no other. Each rank begins with the tiles of its own
+# rows and goes on with those of the next rank: it multiplies while the others get ready, and not all
+# read from the same rank. Every program tells all ranks that its rank has come, though one would do:
+# so none waits for a program that has not started.
 #
 # An address that was loaded could be any number; `multiple_of` promises that rows start at multiples
-# of 16 bytes, so that 16 bytes can be loaded at a time. `do_not_specialize` has one kernel for all
-# ranks and turns, rather than another one where the number happens to be 1 or a multiple of 16.
+# of 16 bytes. `do_not_specialize` has one kernel for all ranks and turns, rather than another one
+# where the number happens to be 1 or a multiple of 16.
 
 
 @triton.jit(do_not_specialize=["rank", "turn"])
@@ -211,21 +197,14 @@ def all_gather_matmul_kernel(
     m, n = pid % tiles_m, pid // tiles_m % tiles_n
 
     a_ptr = tl.load(shards_ptr + owner).to(tl.pointer_type(b_ptr.dtype.element_ty))
+    a_ptr = tl.multiple_of(a_ptr, 16)
     wait_for(pads_ptr, turn % 2, rank, owner, turn, RANKS)
-    tile = tile_of_product(
-        tl.multiple_of(a_ptr, 16), b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K
-    )
+    tile = tile_of_product(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
-    tl.store(
-        c_ptr + tl.cast(owner, tl.int64) * rows * N + at, tile.to(c_ptr.dtype.element_ty), mask
-    )
+    c_ptr += tl.cast(owner, tl.int64) * rows * N
+    tl.store(c_ptr + at, tile.to(c_ptr.dtype.element_ty), mask)
 
-
-# %%
-# Every program tells all ranks that its rank has come, though one would do: then nobody waits for a
-# program that has not started. That the rows are there follows from the order of launches: what put
-# them into the buffer came before this kernel.
 
 BLOCKS = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, num_warps=8, num_stages=3)
 
@@ -256,8 +235,6 @@ def share(peers, x, n):
 
 
 # %%
-# An application would have the kernel before write to the shared buffer, and save the copy.
-#
 # Product + reduce-scatter
 # ------------------------
 # The other way round: rank r has some columns A_r of A and the same rows B_r of B. Every rank
@@ -265,11 +242,9 @@ def share(peers, x, n):
 #
 # A program stores its tile to the memory of the rank that owns its rows, where each rank has a
 # place, and tells the owner. If its own rank is the owner, it waits for the tiles of all ranks and
-# adds them up, always in the same order, so that each run has the same result to the last bit.
-#
-# Here a rank begins with the tiles of the next rank, and comes to its own ones at last. Then most
-# others have arrived. It also makes sure that no program waits for one that cannot start because
-# waiting programs fill the GPU: what is waited for has been started before.
+# adds them up, always in the same order: each run has the same result to the last bit. A rank begins
+# with the tiles of the next rank and ends with its own. So no program waits for one that cannot start
+# because waiting programs fill the GPU: what is waited for has been started before.
 
 
 @triton.jit(do_not_specialize=["rank", "turn"])
@@ -279,22 +254,11 @@ def matmul_reduce_scatter_kernel(
 ):  # fmt: skip
     """Of this rank's product, a tile; of the sum of all ranks' products, a tile of its `rows` rows."""
     tiles_m, tiles_n = tl.cdiv(rows, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    tiles = tiles_m * tiles_n
-    pid = tl.program_id(0)
+    pid, tiles = tl.program_id(0), tiles_m * tiles_n
     owner = (rank + 1 + pid // tiles) % RANKS
     m, n = pid % tiles_m, pid // tiles_m % tiles_n
-    tile = tile_of_product(
-        a_ptr + tl.cast(owner, tl.int64) * rows * K,
-        b_ptr,
-        m,
-        n,
-        rows,
-        N,
-        K,
-        BLOCK_M,
-        BLOCK_N,
-        BLOCK_K,
-    )
+    a_ptr += tl.cast(owner, tl.int64) * rows * K
+    tile = tile_of_product(a_ptr, b_ptr, m, n, rows, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
 
     at, mask = places(m, n, rows, N, BLOCK_M, BLOCK_N)
     part_ptr = tl.load(parts_ptr + owner).to(tl.pointer_type(c_ptr.dtype.element_ty))
@@ -331,9 +295,8 @@ def matmul_reduce_scatter(peers, a, b, c, blocks=BLOCKS):
 # All-reduce + RMS norm
 # ---------------------
 # The sum of a row of all ranks, divided by the root of its mean square, as between the layers of a
-# transformer. Each rank reads all rows of the others and adds them up itself: every number crosses
-# the links once for each rank, and there is one exchange. For the few rows of a step of decoding that
-# is the fastest way.
+# transformer. Each rank reads all rows of the others and adds them up itself: there is one exchange,
+# which for the few rows of a step of decoding is the fastest way.
 
 
 @triton.jit(do_not_specialize=["rank", "turn"])
@@ -376,14 +339,11 @@ def all_reduce_rms_norm(peers, x, weight, y, eps=1e-6):
 
 
 def draw(seed, *shape):
-    """For each rank a matrix, on the host."""
     return np.random.default_rng(seed).standard_normal((RANKS, *shape)).astype(np.float16)
 
 
 def empty(*shape):
-    if ON_GPU:
-        return torch.empty(shape, dtype=torch.float16, device="cuda")
-    return np.empty(shape, np.float16)
+    return on_device(np.empty(shape, np.float16))
 
 
 def normalised(x, weight, eps=1e-6):
@@ -396,21 +356,11 @@ def check(ours, exact):
     assert worst < 2e-3, f"off by {worst:.1e} of the largest"
 
 
-def meet():
-    """Nobody gives back memory that another rank may still read."""
-    if RANKS > 1:
-        torch.cuda.synchronize()
-        torch.distributed.barrier()
-
-
 def test():
     rows, N, K = 72, 136, 192
     blocks = BLOCKS if ON_GPU else dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64)
-    gathered, reduced = (
-        make_peers(rows * K, 1),
-        make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks)),
-    )
-    normed = make_peers(rows * K, 1)
+    gathered, normed = make_peers(rows * K, 1), make_peers(rows * K, 1)
+    reduced = make_peers(RANKS * rows * N, reduce_scatter_slots(rows, N, blocks))
     for turn in range(4):
         shards, b = draw(turn, rows, K), draw(10 + turn, K, N)[RANK]
         c = all_gather_matmul(gathered, *map(on_device, (shards[RANK], b)), empty(RANKS * rows, N), blocks)  # fmt: skip
@@ -425,100 +375,86 @@ def test():
         weight = draw(40 + turn, K)[0]
         y = all_reduce_rms_norm(normed, *map(on_device, (shards[RANK], weight)), empty(rows, K))
         check(y, normalised(wide.sum(axis=0), weight))
-    meet()
+    if RANKS > 1:
+        torch.cuda.synchronize()
+        torch.distributed.barrier()  # no rank frees memory that another one may still read
     if RANK == 0:
-        where = "the GPU" if ON_GPU else "the CPU"
-        ranks = f"{RANKS} ranks" if RANKS > 1 else f"one rank, on {where}: nothing is exchanged"
-        print(f"ours and the library agree on {ranks}")
+        print(f"ours and the library agree on {RANKS} rank{'s' * (RANKS > 1)}")
 
 
 # %%
 # Benchmark
 # ---------
 # The layers of Llama-3 8B for so many tokens, against NCCL and torch's product, one after the other.
-# All ranks have to launch the same number of times, so that it is fixed; a function that measures
-# until it is sure, as `do_bench`, would have a rank wait for one that has stopped. For the same
-# reason kernels that wait for other ranks are not tuned one rank at a time.
+# All ranks have to launch the same number of times, so that it is fixed: with `do_bench`, which
+# measures until it is sure, a rank would wait for one that has stopped. For the same reason kernels
+# that wait for other ranks are not tuned one rank at a time.
 
 HIDDEN, BETWEEN = (4096, 14336) if ON_GPU else (128, 256)
+
+
+def exchange(collective, *arguments):
+    """A collective operation of torch's, where there are several ranks."""
+    if RANKS > 1:
+        getattr(torch.distributed, collective)(*arguments)
 
 
 def measure(run, repeats=20):
     """Milliseconds of a call; of the slowest rank."""
     if not ON_GPU:
         return triton.testing.do_bench(run)
-    for _ in range(3):
-        run()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
+    for i in range(3 + repeats):
+        if i == 3:  # the first ones warm up
+            start.record()
         run()
     end.record()
     torch.cuda.synchronize()
     ms = torch.tensor(start.elapsed_time(end) / repeats, device="cuda")
-    if RANKS > 1:
-        torch.distributed.all_reduce(ms, torch.distributed.ReduceOp.MAX)
+    exchange("all_reduce", ms, torch.distributed.ReduceOp.MAX)
     return ms.item()
 
 
 def random_matrix(*shape):
-    if ON_GPU:
-        return torch.randn(shape, device="cuda", dtype=torch.float16)
-    return draw(1, *shape)[RANK]
+    return torch.randn(shape, device="cuda").half() if ON_GPU else draw(1, *shape)[RANK]
 
 
 def multiply(a, b):
     return a @ b if ON_GPU else a.astype(np.float32) @ b.astype(np.float32)
 
 
-def gather_case(tokens):
+def all_gather_product(tokens):
     rows, N = tokens // RANKS, 2 * BETWEEN // RANKS
     a, b = random_matrix(rows, HIDDEN), random_matrix(HIDDEN, N)
     whole, c, peers = empty(tokens, HIDDEN), empty(tokens, N), make_peers(rows * HIDDEN, 1)
 
     def library():
-        if RANKS > 1:
-            torch.distributed.all_gather_into_tensor(whole, a)
+        exchange("all_gather_into_tensor", whole, a)
         return multiply(whole if RANKS > 1 else a, b)
 
     return lambda: all_gather_matmul(peers, a, b, c), library
 
 
-def scatter_case(tokens):
+def product_reduce_scatter(tokens):
     rows, K = tokens // RANKS, BETWEEN // RANKS
-    a, b = random_matrix(tokens, K), random_matrix(K, HIDDEN)
-    c = empty(rows, HIDDEN)
+    a, b, c = random_matrix(tokens, K), random_matrix(K, HIDDEN), empty(rows, HIDDEN)
     peers = make_peers(tokens * HIDDEN, reduce_scatter_slots(rows, HIDDEN))
-
-    def library():
-        product = multiply(a, b)
-        if RANKS > 1:
-            torch.distributed.reduce_scatter_tensor(c, product)
-        return product
-
+    library = lambda: exchange("reduce_scatter_tensor", c, multiply(a, b))
     return lambda: matmul_reduce_scatter(peers, a, b, c), library
 
 
-def norm_case(tokens):
-    x, weight = random_matrix(tokens, HIDDEN), random_matrix(HIDDEN)
-    y, peers = empty(tokens, HIDDEN), make_peers(tokens * HIDDEN, 1)
+def all_reduce_norm(tokens):
+    x, weight, y = random_matrix(tokens, HIDDEN), random_matrix(HIDDEN), empty(tokens, HIDDEN)
+    peers = make_peers(tokens * HIDDEN, 1)
 
     def library():
         if not ON_GPU:
             return normalised(x.astype(np.float32), weight)
         total = x.clone()
-        if RANKS > 1:
-            torch.distributed.all_reduce(total)
+        exchange("all_reduce", total)
         return torch.nn.functional.rms_norm(total, (HIDDEN,), weight, 1e-6)
 
     return lambda: all_reduce_rms_norm(peers, x, weight, y), library
-
-
-CASES = {
-    "all-gather-product": gather_case,
-    "product-reduce-scatter": scatter_case,
-    "all-reduce-rms-norm": norm_case,
-}
 
 
 @triton.testing.perf_report(
@@ -530,16 +466,15 @@ CASES = {
             line_arg="provider",
             line_vals=["ours", "library"],
             line_names=["Pantile", "torch and NCCL" if ON_GPU else "NumPy"],
-            styles=[("blue", "-"), ("green", "-")],
             ylabel="ms",
-            plot_name=f"{case}-ranks-{RANKS}",
+            plot_name=f"{case.__name__.replace('_', '-')}-ranks-{RANKS}",
             args={"case": case},
         )
-        for case in CASES
+        for case in (all_gather_product, product_reduce_scatter, all_reduce_norm)
     ]
 )
 def benchmark(tokens, provider, case):
-    ours, library = CASES[case](tokens)
+    ours, library = case(tokens)
     return measure(ours if provider == "ours" else library)
 
 
@@ -549,11 +484,7 @@ def benchmark(tokens, provider, case):
 # * Write `sem="relaxed"` in `wait_for`, or another scope in `tell`, and run the kernels on emulated
 #   GPUs, which need no GPU (`PANTILE_EMULATE=1 pytest tests/kernels/test_several_gpus_tutorial.py`):
 #   the error names the two accesses that nothing orders.
-# * Let each rank reduce a share of the rows and gather the norms: for many rows fewer bytes cross the
-#   links.
-# * Let the first programs only copy rows of the other ranks into local memory, chunk by chunk, and
-#   the rest multiply: for many columns the rows cross the links once instead of once for each column
-#   of tiles that misses the cache.
+# * Let each rank reduce some of the rows and gather the norms, for steps of many rows.
 
 
 def main():
@@ -562,8 +493,7 @@ def main():
         torch.distributed.init_process_group("nccl")
     test()
     benchmark.run(print_data=RANK == 0, save_path=".out" if RANK == 0 else "")
-    if RANKS > 1:
-        torch.distributed.destroy_process_group()
+    exchange("destroy_process_group")
 
 
 if __name__ == "__main__":
