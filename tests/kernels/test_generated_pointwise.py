@@ -10,48 +10,14 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from device_arrays import random
-from inductor_helpers import either, welford, welford_reduce
-
-
-@triton.jit
-def promote_to_tensor(x):
-    return x + tl.zeros((1,), tl.int1)
-
-
-@triton.jit
-def is_floating(x):
-    return promote_to_tensor(x).dtype.is_floating()
-
-
-@triton.jit
-def maximum(a, b):
-    mask = a > b
-    if is_floating(a):
-        mask |= a != a
-    return tl.where(mask, a, b)
-
-
-@triton.jit
-def max2(a, dim):
-    return tl.reduce(a, dim, maximum)
-
-
-@triton.jit
-def maximum_with_index(a_value, a_index, b_value, b_index):
-    mask = a_value > b_value
-    equal = a_value == b_value
-    if is_floating(a_value):
-        a_isnan = a_value != a_value
-        b_isnan = b_value != b_value
-        mask |= a_isnan and not b_isnan
-        equal |= a_isnan and b_isnan
-    mask |= equal & (a_index < b_index)
-    return tl.where(mask, a_value, b_value), tl.where(mask, a_index, b_index)
-
-
-@triton.jit
-def max_with_index(value, index, dim):
-    return tl.reduce((value, index), dim, maximum_with_index)
+from inductor_helpers import (
+    either,
+    max2,
+    max_with_index,
+    maximum_with_index,
+    welford,
+    welford_reduce,
+)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""The products that the tests run: as in the tutorial, bare, masked, batched."""
+"""The products that the tests run: as in the tutorial, bare, masked, batched; and a tile of one."""
 
 import pantile as triton
 import pantile.language as tl
@@ -102,3 +102,19 @@ def masked_matmul(
     c_ptrs = c_ptr + batch * stride_cb + offs_m[:, None] * stride_cm + offs_n[None, :] * stride_cn
     c_mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
     tl.store(c_ptrs, accumulator.to(c_ptr.dtype.element_ty), mask=c_mask)
+
+
+@triton.jit
+def product_of_rows(a, b, rm, rn, M, N, K, BLOCK_K: tl.constexpr):
+    """The rows `rm` and columns `rn` of A·B, in fp32; rows follow each other, and loads are masked."""
+    acc = tl.zeros((rm.shape[0], rn.shape[0]), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        rk = k + tl.arange(0, BLOCK_K)
+        a_mask, b_mask = (
+            (rm < M)[:, None] & (rk < K)[None, :],
+            (rk < K)[:, None] & (rn < N)[None, :],
+        )
+        left = tl.load(a + rm[:, None] * K + rk[None, :], a_mask, 0.0)
+        right = tl.load(b + rk[:, None] * N + rn[None, :], b_mask, 0.0)
+        acc = tl.dot(left, right, acc)
+    return acc

@@ -4,9 +4,12 @@ It is a C file made from the list of functions that the runtime calls. Programs 
 process opens one driver; their arrays have addresses that nobody reads.
 """
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,14 @@ def without_assembler(printed):
     """Skip a test whose program says that nothing can be assembled here."""
     if "no assembler" in printed:
         pytest.skip("no assembler here")
+
+
+def run_program(driver, folder, text, **variables):
+    """Run a program in `folder` with the driver at the path `driver`; return what it printed, both streams."""
+    path = folder / "program.py"
+    path.write_text(program_head() + textwrap.dedent(text), encoding="utf-8")
+    variables = {**os.environ, "PANTILE_LIBCUDA_PATH": str(driver), **variables}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    without_assembler(done.stdout)
+    return done.stdout + done.stderr

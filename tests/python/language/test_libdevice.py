@@ -1,5 +1,6 @@
 """libdevice's functions, each overload of the compiler's table, against exact references."""
 
+import elementwise_kernels
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -13,35 +14,8 @@ COUNT = 128
 OVERLOADS = list(overloads())
 
 
-@triton.jit
-def one(out, x, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i)))
-
-
-@triton.jit
-def two(out, x, y, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i), tl.load(y + i)))
-
-
-@triton.jit
-def three(out, x, y, z, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i), tl.load(y + i), tl.load(z + i)))
-
-
-@triton.jit
-def four(out, x, y, z, w, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i), tl.load(y + i), tl.load(z + i), tl.load(w + i)))
-
-
 def run(device, name, arrays, result):
-    out = device.output(len(arrays[0]), result)
-    kernel = (one, two, three, four)[len(arrays) - 1]
-    kernel[(1,)](out.array, *map(device.to, arrays), len(arrays[0]), getattr(libdevice, name))
-    return out.numpy()
+    return elementwise_kernels.run(device, getattr(libdevice, name), arrays, result)
 
 
 def is_float(dtype):

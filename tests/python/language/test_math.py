@@ -10,34 +10,9 @@ import pantile.language as tl
 import pytest
 from conftest import random
 from device_arrays import DTYPES
+from elementwise_kernels import run
 from exact import exact, rounded, unit
 from libdevice_reference import line, positive, scale
-
-
-@triton.jit
-def one(out, x, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i)))
-
-
-@triton.jit
-def two(out, x, y, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i), tl.load(y + i)))
-
-
-@triton.jit
-def three(out, x, y, z, N: tl.constexpr, FN: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, FN(tl.load(x + i), tl.load(y + i), tl.load(z + i)))
-
-
-def run(device, function, arrays, result):
-    out = device.output(len(arrays[0]), result)
-    kernel = (one, two, three)[len(arrays) - 1]
-    kernel[(1,)](out.array, *map(device.to, arrays), len(arrays[0]), function)
-    return out.numpy()
-
 
 # Function, its exact form, domain, units in the last place for fp32 and fp64 (a function of x, or a number).
 EXACT = {

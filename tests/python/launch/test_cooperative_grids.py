@@ -7,6 +7,7 @@ import pantile as triton
 import pantile.language as tl
 import pytest
 from conftest import check_product, random
+from matmul_kernels import product_of_rows
 
 
 @triton.jit
@@ -143,16 +144,7 @@ def test_a_compiled_kernel_keeps_what_was_asked(emulated):
 def product_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
-        rk = k + tl.arange(0, BK)
-        left = tl.load(
-            a + rm[:, None] * K + rk[None, :], (rm < M)[:, None] & (rk < K)[None, :], 0.0
-        )
-        right = tl.load(
-            b + rk[:, None] * N + rn[None, :], (rk < K)[:, None] & (rn < N)[None, :], 0.0
-        )
-        acc = tl.dot(left, right, acc)
+    acc = product_of_rows(a, b, rm, rn, M, N, K, BK)
     mask = (rm < M)[:, None] & (rn < N)[None, :]
     tl.store(c + rm[:, None] * N + rn[None, :], acc.to(tl.float16), mask)
 

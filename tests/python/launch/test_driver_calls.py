@@ -1,28 +1,13 @@
 """What launches ask of the CUDA driver, seen by a driver that notes it: no GPU is needed."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
-from noted_driver import NOTED, build, program_head, without_assembler
+from noted_driver import NOTED, build
+from noted_driver import run_program as run
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
     return build(tmp_path_factory.mktemp("driver"), NOTED)
-
-
-def run(driver, tmp_path, text):
-    """Run a program with that driver; return what it printed."""
-    path = tmp_path / "program.py"
-    path.write_text(program_head() + textwrap.dedent(text), encoding="utf-8")
-    variables = {**os.environ, "PANTILE_LIBCUDA_PATH": str(driver)}
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stdout + done.stderr
-    without_assembler(done.stdout)
-    return done.stdout + done.stderr
 
 
 def test_a_launch_is_one_call(driver, tmp_path):

@@ -4,13 +4,10 @@ The table and the driver are a C file that notes what it is asked; programs run 
 point nowhere: nobody reads what is there.
 """
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
-from noted_driver import NOTED, build, program_head, without_assembler
+from noted_driver import NOTED, build, run_program
 
 EXCHANGE = """
 #include <stdint.h>
@@ -90,13 +87,7 @@ def driver(tmp_path_factory):
 
 
 def run(driver, tmp_path, text):
-    path = tmp_path / "program.py"
-    path.write_text(program_head() + HEAD + textwrap.dedent(text), encoding="utf-8")
-    variables = {**os.environ, "PANTILE_LIBCUDA_PATH": str(driver)}
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stdout + done.stderr
-    without_assembler(done.stdout)
-    assert "done" in done.stdout
+    assert "done" in run_program(driver, tmp_path, HEAD + textwrap.dedent(text))
 
 
 def test_one_call_tells_all_of_a_tensor(driver, tmp_path):

@@ -1,13 +1,10 @@
 """Unlike GPUs in one process: kernels, launches and choices are each kind's own."""
 
-import os
 import re
-import subprocess
-import sys
 import textwrap
 
 import pytest
-from noted_driver import NOTED, build, program_head, without_assembler
+from noted_driver import NOTED, build, run_program
 
 # Number 1 has name and target of number 0 but fewer SMs; 3 is like 0.
 GPUS = """
@@ -61,18 +58,8 @@ def driver(tmp_path_factory):
 
 
 def run(driver, tmp_path, text, **variables):
-    path = tmp_path / "program.py"
-    path.write_text(program_head() + HEAD + textwrap.dedent(text), encoding="utf-8")
-    variables = {
-        **os.environ,
-        "PANTILE_LIBCUDA_PATH": str(driver),
-        "PANTILE_CACHE_DIR": str(tmp_path / "cache"),
-        **variables,
-    }
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stdout + done.stderr
-    without_assembler(done.stdout)
-    return done.stdout + done.stderr
+    variables["PANTILE_CACHE_DIR"] = str(tmp_path / "cache")
+    return run_program(driver, tmp_path, HEAD + textwrap.dedent(text), **variables)
 
 
 def test_kernels_of_each_target(driver, tmp_path):
