@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import random
-from test_symmetric_memory import RACE, make_ranks  # noqa: F401 (a fixture)
+from test_symmetric_memory import make_ranks  # noqa: F401 (a fixture)
+from test_symmetric_memory_races import RACE
 
 FILE = Path(__file__).resolve().parents[2] / "tutorials/09-several-gpus.py"
 BLOCKS = dict(BLOCK_M=64, BLOCK_N=64, BLOCK_K=64, num_warps=4, num_stages=3)

@@ -51,102 +51,81 @@ void Warp::start() {
   for (auto [number, value] : kernel.constants)
     std::fill_n(reg(number), warpSize, value);
   for (auto [number, special] : kernel.specials)
-    for (int lane = 0; lane < warpSize; ++lane) {
-      const unsigned thread = first + lane, bit = 1u << lane;
-      const Launch &launch = block.launch;
-      Word value = 0;
-      switch (special) {
-      case Special::TidX:
-        value = thread % threads.x;
-        break;
-      case Special::TidY:
-        value = thread / threads.x % threads.y;
-        break;
-      case Special::TidZ:
-        value = thread / threads.x / threads.y;
-        break;
-      case Special::NtidX:
-        value = threads.x;
-        break;
-      case Special::NtidY:
-        value = threads.y;
-        break;
-      case Special::NtidZ:
-        value = threads.z;
-        break;
-      case Special::CtaX:
-        value = block.at.x;
-        break;
-      case Special::CtaY:
-        value = block.at.y;
-        break;
-      case Special::CtaZ:
-        value = block.at.z;
-        break;
-      case Special::NctaX:
-        value = launch.grid.x;
-        break;
-      case Special::NctaY:
-        value = launch.grid.y;
-        break;
-      case Special::NctaZ:
-        value = launch.grid.z;
-        break;
-      case Special::Lane:
-        value = lane;
-        break;
-      case Special::WarpId:
-        value = index;
-        break;
-      case Special::LaneLt:
-        value = bit - 1;
-        break;
-      case Special::LaneLe:
-        value = bit | (bit - 1);
-        break;
-      case Special::LaneGt:
-        value = ~(bit | (bit - 1));
-        break;
-      case Special::LaneGe:
-        value = ~(bit - 1);
-        break;
-      case Special::LaneEq:
-        value = bit;
-        break;
-      case Special::Smid:
-        value = block.at.x % launch.resident;
-        break;
-      case Special::Nsmid:
-        value = launch.resident;
-        break;
-      case Special::DynamicSharedBytes:
-        value = launch.dynamicSharedBytes;
-        break;
-      case Special::TotalSharedBytes:
-        value = block.sharedMemory.size();
-        break;
-      case Special::ClusterRank:
-        value = block.rank;
-        break;
-      case Special::ClusterSize:
-        value = launch.cluster;
-        break;
-      case Special::ClusterId:
-        value = block.at.x / launch.cluster;
-        break;
-      case Special::ClusterCount:
-        value = launch.grid.x / launch.cluster;
-        break;
-      case Special::IsCluster:
-        value = launch.cluster > 1;
-        break;
-      case Special::Clock:
-      case Special::EnvReg:
-      case Special::Zero:
-        break;
-      }
-      reg(number)[lane] = value;
-    }
+    for (int lane = 0; lane < warpSize; ++lane)
+      reg(number)[lane] = valueOf(special, lane);
+}
+
+Word Warp::valueOf(Special special, int lane) const {
+  const Dim3 threads = block.launch.threads;
+  const unsigned thread = index * warpSize + lane, bit = 1u << lane;
+  switch (special) {
+  case Special::TidX:
+    return thread % threads.x;
+  case Special::TidY:
+    return thread / threads.x % threads.y;
+  case Special::TidZ:
+    return thread / threads.x / threads.y;
+  case Special::Lane:
+    return lane;
+  case Special::LaneLt:
+    return bit - 1;
+  case Special::LaneLe:
+    return bit | (bit - 1);
+  case Special::LaneGt:
+    return ~(bit | (bit - 1));
+  case Special::LaneGe:
+    return ~(bit - 1);
+  case Special::LaneEq:
+    return bit;
+  default:
+    return valueOf(special);
+  }
+}
+
+Word Warp::valueOf(Special special) const {
+  const Launch &launch = block.launch;
+  switch (special) {
+  case Special::NtidX:
+    return launch.threads.x;
+  case Special::NtidY:
+    return launch.threads.y;
+  case Special::NtidZ:
+    return launch.threads.z;
+  case Special::CtaX:
+    return block.at.x;
+  case Special::CtaY:
+    return block.at.y;
+  case Special::CtaZ:
+    return block.at.z;
+  case Special::NctaX:
+    return launch.grid.x;
+  case Special::NctaY:
+    return launch.grid.y;
+  case Special::NctaZ:
+    return launch.grid.z;
+  case Special::WarpId:
+    return index;
+  case Special::Smid:
+    return block.at.x % launch.resident;
+  case Special::Nsmid:
+    return launch.resident;
+  case Special::DynamicSharedBytes:
+    return launch.dynamicSharedBytes;
+  case Special::TotalSharedBytes:
+    return block.sharedMemory.size();
+  case Special::ClusterRank:
+    return block.rank;
+  case Special::ClusterSize:
+    return launch.cluster;
+  case Special::ClusterId:
+    return block.at.x / launch.cluster;
+  case Special::ClusterCount:
+    return launch.grid.x / launch.cluster;
+  case Special::IsCluster:
+    return launch.cluster > 1;
+  default: // clocks and environment registers start at 0
+    return 0;
+  }
 }
 
 void Warp::fault(const Instruction &instruction, const std::string &message) const {

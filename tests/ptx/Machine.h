@@ -167,6 +167,9 @@ public:
   uint8_t *localMemory(int lane) { return &local[size_t(lane) * kernel.localBytes]; }
 
 private:
+  /// What a special register holds for one lane, and for all lanes where they agree.
+  Word valueOf(Special special, int lane) const;
+  Word valueOf(Special special) const;
   struct Fragment {
     int pc;
     Lanes lanes;
