@@ -2,32 +2,18 @@
 // Needs: an insertion point inside the kernel.
 // Gives: the IR type of a language type, constants, splats, broadcasts and casts.
 // How:   constants stand at the entry, one of each, so that they dominate every region. A
-//        pointer to int1 is a pointer to i8 in tile IR: memory holds a bool in a byte. fp8e4b15 is
-//        i8 in tile IR, and integer arithmetic takes it to fp16 and back.
+//        pointer to int1 is a pointer to i8 in tile IR: memory holds a bool in a byte. fp8e4b15,
+//        fp8e4b8 and fp8e5b16 are i8 in tile IR: SoftFloat8 converts them.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
+#include "frontend/SoftFloat8.h"
 #include <cmath>
-#include <llvm/ADT/APFloat.h>
 
 using namespace pantile;
 namespace arith = mlir::arith;
 
 namespace {
 bool isSameWidth(DType a, DType b) { return a.bits() == b.bits(); }
-
-/// fp8e4b15 is fp16 without the upper exponent bit and the lower 7 of the fraction. Its largest
-/// number, which every larger one becomes, is 1.75, and it has no NaN; halves round up.
-constexpr uint32_t largestSoftFp8 = 0x3f00;
-constexpr uint8_t softFp8Of(uint32_t half) {
-  const uint32_t magnitude = std::min(half & 0x7fff, largestSoftFp8);
-  return static_cast<uint8_t>((half >> 8 & 0x80) | (2 * magnitude + 0x80) >> 8);
-}
-uint8_t softFp8Of(double value) {
-  llvm::APFloat half(value);
-  bool inexact;
-  half.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &inexact);
-  return softFp8Of(static_cast<uint32_t>(half.bitcastToAPInt().getZExtValue()));
-}
 } // namespace
 
 mlir::Type Emitter::irType(DType dtype) {
@@ -74,7 +60,7 @@ Runtime Emitter::constant(DType dtype, BigInt value) {
 
 Runtime Emitter::constant(DType dtype, double value) {
   if (dtype.isSoftFp8())
-    return {constant(Scalar::U8, BigInt(softFp8Of(value))).ir, {dtype, {}}};
+    return {constant(Scalar::U8, BigInt(softFp8Of(dtype, value))).ir, {dtype, {}}};
   if (!dtype.isFloat())
     return constant(dtype, BigInt(value));
   mlir::TypedAttr attr = b.getFloatAttr(irType(dtype), value);
@@ -247,32 +233,6 @@ struct Converter {
     return from.bits() < dtype.bits() ? to<arith::ExtFOp>(x, dtype)
                                       : truncate(x, dtype, roundToZero);
   }
-  Runtime bits(const Runtime &x, DType dtype) {
-    Type type = x.type.withElement(dtype);
-    return {e.b.createOrFold<arith::BitcastOp>(loc, e.irType(type), x.ir), type};
-  }
-  template <typename Op> Runtime with(const Runtime &x, uint32_t number) {
-    mlir::Value other = e.splat(e.constant(x.type.element, BigInt(number)), x.type.shape).ir;
-    return {e.b.createOrFold<Op>(loc, x.ir, other), x.type};
-  }
-  Runtime either(const Runtime &x, const Runtime &y) {
-    return {arith::OrIOp::create(e.b, loc, x.ir, y.ir), x.type};
-  }
-  Runtime softToHalf(const Runtime &x) {
-    Runtime code = integers({x.ir, x.type.withElement(Scalar::U8)}, Scalar::U16);
-    Runtime sign = with<arith::ShLIOp>(with<arith::AndIOp>(code, 0x80), 8);
-    Runtime magnitude = with<arith::ShLIOp>(with<arith::AndIOp>(code, 0x7f), 7);
-    return bits(either(sign, magnitude), Scalar::F16);
-  }
-  /// As softFp8Of.
-  Runtime halfToSoft(const Runtime &x) {
-    Runtime half = bits(x, Scalar::U16);
-    Runtime magnitude = with<arith::MinUIOp>(with<arith::AndIOp>(half, 0x7fff), largestSoftFp8);
-    Runtime rounded = with<arith::AddIOp>(with<arith::ShLIOp>(magnitude, 1), 0x80);
-    Runtime code = either(with<arith::AndIOp>(half, 0x8000), rounded);
-    Runtime byte = integers(with<arith::ShRUIOp>(code, 8), Scalar::U8);
-    return {byte.ir, byte.type.withElement(Scalar::F8E4B15)};
-  }
   Runtime floatToInt(const Runtime &x, DType dtype) {
     return dtype.isSigned() ? to<arith::FPToSIOp>(x, dtype) : to<arith::FPToUIOp>(x, dtype);
   }
@@ -306,22 +266,18 @@ std::optional<Runtime> Emitter::cast(const Runtime &value, DType to, SourceSpan 
   if (from.isInt() && to.isPointer())
     return convert.pointer<IntToPtrOp>(convert.integers(value, Scalar::I64), to);
   bool mixesFp8 = (from.isFp8() && to.isInt()) || (from.isInt() && to.isFp8());
-  for (DType dtype : {from, to})
-    if (dtype.isForeignFp8()) {
-      error(span, "`" + dtype.name() +
-                      "` is not supported; the 8-bit floats are fp8e4nv, fp8e5 and fp8e4b15");
-      return std::nullopt;
-    }
   if (!from.isNumber() || !to.isNumber() || mixesFp8) {
     error(span, "cannot cast `" + from.name() + "` to `" + to.name() + "`" +
                     (from.isPointer() ? "; `tl.load` reads what pointers point to" : ""));
     return std::nullopt;
   }
   if (from.isSoftFp8())
-    return cast(convert.softToHalf(value), to, span, roundToZero);
+    return cast(softFp8ToHalf(*this, value), to, span, roundToZero);
+  if (to.isFnuz())
+    return floatToFnuz(*this, value, to, roundToZero);
   if (to.isSoftFp8()) {
     auto half = cast(value, Scalar::F16, span, roundToZero);
-    return half ? std::optional(convert.halfToSoft(*half)) : std::nullopt;
+    return half ? std::optional(halfToFp8E4B15(*this, *half)) : std::nullopt;
   }
   if (to.isBool())
     return convert.toBool(value);

@@ -208,6 +208,10 @@ Value Emitter::minMax(bool isMax, const Value &x, const Value &y, SourceSpan spa
   if (!both)
     return Failed();
   const auto &[p, q] = *both;
+  if (p.type.element.isSoftFp8()) {
+    Value wide = minMax(isMax, fromFp8(p), fromFp8(q), span, propagateNan);
+    return *cast(wide.as<Runtime>(), p.type.element, span);
+  }
   if (p.type.element.isFloat()) {
     if (propagateNan)
       return isMax ? make<arith::MaximumFOp>(*this, p, q) : make<arith::MinimumFOp>(*this, p, q);

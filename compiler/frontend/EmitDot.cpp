@@ -11,9 +11,7 @@ using namespace pantile;
 
 namespace {
 bool checkTypes(Emitter &e, const BoundCall &call, DType lhs, DType rhs) {
-  auto isOperand = [](DType dtype) {
-    return (dtype.isFloat() && !dtype.isForeignFp8()) || dtype == DType(Scalar::I8);
-  };
+  auto isOperand = [](DType dtype) { return dtype.isFloat() || dtype == DType(Scalar::I8); };
   for (auto [dtype, name] : {std::pair{lhs, "input"}, {rhs, "other"}})
     if (!isOperand(dtype)) {
       std::string message = "`dot` takes int8 or floats, got `" + dtype.name() + "`";
@@ -166,34 +164,44 @@ Runtime asBatch(Emitter &e, const Runtime &tile) {
   return {ReshapeOp::create(e.b, e.loc(), e.irType(type), tile.ir, false), type};
 }
 
-/// Formats that no instruction multiplies enter as fp16.
-std::optional<Runtime> operand(Emitter &e, const BoundCall &call, llvm::StringRef name) {
-  auto tile = e.needTile(call[name], call.at(name), ("`" + name + "`").str());
-  return tile && tile->type.element.isSoftFp8() ? e.cast(*tile, Scalar::F16, call.at(name)) : tile;
+/// Both operands. Where an instruction lacks the format of one of 8 bits, both enter as fp16.
+std::optional<Emitter::Pair> dotOperands(Emitter &e, const BoundCall &call) {
+  auto lhs = e.needTile(call["input"], call.at("input"), "`input`");
+  auto rhs = e.needTile(call["other"], call.at("other"), "`other`");
+  if (!lhs || !rhs)
+    return std::nullopt;
+  const DType a = lhs->type.element, b = rhs->type.element;
+  if (!a.isFp8() || !b.isFp8() || (!a.isSoftFp8() && !b.isSoftFp8()))
+    return Emitter::Pair{*lhs, *rhs};
+  return Emitter::Pair{*e.cast(*lhs, Scalar::F16, call.at("input")),
+                       *e.cast(*rhs, Scalar::F16, call.at("other"))};
 }
 } // namespace
 
 Value pantile::emitDot(Emitter &e, const BoundCall &call) {
   if (call["input"].isComplex() || call["other"].isComplex())
     return complexDot(e, call);
-  auto lhs = operand(e, call, "input"), rhs = operand(e, call, "other");
+  auto operands = dotOperands(e, call);
   auto precision = precisionOf(e, call);
-  if (!lhs || !rhs || !precision || !checkTypes(e, call, lhs->type.element, rhs->type.element) ||
-      !checkShapes(e, call, lhs->type, rhs->type))
+  if (!operands || !precision)
     return Failed();
-  auto element = resultType(e, call, lhs->type.element);
-  auto imprecise = maxImprecise(e, call, lhs->type);
+  const auto &[lhs, rhs] = *operands;
+  if (!checkTypes(e, call, lhs.type.element, rhs.type.element) ||
+      !checkShapes(e, call, lhs.type, rhs.type))
+    return Failed();
+  auto element = resultType(e, call, lhs.type.element);
+  auto imprecise = maxImprecise(e, call, lhs.type);
   if (!element || !imprecise)
     return Failed();
-  Type type{*element, lhs->type.shape};
-  type.shape.back() = rhs->type.shape.back();
+  Type type{*element, lhs.type.shape};
+  type.shape.back() = rhs.type.shape.back();
   auto acc = accumulator(e, call, type);
   if (!acc)
     return Failed();
-  bool isFp32 = lhs->type.element == DType(Scalar::F32);
+  bool isFp32 = lhs.type.element == DType(Scalar::F32);
   mlir::Value sum = asBatch(e, *acc).ir;
   mlir::Value product =
-      DotOp::create(e.b, e.loc(), sum.getType(), asBatch(e, *lhs).ir, asBatch(e, *rhs).ir, sum,
+      DotOp::create(e.b, e.loc(), sum.getType(), asBatch(e, lhs).ir, asBatch(e, rhs).ir, sum,
                     isFp32 ? *precision : Precision::Tf32, *imprecise, MmaAttr());
   if (type.rank() > 3)
     product = ReshapeOp::create(e.b, e.loc(), e.irType(type), product, false);

@@ -53,6 +53,16 @@ std::optional<Emitter::Pair> needFloats(Emitter &e, const BoundCall &call) {
   }
   return both;
 }
+
+/// fp32 for formats that tile IR has no type of; what is of another type stays.
+Runtime computable(Emitter &e, const Runtime &x) {
+  return x.type.element.isSoftFp8() ? e.fromFp8(x) : x;
+}
+
+/// A result of computable operands in the type that these had.
+Value inTypeOf(Emitter &e, const Runtime &operand, const Runtime &result, SourceSpan span) {
+  return *e.cast(result, operand.type.element, span);
+}
 } // namespace
 
 Value pantile::emitFloatMath(Emitter &e, const BoundCall &call) {
@@ -74,8 +84,11 @@ Value pantile::emitAbs(Emitter &e, const BoundCall &call) {
   if (!x)
     return Failed();
   DType dtype = x->type.element;
-  if (dtype.isFloat())
-    return Runtime{math::AbsFOp::create(e.b, e.loc(), x->ir), x->type};
+  if (dtype.isFloat()) {
+    const Runtime wide = computable(e, *x);
+    const Runtime size{math::AbsFOp::create(e.b, e.loc(), wide.ir), wide.type};
+    return inTypeOf(e, *x, size, call.span);
+  }
   if (dtype.isSigned())
     return Runtime{math::AbsIOp::create(e.b, e.loc(), x->ir), x->type};
   return dtype.isInt() ? Value(*x) : e.error(call.at("x"), "`abs` takes no " + kindText(*x));
@@ -92,8 +105,9 @@ Value pantile::emitDivRn(Emitter &e, const BoundCall &call) {
   auto both = needFloats(e, call);
   if (!both)
     return Failed();
-  const auto &[x, y] = *both;
-  return Runtime{PreciseDivOp::create(e.b, e.loc(), x.ir.getType(), x.ir, y.ir), x.type};
+  const Runtime x = computable(e, both->first), y = computable(e, both->second);
+  const Runtime quotient{PreciseDivOp::create(e.b, e.loc(), x.ir.getType(), x.ir, y.ir), x.type};
+  return inTypeOf(e, both->first, quotient, call.span);
 }
 
 Value pantile::emitFdiv(Emitter &e, const BoundCall &call) {
@@ -111,19 +125,22 @@ Value pantile::emitFdiv(Emitter &e, const BoundCall &call) {
                                           both->first.type.element.name() + "`");
   if (*precise)
     return emitDivRn(e, call);
-  return Runtime{arith::DivFOp::create(e.b, e.loc(), both->first.ir, both->second.ir),
-                 both->first.type};
+  const Runtime x = computable(e, both->first), y = computable(e, both->second);
+  const Runtime quotient{arith::DivFOp::create(e.b, e.loc(), x.ir, y.ir), x.type};
+  return inTypeOf(e, both->first, quotient, call.span);
 }
 
 Value pantile::emitFma(Emitter &e, const BoundCall &call) {
   auto xy = needFloats(e, call);
   auto xz = xy ? e.promoted(xy->first, call["z"], call.span, false, "`fma`") : std::nullopt;
   auto yz = xz ? e.promoted(xy->second, xz->second, call.span, false, "`fma`") : std::nullopt;
-  auto x = yz ? e.promoted(xz->first, yz->second, call.span, false, "`fma`") : std::nullopt;
-  if (!x)
+  auto both = yz ? e.promoted(xz->first, yz->second, call.span, false, "`fma`") : std::nullopt;
+  if (!both)
     return Failed();
-  return Runtime{math::FmaOp::create(e.b, e.loc(), x->first.ir, yz->first.ir, x->second.ir),
-                 x->first.type};
+  const Runtime x = computable(e, both->first), y = computable(e, yz->first);
+  const Runtime z = computable(e, both->second);
+  const Runtime sum{math::FmaOp::create(e.b, e.loc(), x.ir, y.ir, z.ir), x.type};
+  return inTypeOf(e, both->first, sum, call.span);
 }
 
 Value pantile::emitUmulhi(Emitter &e, const BoundCall &call) {

@@ -44,7 +44,7 @@ DType promoteFloats(DType a, DType b, bool division) {
     return division ? Scalar::F32 : Scalar::BF16;
   if (either(Scalar::BF16))
     return Scalar::F32;
-  return a == b && !a.isSoftFp8() ? a : DType(Scalar::F16);
+  return a == b && a.scalar != Scalar::F8E4B15 ? a : DType(Scalar::F16);
 }
 
 DType widenForDivision(DType type, bool division) {

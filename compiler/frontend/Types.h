@@ -44,11 +44,11 @@ struct DType {
   bool isComplex() const { return !isPointer() && scalar == Scalar::C64; }
   bool isFp8() const { return !isPointer() && scalar >= Scalar::F8E5 && scalar <= Scalar::F8E5B16; }
   /// A format that is 8 plain bits to tile IR: integer arithmetic converts it.
-  bool isSoftFp8() const { return !isPointer() && scalar == Scalar::F8E4B15; }
-  /// Formats of other makers: their names are known, their numbers are not.
-  bool isForeignFp8() const {
-    return !isPointer() && (scalar == Scalar::F8E4B8 || scalar == Scalar::F8E5B16);
+  bool isSoftFp8() const {
+    return !isPointer() && scalar >= Scalar::F8E4B15 && scalar <= Scalar::F8E5B16;
   }
+  /// One with a single NaN, and neither infinities nor a negative zero.
+  bool isFnuz() const { return isSoftFp8() && scalar != Scalar::F8E4B15; }
   bool isSigned() const { return !isPointer() && scalar >= Scalar::I8 && scalar <= Scalar::I64; }
   bool isNumber() const { return isInt() || isFloat(); }
   NumberKind kind() const {

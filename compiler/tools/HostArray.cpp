@@ -23,7 +23,11 @@ struct Type {
   int bytes;
   enum { Signed, Unsigned, Bool, Float, Small } kind;
   int exponentBits = 0, mantissaBits = 0;
-  bool hasInfinity = true;
+  /// Fnuz: the code of a negative zero is the only NaN.
+  enum { Ieee, LastIsNan, Fnuz } others = Ieee;
+
+  int bias() const { return (1 << (exponentBits - 1)) - (others == Fnuz ? 0 : 1); }
+  uint64_t signBit() const { return uint64_t(1) << (exponentBits + mantissaBits); }
 };
 
 constexpr Type types[] = {{"i1", "|b1", 1, Type::Bool},
@@ -40,7 +44,9 @@ constexpr Type types[] = {{"i1", "|b1", 1, Type::Bool},
                           {"fp16", "<f2", 2, Type::Small, 5, 10},
                           {"bf16", "|V2", 2, Type::Small, 8, 7},
                           {"fp8e5", "|V1", 1, Type::Small, 5, 2},
-                          {"fp8e4nv", "|V1", 1, Type::Small, 4, 3, false}};
+                          {"fp8e4nv", "|V1", 1, Type::Small, 4, 3, Type::LastIsNan},
+                          {"fp8e4b8", "|V1", 1, Type::Small, 4, 3, Type::Fnuz},
+                          {"fp8e5b16", "|V1", 1, Type::Small, 5, 2, Type::Fnuz}};
 
 const Type *typeNamed(std::string_view name) {
   for (const Type &type : types)
@@ -50,17 +56,23 @@ const Type *typeNamed(std::string_view name) {
 }
 
 double largestOf(const Type &type) {
-  const int bias = (1 << (type.exponentBits - 1)) - 1;
-  // Without infinities only the last pattern is no number.
-  if (!type.hasInfinity)
-    return std::ldexp(2 - std::ldexp(2.0, -type.mantissaBits), bias + 1);
-  return std::ldexp(2 - std::ldexp(1.0, -type.mantissaBits), bias);
+  const int last = (1 << type.exponentBits) - 1 - type.bias();
+  switch (type.others) {
+  case Type::Ieee:
+    return std::ldexp(2 - std::ldexp(1.0, -type.mantissaBits), last - 1);
+  case Type::LastIsNan:
+    return std::ldexp(2 - std::ldexp(2.0, -type.mantissaBits), last);
+  default:
+    return std::ldexp(2 - std::ldexp(1.0, -type.mantissaBits), last);
+  }
 }
 
 uint64_t encodeSmall(const Type &type, double value) {
-  const int bias = (1 << (type.exponentBits - 1)) - 1;
-  const uint64_t sign = uint64_t(std::signbit(value)) << (type.exponentBits + type.mantissaBits);
+  const int bias = type.bias();
+  const uint64_t sign = std::signbit(value) ? type.signBit() : 0;
   const uint64_t ones = (uint64_t(1) << type.exponentBits) - 1;
+  if (std::isnan(value) && type.others == Type::Fnuz)
+    return type.signBit();
   if (std::isnan(value))
     return sign | (ones << type.mantissaBits) | ((uint64_t(1) << type.mantissaBits) - 1);
   int exponent = 0;
@@ -69,12 +81,12 @@ uint64_t encodeSmall(const Type &type, double value) {
   const double unit = std::ldexp(1.0, exponent - type.mantissaBits);
   const double rounded = std::nearbyint(std::fabs(value) / unit) * unit;
   if (rounded > largestOf(type)) {
-    if (type.hasInfinity)
+    if (type.others == Type::Ieee)
       return sign | (ones << type.mantissaBits);
     return encodeSmall(type, std::copysign(largestOf(type), value));
   }
   if (rounded == 0)
-    return sign;
+    return type.others == Type::Fnuz ? 0 : sign;
   std::frexp(rounded, &exponent);
   exponent = std::max(exponent - 1, 1 - bias);
   auto mantissa = static_cast<uint64_t>(std::ldexp(rounded, type.mantissaBits - exponent));
@@ -84,17 +96,19 @@ uint64_t encodeSmall(const Type &type, double value) {
 }
 
 double decodeSmall(const Type &type, uint64_t bits) {
-  const int bias = (1 << (type.exponentBits - 1)) - 1;
+  const int bias = type.bias();
   const uint64_t hidden = uint64_t(1) << type.mantissaBits, ones = (1u << type.exponentBits) - 1;
   const uint64_t field = (bits >> type.mantissaBits) & ones, mantissa = bits & (hidden - 1);
-  const bool negative = bits >> (type.exponentBits + type.mantissaBits) & 1;
+  const bool negative = bits & type.signBit();
   double value = field
                      ? std::ldexp(double(mantissa + hidden), int(field) - bias - type.mantissaBits)
                      : std::ldexp(double(mantissa), 1 - bias - type.mantissaBits);
-  if (field == ones && type.hasInfinity)
+  if (field == ones && type.others == Type::Ieee)
     value = mantissa ? std::numeric_limits<double>::quiet_NaN()
                      : std::numeric_limits<double>::infinity();
-  if (field == ones && !type.hasInfinity && mantissa == hidden - 1)
+  const bool isLast = field == ones && mantissa == hidden - 1;
+  if ((type.others == Type::LastIsNan && isLast) ||
+      (type.others == Type::Fnuz && bits == type.signBit()))
     value = std::numeric_limits<double>::quiet_NaN();
   return negative ? -value : value;
 }

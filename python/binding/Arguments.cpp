@@ -210,7 +210,8 @@ const char *shortDtypeName(std::string_view name) {
       {"bool", "i1"},
       {"float8_e4m3fn", "fp8e4nv"},
       {"float8_e5m2", "fp8e5"},
-#define FOREIGN_DTYPE(scalar, name, shortName, longName, bits, meaning)
+      {"float8_e4m3fnuz", "fp8e4b8"},
+      {"float8_e5m2fnuz", "fp8e5b16"},
 #define DTYPE(scalar, name, shortName, longName, bits, meaning) {longName, shortName},
 #include "pantile/Dtypes.def"
   };

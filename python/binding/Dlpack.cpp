@@ -66,7 +66,9 @@ const char *nameOfDLType(const DLTensor &tensor) {
     Complex = 5,
     Bool = 6,
     E4M3 = 10,
+    E4M3Fnuz = 11,
     E5M2 = 12,
+    E5M2Fnuz = 13,
     Codes
   };
   // Filled from the one list of names, whose strings launches compare by address.
@@ -93,6 +95,8 @@ const char *nameOfDLType(const DLTensor &tensor) {
     made[Bool][3] = shortDtypeName("i1");
     made[E4M3][3] = shortDtypeName("fp8e4nv");
     made[E5M2][3] = shortDtypeName("fp8e5");
+    made[E4M3Fnuz][3] = shortDtypeName("fp8e4b8");
+    made[E5M2Fnuz][3] = shortDtypeName("fp8e5b16");
     return made;
   }();
   const unsigned bits = tensor.bits;

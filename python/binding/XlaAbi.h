@@ -57,7 +57,9 @@ enum DataType : int {
   C64 = 15,
   Bf16 = 16,
   F8E5M2 = 19,
-  F8E4M3FN = 20
+  F8E4M3FN = 20,
+  F8E5M2FNUZ = 24,
+  F8E4M3FNUZ = 25
 };
 
 struct Buffer {

@@ -25,6 +25,8 @@ int64_t bytesOf(int type) {
   case xla::U8:
   case xla::F8E5M2:
   case xla::F8E4M3FN:
+  case xla::F8E5M2FNUZ:
+  case xla::F8E4M3FNUZ:
     return 1;
   case xla::S16:
   case xla::U16:

@@ -36,5 +36,5 @@ def libdevice_names():
     return sorted(re.findall(r"^LIBDEVICE\((\w+),", text, re.M))
 
 
-# Types that no kernel can use on Hopper or on the CPU: classes and names for the host.
-HOST_ONLY = frozenset(["constexpr_type", "float8e4b8", "float8e5b16"])
+# Classes for the host, which no kernel can use.
+HOST_ONLY = frozenset(["constexpr_type"])

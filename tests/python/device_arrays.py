@@ -19,6 +19,8 @@ DTYPES = {
     "c64": np.complex64,
     "fp8e4nv": ml_dtypes.float8_e4m3fn,
     "fp8e5": ml_dtypes.float8_e5m2,
+    "fp8e4b8": ml_dtypes.float8_e4m3fnuz,
+    "fp8e5b16": ml_dtypes.float8_e5m2fnuz,
     "i1": np.bool_,
     "i8": np.int8,
     "i16": np.int16,

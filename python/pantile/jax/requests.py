@@ -8,7 +8,7 @@ from .parameters import Operand, Result
 
 _DTYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "float8_e4m3fn float8_e5m2 complex64".split()
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz complex64".split()
 )
 
 

@@ -59,6 +59,8 @@ ARGUMENTS = [
     (Tensor(64, "torch.bool"), ("*u1", "D"), ("*u1", "")),
     (Tensor(64, "torch.uint8"), ("*u8", "D"), ("*u8", "")),
     (Tensor(64, "torch.float8_e4m3fn"), ("*fp8e4nv", "D"), ("*fp8e4nv", "")),
+    (Tensor(64, "torch.float8_e4m3fnuz"), ("*fp8e4b8", "D"), ("*fp8e4b8", "")),
+    (Tensor(64, "torch.float8_e5m2fnuz"), ("*fp8e5b16", "D"), ("*fp8e5b16", "")),
     (Tensor(64, tl.bfloat16), ("*bf16", "D"), ("*bf16", "")),
     (MockTensor(tl.float16), ("*fp16", "D"), ("*fp16", "")),
     (MockTensor(tl.int1), ("*u1", "D"), ("*u1", "")),

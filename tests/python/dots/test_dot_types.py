@@ -297,6 +297,15 @@ def test_fp8e4b15_operands(device):
     check(out.numpy(), *map(e4b15_values, codes))
 
 
+@pytest.mark.parametrize("other", ["fp8e5", "fp8e4nv"])
+def test_fp8e4b15_next_to_another_format(device, other):
+    codes, b = random((32, 32), "u8", 24, low=0, high=256), random((32, 32), other, 25)
+    out = device.output((32, 32), "fp32")
+    a = triton.reinterpret(device.to(codes), tl.float8e4b15)
+    half_and_custom_kernel[(1,)](out.array, a, device.to(b), 32)
+    check(out.numpy(), e4b15_values(codes), b)
+
+
 def compile_error(device, a, b, acc=None, **options):
     with pytest.raises(triton.CompilationError) as raised:
         run(device, a, b, "fp32", acc, **options)

@@ -362,6 +362,26 @@ def test_numbers(value, kind, dtype):
     np.testing.assert_array_equal(np.signbit(out), np.full(16, np.signbit(expected)))
 
 
+@pantile.jit
+def narrow_kernel(x, codes, wide, n: tl.constexpr):
+    at = tl.arange(0, n)
+    code = tl.load(x + at).to(codes.dtype.element_ty)
+    tl.store(codes + at, code)
+    tl.store(wide + at, code.to(tl.float32))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"]
+)
+def test_floats_of_8_bits(dtype, rng):
+    x = rng.standard_normal(256).astype(np.float32)
+    shapes = [shaped((256,), jnp.dtype(dtype)), shaped((256,), np.float32)]
+    codes, wide = pantile.jax.call(narrow_kernel, x, out_shape=shapes, grid=1, n=256)
+    expected = x.astype(jnp.dtype(dtype))
+    np.testing.assert_array_equal(np.asarray(codes).view(np.uint8), expected.view(np.uint8))
+    np.testing.assert_array_equal(wide, expected.astype(np.float32))
+
+
 @pytest.mark.parametrize("name", ["a-b c<1>", "2x", "lambda", "x", "\N{GREEK SMALL LETTER ALPHA}"])
 def test_names_of_the_machine_code(name, rng):
     """What no symbol may contain is replaced, with a batch, too."""

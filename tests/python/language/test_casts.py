@@ -7,7 +7,9 @@ import pantile.language as tl
 import pytest
 from conftest import DTYPES, random
 
-FLOATS = ["fp8e5", "fp8e4nv", "fp16", "bf16", "fp32", "fp64"]
+WIDE = ["fp16", "bf16", "fp32", "fp64"]
+FNUZ = ["fp8e4b8", "fp8e5b16"]
+FLOATS = ["fp8e5", "fp8e4nv", *FNUZ, *WIDE]
 INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 COUNT = 1024
 
@@ -62,6 +64,13 @@ def converted(x, dtype):
     wide = x.astype(np.float64)
     if dtype.startswith("fp8"):
         wide = np.where(np.isnan(wide), wide, np.clip(wide, -largest(dtype), largest(dtype)))
+    if dtype in FNUZ:
+        return nearest(wide, dtype) + 0.0  # there is no negative zero
+    return nearest(wide, dtype)
+
+
+def nearest(wide, dtype):
+    """The numbers of `dtype` nearest to fp64 numbers, as fp64 or fp32."""
     if dtype == "fp64":
         return wide
     codes = all_finite(dtype)
@@ -74,11 +83,11 @@ def converted(x, dtype):
     low, high = values[above - 1], values[above]
     size = np.abs(wide)
     even = (codes[above - 1].view(f"u{codes.dtype.itemsize}") & 1) == 0
-    nearest = np.where((size - low < high - size) | ((size - low == high - size) & even), low, high)
+    chosen = np.where((size - low < high - size) | ((size - low == high - size) & even), low, high)
     step = values[-1] - values[-2]
-    nearest = np.where(size >= values[-1] + step / 2, np.inf, nearest)
-    nearest = np.where((size > values[-1]) & np.isfinite(nearest), values[-1], nearest)
-    return np.where(np.isnan(wide), np.nan, np.copysign(nearest, wide))
+    chosen = np.where(size >= values[-1] + step / 2, np.inf, chosen)
+    chosen = np.where((size > values[-1]) & np.isfinite(chosen), values[-1], chosen)
+    return np.where(np.isnan(wide), np.nan, np.copysign(chosen, wide))
 
 
 def all_finite(dtype):
@@ -87,7 +96,8 @@ def all_finite(dtype):
     if kind.itemsize > 2:
         return np.zeros(2, kind)
     codes = np.arange(1 << (8 * kind.itemsize - 1), dtype=f"u{kind.itemsize}").view(kind)
-    return codes[np.isfinite(codes.astype(np.float64))]
+    with np.errstate(invalid="ignore"):
+        return codes[np.isfinite(codes.astype(np.float64))]
 
 
 @pytest.mark.parametrize("to", FLOATS)
@@ -162,19 +172,27 @@ def test_integer_to_integer_wraps(device, source, to):
     np.testing.assert_array_equal(run(device, x, to), x.astype(DTYPES[to]))
 
 
-@pytest.mark.parametrize("source", [*FLOATS[2:], *INTEGERS])
+@pytest.mark.parametrize("source", [*WIDE, *INTEGERS])
 def test_to_bool(device, source):
     x = wide_floats(source, 6) if source in FLOATS else random(COUNT, source, 6, low=0, high=3)
     np.testing.assert_array_equal(run(device, x, "i1"), x.astype(np.float64) != 0)
 
 
-@pytest.mark.parametrize("to", [*FLOATS[2:], *INTEGERS])
+@pytest.mark.parametrize("to", [*WIDE, *INTEGERS])
 def test_from_bool(device, to):
     x = random(COUNT, "i1", 7)
     np.testing.assert_array_equal(run(device, x, to).astype(np.float64), x.astype(np.float64))
 
 
-PAIRS = [("fp8e5", "i8"), ("u8", "fp8e4nv"), ("fp16", "i16"), ("bf16", "fp16"), ("u32", "fp32")]
+PAIRS = [
+    ("fp8e5", "i8"),
+    ("u8", "fp8e4nv"),
+    ("fp8e4b8", "i8"),
+    ("u8", "fp8e5b16"),
+    ("fp16", "i16"),
+    ("bf16", "fp16"),
+    ("u32", "fp32"),
+]
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, ("fp64", "i64"), ("i16", "u16")], ids="-".join)
@@ -227,6 +245,28 @@ def test_fp8e4b15(device, source):
     expected = np.copysign(np.floor(size / step + 0.5) * step, x.astype(np.float64))
     same(half.numpy(), expected)
     np.testing.assert_array_equal(half.numpy().view(np.uint16) >> 8 & 0x80, code.numpy() & 0x80)
+
+
+@triton.jit
+def custom_arithmetic_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x = tl.load(x_ptr + at).to(tl.float8e4b15, bitcast=True)
+    tl.store(out_ptr + at, tl.abs(x).to(tl.float32))
+    tl.store(out_ptr + N + at, tl.fma(x, x, x))
+    tl.store(out_ptr + 2 * N + at, tl.fdiv(x, x.to(tl.float32)))
+
+
+def test_arithmetic_of_fp8e4b15(device):
+    codes = np.arange(1, 129, dtype=np.uint8)
+    codes[64:] += 64  # the lower half of each sign, without zeros
+    out = device.output((3, 128), "fp32")
+    custom_arithmetic_kernel[(1,)](out.array, device.to(codes), 128)
+    half = ((codes.astype(np.uint16) & 0x7F) << 7 | (codes.astype(np.uint16) & 0x80) << 8).view(
+        "f2"
+    )
+    x = half.astype(np.float64)
+    fused = (x * x + x).astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(out.numpy(), np.stack([np.abs(x), fused, np.ones(128)]))
 
 
 @triton.jit

@@ -2,7 +2,6 @@
 
 import itertools
 
-import ml_dtypes
 import numpy as np
 import pantile as triton
 import pantile.language as tl
@@ -304,10 +303,9 @@ def test_bitcast(device):
     np.testing.assert_array_equal(out.numpy(), x.view(np.int32))
 
 
-@pytest.mark.parametrize("dtype", ["fp8e5", "fp8e4nv"])
+@pytest.mark.parametrize("dtype", ["fp8e5", "fp8e4nv", "fp8e4b8", "fp8e5b16"])
 def test_every_fp8_value(device, dtype):
-    kind = {"fp8e5": ml_dtypes.float8_e5m2, "fp8e4nv": ml_dtypes.float8_e4m3fn}[dtype]
-    x = np.arange(256, dtype=np.uint8).view(kind)
+    x = np.arange(256, dtype=np.uint8).view(DTYPES[dtype])
     out = device.output(256, "fp32")
     cast_kernel[(1,)](out.array, device.to(x), 256, False)
     np.testing.assert_array_equal(out.numpy(), x.astype(np.float32))
@@ -374,7 +372,7 @@ def fp8_kernel(out_ptr, x_ptr, y_ptr, N: tl.constexpr):
     tl.store(out_ptr + 5 * N, tl.sum(tl.where(at < 4, x, 0.0), 0).to(x.dtype))
 
 
-@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5"])
+@pytest.mark.parametrize("dtype", ["fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16"])
 def test_fp8(device, dtype):
     """Operators on fp8 compute in fp32 and round once; sums of small numbers are exact."""
     x, y = random(128, dtype, 1), random(128, dtype, 2)

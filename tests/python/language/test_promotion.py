@@ -10,21 +10,22 @@ import pytest
 
 INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
-FP8 = ["float8e5", "float8e4nv"]
+FP8 = ["float8e5", "float8e4nv", "float8e4b8", "float8e5b16"]
 TYPES = ["int1", *INTS, *FLOATS, *FP8]
 NUMPY = {
     "int1": np.bool_,
     "bfloat16": ml_dtypes.bfloat16,
     "float8e5": ml_dtypes.float8_e5m2,
     "float8e4nv": ml_dtypes.float8_e4m3fn,
+    "float8e4b8": ml_dtypes.float8_e4m3fnuz,
+    "float8e5b16": ml_dtypes.float8_e5m2fnuz,
     **{name: np.dtype(name) for name in [*INTS, "float16", "float32", "float64"]},
 }
 
 
 def bits(name):
-    return {"int1": 1, "bfloat16": 16, "float8e5": 8, "float8e4nv": 8}.get(name) or 8 * np.dtype(
-        name
-    ).itemsize
+    known = {"int1": 1, "bfloat16": 16, **dict.fromkeys(FP8, 8)}
+    return known.get(name) or 8 * np.dtype(name).itemsize
 
 
 def kind(name):

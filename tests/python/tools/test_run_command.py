@@ -66,7 +66,7 @@ def test_arrays_from_files(folder, dtype, where, request):
 def test_random_numbers_are_rounded_to_nearest_even(folder):
     """The same seed gives the same numbers in every type; ml_dtypes and NumPy round them too."""
     written = {}
-    for dtype in ("fp64", "fp32", "fp16", "bf16", "fp8e5", "fp8e4nv"):
+    for dtype in ("fp64", "fp32", "fp16", "bf16", "fp8e5", "fp8e4nv", "fp8e4b8", "fp8e5b16"):
         pantilec(
             *("run", "k.py", "--kernel", "ignore", "--no-time", "--device", "cpu"),
             *("--arg", f"x_ptr=random:{dtype}[4099]", "--arg", "out_ptr=zeros:i32[1]"),
