@@ -116,7 +116,7 @@ void addSimplification(Passes &passes) {
 
 void addTilePasses(Passes &passes) {
   addSimplification(passes);
-  passes.add(createLoopInvariantCodeMotionPass());
+  passes.add(createHoistInvariants());
 }
 
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the
@@ -135,7 +135,7 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
        .storesInPlace = without.storesInPlace}));
   passes.add(createDeferSums()); // as soon as it is known which threads share a row
   addSimplification(passes);
-  passes.add(createLoopInvariantCodeMotionPass());
+  passes.add(createHoistInvariants());
 }
 
 /// Buffers come before the schedule, which decides about what passes through them and was not
@@ -200,7 +200,7 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
                          .sums = raisesSums})); // the rings are known, and addresses still there
   passes.add(createCountSlots());               // turns are looked at by nobody else any more
   addSimplification(passes);
-  passes.add(createLoopInvariantCodeMotionPass());
+  passes.add(createHoistInvariants());
 }
 
 /// Places before barriers: what shares bytes over time is ordered by them.

@@ -29,10 +29,6 @@ TESTS = ROOT / "tests"
 OF_MLIR = {
     "createCanonicalizerPass": ("canonicalize", "Simplify operations."),
     "createCSEPass": ("cse", "Make equal values one."),
-    "createLoopInvariantCodeMotionPass": (
-        "loop-invariant-code-motion",
-        "Move what does not change in a loop out of it.",
-    ),
 }
 STAGES = {
     "addTilePasses": ("Tile IR", "Layout-free tile IR is simplified; the CPU runs it."),

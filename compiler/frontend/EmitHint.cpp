@@ -194,7 +194,10 @@ Value pantile::emitRange(Emitter &e, const BoundCall &call) {
 
 Value pantile::emitCondition(Emitter &e, const BoundCall &call) {
   auto isKnown = e.needBool(call["disable_licm"], call.at("disable_licm"), "`disable_licm`");
-  return isKnown ? call["arg1"] : Value(Failed());
+  if (!isKnown)
+    return Failed();
+  e.keepsInvariants |= *isKnown;
+  return call["arg1"];
 }
 
 Value pantile::emitStaticRange(Emitter &e, const BoundCall &call) {

@@ -473,7 +473,10 @@ void Emitter::whileStmt(const ast::While &node) {
     mlir::OpBuilder::InsertionGuard guard(b);
     mlir::Block *test = b.createBlock(&loop.getBefore(), {}, types, locs);
     carried.bind(test->getArguments());
+    const bool around = std::exchange(keepsInvariants, false);
     Value value = expr(*node.test);
+    if (std::exchange(keepsInvariants, around))
+      loop->setAttr(names::disableLicm, b.getI32IntegerAttr(1));
     truth = knownTruth(value);
     if (truth != false) {
       std::optional<Runtime> flag = condition(value, node.test->span);

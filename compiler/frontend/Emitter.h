@@ -132,6 +132,7 @@ public:
 
   mlir::OpBuilder b;
   const Options &options;
+  bool keepsInvariants = false; ///< `tl.condition` of the `while` that is being emitted says so
 
   //===- Messages and locations (Emitter.cpp) -------------------------------------------===//
   /// Reports an error once, with a note for each call it is inlined through.

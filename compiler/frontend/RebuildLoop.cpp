@@ -169,6 +169,7 @@ scf::WhileOp pantile::leaveEarly(scf::ForOp loop, EarlyExit &exit) {
   finals.push_back(b.createOrFold<arith::AddIOp>(at, index, loop.getStep()));
   finals.push_back(b.createOrFold<arith::SubIOp>(at, left, one));
   scf::YieldOp::create(b, at, finals);
+  result->setDiscardableAttrs(llvm::to_vector(loop->getDiscardableAttrs()));
   loop.erase();
   return result;
 }
@@ -201,6 +202,7 @@ scf::WhileOp pantile::leaveEarly(scf::WhileOp loop, EarlyExit &exit) {
   b.setInsertionPointToEnd(body);
   finals.append(exit.finals);
   scf::YieldOp::create(b, at, finals);
+  result->setDiscardableAttrs(llvm::to_vector(loop->getDiscardableAttrs()));
   loop.erase();
   return result;
 }

@@ -52,6 +52,8 @@ constexpr llvm::StringLiteral target = "tile.target";      // string, on the mod
 constexpr llvm::StringLiteral numWarps = "tile.num_warps"; // i32, on the module
 constexpr llvm::StringLiteral numStages =
     "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
+constexpr llvm::StringLiteral disableLicm =
+    "tile.disable_licm"; // of tl.range and tl.condition, on scf.for and scf.while
 constexpr llvm::StringLiteral candidates = "nv.candidates"; // on kernels: Candidates.h
 constexpr llvm::StringLiteral launch = "nv.launch";         // on the module: Launch.h
 constexpr llvm::StringLiteral maxImprecise =

@@ -90,13 +90,25 @@ bool losesMma(Lowering &l, scf::ForOp op) {
   return isKnown && op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-void keepRolled(llvm::BranchInst *branch) {
+/// Tells LLVM what not to do with the loop that `branch` goes back in.
+void forbid(llvm::BranchInst *branch, ArrayRef<StringRef> hints) {
+  if (hints.empty())
+    return;
   llvm::LLVMContext &context = branch->getContext();
-  auto *disable =
-      llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
-  auto *loop = llvm::MDNode::getDistinct(context, {nullptr, disable});
+  SmallVector<llvm::Metadata *> parts{nullptr}; // the first is the node itself
+  for (StringRef hint : hints)
+    parts.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, hint)));
+  auto *loop = llvm::MDNode::getDistinct(context, parts);
   loop->replaceOperandWith(0, loop);
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
+/// What LLVM must not do with a loop of either kind.
+SmallVector<StringRef> forbiddenIn(Operation *loop) {
+  SmallVector<StringRef> hints;
+  if (loop->hasAttr(names::disableLicm))
+    hints.push_back("llvm.licm.disable");
+  return hints;
 }
 
 /// Whether asynchronous copies read through what a loop carries in `argument`.
@@ -152,8 +164,10 @@ LogicalResult lowerFor(Lowering &l, scf::ForOp op) {
   llvm::BasicBlock *latch = b.GetInsertBlock();
   llvm::Value *goesOn = mayPass ? b.CreateICmp(less, iv, last) : b.CreateICmp(less, next, upper);
   llvm::BranchInst *again = b.CreateCondBr(goesOn, body, exit);
+  SmallVector<StringRef> hints = forbiddenIn(op);
   if (!hasSmallStep(l.scalar(op.getStep())) || losesMma(l, op))
-    keepRolled(again);
+    hints.push_back("llvm.loop.unroll.disable");
+  forbid(again, hints);
   iv->addIncoming(next, latch);
   b.SetInsertPoint(exit);
   std::vector<Values> results;
@@ -192,7 +206,7 @@ LogicalResult lowerWhile(Lowering &l, scf::WhileOp op) {
     return failure();
   for (auto [phis, value] : llvm::zip_equal(carried, op.getYieldOp().getOperands()))
     addIncoming(phis, l.get(value), b.GetInsertBlock());
-  b.CreateBr(before);
+  forbid(b.CreateBr(before), forbiddenIn(op));
   b.SetInsertPoint(exit);
   return success();
 }

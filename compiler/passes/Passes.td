@@ -7,6 +7,14 @@
 #define PANTILE_PASSES
 include "mlir/Pass/PassBase.td"
 
+def HoistInvariants : Pass<"tile-hoist-invariants", "::mlir::ModuleOp"> {
+  let summary = "Move what does not change in a loop out of it";
+  let description = [{
+    Loads and what else has effects stay. So does all that is computed in a loop of `tl.range(..., disable_licm=True)` or of a `while` with
+    `tl.condition(..., disable_licm=True)`, which LLVM's pass of the kind leaves alone, too.
+  }];
+}
+
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let summary = "Order accesses to one place as the program does";
   let description = [{
