@@ -117,6 +117,7 @@ void addSimplification(Passes &passes) {
 void addTilePasses(Passes &passes) {
   addSimplification(passes);
   passes.add(createHoistInvariants());
+  passes.add(createCountLoops()); // of conditions that compute nothing any more
 }
 
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the

@@ -15,6 +15,15 @@ def HoistInvariants : Pass<"tile-hoist-invariants", "::mlir::ModuleOp"> {
   }];
 }
 
+def CountLoops : Pass<"tile-count-loops", "::mlir::ModuleOp"> {
+  let summary = "Make a `while` that counts a loop over a range";
+  let description = [{
+    `while k < end:` whose body adds a power of two to `k` once becomes what `for k in range(k, end, step):` is, so that its loads are prefetched and
+    its dots fed by a producer warp, too. A loop with a `break`, a `return` or another condition stays a `while`.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let summary = "Order accesses to one place as the program does";
   let description = [{

@@ -381,9 +381,11 @@ def goes_on_while(a, b, c, depth, stride):
     m, n = tl.program_id(0) * B, tl.program_id(1) * B
     acc = tl.zeros((B, B), tl.float32)
     k = 0
-    while k < depth:
+    while True:
         acc = tl.dot(tl.load(places(a, m, k, stride)), tl.load(places(b, k, n, stride)), acc)
         k += B
+        if k >= depth:
+            break
     write(c, acc, m, n, stride)
 
 

@@ -355,6 +355,18 @@ def goes_on_while(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constex
 
 
 @triton.jit
+def is_left(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, 1 << 20, BK):
+        rk = k + tl.arange(0, BK)
+        acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N), acc)
+        if k + BK >= K:
+            break
+    put(c, acc, rm, rn, scm, scn, M, N)
+
+
+@triton.jit
 def triangular(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -414,7 +426,8 @@ STYLES = {
     "counts_programs": (counts_programs, (), lambda a, b: a @ b + 431, BOTH),
     "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
     "peels": (peels, (), _plain, BOTH),
-    "goes_on_while": (goes_on_while, (), _plain, ("its loop is a `while`",)),
+    "goes_on_while": (goes_on_while, (), _plain, BOTH),
+    "is_left": (is_left, (), _plain, ("its loop is a `while`",)),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "programs differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
 }  # fmt: skip
