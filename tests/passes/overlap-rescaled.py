@@ -7,7 +7,8 @@
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit ptx -o - | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D BLOCK_N=64 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s --check-prefix=FEW
 # RUN: pantilec %s --kernel scored --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=READS
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=176 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=FULL
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=192 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --remarks --emit mma -o /dev/null 2>&1 | FileCheck %s --check-prefix=FULL
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=176 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
 # SAID: remark: the last MMAs of an iteration are in flight together with the first of the next
 # FULL: remark: MMAs of two iterations are not in flight together: accumulators and left operands take too many registers
 import pantile
