@@ -13,6 +13,7 @@
 #include "ReadTileIR.h"
 #include "Reproducer.h"
 #include "TensorMaps.h"
+#include "analysis/LaunchCycles.h"
 #include "analysis/WrittenArguments.h"
 #include "frontend/AstPrinter.h"
 #include "frontend/Emit.h"
@@ -171,6 +172,10 @@ Result<void> Compilation::runStages() {
       return printed;
   if (Result<void> emitted = emitTile(); !emitted)
     return emitted;
+  if (observe.launch && observe.stopAfter == Stage::Tile) {
+    predict();
+    return {};
+  }
   if (finish(Stage::Tile, "tile", "mlir", [&] { return moduleText(); }))
     return {};
   if (options.target == "cpu")
@@ -221,6 +226,18 @@ Result<void> Compilation::simplifyTiles() {
   return clock.failure;
 }
 
+/// From the plan, or from tiles alone where there is none yet.
+void Compilation::predict() {
+  module->walk([&](mlir::func::FuncOp function) {
+    if (!function->hasAttr(names::kernel))
+      return;
+    data->prediction = function->hasAttr(names::plan) ? predictOfPlan(function, *observe.launch)
+                                                      : predictOfTiles(function, *observe.launch);
+    if (options.maxRegisters > 0)
+      data->prediction->spills |= data->prediction->registers > options.maxRegisters;
+  });
+}
+
 Result<void> Compilation::prepareInterpreter() {
   auto scope = timing.scope("interpreter");
   Result<std::shared_ptr<InterpretedKernel>> kernel =
@@ -245,6 +262,8 @@ Result<void> Compilation::runGpuStages(const Target &target) {
     return {};
   }
   data->text["plan"] = planText(*module, options.lineInfo || options.debug); // as the cache's key
+  if (observe.launch)
+    predict();
   if (finish(Stage::Plan, "plan", "txt", [&] { return data->text["plan"]; }))
     return {};
   if (Result<void> done = generateCode(target); !done || observe.stopAfter != Stage::Cubin)

@@ -40,6 +40,7 @@ private:
   Result<void> emitTile();
   Result<void> simplifyTiles();
   Result<void> prepareInterpreter();
+  void predict();
   Result<void> runGpuStages(const Target &target);
   Result<void> optimizeTiles(const Target &target, const Options &allowed);
   void giveUp(std::string reason, Technique technique);

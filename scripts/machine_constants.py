@@ -45,7 +45,9 @@ def fields():
     for name in MODEL:
         for struct in STRUCT.finditer((ROOT / name).read_text(encoding="utf-8")):
             for match in FIELD.finditer(struct[2]):
-                yield from ((struct[1], part) for part in parts(match[1]) if "= 0" not in part)
+                yield from (
+                    (struct[1], part) for part in parts(match[1]) if not part.endswith("= 0")
+                )
 
 
 def listed():

@@ -5,8 +5,8 @@
 #include "analysis/LoopChannels.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -62,6 +62,12 @@ bool isSpecial(Operation *op) {
              PreciseSqrtOp>(op);
 }
 
+/// Whether a dot whose instruction was not chosen yet will get one of the tensor cores.
+bool runsOnTensorCores(DotOp dot) {
+  const Type element = elementTypeOf(dot.getLhs().getType());
+  return !element.isF32() || dot.getPrecision() != Precision::Ieee;
+}
+
 /// What moves no data: the tile is only named otherwise, or known while compiling.
 bool isFree(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() ||
@@ -70,9 +76,9 @@ bool isFree(Operation *op) {
 
 class Engines {
 public:
-  explicit Engines(scf::ForOp loop)
-      : machine(machineOf(loop)), perCycle(machine.perCycle),
-        threads(InstructionSet::warpThreads * moduleInt(loop, names::numWarps, 4)) {}
+  explicit Engines(Operation *within)
+      : machine(machineOf(within)), perCycle(machine.perCycle),
+        threads(InstructionSet::warpThreads * moduleInt(within, names::numWarps, 4)) {}
 
   void add(Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
@@ -109,13 +115,10 @@ public:
     at(nv::Limiter::L2) += channel.getStageBytes() / perCycle.l2Bytes;
   }
 
-  BusiestEngine busiest() const {
-    const auto *most = std::max_element(cycles.begin(), cycles.end());
-    return {std::llround(std::ceil(*most)), static_cast<nv::Limiter>(most - cycles.begin())};
-  }
+  const EngineCycles &cycles() const { return work; }
 
 private:
-  double &at(nv::Limiter engine) { return cycles[static_cast<size_t>(engine)]; }
+  double &at(nv::Limiter engine) { return work.at(engine); }
 
   /// Instructions, counted by thread, of which `fp32Lanes` are done per cycle.
   void issue(int64_t count) { at(nv::Limiter::Issue) += count / perCycle.fp32Lanes; }
@@ -126,6 +129,8 @@ private:
 
   /// Elements that all threads hold together, replicas included.
   int64_t heldElements(RankedTensorType tile) const {
+    if (!tile.getEncoding())
+      return elementsOf(tile.getShape());
     return layoutOf(tile).numPresentRegs() * threads;
   }
   int64_t heldBytes(RankedTensorType tile) const {
@@ -153,10 +158,24 @@ private:
     const int64_t madds = elementsOf(cast<RankedTensorType>(dot.getAcc().getType()).getShape()) *
                           lhs.getShape().back() * mmasOfPrecision(dot.getPrecision());
     const auto instruction = dot.getMma();
+    if (!lhs.getEncoding() && runsOnTensorCores(dot))
+      return addUndecided(dot, madds);
     if (!instruction || instruction->getKind() == MmaKind::Fma)
       return issue(madds);
     at(nv::Limiter::TensorCore) += 2.0 * madds / flopsPerCycle(lhs.getElementType(), perCycle);
     issueWarps(madds / (instruction->getM() * instruction->getN() * instruction->getK()));
+  }
+
+  /// As a warp group does it: both operands pass through shared memory, and are read as by `addMma`.
+  void addUndecided(DotOp dot, int64_t madds) {
+    auto lhs = cast<RankedTensorType>(dot.getLhs().getType()),
+         rhs = cast<RankedTensorType>(dot.getRhs().getType());
+    const int64_t rows = llvm::divideCeil(lhs.getShape()[lhs.getRank() - 2],
+                                          InstructionSet::wgmmaRows),
+                  columns = llvm::divideCeil(rhs.getShape().back(), InstructionSet::wgmmaColumns);
+    at(nv::Limiter::TensorCore) += 2.0 * madds / flopsPerCycle(lhs.getElementType(), perCycle);
+    at(nv::Limiter::SharedMemory) +=
+        ((1 + columns) * bytesOf(lhs) + (1 + rows) * bytesOf(rhs)) / perCycle.sharedBytes;
   }
 
   /// A tile between registers and shared memory, in the widest vectors.
@@ -206,17 +225,37 @@ private:
   const MachineModel &machine;
   const Throughput &perCycle;
   const int64_t threads;
-  std::array<double, nv::getMaxEnumValForLimiter() + 1> cycles{};
+  EngineCycles work;
 };
 
 } // namespace
 
-BusiestEngine busiestEngine(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels) {
+BusiestEngine EngineCycles::busiest() const {
+  const auto *most = std::max_element(cycles.begin(), cycles.end());
+  return {std::llround(std::ceil(*most)), static_cast<nv::Limiter>(most - cycles.begin())};
+}
+
+EngineCycles engineCycles(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels) {
   Engines engines(loop);
   forEachInIteration(loop, [&](Operation *op) { engines.add(op); });
   for (nv::ChannelAttr channel : channels)
     engines.add(channel);
-  return engines.busiest();
+  return engines.cycles();
+}
+
+EngineCycles engineCyclesOutside(func::FuncOp kernel) {
+  Engines engines(kernel);
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<LoopLikeOpInterface, nv::ProducerOp>(op))
+      return WalkResult::skip();
+    engines.add(op);
+    return WalkResult::advance();
+  });
+  return engines.cycles();
+}
+
+BusiestEngine busiestEngine(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels) {
+  return engineCycles(loop, channels).busiest();
 }
 
 } // namespace pantile

@@ -23,6 +23,22 @@ Operation *lastProduct(func::FuncOp kernel) {
   });
   return last;
 }
+/// The same as for asynchronous MMAs, but all operands are in registers: those of one dot at a time.
+int64_t registersOfDots(scf::ForOp loop) {
+  int64_t registers = 0, fragments = 0;
+  for (auto dot : loop.getBody()->getOps<DotOp>()) {
+    if (!isa<BlockArgument>(dot.getAcc()))
+      registers += registersOf(dot.getResult());
+    fragments = std::max(fragments, registersOf(dot.getLhs()) + registersOf(dot.getRhs()));
+  }
+  return fragments == 0 ? 0 : registers + fragments + registersWithoutPointers(loop);
+}
+
+/// What a loop with MMAs holds; 0 for other loops.
+int64_t registersOfLoopMmas(scf::ForOp loop) {
+  return loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() ? registersOfDots(loop)
+                                                                   : registersWithoutPointers(loop);
+}
 } // namespace
 
 int64_t registersWithoutPointers(scf::ForOp loop) {
@@ -56,6 +72,15 @@ int64_t registersOfProducts(func::FuncOp kernel) {
   kernel.walk([&](scf::ForOp loop) {
     if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
       registers = std::max(registers, registersWithoutPointers(loop));
+  });
+  return registers;
+}
+
+int64_t registersOfMmas(func::FuncOp kernel) {
+  int64_t registers = 0;
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop->getParentOfType<nv::ProducerOp>())
+      registers = std::max(registers, registersOfLoopMmas(loop));
   });
   return registers;
 }

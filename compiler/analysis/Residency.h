@@ -28,6 +28,9 @@ int64_t registersWithoutPointers(mlir::scf::ForOp loop);
 /// over, left out.
 int64_t registersOfProducts(mlir::func::FuncOp kernel);
 
+/// The same of all MMAs in loops, at the last stage: of mma.sync with the operands of one dot.
+int64_t registersOfMmas(mlir::func::FuncOp kernel);
+
 /// What `kernel` takes, the warps of a producer among its own.
 CtaDemand demandOf(mlir::func::FuncOp kernel);
 

@@ -24,6 +24,7 @@ struct InstructionSet {
   static constexpr int tensorMapRank = 5;    ///< most dimensions of a tensor map
   static constexpr int64_t boxExtent = 256;  ///< most elements of a TMA box along a dimension
   static constexpr int64_t boxAlignment = 1024; ///< bytes, of a swizzled TMA box
+  static constexpr int64_t wgmmaRows = 64;      ///< M
   static constexpr int64_t wgmmaColumns = 256;  ///< widest N
   static constexpr int64_t leastRegisters = 24; ///< that setmaxnreg leaves a thread
 };
@@ -51,6 +52,7 @@ struct Throughput {
   double mufu = 16;                   ///< results of exp2, log2, rcp, sqrt, sin, cos
   double sharedBytes = 128;
   double l2Bytes, dramBytes; ///< the GPU's, divided by its SMs
+  double portBytes = 64;     ///< that one SM may read of L2, whatever the others do
 };
 
 /// Cycles.
@@ -81,6 +83,7 @@ struct MachineModel {
   OccupancyThresholds occupancy{};
   MemoryThresholds memory{};
   TileThresholds tiles{};
+  PredictionThresholds predictions{};
 
   /// The row of an architecture that Target knows.
   static const MachineModel &of(int architecture);

@@ -108,6 +108,13 @@ struct TileThresholds {
   int64_t remaindersByLoop = 8; ///< of a thread, by subtraction
 };
 
+/// What predictions of whole launches are scaled by.
+struct PredictionThresholds {
+  double sustainedMma = 0.74;  ///< of the tensor cores' peak: the clock falls at the limit of power
+  int64_t tripsToMemory = 2;   ///< of a program that nothing hides: its first load, its last store
+  int64_t sampledPrograms = 5; ///< programs of a grid whose loops are counted
+};
+
 } // namespace pantile
 
 #endif // PANTILE_SUPPORT_MACHINETHRESHOLDS_H

@@ -5,6 +5,7 @@
 #pragma once
 #include "pantile/Error.h"
 #include "pantile/Options.h"
+#include "pantile/Prediction.h"
 #include "pantile/Program.h"
 #include "pantile/Remark.h"
 #include "pantile/TensorMap.h"
@@ -105,6 +106,7 @@ public:
     std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
     std::string warnings;                                ///< rendered
     std::vector<Remark> remarks;                         ///< by place, if Observe asked for them
+    std::optional<LaunchPrediction> prediction;          ///< if Observe asked for it
     std::shared_ptr<LaunchState> launchState = newLaunchState(); ///< the loaded code, by device
   };
   Kernel() = default;

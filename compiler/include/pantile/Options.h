@@ -18,6 +18,8 @@ enum class LaunchAbi {
   Triton ///< the arguments and two null pointers; a program is a block of `numWarps` warps
 };
 
+struct LaunchShape; // Prediction.h
+
 using LibraryPaths = std::map<std::string, std::string>; ///< files of LLVM bitcode, by name
 using PassNames = std::set<std::string>;                 ///< such as "nv-expand-pipeline"
 
@@ -34,6 +36,7 @@ struct Observe {
   std::string dumpDir;            ///< numbered IR dumps; empty: none
   bool useCache = true;           ///< take the result from the disk if it is there
   bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
+  const LaunchShape *launch = nullptr; ///< fill Kernel::Data::prediction, at Stage::Tile or Plan
 };
 
 } // namespace pantile

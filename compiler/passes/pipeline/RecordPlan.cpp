@@ -36,23 +36,6 @@ bool hasMmas(scf::ForOp loop) {
   return found;
 }
 
-/// The same as for asynchronous MMAs, but all operands are in registers: those of one dot at a time.
-int64_t registersOfDots(scf::ForOp loop) {
-  int64_t registers = 0, fragments = 0;
-  for (auto dot : loop.getBody()->getOps<DotOp>()) {
-    if (!isa<BlockArgument>(dot.getAcc()))
-      registers += registersOf(dot.getResult());
-    fragments = std::max(fragments, registersOf(dot.getLhs()) + registersOf(dot.getRhs()));
-  }
-  return fragments == 0 ? 0 : registers + fragments + registersWithoutPointers(loop);
-}
-
-/// What a loop with MMAs holds; 0 for other loops.
-int64_t registersOfMmas(scf::ForOp loop) {
-  return loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() ? registersOfDots(loop)
-                                                                   : registersWithoutPointers(loop);
-}
-
 struct Programs {
   nv::ProgramMap map = nv::ProgramMap::Grid;
   unsigned of = 1, band = 0;
@@ -134,11 +117,7 @@ private:
     const Launch launch = Launch::of(module);
     if (launch.registers)
       return launch.registers->atLaunch;
-    int64_t estimate = 0;
-    kernel.walk([&](scf::ForOp loop) {
-      if (!loop->getParentOfType<nv::ProducerOp>())
-        estimate = std::max(estimate, registersOfMmas(loop));
-    });
+    const int64_t estimate = registersOfMmas(kernel);
     const SmLimits &sm = machineOf(module).sm;
     const int64_t most = machineOf(module).registersOfThread(
         warps * InstructionSet::warpThreads, std::max<int64_t>(launch.ctasPerSm, 1));
