@@ -231,10 +231,12 @@ void Compilation::predict() {
   module->walk([&](mlir::func::FuncOp function) {
     if (!function->hasAttr(names::kernel))
       return;
-    data->prediction = function->hasAttr(names::plan) ? predictOfPlan(function, *observe.launch)
-                                                      : predictOfTiles(function, *observe.launch);
-    if (options.maxRegisters > 0)
-      data->prediction->spills |= data->prediction->registers > options.maxRegisters;
+    data->predictions = function->hasAttr(names::plan)
+                            ? std::vector{predictOfPlan(function, *observe.launch)}
+                            : predictOfTiles(function, *observe.launch);
+    for (LaunchPrediction &prediction : data->predictions)
+      if (options.maxRegisters > 0)
+        prediction.spills |= prediction.registers > options.maxRegisters;
   });
 }
 

@@ -8,7 +8,6 @@
 #include "analysis/Residency.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
-#include "mlir/IR/Matchers.h"
 #include <cmath>
 
 using namespace mlir;
@@ -72,9 +71,9 @@ double wordsOfLoop(scf::ForOp loop, int64_t threads) {
 }
 
 /// Before layouts and stages: operands of dots have a buffer for each stage.
-CtaDemand demandOfTiles(func::FuncOp kernel) {
+CtaDemand demandOfTiles(func::FuncOp kernel, const LaunchVariant &variant) {
   CtaDemand demand;
-  demand.warps = moduleInt(kernel, names::numWarps, 4);
+  demand.warps = variant.numWarps;
   const int64_t threads = demand.warps * InstructionSet::warpThreads;
   double words = 0;
   int64_t bytes = 0;
@@ -89,17 +88,29 @@ CtaDemand demandOfTiles(func::FuncOp kernel) {
     int64_t ofLoop = 0;
     for (auto dot : loop.getBody()->getOps<DotOp>())
       for (Value operand : {dot.getLhs(), dot.getRhs()})
-        ofLoop += static_cast<int64_t>(wordsOf(operand, threads) * threads * 4);
+        ofLoop += std::llround(wordsOf(operand, 1) * 4);
     bytes = std::max(bytes, ofLoop);
   });
   demand.registersOfThread = std::llround(words);
-  demand.sharedBytes = bytes * std::max(moduleInt(kernel, names::numStages, 3), 1);
+  demand.sharedBytes = bytes * std::max(variant.numStages, 1);
   return demand;
 }
 
-void predictCycles(LaunchPrediction &prediction, func::FuncOp kernel, const Spread &spread,
-                   const LaunchShape &launch) {
-  const auto program = programCycles(kernel, launch, prediction.unknown);
+/// Without cycles.
+LaunchPrediction predictDemand(func::FuncOp kernel, const LaunchVariant &variant) {
+  const MachineModel &machine = machineOf(kernel);
+  CtaDemand demand = demandOfTiles(kernel, variant);
+  const int64_t most = machine.registersOfThread(demand.warps * InstructionSet::warpThreads);
+  LaunchPrediction prediction;
+  prediction.registers = demand.registersOfThread;
+  prediction.spills = demand.registersOfThread > most;
+  demand.registersOfThread = std::min(demand.registersOfThread, most);
+  prediction.ctasPerSm = machine.ctasPerSm(demand);
+  return prediction;
+}
+
+void addCycles(LaunchPrediction &prediction, const std::optional<ProgramCycles> &program,
+               const Spread &spread, func::FuncOp kernel, const LaunchShape &launch) {
   if (program)
     prediction.cycles = cyclesOf(*program, spread, std::max<int64_t>(prediction.ctasPerSm, 1),
                                  machineOf(kernel), launch);
@@ -121,21 +132,25 @@ LaunchPrediction predictOfPlan(func::FuncOp kernel, const LaunchShape &launch) {
                                  InstructionSet::warpThreads *
                                  (moduleInt(kernel, names::numWarps, 4) + settled.producerWarps));
   prediction.spills = prediction.registers > std::min(most, sm.registersOfThread);
-  predictCycles(prediction, kernel, spreadOf(plan), launch);
+  const auto program = programCycles(kernel, launch, prediction.unknown);
+  addCycles(prediction, program, spreadOf(plan), kernel, launch);
   return prediction;
 }
 
-LaunchPrediction predictOfTiles(func::FuncOp kernel, const LaunchShape &launch) {
-  const MachineModel &machine = machineOf(kernel);
-  CtaDemand demand = demandOfTiles(kernel);
-  const int64_t most = machine.registersOfThread(demand.warps * InstructionSet::warpThreads);
-  LaunchPrediction prediction;
-  prediction.registers = demand.registersOfThread;
-  prediction.spills = demand.registersOfThread > most;
-  demand.registersOfThread = std::min(demand.registersOfThread, most);
-  prediction.ctasPerSm = machine.ctasPerSm(demand);
-  predictCycles(prediction, kernel, {}, launch);
-  return prediction;
+std::vector<LaunchPrediction> predictOfTiles(func::FuncOp kernel, const LaunchShape &launch) {
+  std::vector<LaunchVariant> variants = launch.variants;
+  if (variants.empty())
+    variants.push_back({.numWarps = moduleInt(kernel, names::numWarps, 4),
+                        .numStages = moduleInt(kernel, names::numStages, 3)});
+  std::string unknown;
+  const auto program = programCycles(kernel, launch, unknown);
+  std::vector<LaunchPrediction> predictions;
+  for (const LaunchVariant &variant : variants) {
+    LaunchPrediction &prediction = predictions.emplace_back(predictDemand(kernel, variant));
+    prediction.unknown = unknown;
+    addCycles(prediction, program, {}, kernel, launch);
+  }
+  return predictions;
 }
 
 } // namespace pantile

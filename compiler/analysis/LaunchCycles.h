@@ -19,7 +19,8 @@ namespace pantile {
 /// Of a kernel with `nv.plan`.
 LaunchPrediction predictOfPlan(mlir::func::FuncOp kernel, const LaunchShape &launch);
 
-/// Of a kernel as it is written: registers and shared memory are those of carried and of loaded tiles.
-LaunchPrediction predictOfTiles(mlir::func::FuncOp kernel, const LaunchShape &launch);
+/// Of a kernel as it is written, for each variant of `launch`: registers and shared memory are those of
+/// carried and of loaded tiles.
+std::vector<LaunchPrediction> predictOfTiles(mlir::func::FuncOp kernel, const LaunchShape &launch);
 
 } // namespace pantile

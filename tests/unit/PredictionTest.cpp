@@ -60,21 +60,23 @@ LaunchPrediction predict(const char *text, const CompileRequest &request, const 
   wanted.observe.useCache = false;
   Result<Kernel> kernel = compileText(text, "predicted.py", wanted);
   EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message);
-  EXPECT_TRUE(kernel && (*kernel)->prediction);
-  return kernel && (*kernel)->prediction ? *(*kernel)->prediction : LaunchPrediction();
+  const size_t wantedCount = std::max<size_t>(shape.variants.size(), 1);
+  EXPECT_TRUE(kernel && (*kernel)->predictions.size() == wantedCount);
+  return kernel && !(*kernel)->predictions.empty() ? (*kernel)->predictions.back()
+                                                   : LaunchPrediction();
 }
 
 class Predictions : public testing::TestWithParam<Stage> {
 protected:
   LaunchPrediction ofProduct(Tile tile, std::array<int64_t, 3> grid, int64_t depth = 4096,
-                             int sms = 132) {
+                             int sms = 132, std::vector<LaunchVariant> variants = {}) {
     CompileRequest request;
     request.signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16";
     request.definitions = {{"M", tile.m}, {"N", tile.n}, {"K", tile.k}};
     request.options.target = "sm_90a";
     request.options.numWarps = tile.warps;
     request.options.numStages = tile.stages;
-    LaunchShape shape{.grid = grid, .multiprocessors = sms};
+    LaunchShape shape{.grid = grid, .multiprocessors = sms, .variants = std::move(variants)};
     const std::optional<int64_t> none;
     shape.integers = {none, none, none, 4096, 4096, depth};
     return predict(product, request, shape, GetParam());
@@ -90,7 +92,8 @@ protected:
     if (kernel == "triangle")
       request.definitions["LATE"] = late;
     request.options.target = "sm_90a";
-    LaunchShape shape{.grid = {programs, 1, 1}, .multiprocessors = 1};
+    LaunchShape shape;
+    shape.grid = {programs, 1, 1}, shape.multiprocessors = 1;
     const std::optional<int64_t> none;
     shape.integers = {none, none, n, none};
     return predict(loops, request, shape, GetParam());
@@ -117,6 +120,20 @@ TEST_P(Predictions, LargeTilesInFewThreadsSpill) {
   EXPECT_FALSE(ofProduct({.m = 64, .n = 64, .warps = 4}, {132, 1, 1}).spills);
   EXPECT_TRUE(ofProduct({.m = 256, .n = 256, .warps = 4}, {132, 1, 1}).spills);
   EXPECT_TRUE(ofProduct({.m = 128, .n = 256, .warps = 4}, {132, 1, 1}).spills);
+}
+
+TEST_P(Predictions, OneRunServesAllWarpsAndStages) {
+  if (GetParam() != Stage::Tile)
+    return;
+  for (const auto &[warps, stages] : {std::pair(4, 3), {8, 3}, {8, 7}, {1, 2}}) {
+    const LaunchPrediction own = ofProduct({.warps = warps, .stages = stages}, {500, 1, 1});
+    const LaunchPrediction shared =
+        ofProduct({}, {500, 1, 1}, 4096, 132, {{16, 1}, {.numWarps = warps, .numStages = stages}});
+    EXPECT_EQ(own.cycles, shared.cycles);
+    EXPECT_EQ(own.registers, shared.registers);
+    EXPECT_EQ(own.ctasPerSm, shared.ctasPerSm);
+    EXPECT_EQ(own.spills, shared.spills);
+  }
 }
 
 TEST_P(Predictions, SmallTilesReadMore) {

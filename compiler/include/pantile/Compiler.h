@@ -106,7 +106,7 @@ public:
     std::shared_ptr<void> interpreted;                   ///< CPU: what the interpreter runs
     std::string warnings;                                ///< rendered
     std::vector<Remark> remarks;                         ///< by place, if Observe asked for them
-    std::optional<LaunchPrediction> prediction;          ///< if Observe asked for it
+    std::vector<LaunchPrediction> predictions; ///< one, or one a variant, if Observe asked for them
     std::shared_ptr<LaunchState> launchState = newLaunchState(); ///< the loaded code, by device
   };
   Kernel() = default;

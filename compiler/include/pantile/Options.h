@@ -36,7 +36,7 @@ struct Observe {
   std::string dumpDir;            ///< numbered IR dumps; empty: none
   bool useCache = true;           ///< take the result from the disk if it is there
   bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
-  const LaunchShape *launch = nullptr; ///< fill Kernel::Data::prediction, at Stage::Tile or Plan
+  const LaunchShape *launch = nullptr; ///< fill Kernel::Data::predictions, at Stage::Tile or Plan
 };
 
 } // namespace pantile

@@ -1,7 +1,8 @@
 //===- Prediction.h - what a launch is expected to take, before there is code ---------------===//
 // `Observe::launch` asks for a prediction, which needs no more than the passes: no LLVM and no
 // assembler. At Stage::Plan it is made from what the passes decided, at Stage::Tile, in a fraction of
-// the time, from the tiles alone. Predictions are for comparing configurations of one kernel.
+// the time, from the tiles alone. Those are the same whatever the warps and stages, so that one run
+// serves many. Predictions are for comparing configurations of one kernel.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <array>
@@ -12,12 +13,18 @@
 
 namespace pantile {
 
+/// Options that tiles do not depend on.
+struct LaunchVariant {
+  int numWarps = 4, numStages = 3; ///< as of Options
+};
+
 /// A launch, as far as it is known before there is a kernel.
 struct LaunchShape {
   std::array<int64_t, 3> grid = {1, 1, 1}; ///< programs along each axis
   std::vector<std::optional<int64_t>>
       integers;            ///< values of the launch arguments, in order; nothing for other types
   int multiprocessors = 0; ///< of the GPU; 0: of the usual one of its architecture
+  std::vector<LaunchVariant> variants; ///< at Stage::Tile: predict these; none: the options' own
 };
 
 /// What such a launch is expected to take.
