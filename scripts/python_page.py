@@ -24,7 +24,7 @@ Written by `scripts/python_page.py` from the docstrings. How these names go toge
 SECTIONS = {  # title: (module, names)
     "Kernels": ("pantile", "jit constexpr_function aggregate reinterpret cdiv next_power_of_2"),
     "Options of launches": ("pantile.backends.options", "CUDAOptions"),
-    "Tuning": ("pantile", "autotune Config heuristics"),
+    "Tuning": ("pantile", "autotune search_space Config heuristics"),
     "What the compiler did": ("pantile.compiler.remarks", "Remark Pass list_passes"),
     "Compiling without a launch": ("pantile.compiler", "compile ASTSource CompiledKernel"),
     "Targets": ("pantile.backends.compiler", "GPUTarget"),

@@ -323,12 +323,10 @@ static void appendLaunchArguments(const ArgSpec &spec, const Argument &argument,
   result.insert(result.end(), parts.extents.begin(), parts.extents.end());
 }
 
-std::vector<LaunchArg> Call::launchArguments() const {
+std::vector<LaunchArg> Call::launchArguments(const std::vector<ArgSpec> &specs) const {
   std::vector<LaunchArg> result;
-  // The kernel's own list, not this call's: a kernel that was compiled elsewhere may take as an
-  // argument what this call would have compiled in.
   for (size_t i = 0; i < arguments.size(); ++i)
-    appendLaunchArguments(kernel->args[i], arguments[i], result);
+    appendLaunchArguments(specs[i], arguments[i], result);
   return result;
 }
 

@@ -50,7 +50,11 @@ struct Call {
   void requireOnDevice() const;
   /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
   void launch(pybind11::handle grid, pybind11::handle stream) const;
-  std::vector<LaunchArg> launchArguments() const;
+  /// What a launch of a kernel with parameters `specs` passes.
+  std::vector<LaunchArg> launchArguments(const std::vector<ArgSpec> &specs) const;
+  /// The kernel's own list, not this call's: a kernel that was compiled elsewhere may take as an
+  /// argument what this call would have compiled in.
+  std::vector<LaunchArg> launchArguments() const { return launchArguments(kernel->args); }
   /// Tuples (name, object, whether the kernel writes through it) of the arrays among the arguments,
   /// parts of arguments included.
   pybind11::list arrays() const;

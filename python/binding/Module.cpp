@@ -10,6 +10,7 @@
 #include "Errors.h"
 #include "LaunchStats.h"
 #include "Launcher.h"
+#include "Predict.h"
 #include "Profiler.h"
 #include "Store.h"
 #include "TritonIr.h"
@@ -275,6 +276,7 @@ PYBIND11_MODULE(_pantile, module) {
   bindLauncher(module);
   bindLaunchers(module);
   bindDevices(module);
+  bindPredict(module);
   bindProfiler(module);
   bindStore(module);
   bindTritonIr(module);

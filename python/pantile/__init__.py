@@ -15,9 +15,11 @@ from .runtime import (
     Heuristics,
     JITFunction,
     KernelInterface,
+    SearchSpace,
     autotune,
     heuristics,
     reinterpret,
+    search_space,
 )
 from .runtime._allocation import set_allocator
 from .runtime._async_compile import AsyncCompileMode, FutureKernel
@@ -70,6 +72,7 @@ __all__ = [
     "OutOfResources",
     "PTXASError",
     "PantileError",
+    "SearchSpace",
     "TensorWrapper",
     "TritonError",
     "UnsupportedLanguageConstruct",
@@ -86,6 +89,7 @@ __all__ = [
     "next_power_of_2",
     "reinterpret",
     "runtime",
+    "search_space",
     "set_allocator",
     "testing",
     "tools",

@@ -4,6 +4,7 @@ from ._allocation import set_allocator
 from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 from .errors import InterpreterError, OutOfResources
 from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
+from .search_space import SearchSpace, search_space
 
 # These bring much of the standard library with them.
 _LAZY = {"driver": "driver", "RedisRemoteCacheBackend": "cache", "RemoteCacheBackend": "cache"}
@@ -75,6 +76,7 @@ __all__ = [
     "OutOfResources",
     "RedisRemoteCacheBackend",
     "RemoteCacheBackend",
+    "SearchSpace",
     "TensorWrapper",
     "autotune",
     "driver",
@@ -82,6 +84,7 @@ __all__ = [
     "info",
     "reinterpret",
     "release_workspaces",
+    "search_space",
     "set_allocator",
     "stats",
 ]

@@ -70,6 +70,9 @@ class Autotuner(KernelInterface):
     ):
         self.fn, self.arg_names = fn, arg_names
         self.keys = [key] if isinstance(key, str) else list(key)
+        self.keep = getattr(configs, "keep", None)  # of a search space
+        if self.keep is not None:
+            configs.require_parameters(fn.arg_names, fn.__name__)
         self.configs = list(configs) or [Config({})]
         for config in self.configs:
             if not hasattr(config, "all_kwargs"):
@@ -88,7 +91,7 @@ class Autotuner(KernelInterface):
         self._saved = {}
         self.best_config, self.configs_timings, self.bench_time = None, {}, None
         self.configs_errors = {}
-        self._said_untuned = False
+        self._said_untuned = self._said_unranked = False
         self._launchers = FirstLaunchers(self)
         if (warmup, rep) != (None, None) or use_cuda_graph:
             warnings.warn(
@@ -377,6 +380,10 @@ class Autotuner(KernelInterface):
                     f"no configuration of `{self.__name__}` is left after pruning "
                     '(Triton: "No valid autotuner configs after pruning.")'
                 )
+        if self.keep is not None and len(configs) > self.keep:
+            from .pruning import most_promising
+
+            configs = most_promising(self, configs, kwargs)
         if not self.perf_model:
             return configs
         count = self.configs_top_k
@@ -438,8 +445,9 @@ def autotune(
 
     Parameters
     ----------
-    configs : list of Config
-        What to choose from; an empty list is one default Config.
+    configs : list of Config, or SearchSpace
+        What to choose from; an empty list is one default Config. Of a large `search_space` a model
+        keeps the best, before any is compiled.
     key : list of str
         Parameters whose values matter for the choice; dtypes of arrays always do.
     prune_configs_by : dict, optional

@@ -1,0 +1,95 @@
+//===- Predict.cpp - what launches are expected to take ---------------------------------===//
+// Needs: a call, which has the values of the arguments; the program, specialised for it; a grid.
+// Gives: `predict`, `predict_tiles` and `Prediction`.
+// How:   the passes run without the GIL, neither the cache nor the assembler is asked.
+//===-----------------------------------------------------------------------------------===//
+#include "Predict.h"
+#include "Dispatcher.h"
+#include "Errors.h"
+#include "LaunchGrid.h"
+#include "pantile/Request.h"
+#include "pantile/Runtime.h"
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace pantile::python {
+namespace {
+
+using Variants = std::vector<std::pair<int, int>>; // warps, stages
+
+/// A prediction, and the plan that it was made from; empty if tiles alone were looked at.
+struct Prediction {
+  LaunchPrediction found;
+  std::string plan;
+};
+
+LaunchShape shapeOf(const Call &call, const Specialization &specialization, py::handle grid,
+                    int multiprocessors) {
+  LaunchShape shape;
+  shape.grid = toGrid(grid);
+  shape.multiprocessors = multiprocessors;
+  for (const LaunchArg &argument : call.launchArguments(specialization.args))
+    shape.integers.push_back(argument.kind == LaunchArg::Kind::Int ? std::optional(argument.integer)
+                                                                   : std::nullopt);
+  return shape;
+}
+
+Kernel runPasses(const Program &program, const Specialization &specialization,
+                 const Options &options, const LaunchShape &shape, Stage stage) {
+  Observe observe;
+  observe.launch = &shape;
+  observe.useCache = false;
+  observe.stopAfter = stage;
+  // Never destroyed: threads of the program may still compile while Python shuts down.
+  static auto *compiler = new Compiler();
+  Result<Kernel> result = [&] {
+    py::gil_scoped_release release;
+    return compiler->compile(program, specialization, options, observe);
+  }();
+  const Kernel kernel = unwrap(std::move(result));
+  if (kernel->predictions.empty())
+    throw py::value_error("there are no predictions for " + options.target);
+  return kernel;
+}
+
+/// By what the passes plan.
+Prediction predict(const std::shared_ptr<Program> &program, const Specialization &specialization,
+                   const Options &options, const Call &call, py::handle grid, int multiprocessors) {
+  const LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
+  const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Plan);
+  return {kernel->predictions.front(), std::string(kernel.plan())};
+}
+
+/// By the tiles alone, for each of `variants`.
+std::vector<Prediction> predictTiles(const std::shared_ptr<Program> &program,
+                                     const Specialization &specialization, const Options &options,
+                                     const Call &call, py::handle grid, int multiprocessors,
+                                     const Variants &variants) {
+  LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
+  for (const auto &[warps, stages] : variants)
+    shape.variants.push_back({.numWarps = warps, .numStages = stages});
+  const Kernel kernel = runPasses(*program, specialization, options, shape, Stage::Tile);
+  std::vector<Prediction> predictions;
+  for (const LaunchPrediction &found : kernel->predictions)
+    predictions.push_back({found, {}});
+  return predictions;
+}
+
+} // namespace
+
+void bindPredict(py::module_ &module) {
+  py::class_<Prediction>(module, "Prediction")
+      .def_property_readonly("cycles", [](const Prediction &self) { return self.found.cycles; })
+      .def_property_readonly("unknown", [](const Prediction &self) { return self.found.unknown; })
+      .def_property_readonly("ctas_per_sm",
+                             [](const Prediction &self) { return self.found.ctasPerSm; })
+      .def_property_readonly("registers",
+                             [](const Prediction &self) { return self.found.registers; })
+      .def_property_readonly("spills", [](const Prediction &self) { return self.found.spills; })
+      .def_readonly("plan", &Prediction::plan);
+  module.def("predict", &predict);
+  module.def("predict_tiles", &predictTiles);
+}
+
+} // namespace pantile::python
