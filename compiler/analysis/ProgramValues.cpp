@@ -29,7 +29,12 @@ std::optional<int64_t> ProgramValues::trips(scf::ForOp loop) {
              step = of(loop.getStep());
   if (!begin || !end || !step || *step <= 0)
     return std::nullopt;
-  return *end <= *begin ? 0 : llvm::divideCeilSigned(*end - *begin, *step);
+  int64_t span = 0;
+  if (*end <= *begin)
+    return 0;
+  if (llvm::SubOverflow(*end, *begin, span))
+    return std::nullopt;
+  return llvm::divideCeilSigned(span, *step);
 }
 
 std::optional<int64_t> ProgramValues::compute(Value value) {
@@ -57,8 +62,10 @@ std::optional<int64_t> ProgramValues::ofArgument(BlockArgument argument) {
   auto loop = dyn_cast<scf::ForOp>(parent);
   if (!loop || argument != loop.getInductionVar())
     return std::nullopt;
-  const auto begin = of(loop.getLowerBound()), step = of(loop.getStep()), count = trips(loop);
-  return begin && step && count ? std::optional(*begin + *count / 2 * *step) : std::nullopt;
+  const auto count = trips(loop);
+  if (!count) // else the bounds are known, too
+    return std::nullopt;
+  return *of(loop.getLowerBound()) + *count / 2 * *of(loop.getStep());
 }
 
 std::optional<int64_t> ProgramValues::fold(OpResult result) {

@@ -374,3 +374,33 @@ def test_what_was_kept_is_stored_for_the_space(device, monkeypatch, tmp_path):
     assert len(ranked) == 4
     kept(triton.search_space(**TILES, keep=3))
     assert len(ranked) == 4
+
+
+def test_a_fraction_is_of_what_is_kept(tune_cpu):
+    from device_arrays import Device
+
+    bench = counting_bench()
+    prune = {"perf_model": lambda BLOCK_M, **rest: BLOCK_M, "top_k": 0.5}
+    space = triton.search_space(**TILES, keep=6)
+    tuned = make(space, prune_configs_by=prune, do_bench=bench)
+    Product(Device("cpu")).launch(tuned)
+    assert len(bench.calls) == 3
+
+
+def test_a_mistake_of_the_compilers_leaves_the_others(device, monkeypatch):
+    """It is said, and the tuner goes on without that configuration."""
+    if not on_gpu(device):
+        pytest.skip("nothing is predicted for the CPU")
+    predict = _pantile.predict
+
+    def fail_once(program, specialization, options, *rest):
+        if options.num_warps == 2:
+            raise triton.InternalError("a pass failed")
+        return predict(program, specialization, options, *rest)
+
+    monkeypatch.setattr(_pantile, "predict", fail_once)
+    bench = counting_bench()
+    tuned = make(triton.search_space(**TILES, num_warps=[1, 2], keep=4), do_bench=bench)
+    with pytest.warns(RuntimeWarning, match="num_warps: 2.* is left out: a pass failed"):
+        Product(device).launch(tuned)
+    assert len(bench.calls) == 4 and {c.num_warps for c in tuned.configs_timings} == {1}

@@ -388,7 +388,7 @@ class Autotuner(KernelInterface):
             return configs
         count = self.configs_top_k
         if isinstance(count, float) and count <= 1.0:
-            count = int(len(self.configs) * count)
+            count = int(len(self.configs if self.keep is None else configs) * count)
         elif not isinstance(count, int):
             raise TypeError(
                 "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"

@@ -7,17 +7,18 @@ are the compiler's (`pantile/Prediction.h`), and know nothing of what a kernel c
 
 import functools
 import itertools
+import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from .errors import CompilationError, CompileTimeAssertionFailure, OutOfResources
+from .errors import CompilationError, InternalError, OutOfResources
 from .heuristics import Heuristics
 from .jit import JITFunction
 from .tensors import MockTensor
 from .tuning import Progress, _cores
 
 # What rules a configuration out. Where all are, the first of these is the caller's.
-_REFUSALS = (CompilationError, CompileTimeAssertionFailure, OutOfResources)
+_REFUSALS = (CompilationError, OutOfResources, InternalError)
 
 _PLANNED = 64  # configurations that the second look is for; all that are kept, if these are more
 _OF_A_TILE = 3  # configurations with the same parameters, before others have had their turn
@@ -163,6 +164,8 @@ class Predictor:
         except _REFUSALS as error:
             self.refused.update(dict.fromkeys(group, error))
             found = {}
+            if isinstance(error, InternalError):
+                warnings.warn(f"{group[0]} is left out: {error}", RuntimeWarning, stacklevel=2)
         for _ in group:
             self.progress.step()
         return found
