@@ -231,8 +231,9 @@ void Compilation::predict() {
   module->walk([&](mlir::func::FuncOp function) {
     if (!function->hasAttr(names::kernel))
       return;
+    auto written = pristine->lookupSymbol<mlir::func::FuncOp>(function.getName());
     data->predictions = function->hasAttr(names::plan)
-                            ? std::vector{predictOfPlan(function, *observe.launch)}
+                            ? std::vector{predictOfPlan(function, written, *observe.launch)}
                             : predictOfTiles(function, *observe.launch);
     for (LaunchPrediction &prediction : data->predictions)
       if (options.maxRegisters > 0)

@@ -118,7 +118,8 @@ void addCycles(LaunchPrediction &prediction, const std::optional<ProgramCycles> 
 
 } // namespace
 
-LaunchPrediction predictOfPlan(func::FuncOp kernel, const LaunchShape &launch) {
+LaunchPrediction predictOfPlan(func::FuncOp kernel, func::FuncOp written,
+                               const LaunchShape &launch) {
   auto plan = kernel->getAttrOfType<nv::KernelPlanAttr>(names::plan);
   const Launch settled = Launch::of(kernel);
   const int64_t ofMmas = registersOfMmas(kernel);
@@ -132,7 +133,11 @@ LaunchPrediction predictOfPlan(func::FuncOp kernel, const LaunchShape &launch) {
                                  InstructionSet::warpThreads *
                                  (moduleInt(kernel, names::numWarps, 4) + settled.producerWarps));
   prediction.spills = prediction.registers > std::min(most, sm.registersOfThread);
-  const auto program = programCycles(kernel, launch, prediction.unknown);
+  std::optional<ProgramCycles> program = programCycles(kernel, launch, prediction.unknown);
+  if (!program && written)
+    program = programCycles(written, launch, prediction.unknown);
+  if (program)
+    prediction.unknown.clear();
   addCycles(prediction, program, spreadOf(plan), kernel, launch);
   return prediction;
 }

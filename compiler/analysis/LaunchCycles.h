@@ -16,8 +16,10 @@
 
 namespace pantile {
 
-/// Of a kernel with `nv.plan`.
-LaunchPrediction predictOfPlan(mlir::func::FuncOp kernel, const LaunchShape &launch);
+/// Of a kernel with `nv.plan`; `written` is the same as it was written, whose loops count where passes
+/// left none that follow from the arguments, as stream-K does.
+LaunchPrediction predictOfPlan(mlir::func::FuncOp kernel, mlir::func::FuncOp written,
+                               const LaunchShape &launch);
 
 /// Of a kernel as it is written, for each variant of `launch`: registers and shared memory are those of
 /// carried and of loaded tiles.

@@ -68,18 +68,29 @@ LaunchPrediction predict(const char *text, const CompileRequest &request, const 
 
 class Predictions : public testing::TestWithParam<Stage> {
 protected:
-  LaunchPrediction ofProduct(Tile tile, std::array<int64_t, 3> grid, int64_t depth = 4096,
-                             int sms = 132, std::vector<LaunchVariant> variants = {}) {
+  static CompileRequest requestOf(Tile tile) {
     CompileRequest request;
     request.signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16";
     request.definitions = {{"M", tile.m}, {"N", tile.n}, {"K", tile.k}};
     request.options.target = "sm_90a";
     request.options.numWarps = tile.warps;
     request.options.numStages = tile.stages;
-    LaunchShape shape{.grid = grid, .multiprocessors = sms, .variants = std::move(variants)};
+    return request;
+  }
+
+  static LaunchShape shapeOf(std::array<int64_t, 3> grid, int64_t depth = 4096, int sms = 132) {
+    LaunchShape shape;
+    shape.grid = grid, shape.multiprocessors = sms;
     const std::optional<int64_t> none;
     shape.integers = {none, none, none, 4096, 4096, depth};
-    return predict(product, request, shape, GetParam());
+    return shape;
+  }
+
+  LaunchPrediction ofProduct(Tile tile, std::array<int64_t, 3> grid, int64_t depth = 4096,
+                             int sms = 132, std::vector<LaunchVariant> variants = {}) {
+    LaunchShape shape = shapeOf(grid, depth, sms);
+    shape.variants = std::move(variants);
+    return predict(product, requestOf(tile), shape, GetParam());
   }
 
   LaunchPrediction ofLoops(const std::string &kernel, int64_t n, int64_t programs,
@@ -107,6 +118,19 @@ TEST_P(Predictions, OneProgramTooManyCostsAWave) {
   EXPECT_GT(ofProduct(tile, {133, 1, 1}).cycles, 1.8 * one);
   EXPECT_DOUBLE_EQ(ofProduct(tile, {12, 22, 1}).cycles, ofProduct(tile, {133, 1, 1}).cycles);
   EXPECT_DOUBLE_EQ(ofProduct(tile, {133, 1, 1}, 4096, 133).cycles, one);
+}
+
+TEST_P(Predictions, StreamKSharesTheLastWave) {
+  if (GetParam() != Stage::Plan)
+    return;
+  const Tile tile{.m = 128, .n = 256};
+  const double whole = ofProduct(tile, {16, 25, 1}).cycles;
+  CompileRequest cut = requestOf(tile);
+  cut.options.enabledPasses = {"nv-stream-k"};
+  const LaunchPrediction shared = predict(product, cut, shapeOf({16, 25, 1}), Stage::Plan);
+  EXPECT_EQ(shared.unknown, "");
+  EXPECT_LT(shared.cycles, 0.85 * whole) << "400 programs are 3.03 waves";
+  EXPECT_GT(shared.cycles, 0.7 * whole);
 }
 
 TEST_P(Predictions, MoreIterationsTakeLonger) {
