@@ -156,16 +156,24 @@ def on_gpu(device):
     return _pantile.device_of([device.to(np.zeros(1, np.float32))]) >= 0
 
 
-def test_few_are_compiled_and_all_are_right(device):
+SMALL = {**TILES, "num_warps": [1, 2]}
+LARGE = {
+    **{"BLOCK_M": range(64, 193, 16), "BLOCK_N": range(64, 193, 16), "BLOCK_K": [32, 64]},
+    **{"num_warps": [4, 8], "num_stages": [2, 3]},
+}
+
+
+@pytest.mark.parametrize(("axes", "keep", "sizes"), [(SMALL, 5, {}), (LARGE, 2, {"m": 200})])
+def test_few_are_compiled_and_all_are_right(device, axes, keep, sizes):
     """Each configuration that is kept runs, and gives the product."""
-    product, bench = Product(device), counting_bench()
-    tuned = make(triton.search_space(**TILES, num_warps=[1, 2], keep=5), do_bench=bench)
-    before = triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"]
     if not on_gpu(device):
         pytest.skip("the CPU measures nothing here")
+    product, bench = Product(device, **sizes), counting_bench()
+    tuned = make(triton.search_space(**axes, keep=keep), do_bench=bench)
+    before = triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"]
     product.launch(tuned)
-    assert triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"] - before == 5
-    assert len(bench.calls) == 5 and len(tuned.configs_timings) == 5
+    assert triton.runtime.stats()["compiles"] + triton.runtime.stats()["loads"] - before == keep
+    assert len(bench.calls) == len(tuned.configs_timings) == keep
     for config in tuned.configs_timings:
         result = device.to(np.full(product.shape[:2], np.nan, np.float32))
         options = config.all_kwargs()
