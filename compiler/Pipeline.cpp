@@ -117,7 +117,8 @@ void addSimplification(Passes &passes) {
 void addTilePasses(Passes &passes) {
   addSimplification(passes);
   passes.add(createHoistInvariants());
-  passes.add(createCountLoops()); // of conditions that compute nothing any more
+  passes.add(createCountLoops());      // of conditions that compute nothing any more
+  passes.add(createCountIterations()); // of those that have further exits
 }
 
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the

@@ -24,6 +24,16 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def CountIterations : Pass<"tile-count-iterations", "::mlir::ModuleOp"> {
+  let summary = "Count the iterations of a loop with exits before it runs";
+  let description = [{
+    A loop with dots that `break`, `return` or the condition of a `while` ends, where only scalars decide, and none that memory or a tile gives:
+    a loop of these scalars alone counts how often it iterates, and the loop becomes one over that range, whose loads are prefetched. After
+    `if done: break` nothing is under a condition any more. Without it such a loop waits for its loads.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let summary = "Order accesses to one place as the program does";
   let description = [{

@@ -427,7 +427,7 @@ STYLES = {
     "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
     "peels": (peels, (), _plain, BOTH),
     "goes_on_while": (goes_on_while, (), _plain, BOTH),
-    "is_left": (is_left, (), _plain, ("its loop is a `while`",)),
+    "is_left": (is_left, (), _plain, (RAISED, "a warp of its own loads", "programs differ in length")),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "programs differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
 }  # fmt: skip
