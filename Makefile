@@ -8,8 +8,13 @@ JOBS ?= $(shell scripts/jobs)
 
 .PHONY: demo test build debug setup format check-format install wheel docs gpu-pack clean
 
-demo: build
-	PYTHONPATH=build/python $(PYTHON) -m pantile.demo
+# Builds what the demonstration needs and no more: in the folder of `make build`, where there is one.
+DEMO := $(if $(wildcard build/build.ninja),build,build-demo)
+demo:
+	scripts/setup demo
+	@[ -f $(DEMO)/build.ninja ] || cmake --preset demo
+	cmake --build $(DEMO) --target _pantile -j $(JOBS)
+	PYTHONPATH=$(DEMO)/python $(PYTHON) -m pantile.demo
 
 test: build
 	$(PYTHON) scripts/test
@@ -48,4 +53,4 @@ gpu-pack: build
 	tests/gpu/pack
 
 clean:
-	rm -rf build build-debug build-wheel
+	rm -rf build build-debug build-demo build-wheel
