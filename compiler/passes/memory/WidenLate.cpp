@@ -68,7 +68,7 @@ bool fills(arith::ExtFOp widened, int64_t registers) {
   auto tile = dyn_cast<RankedTensorType>(widened.getType());
   return tile && tile.getElementType().isF32() &&
          storageBits(elementTypeOf(widened.getIn().getType())) == 16 &&
-         layoutOf(tile).numPresentRegs() > registers;
+         layoutOf(tile).numPresentRegs() > registers && !layoutOf(tile).hasPartialRegs();
 }
 
 struct WidenLatePass : impl::WidenLateBase<WidenLatePass> {

@@ -476,3 +476,20 @@ def test_roll(device, shape, shifts):
     out = device.output(shape, "fp32")
     roll_kernel[(1,)](out.array, device.to(x), shifts[0], *shape, shifts[1])
     np.testing.assert_array_equal(out.numpy(), np.roll(np.roll(x, shifts[1], 1), shifts[0], 0))
+
+
+@triton.jit
+def long_row_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + at).to(tl.float32)
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(out_ptr + at, e / tl.sum(e, 0))
+
+
+@pytest.mark.parametrize("columns", [65000, 65535])
+def test_rows_of_16_bits_that_fill_the_registers(device, columns):
+    x = random((2, columns), "fp16", seed=41)
+    out = device.output((2, columns), "fp32")
+    long_row_kernel[(2,)](out.array, device.to(x), columns, num_warps=16)
+    e = np.exp(x.astype(np.float64) - x.astype(np.float64).max(1, keepdims=True))
+    np.testing.assert_allclose(out.numpy(), e / e.sum(1, keepdims=True), rtol=2e-5, atol=1e-9)
