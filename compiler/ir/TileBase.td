@@ -41,9 +41,12 @@ def Tile_LayoutAttr : Tile_Attr<"Layout", "layout", [DeclareAttrInterfaceMethods
     One basis a bit, least significant first; the coordinate of an element is the XOR of the bases of the bits set in
     (register, lane, warp). A zero basis is a replica. Source: Zhou et al., "Linear Layouts", arXiv:2505.23819.
     `#tile.layout<{reg = [[0, 1], [0, 2]], lane = [...], warp = [...]}>`
+
+    `warps = 12` follows where their number is no power of two: of the 16 that four bits count, the last four are absent.
+    - layout_c1: the warps are more than half of those that the bits count, and no element belongs to an absent one.
   }];
   let parameters = (ins ArrayRefParameter<"int32_t">:$shape, ArrayRefParameter<"int32_t">:$regBases,
-                        ArrayRefParameter<"int32_t">:$laneBases, ArrayRefParameter<"int32_t">:$warpBases);
+                        ArrayRefParameter<"int32_t">:$laneBases, ArrayRefParameter<"int32_t">:$warpBases, "unsigned":$warps);
   let hasCustomAssemblyFormat = 1;
   let builders = [AttrBuilder<(ins "const LinearLayout &":$layout)>];
   let extraClassDeclaration = [{

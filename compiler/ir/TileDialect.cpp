@@ -3,6 +3,7 @@
 //        of a type (layoutOf, elementTypeOf, storageBits).
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
+#include "layout/AbsentWarps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -95,14 +96,15 @@ void TileDialect::initialize() {
 
 LayoutAttr LayoutAttr::get(MLIRContext *context, const LinearLayout &layout) {
   return get(context, SmallVector<int32_t>(layout.shape().begin(), layout.shape().end()),
-             flatten(layout.reg()), flatten(layout.lane()), flatten(layout.warp()));
+             flatten(layout.reg()), flatten(layout.lane()), flatten(layout.warp()),
+             layout.rank() == 0 ? 1 : static_cast<unsigned>(layout.numWarps()));
 }
 
 LinearLayout LayoutAttr::getLinear() const {
   size_t rank = getShape().size();
   return LinearLayout(SmallVector<int64_t>(getShape().begin(), getShape().end()),
                       unflatten(getRegBases(), rank), unflatten(getLaneBases(), rank),
-                      unflatten(getWarpBases(), rank));
+                      unflatten(getWarpBases(), rank), static_cast<int>(getWarps()));
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -115,6 +117,8 @@ void LayoutAttr::print(AsmPrinter &printer) const {
   printBases(printer, "lane", getLaneBases(), rank);
   printer << ", ";
   printBases(printer, "warp", getWarpBases(), rank);
+  if (!llvm::isPowerOf2_32(getWarps()))
+    printer << ", warps = " << getWarps();
   printer << ">";
 }
 
@@ -125,15 +129,29 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
       parser.parseComma() || parseBases(parser, "reg", shape.size(), reg) || parser.parseComma() ||
       parseBases(parser, "lane", shape.size(), lane) || parser.parseComma() ||
-      parseBases(parser, "warp", shape.size(), warp) || parser.parseGreater())
+      parseBases(parser, "warp", shape.size(), warp))
     return {};
-  return get(parser.getContext(), shape, reg, lane, warp);
+  const unsigned counted = 1U << (shape.empty() ? warp.size() : warp.size() / shape.size());
+  unsigned warps = counted;
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("warps") || parser.parseEqual() || parser.parseInteger(warps)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  if (warps > counted || warps <= counted / 2) {
+    parser.emitError(parser.getCurrentLocation())
+        << "layout_c1: " << warps << " warps beside bases that count " << counted;
+    return {};
+  }
+  return get(parser.getContext(), shape, reg, lane, warp, warps);
 }
 
 LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                                          function_ref<InFlightDiagnostic()> emitError) const {
   if (!llvm::equal(shape, getShape()))
     return emitError() << "a layout of another shape";
+  if (!llvm::isPowerOf2_32(getWarps()) && !ownersExist(getLinear()))
+    return emitError() << "layout_c1: an element belongs to a warp beyond the " << getWarps();
   return success();
 }
 

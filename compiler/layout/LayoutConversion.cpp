@@ -37,7 +37,7 @@ llvm::SmallVector<int, 16> tabulate(llvm::ArrayRef<int> values) {
 std::optional<llvm::SmallVector<int, 16>>
 LinearLayout::registerMoves(const LinearLayout &to) const {
   assert(extents == to.extents);
-  if (laneBases != to.laneBases || warpBases != to.warpBases)
+  if (laneBases != to.laneBases || warpBases != to.warpBases || warps != to.warps)
     return std::nullopt;
   F2Span span;
   for (const Coord &basis : regBases)
@@ -54,7 +54,7 @@ LinearLayout::registerMoves(const LinearLayout &to) const {
 
 std::optional<LinearLayout::ShufflePlan> LinearLayout::shufflePlan(const LinearLayout &to) const {
   assert(extents == to.extents);
-  if (warpBases != to.warpBases || laneBases.size() != to.laneBases.size())
+  if (warpBases != to.warpBases || warps != to.warps || laneBases.size() != to.laneBases.size())
     return std::nullopt;
   F2Span span;
   for (const Bases *bases : {&regBases, &laneBases})

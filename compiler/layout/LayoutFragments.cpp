@@ -1,9 +1,11 @@
 //===- LayoutFragments.cpp - the named layouts --------------------------------===//
-// Needs: threads and sizes per thread that are powers of two.
+// Needs: lanes and sizes per thread that are powers of two, as are warps but for one odd factor.
 // Gives: LinearLayout::blocked and the fragments of mma.sync (fp64's, too) and wgmma.
 // How:   a Builder hands out the bits of each dimension from the lowest up. A layout is then the
 //        list of who gets the next bits: so many for registers, lanes, warps, and what is left
-//        for repetitions. The fragment tables of the PTX manual become five lines each.
+//        for repetitions. The fragment tables of the PTX manual become five lines each. Of an odd
+//        factor of the warps a Builder first takes the highest bits of its dimension away, and hands
+//        out those of one part; they become the highest bits of the warp in the end.
 //===--------------------------------------------------------------------------===//
 #include "layout/LinearLayout.h"
 #include "layout/TransposingLayout.h"
@@ -21,9 +23,21 @@ using Bases = LinearLayout::Bases;
 using Coord = LinearLayout::Coord;
 using Shape = LinearLayout::Shape;
 
+int64_t powerOf2In(int64_t count) { return count & -count; }
+int64_t oddIn(int64_t count) { return count / powerOf2In(count); }
+
 class Builder {
 public:
-  explicit Builder(llvm::ArrayRef<int64_t> shape) : shape(shape), next(shape.size(), 1) {}
+  /// An odd factor of `warpsPerCta` belongs to its dimension, or to none if that is `replicated`.
+  explicit Builder(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,
+                   int replicated = -1)
+      : shape(shape), whole(shape), next(shape.size(), 1) {
+    for (auto [d, count] : llvm::enumerate(warpsPerCta)) {
+      numWarps *= count;
+      if (const int64_t odd = oddIn(count); odd > 1)
+        takeParts(static_cast<int>(d), odd, static_cast<int>(d) != replicated);
+    }
+  }
 
   /// The next bits of `dim` for `count` registers, rounded up; none past the tile's edge.
   void regs(int dim, int64_t count) {
@@ -36,9 +50,11 @@ public:
     for (; count > 1; count /= 2, next[dim] *= 2)
       bases.push_back(next[dim] < shape[dim] ? unit(dim) : zero());
   }
-  void replicate(Bases &bases, int64_t count) {
-    for (; count > 1; count /= 2)
-      bases.push_back(zero());
+  /// The next bits of `dim` for the power of two in `count`.
+  void warps(int dim, int64_t count) { threads(warp, dim, powerOf2In(count)); }
+  void replicateWarps(int64_t count) {
+    for (int64_t n = powerOf2In(count); n > 1; n /= 2)
+      warp.push_back(zero());
   }
   /// The next bits of `dim` for `count` registers whose bits come later.
   Bases skip(int dim, int64_t count) {
@@ -52,11 +68,26 @@ public:
     while (next[dim] < shape[dim])
       regs(dim, 2);
   }
-  LinearLayout done() { return LinearLayout(shape, reg, lane, warp); }
+  LinearLayout done() {
+    warp.append(parts);
+    return LinearLayout(whole, reg, lane, warp, static_cast<int>(numWarps));
+  }
 
-  Bases lane, warp;
+  Bases lane;
 
 private:
+  void takeParts(int dim, int64_t odd, bool along) {
+    assert(parts.empty() && "one dimension has the odd factor");
+    const auto part = LinearLayout::oddPart(shape[dim], odd);
+    assert((!along || part) && "each part lies in a warp that exists");
+    for (int64_t n = 1; n < odd; n *= 2) {
+      parts.push_back(zero());
+      if (along)
+        parts.back()[dim] = static_cast<int32_t>(*part * n);
+    }
+    if (along)
+      shape[dim] = *part;
+  }
   Coord zero() const { return Coord(shape.size(), 0); }
   Coord unit(int dim) const {
     Coord basis = zero();
@@ -64,15 +95,17 @@ private:
     return basis;
   }
 
-  Shape shape;
+  Shape shape; // of one part
+  Shape whole;
   Shape next; // the next free bit of each dimension, as a power of two
-  Bases reg;
+  Bases reg, warp, parts;
+  int64_t numWarps = 1;
 };
 
 /// Dimensions before the last two: warps if any, then repetitions, the outermost last.
 void spreadBatch(Builder &b, llvm::ArrayRef<int64_t> warpsPerCta) {
   for (int d = static_cast<int>(warpsPerCta.size()) - 3; d >= 0; --d)
-    b.threads(b.warp, d, warpsPerCta[d]);
+    b.warps(d, warpsPerCta[d]);
 }
 void repeatBatch(Builder &b, int rank) {
   for (int d = rank - 3; d >= 0; --d)
@@ -80,18 +113,24 @@ void repeatBatch(Builder &b, int rank) {
 }
 } // namespace
 
+std::optional<int64_t> LinearLayout::oddPart(int64_t extent, int64_t odd) {
+  const auto hull = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))),
+             count = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(odd)));
+  return hull >= count && extent <= hull / count * odd ? std::optional(hull / count) : std::nullopt;
+}
+
 LinearLayout LinearLayout::blocked(llvm::ArrayRef<int64_t> shape,
                                    llvm::ArrayRef<int64_t> sizePerThread,
                                    llvm::ArrayRef<int64_t> threadsPerWarp,
                                    llvm::ArrayRef<int64_t> warpsPerCta, llvm::ArrayRef<int> order) {
   assert(order.size() == shape.size() && sizePerThread.size() == shape.size());
-  Builder b(shape);
+  Builder b(shape, warpsPerCta);
   for (int d : order)
     b.regs(d, sizePerThread[d]);
   for (int d : order)
     b.threads(b.lane, d, threadsPerWarp[d]);
   for (int d : order)
-    b.threads(b.warp, d, warpsPerCta[d]);
+    b.warps(d, warpsPerCta[d]);
   for (int d : order)
     b.repeat(d);
   return b.done();
@@ -100,13 +139,13 @@ LinearLayout LinearLayout::blocked(llvm::ArrayRef<int64_t> shape,
 LinearLayout LinearLayout::mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
                                                llvm::ArrayRef<int64_t> warpsPerCta) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta);
   b.regs(n, 2);
   b.threads(b.lane, n, 4);
   b.threads(b.lane, m, 8);
   b.regs(m, 2);
-  b.threads(b.warp, m, warpsPerCta[m]);
-  b.threads(b.warp, n, warpsPerCta[n]);
+  b.warps(m, warpsPerCta[m]);
+  b.warps(n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
   b.repeat(n);
   b.repeat(m);
@@ -117,14 +156,14 @@ LinearLayout LinearLayout::mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
 LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
                                        llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, k = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta, /*replicated=*/k);
   b.regs(k, 32 / elementBits); // one 32-bit register
   b.threads(b.lane, k, 4);
   b.threads(b.lane, m, 8);
   b.regs(m, 2);
   b.regs(k, 2);
-  b.threads(b.warp, m, warpsPerCta[m]);
-  b.replicate(b.warp, warpsPerCta[k]);
+  b.warps(m, warpsPerCta[m]);
+  b.replicateWarps(warpsPerCta[k]);
   spreadBatch(b, warpsPerCta);
   b.repeat(k);
   b.repeat(m);
@@ -135,13 +174,13 @@ LinearLayout LinearLayout::mmaOperandA(llvm::ArrayRef<int64_t> shape,
 LinearLayout LinearLayout::mmaOperandB(llvm::ArrayRef<int64_t> shape,
                                        llvm::ArrayRef<int64_t> warpsPerCta, int elementBits) {
   const int rank = static_cast<int>(shape.size()), k = rank - 2, n = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta, /*replicated=*/k);
   b.regs(k, 32 / elementBits);
   b.threads(b.lane, k, 4);
   b.threads(b.lane, n, 8);
   b.regs(k, 2);
-  b.replicate(b.warp, warpsPerCta[k]);
-  b.threads(b.warp, n, warpsPerCta[n]);
+  b.replicateWarps(warpsPerCta[k]);
+  b.warps(n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
   b.repeat(k);
   b.repeat(n);
@@ -164,14 +203,14 @@ void fp64Rows(Builder &b, int m, int64_t rows, Fp64Order order) {
 LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
                                     llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, k = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta, /*replicated=*/k);
   b.regs(k, order.adjacentK);
   b.threads(b.lane, k, 4);
   fp64Rows(b, m, shape[m], order);
   b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
   b.regs(m, 2);
-  b.threads(b.warp, m, warpsPerCta[m]);
-  b.replicate(b.warp, warpsPerCta[k]);
+  b.warps(m, warpsPerCta[m]);
+  b.replicateWarps(warpsPerCta[k]);
   spreadBatch(b, warpsPerCta);
   b.repeat(k);
   b.repeat(m);
@@ -182,13 +221,13 @@ LinearLayout LinearLayout::mmaFp64A(llvm::ArrayRef<int64_t> shape,
 LinearLayout LinearLayout::mmaFp64B(llvm::ArrayRef<int64_t> shape,
                                     llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order) {
   const int rank = static_cast<int>(shape.size()), k = rank - 2, n = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta, /*replicated=*/k);
   b.regs(k, order.adjacentK);
   b.threads(b.lane, k, 4);
   b.threads(b.lane, n, 8);
   b.regs(k, stepOfFp64(shape[k]) / (4 * order.adjacentK));
-  b.replicate(b.warp, warpsPerCta[k]);
-  b.threads(b.warp, n, warpsPerCta[n]);
+  b.replicateWarps(warpsPerCta[k]);
+  b.warps(n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
   b.repeat(k);
   b.repeat(n);
@@ -200,13 +239,13 @@ LinearLayout LinearLayout::mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
                                               llvm::ArrayRef<int64_t> warpsPerCta,
                                               Fp64Order order) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
-  Builder b(shape);
+  Builder b(shape, warpsPerCta);
   b.regs(n, 2);
   b.threads(b.lane, n, 4);
   fp64Rows(b, m, shape[m], order);
   b.regs(m, 2);
-  b.threads(b.warp, m, warpsPerCta[m]);
-  b.threads(b.warp, n, warpsPerCta[n]);
+  b.warps(m, warpsPerCta[m]);
+  b.warps(n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
   b.repeat(n);
   b.repeat(m);
@@ -219,16 +258,17 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
                                             int run) {
   const int rank = static_cast<int>(shape.size()), m = rank - 2, n = rank - 1;
   assert(warpsPerCta[m] % 4 == 0 && "a warp group is four warps along M");
-  Builder b(shape);
+  Builder b(shape, warpsPerCta);
   b.regs(n, 2);
   b.threads(b.lane, n, 4);
   b.threads(b.lane, m, 8);
   b.regs(m, 2);
   b.regs(n, (run ? run : instrN) / 8);
-  b.threads(b.warp, m, warpsPerCta[m]);
-  b.threads(b.warp, n, warpsPerCta[n]);
+  b.warps(m, warpsPerCta[m]);
+  b.warps(n, warpsPerCta[n]);
   spreadBatch(b, warpsPerCta);
   if (run) {
+    assert(oddIn(warpsPerCta[n]) == 1 && "parts of columns are powers of two, and need no runs");
     const Bases repeats = b.skip(n, shape[n] / (instrN * warpsPerCta[n]));
     b.regs(n, instrN / run);
     b.add(repeats);
@@ -244,7 +284,8 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
 /// change all three in both: by n2 and k3, n3 and k4, and k2.
 LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int fastest) {
   const int k = 0, n = 1;
-  Builder b(shape);
+  const auto filled = static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(numWarps)));
+  Builder b(shape, {1, filled});
   b.regs(fastest, 4);
   b.regs(1 - fastest, 4);
   b.threads(b.lane, n, 4);
@@ -257,10 +298,10 @@ LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int 
       b.lane[i][k] = next;
     b.threads(b.lane, isInside ? k : n, 2);
   }
-  b.threads(b.warp, n, numWarps);
+  b.warps(n, filled);
   b.repeat(n);
   b.repeat(k);
-  return b.done();
+  return b.done().withWarps(numWarps);
 }
 
 /// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register. The register takes the lowest
@@ -279,7 +320,7 @@ LinearLayout LinearLayout::pairRows() const {
         }
     return bases;
   };
-  return LinearLayout(extents, moved(regBases), moved(laneBases), moved(warpBases));
+  return LinearLayout(extents, moved(regBases), moved(laneBases), moved(warpBases), warps);
 }
 
 } // namespace pantile

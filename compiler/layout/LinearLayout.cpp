@@ -7,6 +7,7 @@
 //===--------------------------------------------------------------------------===//
 #include "layout/LinearLayout.h"
 
+#include "layout/AbsentWarps.h"
 #include "layout/F2.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -51,15 +52,22 @@ bool isOuterOnly(llvm::ArrayRef<int64_t> shape) {
   return true;
 }
 
+/// Adds the bits of all `bases` to `bits`.
+void addBits(Coord &bits, llvm::ArrayRef<Coord> bases) {
+  for (const Coord &basis : bases)
+    for (auto [all, b] : llvm::zip(bits, basis))
+      all |= b;
+}
+
 /// Positions of `mask` below `count`, moved down to bit 0 after dropping the first `skip`.
 unsigned bitsFrom(uint64_t mask, size_t skip, size_t count) {
   return static_cast<unsigned>((mask >> skip) & ((uint64_t(1) << count) - 1));
 }
 } // namespace
 
-LinearLayout::LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp)
+LinearLayout::LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp, int warps)
     : extents(std::move(shape)), regBases(std::move(reg)), laneBases(std::move(lane)),
-      warpBases(std::move(warp)) {}
+      warpBases(std::move(warp)), warps(warps ? warps : warpHull()) {}
 
 LinearLayout::Shape LinearLayout::hull() const {
   Shape result;
@@ -111,7 +119,7 @@ LinearLayout LinearLayout::removeDim(int dim) const {
     return basis;
   };
   return LinearLayout(shape, mapBases(regBases, drop), mapBases(laneBases, drop),
-                      mapBases(warpBases, drop))
+                      mapBases(warpBases, drop), warps)
       .withoutRedundantRegs();
 }
 
@@ -123,7 +131,7 @@ LinearLayout LinearLayout::expandDims(int dim) const {
     return basis;
   };
   return LinearLayout(shape, mapBases(regBases, grow), mapBases(laneBases, grow),
-                      mapBases(warpBases, grow));
+                      mapBases(warpBases, grow), warps);
 }
 
 LinearLayout LinearLayout::broadcastTo(llvm::ArrayRef<int64_t> shape) const {
@@ -152,12 +160,21 @@ LinearLayout LinearLayout::transpose(llvm::ArrayRef<int> perm) const {
     return result;
   };
   return LinearLayout(shape, mapBases(regBases, permute), mapBases(laneBases, permute),
-                      mapBases(warpBases, permute));
+                      mapBases(warpBases, permute), warps);
+}
+
+LinearLayout LinearLayout::withWarps(int64_t count) const {
+  assert(count >= warps && (warps == warpHull() || count == warps));
+  LinearLayout result = *this;
+  while (result.warpHull() < count)
+    result.warpBases.push_back(Coord(extents.size(), 0));
+  result.warps = static_cast<int>(count);
+  return result;
 }
 
 LinearLayout LinearLayout::reshape(llvm::ArrayRef<int64_t> shape) const {
   assert(reshapesInPlace(extents, shape));
-  LinearLayout result(Shape(shape), {}, {}, {});
+  LinearLayout result(Shape(shape), {}, {}, {}, warps);
   auto recut = [&](const Coord &basis) { return result.unflatten(flatten(basis)); };
   result.regBases = mapBases(regBases, recut);
   result.laneBases = mapBases(laneBases, recut);
@@ -212,27 +229,36 @@ bool LinearLayout::coversShape() const {
           return false;
       span.insert(flatten(basis));
     }
-  return span.rank() == std::countr_zero(static_cast<uint64_t>(volume(hull())));
+  if (span.rank() != std::countr_zero(static_cast<uint64_t>(volume(hull()))))
+    return false;
+  return ownersExist(*this);
 }
 
 bool LinearLayout::fillsHull() const { return llvm::all_of(extents, isPowerOf2); }
 
-Coord LinearLayout::threadBits() const {
-  Coord bits(extents.size(), 0);
-  for (const Bases *bases : {&laneBases, &warpBases})
-    for (const Coord &basis : *bases)
-      for (auto [all, b] : llvm::zip(bits, basis))
-        all |= b;
-  return bits;
+llvm::SmallVector<LinearLayout::WarpBlock, 2> LinearLayout::warpBlocks() const {
+  llvm::SmallVector<WarpBlock, 2> blocks;
+  for (int first = 0; first < warps;) {
+    const unsigned size = std::bit_floor(static_cast<unsigned>(warps - first));
+    WarpBlock block{apply(0, 0, first), Coord(extents.size(), 0)};
+    addBits(block.bits, laneBases);
+    addBits(block.bits, llvm::ArrayRef(warpBases).take_front(std::countr_zero(size)));
+    blocks.push_back(block);
+    first += static_cast<int>(size);
+  }
+  return blocks;
 }
 
 bool LinearLayout::isPresent(int reg) const {
   if (fillsHull())
     return true;
-  for (auto [extent, c, bits] : llvm::zip(extents, apply(reg, 0, 0), threadBits()))
-    if ((c & ~bits) >= extent)
-      return false;
-  return true;
+  const Coord own = apply(reg, 0, 0);
+  return llvm::any_of(warpBlocks(), [&](const WarpBlock &block) {
+    for (auto [extent, c, start, bits] : llvm::zip(extents, own, block.start, block.bits))
+      if (((c ^ start) & ~bits) >= extent)
+        return false;
+    return true;
+  });
 }
 
 bool LinearLayout::isAnyPresent(int first, int count) const {
@@ -245,10 +271,13 @@ bool LinearLayout::isAnyPresent(int first, int count) const {
 bool LinearLayout::isPartial(int reg) const {
   if (fillsHull())
     return false;
-  for (auto [extent, c, bits] : llvm::zip(extents, apply(reg, 0, 0), threadBits()))
-    if ((c | bits) >= extent)
-      return true;
-  return false;
+  const Coord own = apply(reg, 0, 0);
+  return llvm::any_of(warpBlocks(), [&](const WarpBlock &block) {
+    for (auto [extent, c, start, bits] : llvm::zip(extents, own, block.start, block.bits))
+      if (((c ^ start) | bits) >= extent)
+        return true;
+    return false;
+  });
 }
 
 bool LinearLayout::hasPartialRegs() const {
@@ -267,11 +296,13 @@ int LinearLayout::numPresentRegs() const {
 
 LinearLayout::Shape LinearLayout::reach() const {
   Shape result = extents;
-  const Coord bits = threadBits();
+  const auto blocks = warpBlocks();
   for (int reg = 0; !fillsHull() && reg < numRegs(); ++reg)
     if (isPresent(reg))
-      for (auto [most, c, b] : llvm::zip(result, apply(reg, 0, 0), bits))
-        most = std::max<int64_t>(most, (c | b) + 1);
+      for (const WarpBlock &block : blocks)
+        for (auto [most, c, start, b] :
+             llvm::zip(result, apply(reg, 0, 0), block.start, block.bits))
+          most = std::max<int64_t>(most, ((c ^ start) | b) + 1);
   return result;
 }
 
@@ -346,16 +377,18 @@ std::string LinearLayout::str() const {
   bases("reg", regBases);
   bases("lane", laneBases);
   bases("warp", warpBases);
+  if (warps != warpHull())
+    os << " warps=" << warps;
   return text;
 }
 
 bool LinearLayout::operator==(const LinearLayout &other) const {
   return extents == other.extents && regBases == other.regBases && laneBases == other.laneBases &&
-         warpBases == other.warpBases;
+         warpBases == other.warpBases && warps == other.warps;
 }
 
 llvm::hash_code hash_value(const LinearLayout &layout) {
-  llvm::hash_code code = llvm::hash_combine_range(layout.extents);
+  llvm::hash_code code = llvm::hash_combine(llvm::hash_combine_range(layout.extents), layout.warps);
   for (const Bases *bases : {&layout.regBases, &layout.laneBases, &layout.warpBases}) {
     code = llvm::hash_combine(code, bases->size());
     for (const Coord &basis : *bases)

@@ -38,6 +38,15 @@
 //     lane      (1) (2) (4) (8) (16)
 // 100 elements have a partial register 3: lanes 0 to 3 hold 96 to 99.
 //
+// Numbers of warps that are no powers of two. Warps are counted in as many bits as the next power
+// of two has, and the numbers past the last warp are absent: 12 warps are four bits, of whose 16
+// combinations 12 exist. What absent warps would hold must lie outside of the shape or be a replica,
+// and so it does where the highest bits, those of the odd factor, are the highest of a dimension of
+// at most 3/4 of its hull, or are zero bases.
+//
+// Example, 192 rows in 12 warps of 16 rows, three warp groups:
+//     warp (16) (32) (64) (128)     warp 8 has row 128; warp 12 would have row 192 and is absent
+//
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_LINEARLAYOUT_H
 #define PANTILE_LAYOUT_LINEARLAYOUT_H
@@ -67,8 +76,9 @@ public:
   using Coord = llvm::SmallVector<int32_t, 4>; // one entry a dimension
   using Bases = llvm::SmallVector<Coord, 8>;   // one basis a bit, least significant first
 
-  /// Every basis has one entry a dimension, inside `shape`.
-  LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp);
+  /// Every basis has one entry a dimension, inside `shape`. `warps` exist: all that `warp` counts
+  /// if 0, else more than half of them.
+  LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp, int warps = 0);
 
   const Shape &shape() const { return extents; }
   /// The shape, each extent rounded up to a power of two.
@@ -79,7 +89,9 @@ public:
   const Bases &warp() const { return warpBases; }
   int numRegs() const { return 1 << regBases.size(); }
   int numLanes() const { return 1 << laneBases.size(); }
-  int numWarps() const { return 1 << warpBases.size(); }
+  int numWarps() const { return warps; }
+  /// The warps, rounded up to a power of two: as many as their bits count.
+  int warpHull() const { return 1 << warpBases.size(); }
 
   /// The element held by `reg` of `lane` of `warp`; inside of the hull.
   Coord apply(int reg, int lane, int warp) const;
@@ -89,6 +101,14 @@ public:
   // Named constructors. A tile smaller than the pattern: the bits that have nothing to tell get
   // zero bases (lanes, warps) or are dropped (registers). A larger tile: the pattern repeats, and
   // the repetitions are further register bits.
+
+  //
+  // One entry of `warpsPerCta` may be an odd number times a power of two. Then the parts of the odd
+  // factor lie next to each other, each as long as a half, quarter, ... of the hull (oddPart).
+
+  /// The extent of each of `odd` parts of a dimension, the power of two that the highest bits of its
+  /// hull leave; nothing where the extent reaches further than that many.
+  static std::optional<int64_t> oddPart(int64_t extent, int64_t odd);
 
   /// `sizePerThread` neighbours a thread, then lanes, then warps, each filling `order` (fastest
   /// dimension first). Products of `threadsPerWarp` and `warpsPerCta` are 32 and the warps.
@@ -142,6 +162,8 @@ public:
   LinearLayout broadcastTo(llvm::ArrayRef<int64_t> shape) const;
   /// Result dimension i is this layout's dimension `perm[i]`.
   LinearLayout transpose(llvm::ArrayRef<int> perm) const;
+  /// The same for so many warps, of which those past the present ones are replicas.
+  LinearLayout withWarps(int64_t count) const;
   /// The same row-major element order, cut differently; for shapes that `reshapesInPlace`.
   LinearLayout reshape(llvm::ArrayRef<int64_t> shape) const;
   /// Whether tiles of shape `from` can be cut as `to` without another element order in the hull: in
@@ -169,7 +191,7 @@ public:
   /// The extents that present registers reach in any thread: at least the shape.
   Shape reach() const;
 
-  /// Every element is held by someone, and all bases lie inside the hull.
+  /// Every element is held by a warp that exists, and all bases lie inside the hull.
   bool coversShape() const;
   /// For a masked choice of one thread among replicas: the bits that must be zero in the thread
   /// that acts. A bit is free when lower bits (registers, then lanes, then warps) reach as far.
@@ -178,6 +200,9 @@ public:
     bool any() const { return reg | lane | warp; }
   };
   FreeBits freeBits() const;
+  /// Where warps are absent: the bits of the warp that are zero in the one of several replicas whose
+  /// partners all exist. A warp that reads what another one wrote takes that one's.
+  unsigned replicasOfAbsent() const { return warps == warpHull() ? 0 : freeBits().warp; }
 
   struct Owner {
     int reg, lane, warp;
@@ -221,12 +246,17 @@ public:
 
 private:
   int64_t flatten(llvm::ArrayRef<int32_t> coord) const;
-  /// Bits of each coordinate that threads tell.
-  Coord threadBits() const;
+  /// The warps from `first` on, up to the largest power of two that is a block of existing ones: the
+  /// coordinate of the first and the bits that its lanes and the others add.
+  struct WarpBlock {
+    Coord start, bits;
+  };
+  llvm::SmallVector<WarpBlock, 2> warpBlocks() const;
   Coord unflatten(int64_t flat) const;
 
   Shape extents;
   Bases regBases, laneBases, warpBases;
+  int warps;
 };
 
 } // namespace pantile

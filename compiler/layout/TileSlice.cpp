@@ -98,7 +98,7 @@ LinearLayout TileSlice::partOf(const LinearLayout &layout) const {
       basis[dim] = static_cast<int32_t>(step);
       add(basis);
     }
-  return LinearLayout(part, reg, project(layout.lane()), project(layout.warp()));
+  return LinearLayout(part, reg, project(layout.lane()), project(layout.warp()), layout.numWarps());
 }
 
 LinearLayout TileSlice::wholeOf(const LinearLayout &layout) const {
@@ -110,7 +110,8 @@ LinearLayout TileSlice::wholeOf(const LinearLayout &layout) const {
         basis[dim] = static_cast<int32_t>(step);
         reg.push_back(basis);
       }
-  return LinearLayout(whole, reg, embedded(layout.lane()), embedded(layout.warp()));
+  return LinearLayout(whole, reg, embedded(layout.lane()), embedded(layout.warp()),
+                      layout.numWarps());
 }
 
 //===- taking a part -----------------------------------------------------------------------===//
@@ -160,7 +161,7 @@ SliceMoves SliceMoves::of(const TileSlice &slice, const LinearLayout &whole,
                           const LinearLayout &part, unsigned bits) {
   SliceMoves result;
   const LinearLayout asWhole(slice.whole, slice.embedded(part.reg()), slice.embedded(part.lane()),
-                             slice.embedded(part.warp()));
+                             slice.embedded(part.warp()), part.numWarps());
   result.registers = registersOf(slice, whole, part, asWhole);
   if (result.registers || !slice.isLinear())
     return result;
@@ -225,7 +226,7 @@ std::optional<SliceStore> SliceStore::of(const TileSlice &slice, const LinearLay
   for (auto [i, basis] : llvm::enumerate(regs.counting))
     if (!(regs.mask >> i & 1))
       counting.push_back(basis);
-  SliceStore result{LinearLayout(slice.part, counting, part.lane(), part.warp()),
+  SliceStore result{LinearLayout(slice.part, counting, part.lane(), part.warp(), part.numWarps()),
                     {},
                     lanes.mask,
                     warps.mask,

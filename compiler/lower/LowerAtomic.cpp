@@ -94,7 +94,8 @@ Values scratchOffsets(Lowering &l, Type type, int64_t start, int64_t bytes) {
   if (!isa<RankedTensorType>(type))
     return {l.b.getInt32(start)};
   const LinearLayout &layout = l.layout(type);
-  const LinearLayout hull(layout.hull(), layout.reg(), layout.lane(), layout.warp());
+  const LinearLayout hull(layout.hull(), layout.reg(), layout.lane(), layout.warp(),
+                          layout.numWarps());
   LinearLayout::Shape flatShape{1};
   for (int64_t extent : hull.shape())
     flatShape[0] *= extent;

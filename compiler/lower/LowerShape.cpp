@@ -55,7 +55,7 @@ LogicalResult lowerBroadcast(Lowering &l, BroadcastOp op) {
     return bases;
   };
   const LinearLayout want(have.shape(), collapse(result.reg()), collapse(result.lane()),
-                          collapse(result.warp()));
+                          collapse(result.warp()), result.numWarps());
   auto registers = registersOf(op, have, want);
   if (failed(registers))
     return failure();

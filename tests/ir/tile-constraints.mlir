@@ -258,3 +258,12 @@ func.func @clock_of_32_bits() {
   %x = tile.special "globaltimer" : i32
   return
 }
+
+// -----
+// Warp 3, which is absent, would hold 96 to 127.
+// expected-error @below {{layout_c1: an element belongs to a warp beyond the 3}}
+func.func private @element_of_an_absent_warp(tensor<128xf32, #tile.layout<[128], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], warps = 3>>)
+
+// -----
+// expected-error @below {{layout_c1: 2 warps beside bases that count 4}}
+func.func private @fewer_warps_than_bits(tensor<96xf32, #tile.layout<[96], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], warps = 2>>)

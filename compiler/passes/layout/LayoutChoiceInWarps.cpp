@@ -90,7 +90,7 @@ LayoutAttr LayoutChoice::accessInWarps(LayoutAttr from, Value ptr, Value mask) c
     return nullptr;
   reg.append(part.along);
   reg.append(part.across);
-  return LayoutAttr::get(context, LinearLayout(own.shape(), reg, lane, own.warp()));
+  return LayoutAttr::get(context, LinearLayout(own.shape(), reg, lane, own.warp(), own.numWarps()));
 }
 
 } // namespace pantile
