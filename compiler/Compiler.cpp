@@ -19,7 +19,6 @@
 #include "support/Timing.h"
 #include "target/Ptx.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/bit.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstdlib>
 #include <fmt/format.h>
@@ -79,10 +78,8 @@ Result<void> checkOptions(const Options &options) {
       known += fmt::format(" `{}`", name);
     return refuse(fmt::format("target `{}` is unknown; there are `cpu`{}", options.target, known));
   }
-  if (options.numWarps < 1 || options.numWarps > 32 ||
-      !llvm::has_single_bit(unsigned(options.numWarps)))
-    return refuse(
-        fmt::format("`num_warps` is {}, expected a power of two from 1 to 32", options.numWarps));
+  if (options.numWarps < 1 || options.numWarps > 32)
+    return refuse(fmt::format("`num_warps` is {}, expected 1 to 32", options.numWarps));
   if (options.numStages < 0)
     return refuse(fmt::format("`num_stages` is {}, below 0", options.numStages));
   if (options.numCtas != 1)

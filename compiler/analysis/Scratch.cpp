@@ -71,7 +71,7 @@ int64_t exchangeBytes(ExchangeOp op) {
   const LinearLayout layout = layoutOf(op.getType());
   if (exchangeMoves(layout, op.getAxis(), op.getDistance()).warp == 0)
     return 0;
-  const int64_t slots = int64_t(layout.numRegs()) * layout.numLanes() * layout.numWarps();
+  const int64_t slots = int64_t(layout.numRegs()) * layout.numLanes() * layout.warpHull();
   return aligned(slots * storageBits(elementTypeOf(op.getType())) / 8);
 }
 
@@ -184,7 +184,7 @@ int64_t pantile::scanScratchBytes(const LinearLayout &layout, const AxisBits &ax
                                   unsigned bits) {
   const int groups = layout.numRegs() >>
                      std::popcount(static_cast<unsigned>(axis.maskBelow(AxisBits::Reg, first)));
-  return aligned(int64_t(groups) * layout.numLanes() * layout.numWarps() * bits / 8);
+  return aligned(int64_t(groups) * layout.numLanes() * layout.warpHull() * bits / 8);
 }
 
 ExchangeMoves pantile::exchangeMoves(const LinearLayout &layout, int axis, int64_t distance) {

@@ -36,7 +36,7 @@ LogicalResult lowerGatherBlocks(Lowering &l, nv::GatherBlocksOp op) {
     return failure();
   const unsigned bits = storageBits(op.getSrc().getType());
   LinearLayout::FreeBits all;
-  all.lane = 31, all.warp = l.numWarps() - 1;
+  all.lane = 31, all.warp = l.warpMask();
   l.inFirstThreads(all, [&] {
     l.storeShared({l.scalar(op.getSrc())}, bits, {l.b.getInt32(*scratch)}, bits / 8);
   });

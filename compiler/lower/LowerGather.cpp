@@ -16,15 +16,16 @@ using namespace pantile::lower;
 namespace {
 //===- exchange ------------------------------------------------------------------------===//
 
-/// Byte offsets of the slots of this thread's registers, the bits of `moves` toggled.
+/// Byte offsets of the slots of this thread's registers, the bits of `moves` toggled; of the warp
+/// whose bits in `replicas` are zero.
 Values slots(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits,
-             ExchangeMoves moves) {
-  const int64_t bytes = bits / 8, lanes = layout.numLanes(), warps = layout.numWarps();
+             ExchangeMoves moves, unsigned replicas = 0) {
+  const int64_t bytes = bits / 8, lanes = layout.numLanes(), warps = layout.warpHull();
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (size_t i = 0; i < layout.lane().size(); ++i)
     ofLane.push_back(bytes << i);
   for (size_t i = 0; i < layout.warp().size(); ++i)
-    ofWarp.push_back(bytes * lanes << i);
+    ofWarp.push_back(replicas >> i & 1 ? 0 : bytes * lanes << i);
   for (int reg = 0; reg < layout.numRegs(); ++reg)
     ofReg.push_back((((reg ^ moves.reg) * warps + moves.warp) * lanes + moves.lane) * bytes);
   return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
@@ -49,8 +50,8 @@ LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
   l.storeShared(values, bits, slots(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
   l.barrier();
-  l.set(op, l.loadShared(values[0]->getType(), bits, slots(l, layout, *scratch, bits, moves),
-                         bits / 8));
+  const Values theirs = slots(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
+  l.set(op, l.loadShared(values[0]->getType(), bits, theirs, bits / 8));
   return success();
 }
 

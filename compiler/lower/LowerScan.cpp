@@ -237,7 +237,7 @@ private:
     for (size_t i = 0; i < layout.warp().size(); ++i)
       ofWarp.push_back(keep >> i & 1 ? bytes * laneCount << i : 0);
     for (size_t group = 0; group < groups; ++group)
-      ofReg.push_back((int64_t(group) * layout.numWarps() + warp) * laneCount * bytes);
+      ofReg.push_back((int64_t(group) * layout.warpHull() + warp) * laneCount * bytes);
     return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
   }
 
@@ -286,6 +286,7 @@ private:
   /// The totals of one part of a run, a column an operand.
   std::vector<Values> readPart(int part, ArrayRef<int> run, int mask, size_t groups,
                                ArrayRef<int64_t> starts) {
+    const int kept = ~mask & ~static_cast<int>(layout.replicasOfAbsent());
     int warp = 0;
     for (auto [i, bit] : llvm::enumerate(run))
       warp |= (part >> i & 1) << bit;
@@ -293,7 +294,7 @@ private:
     for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
       const unsigned bits = storageBits(elementTypeOf(src.getType()));
       columns.push_back(l.loadShared(rows[0][i]->getType(), bits,
-                                     slots(starts[i], bits, groups, ~mask, warp), bits / 8));
+                                     slots(starts[i], bits, groups, kept, warp), bits / 8));
     }
     return columns;
   }

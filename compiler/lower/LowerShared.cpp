@@ -170,9 +170,11 @@ LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
                 vectors = op.getBuffer().getType().getSlotBytes() / vectorBytes,
                 threads = warpThreads * moduleInt(op, names::numWarps, 4),
                 busy = std::min<int64_t>(llvm::PowerOf2Ceil(vectors), threads);
-  LinearLayout::FreeBits idle;
-  idle.lane = (warpThreads - 1) & ~(busy - 1);
-  idle.warp = ((threads - 1) & ~(busy - 1)) / warpThreads;
+  LinearLayout::FreeBits idle; // none where all are busy, of whatever number
+  if (busy < threads) {
+    idle.lane = (warpThreads - 1) & ~(busy - 1);
+    idle.warp = l.warpMask() & (~(busy - 1) >> llvm::Log2_64(warpThreads));
+  }
   auto *vector = llvm::FixedVectorType::get(l.b.getFloatTy(), vectorBytes / 4);
   l.inFirstThreads(idle, [&] {
     llvm::Value *own = l.b.CreateAdd(l.scalar(op.getBuffer()),

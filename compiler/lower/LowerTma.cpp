@@ -197,8 +197,10 @@ LogicalResult lowerTakeTurn(Lowering &l, nv::TakeTurnOp op) {
 
 LogicalResult lowerPassTurn(Lowering &l, nv::PassTurnOp op) {
   const int groups = l.numWarps() / warpsOfGroup;
-  llvm::Value *group = groupOf(l), *last = l.b.getInt32(groups - 1),
-              *next = l.b.CreateAnd(l.b.CreateAdd(group, l.b.getInt32(1)), last);
+  llvm::Value *group = groupOf(l), *last = l.b.getInt32(groups - 1), *zero = l.b.getInt32(0),
+              *next = l.b.CreateAdd(group, l.b.getInt32(1));
+  next = llvm::isPowerOf2_32(groups) ? l.b.CreateAnd(next, last)
+                                     : l.b.CreateSelect(l.b.CreateICmpEQ(group, last), zero, next);
   meetAtTurn(l, "barrier.cta.arrive.aligned", next,
              op.getFirst() ? l.b.CreateICmpEQ(group, last) : nullptr);
   return success();

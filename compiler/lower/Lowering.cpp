@@ -2,6 +2,7 @@
 #include "lower/Lowering.h"
 #include "ir/Launch.h"
 #include "ir/Registers.h"
+#include "layout/AbsentWarps.h"
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
@@ -220,11 +221,39 @@ void Lowering::startKernel(Operation *op) {
   b.SetInsertPoint(body);
 }
 
+namespace {
+/// Where warps are absent, each layout counts as many warps as there are, and no element belongs to
+/// another one.
+LogicalResult checkWarps(func::FuncOp fn, int warps) {
+  if (llvm::isPowerOf2_32(static_cast<uint32_t>(warps)))
+    return success();
+  auto isRight = [&](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    if (!tile || tile.getRank() == 0 || !tile.getEncoding())
+      return true;
+    const LinearLayout layout = layoutOf(tile);
+    return layout.numWarps() == warps && ownersExist(layout);
+  };
+  const WalkResult result = fn.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (!isRight(type)) {
+        op->emitError() << "an element belongs to a warp beyond the " << warps
+                        << " in a tile of type " << type;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+} // namespace
+
 LogicalResult Lowering::lowerFunction(Operation *op) {
   auto fn = cast<func::FuncOp>(op);
   if (!fn.getBody().hasOneBlock())
     return fn.emitError(
         "a kernel with branches cannot be lowered to LLVM IR: control flow is `scf`");
+  if (failed(checkWarps(fn, numWarps())))
+    return failure();
   startKernel(op);
   if (failed(lowerBlock(fn.getBody().front())))
     return failure();

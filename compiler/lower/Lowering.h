@@ -88,6 +88,8 @@ public:
   llvm::Value *uniformWarp();
   int numWarps() const { return warps; }
   int numThreads() const { return 32 * warps; }
+  /// The bits that count warps, those that are absent included (LinearLayout.h).
+  unsigned warpMask() const { return llvm::bit_ceil(static_cast<unsigned>(warps)) - 1; }
   /// Warps beside those, which hold no tiles.
   int producerWarps() const { return producers; }
   /// XOR of `ofLane[i]`, `ofWarp[j]` over the set bits i of the lane and j of the warp: any linear

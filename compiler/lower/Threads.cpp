@@ -133,7 +133,7 @@ llvm::Value *Lowering::firstReplica(Type type) {
   const uint32_t mask = free.lane | free.warp << 5;
   if (mask == 0)
     return nullptr;
-  if (mask == static_cast<uint32_t>(numThreads() - 1))
+  if (mask == (31 | warpMask() << 5))
     return isFirstThread();
   return inEntry(
       [&] { return b.CreateICmpEQ(b.CreateAnd(threadId, b.getInt32(mask)), b.getInt32(0)); });

@@ -25,7 +25,7 @@ void addSignatureFlag(CLI::App &app, KernelFlags &flags) {
 void addCodeFlags(CLI::App &app, KernelFlags &flags) {
   Options &options = flags.request.options;
   app.add_option("--num-warps", options.numWarps, option_meanings::numWarps)
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
+      ->check(CLI::Range(1, 32))
       ->capture_default_str();
   app.add_option("--num-stages", options.numStages, option_meanings::numStages)
       ->check(CLI::Range(0, 16))

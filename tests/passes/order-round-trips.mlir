@@ -176,3 +176,19 @@ module attributes {tile.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+
+// Of six warps some may be copies of others, however large the tile is.
+module attributes {tile.num_warps = 6 : i32} {
+  // CHECK-LABEL: @in_six_warps
+  // CHECK: tile.load %arg0
+  // CHECK-NEXT: tile.barrier
+  // CHECK-NEXT: tile.store %arg0
+  func.func @in_six_warps(%p: tensor<4096x!tile.ptr<f32>>, %q: tensor<4096x!tile.ptr<f32>>) {
+    %a = tile.load %p : tensor<4096x!tile.ptr<f32>> -> tensor<4096xf32>
+    tile.store %p, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    tile.store %q, %a : tensor<4096x!tile.ptr<f32>>, tensor<4096xf32>
+    return
+  }
+}

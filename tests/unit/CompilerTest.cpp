@@ -260,7 +260,7 @@ TEST_F(CompilerTest, WrongOptionsAreNamed) {
   };
   EXPECT_THAT(message([](Options &o) { o.target = "sm_1"; }),
               HasSubstr("target `sm_1` is unknown"));
-  EXPECT_THAT(message([](Options &o) { o.numWarps = 3; }), HasSubstr("`num_warps` is 3"));
+  EXPECT_THAT(message([](Options &o) { o.numWarps = 0; }), HasSubstr("`num_warps` is 0"));
   EXPECT_THAT(message([](Options &o) { o.numWarps = 64; }), HasSubstr("`num_warps` is 64"));
   EXPECT_THAT(message([](Options &o) { o.numStages = -1; }), HasSubstr("`num_stages` is -1"));
   EXPECT_THAT(message([](Options &o) { o.numCtas = 2; }), HasSubstr("`num_ctas` is 2"));

@@ -87,16 +87,19 @@ std::vector<Extents> filledParts(ArrayRef<int64_t> shape) {
 LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
                        const TileThresholds &limits) {
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
-  Extents size(rank, 1), lanes(rank, 1), hull;
-  for (int64_t extent : shape)
-    hull.push_back(llvm::PowerOf2Ceil(extent));
+  Extents size(rank, 1), lanes(rank, 1), ofWarp;
+  for (auto [extent, count] : llvm::zip_equal(shape, warps)) {
+    const int64_t powerOf2 = count & -count;
+    const auto part = LinearLayout::oddPart(extent, count / powerOf2);
+    ofWarp.push_back(part.value_or(llvm::PowerOf2Ceil(extent)) / powerOf2);
+  }
   SmallVector<int> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
   auto share = [&](size_t d, int64_t most) {
-    return std::min(std::clamp<int64_t>(hull[d] / warps[d], 1, most), shape[d] & -shape[d]);
+    return std::min(std::clamp<int64_t>(ofWarp[d], 1, most), shape[d] & -shape[d]);
   };
   size[n] = share(n, limits.columnsOfFma);
-  lanes[n] = std::clamp<int64_t>(hull[n] / (warps[n] * size[n]), 1, limits.lanesOfFma);
+  lanes[n] = std::clamp<int64_t>(ofWarp[n] / size[n], 1, limits.lanesOfFma);
   lanes[m] = 32 / lanes[n];
   return LinearLayout::blocked(shape, size, lanes, warps, order);
 }
@@ -171,25 +174,46 @@ void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
     most = std::max(most, here);
 }
 
+/// An odd factor of the warps shares out the slowest dimension that lets it. Without it as many warps
+/// work as the largest power of two; the others are replicas.
+SmallVector<LayoutChoice::Fill> LayoutChoice::fillsOf(ArrayRef<int64_t> shape,
+                                                      ArrayRef<int> order) const {
+  SmallVector<Fill> fills;
+  for (Extents &filled : filledParts(shape))
+    fills.push_back({std::move(filled), int64_t(llvm::bit_floor(uint64_t(numWarps)))});
+  const int64_t powerOf2 = numWarps & -numWarps, odd = numWarps / powerOf2;
+  for (int d : llvm::reverse(order)) {
+    const auto part = LinearLayout::oddPart(shape[d], odd);
+    if (odd == 1 || !part)
+      continue;
+    Extents ofPart(shape);
+    ofPart[d] = *part;
+    for (Extents &filled : filledParts(ofPart))
+      fills.push_back({std::move(filled), powerOf2, odd, d});
+  }
+  return fills;
+}
+
 LayoutAttr LayoutChoice::spread(ArrayRef<int64_t> shape, ArrayRef<int> order, int64_t width,
                                 ArrayRef<int64_t> repeats) const {
   std::optional<LinearLayout> best;
-  for (const Extents &filled : filledParts(shape)) {
-    LinearLayout candidate = spreadOver(filled, shape, order, width, repeats);
+  for (const Fill &fill : fillsOf(shape, order)) {
+    LinearLayout candidate = spreadOver(fill, shape, order, width, repeats);
     if (!best || candidate.numPresentRegs() < best->numPresentRegs())
       best = candidate;
   }
   return LayoutAttr::get(context, *best);
 }
 
-LinearLayout LayoutChoice::spreadOver(ArrayRef<int64_t> shape, ArrayRef<int64_t> whole,
+LinearLayout LayoutChoice::spreadOver(const Fill &fill, ArrayRef<int64_t> whole,
                                       ArrayRef<int> order, int64_t width,
                                       ArrayRef<int64_t> repeats) const {
+  const ArrayRef<int64_t> shape = fill.shape;
   const size_t rank = shape.size();
   const int64_t elements =
       std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
   Extents size(rank, 1), lanes(rank, 1), warps(rank, 1);
-  const int64_t perThread = std::max<int64_t>(elements / (32 * numWarps), 1);
+  const int64_t perThread = std::max<int64_t>(elements / (32 * fill.warps), 1);
   size[order[0]] = std::min({width, perThread, shape[order[0]]});
   int64_t room = perThread / size[order[0]];
   if (!repeats.empty())
@@ -203,13 +227,14 @@ LinearLayout LayoutChoice::spreadOver(ArrayRef<int64_t> shape, ArrayRef<int64_t>
     left /= lanes[d];
   }
   lanes[order.back()] *= left;
-  left = numWarps;
+  left = fill.warps;
   for (int d : llvm::reverse(order)) {
     warps[d] = std::clamp<int64_t>(shape[d] / (size[d] * lanes[d]), 1, left);
     left /= warps[d];
   }
   warps[order[0]] *= left;
-  return LinearLayout::blocked(whole, size, lanes, warps, order);
+  warps[fill.dim] *= fill.odd;
+  return LinearLayout::blocked(whole, size, lanes, warps, order).withWarps(numWarps);
 }
 
 LayoutAttr LayoutChoice::fallback(Type type) const {
@@ -258,13 +283,16 @@ LayoutAttr LayoutChoice::dotResult(DotOp dot) const {
   const MmaAttr mma = dot.getMmaAttr();
   const Extents warps = warpsOf(mma, shape.size());
   if (const auto accumulator = asyncAccumulatorLayout(mma, shape))
-    return LayoutAttr::get(context, *accumulator);
+    return forAllWarps(*accumulator);
   if (mma.getKind() == MmaKind::Fma)
-    return LayoutAttr::get(context, fmaResult(shape, warps, machine.tiles));
+    return forAllWarps(fmaResult(shape, warps, machine.tiles));
   if (dot.getType().getElementType().isF64())
-    return LayoutAttr::get(context,
-                           LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
-  return LayoutAttr::get(context, LinearLayout::mma16816Accumulator(shape, warps));
+    return forAllWarps(LinearLayout::mmaFp64Accumulator(shape, warps, fp64Orders.at(dot)));
+  return forAllWarps(LinearLayout::mma16816Accumulator(shape, warps));
+}
+
+LayoutAttr LayoutChoice::forAllWarps(const LinearLayout &ofDot) const {
+  return LayoutAttr::get(context, ofDot.withWarps(numWarps));
 }
 
 LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
@@ -277,11 +305,10 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
     return nullptr;
   if (type.getElementType().isF64()) {
     const auto fragments = index == 0 ? LinearLayout::mmaFp64A : LinearLayout::mmaFp64B;
-    return LayoutAttr::get(context, fragments(type.getShape(), warps, fp64Orders.at(dot)));
+    return forAllWarps(fragments(type.getShape(), warps, fp64Orders.at(dot)));
   }
-  return LayoutAttr::get(context, index == 0
-                                      ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
-                                      : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
+  return forAllWarps(index == 0 ? LinearLayout::mmaOperandA(type.getShape(), warps, bits)
+                                : LinearLayout::mmaOperandB(type.getShape(), warps, bits));
 }
 
 } // namespace pantile

@@ -56,6 +56,8 @@ private:
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
   bool isCopiedAhead(LoadOp load) const;
+  /// A dot may be shared out over fewer warps than there are.
+  LayoutAttr forAllWarps(const LinearLayout &ofDot) const;
   /// Whether neighbours along the last dimension of `operand` are neighbours in memory, as far as is
   /// known.
   bool isRowMajor(mlir::Value operand) const;
@@ -65,8 +67,17 @@ private:
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
                     llvm::ArrayRef<int64_t> repeats = {}) const;
-  /// Of a tile of shape `whole`, whose threads fill `shape`, of powers of two, and begin again.
-  LinearLayout spreadOver(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> whole,
+  /// What threads fill of a tile before they begin again: a shape of powers of two, by a power of two
+  /// of warps; of each of `odd` parts of the tile along dimension `dim`.
+  struct Fill {
+    Extents shape;
+    int64_t warps;
+    int64_t odd = 1;
+    int dim = 0;
+  };
+  llvm::SmallVector<Fill> fillsOf(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order) const;
+  /// Of a tile of shape `whole`.
+  LinearLayout spreadOver(const Fill &fill, llvm::ArrayRef<int64_t> whole,
                           llvm::ArrayRef<int> order, int64_t width,
                           llvm::ArrayRef<int64_t> repeats) const;
 

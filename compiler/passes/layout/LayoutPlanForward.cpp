@@ -21,6 +21,7 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 /// `layout` if neighbouring registers hold runs of `length` elements, else one in which they do.
 LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
   const LinearLayout linear = layout.getLinear();
+  const int64_t filled = llvm::bit_floor(static_cast<uint64_t>(linear.numWarps()));
   if (linear.contiguousRegs(linear.rank() - 1) >= length)
     return layout;
   if (!linear.fillsHull()) { // runs end with rows: the front end saw to it
@@ -29,15 +30,17 @@ LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
     std::iota(order.rbegin(), order.rend(), 0);
     size.back() = length;
     lanes.back() = linear.numLanes();
-    warps.back() = linear.numWarps();
+    warps.back() = filled;
     return LayoutAttr::get(layout.getContext(),
-                           LinearLayout::blocked(linear.shape(), size, lanes, warps, order));
+                           LinearLayout::blocked(linear.shape(), size, lanes, warps, order)
+                               .withWarps(linear.numWarps()));
   }
   int64_t count = 1;
   for (int64_t extent : linear.shape())
     count *= extent;
   const LinearLayout flat =
-      LinearLayout::blocked({count}, {length}, {linear.numLanes()}, {linear.numWarps()}, {0});
+      LinearLayout::blocked({count}, {length}, {linear.numLanes()}, {filled}, {0})
+          .withWarps(linear.numWarps());
   return LayoutAttr::get(layout.getContext(), flat.reshape(linear.shape()));
 }
 

@@ -128,7 +128,9 @@ private:
                              !isMemoryEffectFree(op));
     });
     auto tile = dyn_cast<ShapedType>(load->getResult(0).getType());
-    const bool hasCopies = !tile || tile.getNumElements() <= threads;
+    // Some of a number of warps that is no power of two may be copies of others, whatever the tile.
+    const bool hasCopies =
+        !tile || tile.getNumElements() <= threads || !llvm::isPowerOf2_64(threads);
     return isUsedElsewhere && (hasCopies || !followers.contains(store));
   }
 

@@ -146,7 +146,7 @@ LinearLayout firstsOfLines(ArrayRef<int64_t> shape, int dim, int64_t elements, i
   for (size_t d = rank; d-- > 0;)
     if (static_cast<int>(d) != dim)
       order.push_back(static_cast<int>(d));
-  int64_t lanesLeft = 32, warpsLeft = numWarps;
+  int64_t lanesLeft = 32, warpsLeft = llvm::bit_floor(static_cast<uint64_t>(numWarps));
   for (int d : order) {
     lanes[d] = std::min(lanesLeft, lines[d]);
     lanesLeft /= lanes[d];
@@ -155,14 +155,15 @@ LinearLayout firstsOfLines(ArrayRef<int64_t> shape, int dim, int64_t elements, i
   }
   lanes[order.back()] *= lanesLeft;
   warps[order.back()] *= warpsLeft;
-  const LinearLayout spread = LinearLayout::blocked(lines, ones, lanes, warps, order);
+  const LinearLayout spread =
+      LinearLayout::blocked(lines, ones, lanes, warps, order).withWarps(numWarps);
   auto scaled = [&](LinearLayout::Bases bases) {
     for (LinearLayout::Coord &basis : bases)
       basis[dim] *= static_cast<int32_t>(elements);
     return bases;
   };
   return {LinearLayout::Shape(shape), scaled(spread.reg()), scaled(spread.lane()),
-          scaled(spread.warp())};
+          scaled(spread.warp()), spread.numWarps()};
 }
 
 //===- addresses of later rows ----------------------------------------------------------===//

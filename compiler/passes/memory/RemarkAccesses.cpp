@@ -104,8 +104,24 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
   return nullptr;
 }
 
+/// Of a number of warps that is no power of two, those past one are replicas where the tile cannot be
+/// shared out over all.
+void remarkOnReplicas(const GlobalAccess &access, const LinearLayout &layout) {
+  const int warps = layout.numWarps();
+  int busy = 0;
+  for (int warp = 0; warp < warps; ++warp)
+    busy += (static_cast<unsigned>(warp) & layout.replicasOfAbsent()) == 0;
+  const int64_t elements = cast<RankedTensorType>(access.ptr.getType()).getNumElements();
+  if (busy < warps && elements >= int64_t(layout.numLanes()) * warps)
+    remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
+        << access.verb << " keeps " << busy << " of " << warps
+        << " warps busy: no extent of the tile is " << warps / (warps & -warps)
+        << " times a power of two, or a little less";
+}
+
 void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t width) {
   const LinearLayout layout = layoutOf(access.ptr.getType());
+  remarkOnReplicas(access, layout);
   const AxisInfo &info = axes.of(access.ptr);
   const int64_t bytes = elementBytesOf(access.ptr);
   if (const SectorUse use = sectorsOf(info, layout, width, bytes); use.isWasteful())

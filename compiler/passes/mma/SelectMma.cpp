@@ -78,6 +78,31 @@ struct Warps {
   int64_t m, n;
 };
 
+/// How many parts of the rows and the columns belong to the odd factor of the warps, each part a power
+/// of two, and the warps of each part. Where there are no such parts, the largest power of two of warps
+/// works, and the other warps repeat what some of them do.
+struct OddParts {
+  int64_t m = 1, n = 1, warps;
+
+  OddParts(const DotShape &s, int64_t numWarps, int64_t minM, int64_t minN) {
+    const int64_t powerOf2 = numWarps & -numWarps, odd = numWarps / powerOf2;
+    auto hasParts = [&](int64_t extent, int64_t least) {
+      return odd > 1 && extent % odd == 0 && llvm::isPowerOf2_64(extent / odd) &&
+             extent / odd >= least;
+    };
+    if (hasParts(s.m, minM))
+      m = odd;
+    else if (hasParts(s.n, minN))
+      n = odd;
+    warps = m * n > 1 ? powerOf2 : int64_t(llvm::bit_floor(uint64_t(numWarps)));
+  }
+  DotShape partOf(DotShape shape) const {
+    shape.m /= m, shape.n /= n;
+    return shape;
+  }
+  Warps all(Warps ofPart) const { return {m * ofPart.m, n * ofPart.n}; }
+};
+
 /// Dots whose result reaches the left operand of a dot through elementwise operations, and those.
 class ChainedDots {
 public:
@@ -146,6 +171,22 @@ std::variant<ColumnSplit, const char *> splitColumns(const DotShape &s, int64_t 
          "columns";
 }
 
+/// As many of `columns` in one instruction as it has registers for at launch where a producer is there,
+/// too. Three warp groups have 168 without, and 128 with it until these are reallocated. Where not even
+/// the whole sum has room without a producer, all of them: fewer would not help.
+int64_t columnsBesideProducer(int64_t columns, const DotShape &part, int64_t warpsOfPart,
+                              int64_t numWarps, const MachineModel &machine) {
+  const int64_t bits = storageBits(part.accumulator), beside = machine.registers.besideMma;
+  auto most = [&](int64_t warps) {
+    return machine.registersOfThread(InstructionSet::warpThreads * warps) - beside;
+  };
+  const int64_t all = part.m * part.n * bits / 32 / (InstructionSet::warpThreads * warpsOfPart);
+  const int64_t withProducer = llvm::alignTo(numWarps + 1, InstructionSet::warpsOfGroup);
+  while (all <= most(numWarps) && columns * bits / 64 > most(withProducer) && columns % 32 == 0)
+    columns /= 2;
+  return columns;
+}
+
 Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps,
                 OperandOrder right) {
   if (!target.hasWgmma())
@@ -157,20 +198,25 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
   if (s.m % 64 != 0 || s.k % s.depth() != 0)
     return "wgmma needs M in multiples of 64 and K in multiples of 32 bytes";
-  const int64_t groups = numWarps / 4, rows = s.m / 64;
+  const OddParts parts(s, numWarps, 64, 16);
+  const DotShape part = parts.partOf(s);
+  const int64_t groups = parts.warps / 4, rows = part.m / 64;
   const int64_t groupsM = std::min(groups, llvm::isPowerOf2_64(rows) ? rows : rows & -rows);
   const int64_t groupsN = groups / groupsM;
-  const auto split =
-      llvm::isPowerOf2_64(s.n) ? splitWholeColumns(s.n, groupsN) : splitColumns(s, groupsN, right);
+  const auto split = llvm::isPowerOf2_64(part.n) ? splitWholeColumns(part.n, groupsN)
+                                                 : splitColumns(part, groupsN, right);
   if (auto *reason = std::get_if<const char *>(&split))
     return *reason;
-  const auto [instrN, run] = std::get<ColumnSplit>(split);
+  auto [instrN, run] = std::get<ColumnSplit>(split);
+  if (!run && !llvm::isPowerOf2_64(numWarps))
+    instrN = columnsBesideProducer(instrN, part, parts.warps, numWarps, target.machine());
   const int64_t sums = instrN * storageBits(s.accumulator) / 64;
   const MachineModel &machine = target.machine();
   if (sums + machine.registers.besideMma >
       machine.registersOfThread(InstructionSet::warpThreads * numWarps))
     return "the sums of one instruction leave a thread too few registers";
-  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), groupsM * 4, groupsN,
+  const Warps warps = parts.all({groupsM * 4, groupsN});
+  return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), warps.m, warps.n,
                       run);
 }
 
@@ -203,13 +249,15 @@ Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t 
 }
 
 /// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
-Warps squareWarps(const DotShape &s, int64_t numWarps, int64_t minM, int64_t minN) {
+Warps squareWarps(const DotShape &whole, int64_t numWarps, int64_t minM, int64_t minN) {
+  const OddParts parts(whole, numWarps, minM, minN);
+  const DotShape s = parts.partOf(whole);
   Warps warps{1, 1};
   // Parts of tiles whose extents are no powers of two stay whole instructions, too.
   auto halves = [](int64_t extent, int64_t part, int64_t least) {
     return part > least && (llvm::isPowerOf2_64(extent) || part % (2 * least) == 0);
   };
-  while (warps.m * warps.n < numWarps) {
+  while (warps.m * warps.n < parts.warps) {
     const int64_t partM = s.m / warps.m, partN = s.n / warps.n;
     const bool canM = halves(s.m, partM, minM), canN = halves(s.n, partN, minN);
     if (canM && (partM >= partN || !canN))
@@ -219,13 +267,15 @@ Warps squareWarps(const DotShape &s, int64_t numWarps, int64_t minM, int64_t min
     else
       warps.m *= 2; // more warps than work: replicas
   }
-  return warps;
+  return parts.all(warps);
 }
 
-Warps rowWarps(const DotShape &s, int64_t numWarps, int64_t minM) {
-  const int64_t parts = s.m / minM, whole = llvm::isPowerOf2_64(s.m) ? parts : parts & -parts;
-  const int64_t m = std::clamp<int64_t>(whole, 1, numWarps);
-  return {m, numWarps / m};
+Warps rowWarps(const DotShape &whole, int64_t numWarps, int64_t minM) {
+  const OddParts parts(whole, numWarps, minM, 8);
+  const int64_t rows = whole.m / parts.m, blocks = rows / minM;
+  const int64_t most = llvm::isPowerOf2_64(rows) ? blocks : blocks & -blocks;
+  const int64_t m = std::clamp<int64_t>(most, 1, parts.warps);
+  return parts.all({m, parts.warps / m});
 }
 
 bool hasMmaSync(DotOp dot, const DotShape &s, const Target &target) {
@@ -354,6 +404,18 @@ Choice tryTensorCores(DotOp &dot, const Selection &by, bool chained, const char 
   return tryMmaSync(dot, shape, by.target, by.numWarps, chained);
 }
 
+/// Warps past a power of two that no part of the dot is left for.
+void remarkReplicas(DotOp dot, int64_t numWarps) {
+  const MmaAttr mma = dot.getMmaAttr();
+  const int64_t working = int64_t(mma.getWarpsM()) * mma.getWarpsN(),
+                powerOf2 = numWarps & -numWarps;
+  if (working < numWarps)
+    remarkMissed(dot.getLoc(), Technique::TensorCores)
+        << numWarps - working << " of " << numWarps
+        << " warps repeat what others do: neither rows nor columns of this dot are "
+        << numWarps / powerOf2 << " times a power of two that an instruction fills";
+}
+
 /// `noWgmma` says why a dot that runs on mma.sync does not run on wgmma, where that is there.
 void remarkChoice(DotOp dot, const char *noWgmma) {
   const MmaAttr mma = dot.getMmaAttr();
@@ -385,6 +447,7 @@ void selectFor(DotOp dot, const Selection &by, bool chained) {
   }
   dot.setMmaAttr(std::get<MmaAttr>(choice));
   remarkChoice(dot, refusal);
+  remarkReplicas(dot, by.numWarps);
 }
 
 struct SelectMmaPass : impl::SelectMmaBase<SelectMmaPass> {

@@ -40,15 +40,19 @@ struct ShareRegistersPass : impl::ShareRegistersBase<ShareRegistersPass> {
     const MachineModel &machine = target->machine();
     const int64_t shared = launch.sharedBytes + machine.sm.sharedReserve;
     const RegisterBudget budget{machine, warps};
-    auto fits = [&](int64_t blocks) {
+    auto allows = [&](int64_t blocks) {
       // The assembler wants each instruction to fit into the registers at launch.
       // A reserve less than the SM has: the reallocation was fitted so.
-      return blocks * shared <= machine.sm.sharedBytesOfCta && needed <= budget.consumer(blocks) &&
+      return blocks * shared <= machine.sm.sharedBytesOfCta &&
              ofInstruction + machine.registers.besideLoop <= budget.launch(blocks);
     };
     int64_t blocks = machine.occupancy.ctasWithSetmaxnreg;
-    while (blocks > 0 && !fits(blocks))
+    while (blocks > 0 && !(allows(blocks) && needed <= budget.consumer(blocks)))
       --blocks;
+    // Three warp groups have 128 registers at launch where two have 168, and 160 then: what an estimate
+    // asks for beyond these is no reason to stay with 128.
+    if (blocks == 0 && !llvm::isPowerOf2_32(warps) && allows(1))
+      blocks = 1;
     if (blocks == 0 || needed <= budget.launch(blocks))
       return;
     launch.registers = {static_cast<int32_t>(budget.launch(blocks)),

@@ -148,7 +148,8 @@ Value inRegisters(DotOp dot) {
     return {};
   const MmaAttr mma = *dot.getMma();
   const LinearLayout wanted =
-      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 16);
+      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 16)
+          .withWarps(moduleInt(dot, names::numWarps, 4));
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
@@ -159,7 +160,8 @@ Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
   const RankedTensorType tile = dot.getLhs().getType();
   const MmaAttr mma = *dot.getMma();
   const LinearLayout fragments =
-      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 32);
+      LinearLayout::mmaOperandA(tile.getShape(), {mma.getWarpsM(), mma.getWarpsN()}, 32)
+          .withWarps(moduleInt(dot, names::numWarps, 4));
   auto type = RankedTensorType::get(tile.getShape(), tile.getElementType(),
                                     LayoutAttr::get(dot.getContext(), fragments.pairRows()));
   OpBuilder builder(dot);

@@ -119,8 +119,10 @@ private:
       return launch.registers->atLaunch;
     const int64_t estimate = registersOfMmas(kernel);
     const SmLimits &sm = machineOf(module).sm;
-    const int64_t most = machineOf(module).registersOfThread(
-        warps * InstructionSet::warpThreads, std::max<int64_t>(launch.ctasPerSm, 1));
+    // A partition that has one warp more than others has to have room for it.
+    const int64_t threads = llvm::alignTo(warps, sm.partitions) * InstructionSet::warpThreads;
+    const int64_t most =
+        machineOf(module).registersOfThread(threads, std::max<int64_t>(launch.ctasPerSm, 1));
     const int64_t whole = llvm::alignTo(estimate, sm.registerUnit);
     return std::min(maxRegisters > 0 ? std::min<int64_t>(most, maxRegisters) : most, whole);
   }

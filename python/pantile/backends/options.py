@@ -19,7 +19,7 @@ class CUDAOptions(Record):
     Attributes
     ----------
     num_warps : int, default 4
-        Warps of a program, of 32 threads each: a power of two, 1 to 32; ValueError otherwise.
+        Warps of a program, of 32 threads each, 1 to 32; ValueError otherwise.
     num_ctas : int, default 1
         A hint without effect: a power of two, 1 to 16; ValueError otherwise.
     num_stages : int, default 3
@@ -193,8 +193,8 @@ def _check_counts(options):
         if not hasattr(getattr(options, name), "__index__"):
             raise TypeError(f"{name} must be an integer, not {getattr(options, name)!r}")
     warps = options.num_warps
-    if not 1 <= warps <= 32 or warps & (warps - 1):
-        raise OptionError(f"num_warps must be a power of 2 from 1 to 32, not {warps}")
+    if not 1 <= warps <= 32:
+        raise OptionError(f"num_warps must be from 1 to 32, not {warps}")
     if options.num_stages < 0:
         raise ValueError(f"num_stages must not be negative, but is {options.num_stages}")
     ctas = options.num_ctas

@@ -19,7 +19,7 @@ class Config:
     kwargs : dict, optional
         Values of `tl.constexpr` parameters, by name; only `meta` may take its place.
     num_warps : int, default 4
-        Warps of a program, of 32 threads each: a power of two, 1 to 32.
+        Warps of a program, of 32 threads each, 1 to 32.
     num_stages : int, default 3
         Stages of software-pipelined loops: buffers in shared memory.
     num_ctas : int, default 1

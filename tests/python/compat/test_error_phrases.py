@@ -235,9 +235,12 @@ def test_constexpr_that_is_not_to_be_specialised(keyword):
         kernel[(1,)](np.zeros(1, np.float32), 3)
 
 
-@pytest.mark.parametrize("options", [{"num_warps": 3}, {"num_ctas": 5}])
-def test_options_out_of_range(options):
-    with pytest.raises(AssertionError, match="must be a power of 2"):
+@pytest.mark.parametrize(
+    "options, phrase",
+    [({"num_warps": 33}, "must be from 1 to 32"), ({"num_ctas": 5}, "must be a power of 2")],
+)
+def test_options_out_of_range(options, phrase):
+    with pytest.raises(AssertionError, match=phrase):
         triton.jit(bitwise)[(1,)](np.zeros(1, np.float32), **options)
 
 

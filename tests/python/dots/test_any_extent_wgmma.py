@@ -121,10 +121,8 @@ def test_other_types(device, blocks, orders, dtype):
     reaches(device, compiled, "wgmma")
 
 
-# fp32 goes to shared memory along K, to registers, or by a transposed product. Small integers are exact.
-@pytest.mark.parametrize("orders", ["rr", "rc", "cr", "cc"])
-@pytest.mark.parametrize("blocks", [(192, 64, 32, 8, 3), (64, 96, 24, 4, 3), (128, 192, 48, 8, 2)])
-def test_tf32(device, blocks, orders):
+def run_tf32(device, blocks, orders):
+    """fp32 goes to shared memory along K, to registers, or by a transposed product. Small integers are exact."""
     m, n, k = 300, 400, 120
     block_m, block_n, block_k, num_warps, num_stages = blocks
     generator = np.random.default_rng(33)
@@ -139,6 +137,13 @@ def test_tf32(device, blocks, orders):
         block_m, block_n, block_k, tl.float32, num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     np.testing.assert_array_equal(out.numpy(), a @ b)
+    return compiled
+
+
+@pytest.mark.parametrize("orders", ["rr", "rc", "cr", "cc"])
+@pytest.mark.parametrize("blocks", [(192, 64, 32, 8, 3), (64, 96, 24, 4, 3), (128, 192, 48, 8, 2)])
+def test_tf32(device, blocks, orders):
+    compiled = run_tf32(device, blocks, orders)
     if orders == "rc":
         reaches(device, compiled, "wgmma")
 

@@ -56,7 +56,7 @@ def scale(x, factor):
         ({"grid": lambda meta: meta["SIZE"]}, KeyError, "SIZE"),
         ({"SIZE": 3}, KeyError, "SIZE.*unrecognised"),
         ({"y": 3}, TypeError, "multiple values for argument `y`"),
-        ({"num_warps": 3}, ValueError, "num_warps must be a power of 2"),
+        ({"num_warps": 33}, ValueError, "num_warps must be from 1 to 32"),
         ({"num_warps": "two"}, TypeError, "num_warps must be an integer"),
         ({"BLOCK": {}}, TypeError, "`BLOCK` of kernel `add_kernel` is a `dict`, which cannot be hashed"),
         ({"BLOCK": np.arange(3)}, TypeError, "`BLOCK`.*compile-time value, but got an array"),

@@ -88,7 +88,7 @@ def test_what_is_no_grid(launches, grid, error, message):
         ((16,), {"x_ptr": None}, TypeError, "multiple values for argument `x_ptr`"),
         ((16,), {"block": 3}, KeyError, "block was specified but unrecognised"),
         ((2**70,), {}, OverflowError, "fits neither"),
-        ((16,), {"num_warps": 3}, ValueError, "num_warps must be a power of 2"),
+        ((16,), {"num_warps": 33}, ValueError, "num_warps must be from 1 to 32"),
         ((16,), {"num_warp": 4}, KeyError, "did you mean `num_warps`"),
         ((16,), {"N": object()}, TypeError, "no compile-time constant"),
         (

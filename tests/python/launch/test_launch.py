@@ -143,8 +143,8 @@ def test_wrong_arguments():
         scale_kernel[(1,)](out, x, 1.0, 2**70)
     with pytest.raises(ValueError, match="1 to 3 extents, not 4"):
         scale_kernel[1, 1, 1, 1](out, x, 1.0, 1)
-    with pytest.raises(ValueError, match="num_warps must be a power of 2"):
-        scale_kernel[(1,)](out, x, 1.0, 1, num_warps=3)
+    with pytest.raises(ValueError, match="num_warps must be from 1 to 32"):
+        scale_kernel[(1,)](out, x, 1.0, 1, num_warps=33)
     with pytest.raises(RuntimeError, match=r"`scale_kernel\[grid\]\(...\)` launches it"):
         scale_kernel(out, x, 1.0, 1)
 
