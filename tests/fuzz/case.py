@@ -18,9 +18,11 @@ from .dtypes import NUMPY
 from .numpy_language import Language, NumpyTriton, tile
 from .numpy_memory import Memory
 from .values import Undefined
+from .warps import has_replicas
 
 # What Python says to a text that a reduction broke.
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
+ANY_TILE_HAS_COPIES = 1 << 32  # threads of a program
 FAR_ELEMENTS = 1 << 27  # arrays beyond are filled only where `places` says
 
 
@@ -113,7 +115,8 @@ def _scalar(value):
 
 def run_model(case):
     """Run every launch over NumPy; raises Undefined where the text has no one result."""
-    threads = 32 * case.options.get("num_warps", 4)
+    warps = case.options.get("num_warps", 4)
+    threads = ANY_TILE_HAS_COPIES if has_replicas(warps) else 32 * warps
     memory = Memory({name: case.initial(name) for name in case.arrays}, threads)
     names = _kernel_function(case)
     language = Language(memory, case.grid)

@@ -12,6 +12,7 @@ import random
 from dataclasses import dataclass
 
 from .case import Case
+from .warps import warps_or_any
 
 HALVES = ("fp16", "fp16", "bf16")
 NAMES = {"fp16": "tl.float16", "bf16": "tl.bfloat16", "fp32": "tl.float32", "i32": "tl.int32"}
@@ -44,6 +45,9 @@ class Draft:
 
     def pick(self, *choices):
         return self.rng.choice(choices)
+
+    def pick_warps(self, *choices):
+        return warps_or_any(self.pick(*choices), self.case.seed)
 
     def odd(self, probability):
         """Whether to write something that keeps passes away; a tidy kernel has little of it."""
@@ -140,7 +144,7 @@ def launch_options(draft):
     """Warps, stages, and now and then passes that are left out."""
     warps = (4, 4, 8) if draft.tidy else (1, 2, 4, 4, 8)
     stages = (2, 3, 3, 4) if draft.tidy else (1, 2, 3, 4, 5)
-    options = {"num_warps": draft.pick(*warps), "num_stages": draft.pick(*stages)}
+    options = {"num_warps": draft.pick_warps(*warps), "num_stages": draft.pick(*stages)}
     if draft.odd(0.25):
         names = draft.rng.sample(optional_passes(), draft.rng.randint(1, 4))
         options["disabled_passes"] = ",".join(names)

@@ -16,6 +16,7 @@ from . import op_blocks, op_combine, op_elementwise, op_memory, op_shape  # noqa
 from .dtypes import FLOATS, NUMPY, WIDE_FLOATS, is_float
 from .program import GRID_NAME, Call, Memory, Program, State
 from .values import Undefined
+from .warps import warps_or_any
 
 MAX_ELEMENTS = 4096  # of a tile; accumulators of a product may have more
 INPUT_SIZE = 32768
@@ -30,7 +31,7 @@ class Generator:
         self.data_rng = np.random.default_rng(self.rng.getrandbits(64))
         self.program = Program(seed)
         self.program.grid = self.rng.choice([1, 1, 2, 3])
-        self.program.num_warps = self.rng.choice([1, 2, 4, 4, 8])
+        self.program.num_warps = warps_or_any(self.rng.choice([1, 2, 4, 4, 8]), seed)
         self.program.num_stages = self.rng.choice([1, 2, 3, 3, 4])
         # 1 would be a constant of the kernel, whose `//` is Python's.
         for name, value in (("n0", self.rng.randint(2, 40)), ("n1", self.rng.randint(2, 9))):

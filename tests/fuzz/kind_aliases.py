@@ -13,6 +13,7 @@ How:   each program owns a part of an array that it reaches through several argu
 from .draft import NAMES, Draft, launch_options
 from .pieces_elements import change, clamp
 from .pieces_loops import draw_sweep, sweep_loop
+from .warps import has_replicas
 
 
 def draw_aliases(seed):
@@ -39,9 +40,10 @@ class _Aliases:
         draft = self.draft
         options = launch_options(draft)
         if draft.chance(0.6):
-            options["num_warps"] = draft.pick(1, 1, 2, 4)
+            options["num_warps"] = draft.pick_warps(1, 1, 2, 4)
         # Of a small tile threads hold copies, which may load what the store left.
-        self.is_kept = self.rows * self.columns >= 512 * options["num_warps"]
+        warps = options["num_warps"]
+        self.is_kept = self.rows * self.columns >= 512 * warps and not has_replicas(warps)
         draft.case.grid = (self.programs,)
         draft.line("pid = tl.program_id(0)")
         self._indices()

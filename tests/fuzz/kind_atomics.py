@@ -26,7 +26,7 @@ class _Atomics:
     def draw(self):
         draft = self.draft
         launch_options(draft)
-        draft.case.options["num_warps"] = draft.pick(1, 2, 4, 8)
+        draft.case.options["num_warps"] = draft.pick_warps(1, 2, 4, 8)
         draft.case.grid = (self.programs,)
         draft.line("pid = tl.program_id(0)")
         draft.line(f"r = tl.arange(0, {self.count})")

@@ -32,7 +32,7 @@ class _Rows:
         draft = self.draft
         launch_options(draft)
         if draft.chance(0.5):
-            draft.case.options["num_warps"] = draft.pick(1, 2, 4, 8)
+            draft.case.options["num_warps"] = draft.pick_warps(1, 2, 4, 8)
         way = draft.pick("grid", "grid", "walk")
         height = self.height
         if way == "grid":
