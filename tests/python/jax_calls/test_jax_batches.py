@@ -95,7 +95,17 @@ def libdevice_kernel(x, out, n: tl.constexpr):
 
 @pantile.jit
 def looping_kernel(x, out, n: tl.constexpr):
-    """A loop that waits for no other program."""
+    """A loop that waits for no other program, and may look as if it did."""
+    total, i = 0.0, 0
+    while i < n and total < 1e9:
+        total += tl.load(x + i)
+        i += 1
+    tl.atomic_add(out, total)
+
+
+@pantile.jit
+def counting_kernel(x, out, n: tl.constexpr):
+    """A loop that counts."""
     total, i = 0.0, 0
     while i < n:
         total += tl.load(x + i)
@@ -155,8 +165,9 @@ def test_grids(kernel, grid, count, expected):
 
 
 def test_loops_that_wait_for_no_other_program():
-    """A while loop before an atomic may wait for another program: it counts as if it did."""
+    """A loop that memory ends, before an atomic, may wait for another program: it counts as if it did."""
     assert grid_of(looping_kernel, (1, 1, 1), 7) is None
+    assert grid_of(counting_kernel, (1, 1, 1), 7) == (1, 1, 7)
 
 
 def test_cooperative_launches():

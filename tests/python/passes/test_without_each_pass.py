@@ -134,6 +134,44 @@ def two_loops(device, **options):
     return kernel
 
 
+@triton.jit
+def ended_kernel(a, b, out, end, LEAVES: tl.constexpr):
+    """A loop that its condition or, in the middle of the range, a `break` ends."""
+    at = tl.arange(0, 64)
+    square = at[:, None] * 64 + at[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    if LEAVES:
+        for k in range(0, 2 * end, 64):
+            if k >= end:
+                break
+            acc += tl.dot(tl.load(a + k * 64 + square), tl.load(b + k * 64 + square))
+    else:
+        k = 0
+        while k < end:
+            acc += tl.dot(tl.load(a + k * 64 + square), tl.load(b + k * 64 + square))
+            k += 64
+    tl.store(out + square, acc)
+
+
+def multiply_until(device, leaves, **options):
+    a, b = random((5, 64, 64), "fp16", 16), random((5, 64, 64), "fp16", 17)
+    out = device.output((64, 64), "fp32")
+    kernel = start(
+        ended_kernel, (1,), device.to(a), device.to(b), out.array, 320, leaves, **options
+    )
+    expected = (a.astype(np.float64) @ b.astype(np.float64)).sum(0)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-3, atol=1e-2)
+    return kernel
+
+
+def product_in_while(device, **options):
+    return multiply_until(device, False, **options)
+
+
+def product_until_break(device, **options):
+    return multiply_until(device, True, **options)
+
+
 def find_gradients(device, keys, step, depth, warps, stages, **options):
     k, v, q, g = (random((rows, depth), "fp16", rows) / 4 for rows in (keys, keys, 320, 320))
     shift = random((320,), "fp32", 5)
@@ -276,6 +314,8 @@ WORKLOADS = [
     wide_attention,
     deep_attention,
     two_loops,
+    product_in_while,
+    product_until_break,
     gradients,
     deep_gradients,
     sums_of_products,
