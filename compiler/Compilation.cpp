@@ -65,7 +65,7 @@ std::string notableLines(llvm::StringRef log) {
 
 /// What leaves MMAs in flight over other work: over the end of an iteration, then within one.
 const std::vector<std::string> overlappingPasses[] = {
-    {"nv-overlap-products", "nv-overlap-iterations", "nv-carry-sums", "carried-sums"},
+    {"nv-overlap-dots", "nv-overlap-iterations", "nv-carry-accumulators", "carried-accumulators"},
     {"nv-defer-waits"}};
 
 /// The first of these that `options` do not all leave out.
@@ -329,7 +329,7 @@ Result<void> Compilation::fitShared(const Target &target, const Options &allowed
            Technique::WarpSpecialisation);
   Options plain = allowed;
   if (raisesStores)
-    plain.disabledPasses.insert("nv-raise-stores");
+    plain.disabledPasses.insert("nv-tma-stores");
   else
     plain.disabledPasses.insert(data->persistent ? "nv-make-persistent" : "nv-specialise-warps");
   return optimizeAnew(target, plain);

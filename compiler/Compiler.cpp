@@ -11,6 +11,7 @@
 #include "Compilation.h"
 #include "Dependencies.h"
 #include "Pipeline.h"
+#include "RenamedPasses.h"
 #include "cache/Artifact.h"
 #include "cache/Cache.h"
 #include "cache/CacheKey.h"
@@ -223,7 +224,9 @@ Compiler::Compiler() : impl(std::make_unique<Impl>()) {}
 Compiler::~Compiler() = default;
 
 Result<Kernel> Compiler::compile(const Program &program, const Specialization &specialization,
-                                 const Options &options, const Observe &observe) {
+                                 const Options &given, const Observe &observe) {
+  std::string renamed;
+  const Options options = withCurrentPassNames(given, renamed);
   if (Result<void> checked = checkOptions(options); !checked)
     return checked.error();
   if (Result<void> checked = checkProgram(program); !checked)
@@ -235,6 +238,7 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
     return data.error();
   if (!(*data)->tensorMaps.empty() || (*data)->blocksPerProgram > 1)
     (*data)->compilePlain = plainCompiler(program, specialization, options);
+  (*data)->warnings += renamed;
   return Kernel(*data);
 }
 

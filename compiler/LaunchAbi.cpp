@@ -12,12 +12,12 @@ namespace {
 
 /// Each with what it asks of a launch.
 constexpr const char *passesBeyondTriton[] = {
-    "nv-specialise-warps", // tensor maps after the arguments, warps besides `numWarps`
-    "nv-raise-stores",     // tensor maps
-    "nv-make-persistent",  // the grid after the arguments, and fewer CTAs
-    "nv-stream-k",         // memory for parts of sums
-    "nv-spread-rows",      // a cluster per program
-    "nv-pack-programs",    // CTAs of several programs, where that pays
+    "nv-specialise-warps",   // tensor maps after the arguments, warps besides `numWarps`
+    "nv-tma-stores",         // tensor maps
+    "nv-make-persistent",    // the grid after the arguments, and fewer CTAs
+    "nv-stream-k",           // memory for parts of sums
+    "nv-split-over-cluster", // a cluster per program
+    "nv-pack-programs",      // CTAs of several programs, where that pays
 };
 
 /// Of the host: Triton passes one in another order, each extent and stride twice, or as a tensor map.

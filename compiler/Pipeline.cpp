@@ -13,7 +13,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CarriedAccumulator.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -124,9 +124,9 @@ void addTilePasses(Passes &passes) {
 /// Round trips first, while equal pointers are one value. Then instructions, since they fix the
 /// layouts of what they read and write.
 void addLayoutPasses(Passes &passes, const Concessions &without) {
-  passes.add(createOrderRoundTrips());
-  passes.add(createSpreadRows());        // fixes what each block holds, so before layouts
-  passes.add(createFlushExponentials()); // while tiles are seen through no conversion
+  passes.add(createOrderMemory());
+  passes.add(createSplitOverCluster()); // fixes what each block holds, so before layouts
+  passes.add(createApproximateExp());   // while tiles are seen through no conversion
   passes.need(
       createSelectMma({.wgmma = passes.allows("wgmma"), .fp32OnMmaSync = without.fp32OnMmaSync}));
   passes.choice("wgmma", "within tile-select-mma: products of warp groups, on Hopper");
@@ -135,7 +135,7 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
                                      "within tile-assign-layouts: a warp writes its own part of a "
                                      "dot's result"),
        .storesInPlace = without.storesInPlace}));
-  passes.add(createDeferSums()); // as soon as it is known which threads share a row
+  passes.add(createDeferReductions()); // as soon as it is known which threads share a row
   addSimplification(passes);
   passes.add(createHoistInvariants());
 }
@@ -145,62 +145,61 @@ void addLayoutPasses(Passes &passes, const Concessions &without) {
 /// for nobody.
 void addPipelinePasses(Passes &passes, const Options &options, const Concessions &without) {
   passes.need(createStageOperands({.inPlace = without.operandsInPlace}));
-  bool thirdBlock = false;
-  const bool copiesValues = passes.allows("copied-values");
+  bool thirdCta = false;
+  const bool buffersValues = passes.allows("buffered-values");
   passes.add(createShareOperands()); // while each buffer has one store, and loops stand as written
   if (options.maxRegisters == 0) {   // a limit for one role would bind the other
     const bool keepsOccupancy =
         passes.choice("nv-keep-occupancy", "within nv-plan-programs: no producer where more CTAs "
                                            "share an SM without it");
-    thirdBlock = passes.offeredChoice(
-        "third-block", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
-                       "scratch that are added cost a third CTA per SM");
+    thirdCta = passes.offeredChoice(
+        "third-cta", "within nv-plan-programs and nv-specialise-warps: neither stages nor "
+                     "scratch that are added cost a third CTA per SM");
     passes.add(createPlanPrograms({.keepsOccupancy = keepsOccupancy,
                                    .producer = passes.allows("nv-specialise-warps"),
                                    .persistent = passes.allows("nv-make-persistent"),
-                                   .carriesSums = passes.allows("carried-sums"),
-                                   .thirdBlock = thirdBlock,
-                                   .copiedValues = copiesValues}));
+                                   .carriesAccumulators = passes.allows("carried-accumulators"),
+                                   .thirdCta = thirdCta,
+                                   .bufferedValues = buffersValues}));
     passes.add(createMakePersistent());
-    passes.add(createOrderPrograms()); // while their numbers are asked for in one place
+    passes.add(createOrderRaster()); // while their numbers are asked for in one place
     if (passes.offeredChoice("nv-stream-k", "cut the programs of the last waves between blocks, "
                                             "which then end together"))
-      passes.add(createStreamK({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
-    passes.add(createSpecialiseWarps({.thirdBlock = thirdBlock, .copiedValues = copiesValues}));
+      passes.add(createStreamK({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
+    passes.add(createSpecialiseWarps({.thirdCta = thirdCta, .bufferedValues = buffersValues}));
   }
-  const bool carriesSums =
-      passes.choice("carried-sums", "within nv-schedule-loops: slots for products that end in the "
-                                    "next iteration");
-  passes.choice("copied-values", "within nv-schedule-loops: buffers also for tiles that no "
-                                 "product reads as they are");
+  const bool carriesAccumulators = passes.choice(
+      "carried-accumulators", "within nv-schedule-loops: stages for products that end in the "
+                              "next iteration");
+  passes.choice("buffered-values", "within nv-schedule-loops: buffers also for tiles that no "
+                                   "product reads as they are");
   if (passes.allows("nv-expand-pipeline")) // for the next alone; later passes take it as done
-    passes.add(createScheduleLoops({.carriesSums = carriesSums,
+    passes.add(createScheduleLoops({.carriesAccumulators = carriesAccumulators,
                                     .fewerBuffers = without.fewerBuffers,
-                                    .thirdBlock = thirdBlock,
-                                    .copiedValues = copiesValues}));
+                                    .thirdCta = thirdCta,
+                                    .bufferedValues = buffersValues}));
   passes.add(createExpandPipeline());
-  passes.add(createLoadAhead());    // of what went through no buffer
-  passes.add(createPrefetchRows()); // where there is no loop to load ahead in
+  passes.add(createPrefetchLoads()); // of what went through no buffer
+  passes.add(createPrefetchRows());  // where there is no loop to load ahead in
   passes.add(createDropDeadArgs());
-  passes.add(createCarrySums());
-  const bool rescaled =
-      passes.choice("nv-overlap-products", "within nv-overlap-iterations: loops that "
-                                           "rescale their accumulators");
+  passes.add(createCarryAccumulators());
+  const bool rescaled = passes.choice("nv-overlap-dots", "within nv-overlap-iterations: loops that "
+                                                         "rescale their accumulators");
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = false})); // carries as little as it can by then
   passes.add(createDeferWaits());                // in loops that stayed as they were
   passes.add(createOverlapIterations(
       {.rescaled = rescaled, .isLast = true})); // and in those that they put in order
-  if (passes.allows("barriers-in-front"))
-    passes.add(createAlternateGroups()); // of loops as they stay
-  passes.need(createInsertWaits());      // the order of MMAs is final
-  const bool raisesSums =
-      passes.choice("raised-sums", "within nv-raise-stores: TMA adds the sums of "
-                                   "loops with products that relaxed atomics would add");
-  passes.add(
-      createRaiseStores({.all = options.enabledPasses.contains("nv-raise-stores"),
-                         .sums = raisesSums})); // the rings are known, and addresses still there
-  passes.add(createCountSlots());               // turns are looked at by nobody else any more
+  if (passes.allows("barriers-before-loops"))
+    passes.add(createPingPong());   // of loops as they stay
+  passes.need(createInsertWaits()); // the order of MMAs is final
+  const bool reducesByTma =
+      passes.choice("tma-reductions", "within nv-tma-stores: TMA adds the sums of "
+                                      "loops with products that relaxed atomics would add");
+  passes.add(createTmaStores(
+      {.all = options.enabledPasses.contains("nv-tma-stores"),
+       .sums = reducesByTma}));    // the circular buffers are known, and addresses still there
+  passes.add(createCountStages()); // turns are looked at by nobody else any more
   addSimplification(passes);
   passes.add(createHoistInvariants());
 }
@@ -208,14 +207,14 @@ void addPipelinePasses(Passes &passes, const Options &options, const Concessions
 /// Places before barriers: what shares bytes over time is ordered by them.
 void addMemoryPasses(Passes &passes, const Options &options) {
   passes.need(createAllocateShared());
-  passes.add(createShareRegisters());
-  const bool inFront = passes.choice("barriers-in-front",
+  passes.add(createReallocateRegisters());
+  const bool inFront = passes.choice("barriers-before-loops",
                                      "within nv-insert-barriers: threads meet in front of a loop "
                                      "where that saves a barrier in it");
   passes.add(createInsertBarriers({.inFront = inFront}));
-  passes.add(createWidenLate());    // which leaves less to park
-  passes.add(createParkRows());     // the rest of shared memory is idle
-  passes.add(createPackPrograms()); // of what was given neither shared memory nor barriers
+  passes.add(createRematerialise()); // which leaves less to park
+  passes.add(createSpillToShared()); // the rest of shared memory is idle
+  passes.add(createPackPrograms());  // of what was given neither shared memory nor barriers
   passes.need(createRecordPlan({.maxRegisters = options.maxRegisters})); // of all that was decided
 }
 

@@ -98,19 +98,19 @@ AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   return {static_cast<int>(bytes), ""};
 }
 
-int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int slots,
+int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int depth,
                         const Target &target) {
   auto kernel = loop->getParentOfType<func::FuncOp>();
   CtaDemand demand = demandOf(kernel);
   demand.registersOfThread = std::max(demand.registersOfThread, registersWithoutPointers(loop));
-  kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
+  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops follow each other
     if (auto holder = alloc->getParentOfType<scf::ForOp>(); holder && holder != loop)
       demand.sharedBytes -= ringBytes(alloc.getType());
   });
   for (StagedLoad staged : findStagedLoads(loop))
-    demand.sharedBytes += (slots - 1) * ringBytes(staged.alloc.getType());
+    demand.sharedBytes += (depth - 1) * ringBytes(staged.alloc.getType());
   for (nv::BufferType ring : rings)
-    demand.sharedBytes += slots * ringBytes(ring);
+    demand.sharedBytes += depth * ringBytes(ring);
   return target.machine().ctasPerSm(demand);
 }
 

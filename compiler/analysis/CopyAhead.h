@@ -40,8 +40,8 @@ struct AheadCopy {
 AheadCopy aheadCopyOf(mlir::scf::ForOp loop, LoadOp load, nv::BufferType buffer,
                       const AxisInfoAnalysis &axes);
 
-/// The blocks that have room when each buffer of `loads` has `slots`, beside the loop's others.
-int64_t blocksWithRings(mlir::scf::ForOp loop, llvm::ArrayRef<nv::BufferType> rings, int slots,
+/// The blocks that have room when each buffer of `loads` has `stages`, beside the loop's others.
+int64_t blocksWithRings(mlir::scf::ForOp loop, llvm::ArrayRef<nv::BufferType> rings, int depth,
                         const Target &target);
 
 } // namespace pantile

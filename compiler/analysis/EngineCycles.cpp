@@ -91,7 +91,7 @@ public:
         .Case([&](nv::LocalLoadOp load) { addShared(load.getResult().getType()); })
         .Case([&](nv::LocalStoreOp store) { addShared(store.getValue().getType()); })
         .Case([&](nv::CopyAsyncOp copy) {
-          issue(copy.getBuffer().getType().getSlotBytes() / copy.getVectorBytes());
+          issue(copy.getBuffer().getType().getStageBytes() / copy.getVectorBytes());
         })
         .Case([&](nv::TmaStoreOp store) { addTmaStore(store.getValue().getType()); })
         .Case([&](LoadOp load) { addGlobal(load.getType()); })

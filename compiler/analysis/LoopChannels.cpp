@@ -25,7 +25,7 @@ public:
 
   void follow(Value buffer) {
     for (OpOperand &use : buffer.getUses())
-      if (isa<nv::SlotOp, nv::BufferTransOp>(use.getOwner()))
+      if (isa<nv::SelectStageOp, nv::BufferTransOp>(use.getOwner()))
         follow(use.getOwner()->getResult(0));
       else
         note(use);
@@ -106,7 +106,7 @@ SmallVector<nv::ChannelAttr> channelsOf(scf::ForOp loop) {
     use.follow(alloc);
     nv::BufferType type = alloc.getType();
     if (auto transport = use.transport())
-      channels.push_back(nv::ChannelAttr::get(loop.getContext(), type.getSlots(), type.getShape(),
+      channels.push_back(nv::ChannelAttr::get(loop.getContext(), type.getDepth(), type.getShape(),
                                               type.getElementType(), *transport));
   });
   for (unsigned index = 0; index < loop.getNumRegionIterArgs(); ++index) {

@@ -63,7 +63,7 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
     follow(loop.getTiedLoopRegionIterArg(&use));
     return true;
   }
-  if (isa<nv::PutPartOp>(user)) // a part of what the same elements at another block become
+  if (isa<nv::StorePartialOp>(user)) // a part of what the same elements at another block become
     return true;
   if (isa<ConvertLayoutOp, TransOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
     follow(user->getResult(0));

@@ -49,7 +49,7 @@ std::optional<int64_t> ProgramValues::compute(Value value) {
       .Case([&](NumProgramsOp count) { return Known(launch.grid[count.getAxis()]); })
       .Case([&](nv::ProgramAtOp at) { return Known(program[at.getAxis()]); })
       .Case([&](nv::ProgramCountOp) { return Known(programsOf(launch)); })
-      .Case<nv::BlockIdOp, nv::OrderedProgramOp>([&](Operation *) { return Known(numberOf()); })
+      .Case<nv::CtaIdOp, nv::RasterProgramOp>([&](Operation *) { return Known(numberOf()); })
       .Default([&](Operation *) { return fold(cast<OpResult>(value)); });
 }
 

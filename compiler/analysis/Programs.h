@@ -1,6 +1,6 @@
 //===- Programs.h - kernels whose blocks run one program after the other ------------------===//
 // MakePersistent leaves
-//     scf.for %p = nv.block_id to nv.program_count step nv.num_blocks { the program } {nv.programs}
+//     scf.for %p = nv.cta_id to nv.program_count step nv.num_ctas { the program } {nv.programs}
 // as the only thing that the kernel does. Programs are unordered among themselves: what one stores,
 // another does not read, so nothing in the loop orders one round before the next.
 //===--------------------------------------------------------------------------------------===//

@@ -52,7 +52,7 @@ int64_t registersWithoutPointers(scf::ForOp loop) {
 
 int64_t ringBytes(nv::BufferType type) {
   const int64_t alignment = sharedLayoutOf(type).alignment();
-  return type.getSlots() * static_cast<int64_t>(llvm::alignTo(type.getSlotBytes(), alignment));
+  return type.getDepth() * static_cast<int64_t>(llvm::alignTo(type.getStageBytes(), alignment));
 }
 
 int64_t scratchBesideRings(func::FuncOp kernel, bool follow) {

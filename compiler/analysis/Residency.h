@@ -2,7 +2,7 @@
 // Needs: loops with products in layouts.
 // Gives: what a block takes of shared memory and registers, and how many have room for theirs.
 // How:   an estimate, before places are given and the assembler has chosen. What is added to a
-//        kernel for speed, such as slots and scratch of its own, is compared by it: an SM
+//        kernel for speed, such as stages and scratch of its own, is compared by it: an SM
 //        with one block instead of two loses more than any of them brings.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace pantile {
 
-/// Bytes of all slots of a buffer.
+/// Bytes of all stages of a buffer.
 int64_t ringBytes(nv::BufferType type);
 
-/// The most bytes of scratch that an operation takes while rings are live: of `follow`ing programs
+/// The most bytes of scratch that an operation takes while circular buffers are live: of `follow`ing programs
 /// all, of a kernel whose blocks run one program each not those behind the last product.
 int64_t scratchBesideRings(mlir::func::FuncOp kernel, bool follow);
 

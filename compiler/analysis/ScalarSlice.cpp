@@ -24,7 +24,7 @@ bool ordersLoads(Operation &op) {
 
 bool isCommon(Operation *op) {
   return isa<func::FuncOp>(op->getParentOp()) &&
-         ((isa<nv::AllocOp>(op) && op->hasAttr(names::ring)) ||
+         ((isa<nv::AllocOp>(op) && op->hasAttr(names::circularBuffer)) ||
           isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
 }
 

@@ -262,7 +262,7 @@ int64_t pantile::scratchBytes(Operation *op) {
       .Case([](ExchangeOp op) { return exchangeBytes(op); })
       .Case([](ReshapeOp op) { return reshapeBytes(op); })
       .Case([](HistogramOp op) { return histogramBytes(op); })
-      .Case([](nv::GatherBlocksOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })
+      .Case([](nv::ClusterGatherOp op) { return aligned(storageBits(op.getSrc().getType()) / 8); })
       .Case([](nv::TmaStoreOp op) { return tmaStoreBytes(op); })
       .Case<AtomicRmwOp, AtomicCasOp>([](auto op) { return atomicBytes(op.getResult()); })
       .Default(int64_t(0));

@@ -10,12 +10,12 @@
 namespace pantile {
 
 namespace names {
-constexpr llvm::StringLiteral prefetch = "nv.prefetch";  // i32, on nv.local_store
-constexpr llvm::StringLiteral distance = "nv.distance";  // i32, on scf.for: iterations ahead
-constexpr llvm::StringLiteral slots = "nv.slots";        // i32, on scf.for: slots of each ring
+constexpr llvm::StringLiteral prefetch = "nv.prefetch"; // i32, on nv.local_store
+constexpr llvm::StringLiteral distance = "nv.distance"; // i32, on scf.for: iterations ahead
+constexpr llvm::StringLiteral depth = "nv.depth"; // i32, on scf.for: stages of each circular buffer
 constexpr llvm::StringLiteral inFlight = "nv.in_flight"; // i32, on scf.for: products under way
-constexpr llvm::StringLiteral ring =
-    "nv.ring"; // unit, on nv.alloc: its loop orders the accesses itself
+constexpr llvm::StringLiteral circularBuffer =
+    "nv.circular_buffer"; // unit, on nv.alloc: its loop orders the accesses itself
 } // namespace names
 
 struct StagedLoad {

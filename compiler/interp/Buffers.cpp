@@ -1,4 +1,4 @@
-//===- Buffers.cpp - copies between tiles and the slots of buffers ----------------------------===//
+//===- Buffers.cpp - copies between tiles and the stages of buffers ----------------------------===//
 // Needs: see Buffers.h.
 // Gives: the handlers of shared buffers.
 //===------------------------------------------------------------------------------------------===//
@@ -11,30 +11,30 @@ namespace {
 
 constexpr int poison = 0xFF;
 
-/// Where slot number `reg` begins in a buffer; -1 after an error.
-int64_t slotOffset(Frame &frame, const Instr &instr, uint32_t reg) {
-  const int32_t slot = *frame.at<int32_t>(reg);
-  if (slot >= 0 && static_cast<uint32_t>(slot) < instr.extra)
-    return int64_t(slot) * instr.count;
+/// Where stage number `reg` begins in a buffer; -1 after an error.
+int64_t stageOffset(Frame &frame, const Instr &instr, uint32_t reg) {
+  const int32_t stage = *frame.at<int32_t>(reg);
+  if (stage >= 0 && static_cast<uint32_t>(stage) < instr.extra)
+    return int64_t(stage) * instr.count;
   report(frame, instr, ErrorKind::Launch,
-         fmt::format("slot {} of a buffer of {}", slot, instr.extra));
+         fmt::format("stage {} of a buffer of {}", stage, instr.extra));
   return -1;
 }
 
 } // namespace
 
-void runLoadSlot(Frame &frame, const Instr &instr) {
-  if (const int64_t offset = slotOffset(frame, instr, instr.b); offset >= 0)
+void runLoadStage(Frame &frame, const Instr &instr) {
+  if (const int64_t offset = stageOffset(frame, instr, instr.b); offset >= 0)
     std::memcpy(frame.at<std::byte>(instr.dst), frame.at<std::byte>(instr.a) + offset, instr.count);
 }
 
-void runStoreSlot(Frame &frame, const Instr &instr) {
-  if (const int64_t offset = slotOffset(frame, instr, instr.b); offset >= 0)
+void runStoreStage(Frame &frame, const Instr &instr) {
+  if (const int64_t offset = stageOffset(frame, instr, instr.b); offset >= 0)
     std::memcpy(frame.at<std::byte>(instr.dst) + offset, frame.at<std::byte>(instr.a), instr.count);
 }
 
-void runSlotAddress(Frame &frame, const Instr &instr) {
-  if (const int64_t offset = slotOffset(frame, instr, instr.b); offset >= 0)
+void runStageAddress(Frame &frame, const Instr &instr) {
+  if (const int64_t offset = stageOffset(frame, instr, instr.b); offset >= 0)
     *frame.at<std::byte *>(instr.dst) = frame.at<std::byte>(instr.a) + offset;
 }
 

@@ -1,8 +1,8 @@
 //===- Tensors.h - copies through tensor maps, and the barriers on which they complete ---------===//
 // Needs: Launch.h.
 // Gives: Mailbox, and the handlers of tensor maps and barriers.
-// How:   a producer runs to its end before the program goes on, as if buffers had slots for all that
-//        it copies: what it copies waits with the barrier of its slot, phase by phase, and is written
+// How:   a producer runs to its end before the program goes on, as if buffers had stages for all that
+//        it copies: what it copies waits with the barrier of its stage, phase by phase, and is written
 //        where the program waits for that phase. A map is the 64-bit numbers base, extents and
 //        strides (bytes, but of the first dimension), the fastest dimension first.
 //===------------------------------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ struct Mailbox {
     std::deque<Phase> phases;
     int64_t taken = 0;
   };
-  std::map<const std::byte *, Barrier> barriers; ///< by the place of their slot
+  std::map<const std::byte *, Barrier> barriers; ///< by the place of their stage
 };
 
 /// A phase begins at the barrier whose address is in a.

@@ -4,7 +4,7 @@
 //        before all of them.
 // How:   a program stands for all its threads, and an operation is over before the next begins: a
 //        copy completes when it is issued, a wait and a barrier do nothing. A buffer is a register
-//        of as many row-major tiles as it has slots; buffers that have places in shared memory lie
+//        of as many row-major tiles as it has stages; buffers that have places in shared memory lie
 //        at these places of one register. Both begin as bytes that are NaN, so that a tile that is
 //        read before it is written shows.
 //===------------------------------------------------------------------------------------------===//
@@ -34,28 +34,28 @@ RankedTensorType tileOf(nv::BufferType type) {
 
 } // namespace
 
-/// A slot of a buffer, or with the two dimensions exchanged; `index` is null where there is one.
-struct Translator::Slot {
+/// A stage of a buffer, or with the two dimensions exchanged; `index` is null where there is one.
+struct Translator::Stage {
   Reg buffer;
-  nv::BufferType stored; ///< one slot as it lies there
-  unsigned slots;
+  nv::BufferType stored; ///< one stage as it lies there
+  unsigned depth;
   Value index;
   bool isTransposed;
 };
 
-Translator::Slot Translator::slotOf(Value buffer) {
+Translator::Stage Translator::stageOf(Value buffer) {
   if (auto trans = buffer.getDefiningOp<nv::BufferTransOp>()) {
-    Slot slot = slotOf(trans.getBuffer());
-    slot.isTransposed = !slot.isTransposed;
-    return slot;
+    Stage stage = stageOf(trans.getBuffer());
+    stage.isTransposed = !stage.isTransposed;
+    return stage;
   }
-  if (auto chosen = buffer.getDefiningOp<nv::SlotOp>()) {
-    Slot slot = slotOf(chosen.getBuffer());
-    slot.index = chosen.getIndex();
-    return slot;
+  if (auto chosen = buffer.getDefiningOp<nv::SelectStageOp>()) {
+    Stage stage = stageOf(chosen.getBuffer());
+    stage.index = chosen.getIndex();
+    return stage;
   }
   auto type = cast<nv::BufferType>(buffer.getType());
-  return {reg(buffer), type.getSlotType(), type.getSlots(), nullptr, false};
+  return {reg(buffer), type.getStageType(), type.getDepth(), nullptr, false};
 }
 
 Reg Translator::transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem) {
@@ -65,43 +65,43 @@ Reg Translator::transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem) {
   return result;
 }
 
-Reg Translator::loadSlot(Value buffer) {
-  const Slot slot = slotOf(buffer);
-  const Elem elem = *elemOf(slot.stored.getElementType());
-  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(elem);
+Reg Translator::loadStage(Value buffer) {
+  const Stage stage = stageOf(buffer);
+  const Elem elem = *elemOf(stage.stored.getElementType());
+  const uint64_t bytes = elementsOf(stage.stored) * sizeOf(elem);
   Reg tile = builder.newReg(bytes);
-  if (slot.index)
-    builder.emit(runLoadSlot, {tile, slot.buffer, reg(slot.index)}, bytes, slot.slots, 0);
+  if (stage.index)
+    builder.emit(runLoadStage, {tile, stage.buffer, reg(stage.index)}, bytes, stage.depth, 0);
   else
-    emitCopy(tile, slot.buffer, bytes);
-  return slot.isTransposed ? transposed(tile, slot.stored.getShape(), elem) : tile;
+    emitCopy(tile, stage.buffer, bytes);
+  return stage.isTransposed ? transposed(tile, stage.stored.getShape(), elem) : tile;
 }
 
-void Translator::storeSlot(Reg tile, Value buffer) {
-  const Slot slot = slotOf(buffer);
-  const Elem elem = *elemOf(slot.stored.getElementType());
-  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(elem);
-  if (slot.isTransposed)
+void Translator::storeStage(Reg tile, Value buffer) {
+  const Stage stage = stageOf(buffer);
+  const Elem elem = *elemOf(stage.stored.getElementType());
+  const uint64_t bytes = elementsOf(stage.stored) * sizeOf(elem);
+  if (stage.isTransposed)
     tile = transposed(tile, cast<nv::BufferType>(buffer.getType()).getShape(), elem);
-  if (slot.index)
-    builder.emit(runStoreSlot, {slot.buffer, tile, reg(slot.index)}, bytes, slot.slots, 0);
+  if (stage.index)
+    builder.emit(runStoreStage, {stage.buffer, tile, reg(stage.index)}, bytes, stage.depth, 0);
   else
-    emitCopy(slot.buffer, tile, bytes);
+    emitCopy(stage.buffer, tile, bytes);
 }
 
 Reg Translator::addressOf(Value buffer) {
-  const Slot slot = slotOf(buffer);
-  const uint64_t bytes = elementsOf(slot.stored) * sizeOf(*elemOf(slot.stored.getElementType()));
+  const Stage stage = stageOf(buffer);
+  const uint64_t bytes = elementsOf(stage.stored) * sizeOf(*elemOf(stage.stored.getElementType()));
   Reg address = builder.newReg(sizeof(uint64_t));
-  Reg index = slot.index ? reg(slot.index) : wideConstant(0);
-  builder.emit(runSlotAddress, {address, slot.buffer, index}, bytes, slot.slots, 0);
+  Reg index = stage.index ? reg(stage.index) : wideConstant(0);
+  builder.emit(runStageAddress, {address, stage.buffer, index}, bytes, stage.depth, 0);
   return address;
 }
 
 LogicalResult Translator::visitAlloc(nv::AllocOp op) {
   auto type = cast<nv::BufferType>(op.getType());
   const uint64_t bytes =
-      type.getSlots() * elementsOf(type) * sizeOf(*elemOf(type.getElementType()));
+      type.getDepth() * elementsOf(type) * sizeOf(*elemOf(type.getElementType()));
   if (!op.getOffset()) {
     Reg buffer = builder.newReg(bytes);
     builder.emit(runFillBytes, {buffer}, bytes, 0, 0);
@@ -132,7 +132,7 @@ LogicalResult Translator::visitCopyAsync(nv::CopyAsyncOp op) {
   builder.code().accesses.push_back(access);
   builder.emit(runLoad, {tile, reg(op.getPtr()), op.getMask() ? reg(op.getMask()) : Reg()}, 1,
                static_cast<uint32_t>(builder.code().accesses.size() - 1), placeOf(op.getLoc()));
-  storeSlot(tile, op.getBuffer());
+  storeStage(tile, op.getBuffer());
   if (op.getEnable())
     builder.setTarget(skip, builder.position());
   return success();
@@ -150,29 +150,30 @@ LogicalResult Translator::visitWgmma(nv::WgmmaOp op) {
   auto rhs = cast<nv::BufferType>(op.getRhs().getType());
   auto buffer = dyn_cast<nv::BufferType>(op.getLhs().getType());
   auto lhs = buffer ? tileOf(buffer) : cast<RankedTensorType>(op.getLhs().getType());
-  Reg left = buffer ? loadSlot(op.getLhs()) : reg(op.getLhs());
+  Reg left = buffer ? loadStage(op.getLhs()) : reg(op.getLhs());
   Reg acc = op.getInitZero() ? zeroTile(op.getType()) : reg(op.getAcc());
-  return emitDot(op, left, loadSlot(op.getRhs()), acc, {lhs, tileOf(rhs)}, /*tf32=*/true);
+  return emitDot(op, left, loadStage(op.getRhs()), acc, {lhs, tileOf(rhs)}, /*tf32=*/true);
 }
 
 LogicalResult Translator::visitFma(nv::FmaOp op) {
   auto lhs = cast<nv::BufferType>(op.getLhs().getType()),
        rhs = cast<nv::BufferType>(op.getRhs().getType());
-  return emitDot(op, loadSlot(op.getLhs()), loadSlot(op.getRhs()), reg(op.getAcc()),
+  return emitDot(op, loadStage(op.getLhs()), loadStage(op.getRhs()), reg(op.getAcc()),
                  {tileOf(lhs), tileOf(rhs)}, /*tf32=*/false);
 }
 
 std::optional<LogicalResult> Translator::visitBuffers(Operation *op) {
-  if (hasNoValue(op) || isa<nv::SlotOp, nv::BufferTransOp>(op)) // what uses them follows them
+  if (hasNoValue(op) ||
+      isa<nv::SelectStageOp, nv::BufferTransOp>(op)) // what uses them follows them
     return success();
   if (auto alloc = dyn_cast<nv::AllocOp>(op))
     return visitAlloc(alloc);
   if (auto copy = dyn_cast<nv::CopyAsyncOp>(op))
     return visitCopyAsync(copy);
   if (auto load = dyn_cast<nv::LocalLoadOp>(op))
-    return bind(load, loadSlot(load.getBuffer())), success();
+    return bind(load, loadStage(load.getBuffer())), success();
   if (auto store = dyn_cast<nv::LocalStoreOp>(op))
-    return storeSlot(reg(store.getValue()), store.getBuffer()), success();
+    return storeStage(reg(store.getValue()), store.getBuffer()), success();
   if (auto wgmma = dyn_cast<nv::WgmmaOp>(op))
     return visitWgmma(wgmma);
   if (auto fma = dyn_cast<nv::FmaOp>(op))

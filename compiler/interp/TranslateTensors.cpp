@@ -123,8 +123,8 @@ LogicalResult Translator::visitTmaStore(nv::TmaStoreOp op) {
 }
 
 std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
-  Handler run = isa<nv::BlockIdOp>(op)        ? runBlockId
-                : isa<nv::NumBlocksOp>(op)    ? runNumBlocks
+  Handler run = isa<nv::CtaIdOp>(op)          ? runBlockId
+                : isa<nv::NumCtasOp>(op)      ? runNumBlocks
                 : isa<nv::ProgramCountOp>(op) ? runProgramCount
                                               : nullptr;
   if (run || isa<nv::ProgramAtOp>(op))
@@ -138,7 +138,7 @@ std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
     builder.emit(runProgramAt, {define(at), program}, 1, at.getAxis(), 0);
     return success();
   }
-  if (auto ordered = dyn_cast<nv::OrderedProgramOp>(op))
+  if (auto ordered = dyn_cast<nv::RasterProgramOp>(op))
     return bind(ordered, reg(ordered.getPlace())), success();
   return std::nullopt;
 }
@@ -146,7 +146,7 @@ std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
 std::optional<LogicalResult> Translator::visitTensors(Operation *op) {
   if (auto done = visitBlocks(op))
     return done;
-  if (isa<nv::TmaStoreWaitOp, nv::ReleaseOp, nv::TakeTurnOp, nv::PassTurnOp>(op))
+  if (isa<nv::TmaStoreWaitOp, nv::ReleaseOp, nv::PingPongWaitOp, nv::PingPongArriveOp>(op))
     return success();
   if (auto map = dyn_cast<nv::TensorMapOp>(op))
     return visitTensorMap(map);

@@ -136,16 +136,16 @@ private:
   void writeInPlace(mlir::scf::ForOp op, ArrayRef<Reg> carried);
 
   // TranslateBuffers.cpp: the `nv` dialect, one operation after the other.
-  struct Slot;
+  struct Stage;
   std::optional<LogicalResult> visitBuffers(mlir::Operation *op);
   LogicalResult visitAlloc(nv::AllocOp op);
   LogicalResult visitCopyAsync(nv::CopyAsyncOp op);
   LogicalResult visitWgmma(nv::WgmmaOp op);
   LogicalResult visitFma(nv::FmaOp op);
-  Slot slotOf(Value buffer);
+  Stage stageOf(Value buffer);
   Reg addressOf(Value buffer);
-  Reg loadSlot(Value buffer);
-  void storeSlot(Reg tile, Value buffer);
+  Reg loadStage(Value buffer);
+  void storeStage(Reg tile, Value buffer);
   Reg zeroTile(mlir::Type type);
   Reg transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem);
 

@@ -1,6 +1,6 @@
 //===- CopyFill.h - zeros of masked copies that are stored once ------------------------------===//
 // Between ExpandPipeline, which knows that a loop copies under one mask, and the lowering of
-// `nv.copy_async`: nothing else writes to a slot of a ring, so zeros stay where they are.
+// `nv.copy_async`: nothing else writes to a stage of a circular buffer, so zeros stay where they are.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"

@@ -12,8 +12,8 @@ LogicalResult nv::verifyAsync(Operation *op) {
   auto async = cast<AsyncOpInterface>(op);
   for (const auto &buffers : {async.getBuffersRead(), async.getBuffersWritten()})
     for (Value buffer : buffers)
-      if (cast<BufferType>(buffer.getType()).getSlots() != 1)
-        return op->emitOpError() << "async_c1: " << buffer.getType() << " has several slots";
+      if (cast<BufferType>(buffer.getType()).getDepth() != 1)
+        return op->emitOpError() << "async_c1: " << buffer.getType() << " has several stages";
   return success();
 }
 

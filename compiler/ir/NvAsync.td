@@ -26,7 +26,7 @@ def Nv_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
   let description = [{
     An operation that threads issue, and that an engine goes on with until they wait for it. Only what is read or
     written after the issue is listed: operands such as addresses and masks are read at once.
-    - async_c1: buffers that it reads or writes until it is over have one slot.
+    - async_c1: buffers that it reads or writes until it is over have one stage.
   }];
   let verify = "return ::pantile::nv::verifyAsync($_op);";
   let methods = [

@@ -34,9 +34,9 @@ void NvDialect::initialize() {
       >();
 }
 
-int64_t BufferType::getSlotBytes() const { return sharedLayoutOf(*this).bytes(); }
+int64_t BufferType::getStageBytes() const { return sharedLayoutOf(*this).bytes(); }
 
-BufferType BufferType::getSlotType() const {
+BufferType BufferType::getStageType() const {
   return BufferType::get(getContext(), 1, getShape(), getElementType(), getSwizzle());
 }
 

@@ -30,22 +30,22 @@ def Nv_SwizzleAttr : AttrDef<Nv_Dialect, "Swizzle"> {
 }
 def Nv_BufferType : TypeDef<Nv_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "a tile in shared memory, `slots` times (a ring)";
+  let summary = "a tile in shared memory, `stages` times (a circular buffer)";
   let description = [{
-    `!nv.buffer<3 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>`: three slots of 128x64.
-    The byte offset of an element within its slot is SharedLayout's (layout/SharedLayout.h).
-    - buffer_c1: there is at least one slot, and all extents are positive.
+    `!nv.buffer<3 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>`: three stages of 128x64.
+    The byte offset of an element within its stage is SharedLayout's (layout/SharedLayout.h).
+    - buffer_c1: there is at least one stage, and all extents are positive.
     - buffer_c2: the swizzle orders as many dimensions as the tile has.
   }];
   let genVerifyDecl = 1;
-  let parameters = (ins "unsigned":$slots, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+  let parameters = (ins "unsigned":$depth, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         "::pantile::nv::SwizzleAttr":$swizzle);
-  let assemblyFormat = "`<` $slots `x` `[` $shape `]` `x` $elementType `,` $swizzle `>`";
+  let assemblyFormat = "`<` $depth `x` `[` $shape `]` `x` $elementType `,` $swizzle `>`";
   let extraClassDeclaration = [{
-    /// Bytes of one slot, without padding between slots.
-    int64_t getSlotBytes() const;
-    /// The same buffer with one slot.
-    BufferType getSlotType() const;
+    /// Bytes of one stage, without padding between stages.
+    int64_t getStageBytes() const;
+    /// The same buffer with one stage.
+    BufferType getStageType() const;
   }];
 }
 
@@ -65,9 +65,9 @@ def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
   let arguments = (ins Nv_BufferType:$buffer);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
 }
-def Nv_SlotOp : Nv_Op<"slot", [Pure]> {
-  let summary = "one slot of a ring, as a buffer of one slot";
-  let description = "- slot_c1: the result is the operand with one slot.";
+def Nv_SelectStageOp : Nv_Op<"select_stage", [Pure]> {
+  let summary = "one stage of a circular buffer, as a buffer of one stage";
+  let description = "- select_stage_c1: the result is the operand with one stage.";
   let arguments = (ins Nv_BufferType:$buffer, I32:$index);
   let results = (outs Nv_BufferType:$result);
   let assemblyFormat = "$buffer `[` $index `]` attr-dict `:` type($buffer) `->` type($result)";
@@ -75,7 +75,7 @@ def Nv_SlotOp : Nv_Op<"slot", [Pure]> {
 }
 def Nv_BufferTransOp : Nv_Op<"buffer_trans", [Pure]> {
   let summary = "the same bytes seen with the two dimensions exchanged";
-  let description = "- buffer_trans_c1: the result has as many slots and the same elements and span; its two extents are exchanged, and so is their order.";
+  let description = "- buffer_trans_c1: the result has as many stages and the same elements and span; its two extents are exchanged, and so is their order.";
   let arguments = (ins Nv_BufferType:$buffer);
   let results = (outs Nv_BufferType:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
@@ -117,16 +117,16 @@ def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
   let assemblyFormat = "attr-dict";
 }
 def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
-  let summary = "a buffer of one slot into registers, in the result's layout (ldmatrix where it fits)";
-  let description = "- local_load_c1: `buffer` has one slot of the shape and element type of the result.";
+  let summary = "a buffer of one stage into registers, in the result's layout (ldmatrix where it fits)";
+  let description = "- local_load_c1: `buffer` has one stage of the shape and element type of the result.";
   let arguments = (ins Nv_BufferType:$buffer);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
 }
 def Nv_LocalStoreOp : Nv_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
-  let summary = "registers into a buffer of one slot";
-  let description = "- local_store_c1: `buffer` has one slot of the shape and element type of `value`.";
+  let summary = "registers into a buffer of one stage";
+  let description = "- local_store_c1: `buffer` has one stage of the shape and element type of `value`.";
   let arguments = (ins AnyRankedTensor:$value, Nv_BufferType:$buffer);
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
   let hasVerifier = 1;
@@ -141,7 +141,7 @@ def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "the elements of a buffer of one stage are rounded to tf32 in place, where an MMA reads them from there";
   let description = [{
     A producer's copies round on their way instead: `nv.tensor_map` of `tf32`.
-    - round_buffer_c1: `buffer` is one slot of fp32.
+    - round_buffer_c1: `buffer` is one stage of fp32.
   }];
   let arguments = (ins Nv_BufferType:$buffer);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
@@ -216,12 +216,12 @@ def Nv_PrefetchOp : Nv_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
 
 //===- programs that outnumber the blocks ----------------------------------------------===//
 
-def Nv_BlockIdOp : Nv_Op<"block_id", [Pure]> {
+def Nv_CtaIdOp : Nv_Op<"cta_id", [Pure]> {
   let summary = "number of this block among those that were launched";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
-def Nv_NumBlocksOp : Nv_Op<"num_blocks", [Pure]> {
+def Nv_NumCtasOp : Nv_Op<"num_ctas", [Pure]> {
   let summary = "how many blocks were launched; more than there are programs only if the launch lets programs be split";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
@@ -237,32 +237,32 @@ def Nv_ProgramAtOp : Nv_Op<"program_at", [Pure]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$program `,` $axis attr-dict";
 }
-def Nv_BlockRankOp : Nv_Op<"block_rank", [Pure]> {
+def Nv_ClusterRankOp : Nv_Op<"cluster_rank", [Pure]> {
   let summary = "number of this block among those that run its program together";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
-def Nv_GatherBlocksOp : Nv_Op<"gather_blocks", [MemoryEffects<[MemRead, MemWrite]>, TypesMatchWith<"src is an element", "result", "src",
+def Nv_ClusterGatherOp : Nv_Op<"cluster_gather", [MemoryEffects<[MemRead, MemWrite]>, TypesMatchWith<"src is an element", "result", "src",
       "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "a scalar of each block that runs this program, in the order of their ranks; they meet";
   let description = [{
-    No block may leave before all have read, see `nv.arrive_blocks`.
-    - gather_blocks_c1: the result has rank 1.
+    No block may leave before all have read, see `nv.cluster_arrive`.
+    - cluster_gather_c1: the result has rank 1.
   }];
   let arguments = (ins AnyType:$src);
   let results = (outs RankedTensorOf<[AnyType]>:$result);
   let assemblyFormat = "$src attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Nv_ArriveBlocksOp : Nv_Op<"arrive_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what this block has read and written so far is done, for all who wait behind `nv.await_blocks`";
+def Nv_ClusterArriveOp : Nv_Op<"cluster_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what this block has read and written so far is done, for all who wait behind `nv.cluster_wait`";
   let assemblyFormat = "attr-dict";
 }
-def Nv_AwaitBlocksOp : Nv_Op<"await_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_ClusterWaitOp : Nv_Op<"cluster_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait until all blocks of the program have arrived";
   let assemblyFormat = "attr-dict";
 }
-def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
+def Nv_RasterProgramOp : Nv_Op<"raster_program", [Pure]> {
   let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
   let description = [{
     Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
@@ -275,32 +275,32 @@ def Nv_OrderedProgramOp : Nv_Op<"ordered_program", [Pure]> {
 
 //===- programs that are split over CTAs (SplitPrograms.h) -----------------------------===//
 
-def Nv_CutOp : Nv_Op<"cut", [Pure]> {
+def Nv_WorkRangeOp : Nv_Op<"work_range", [Pure]> {
   let summary = "how the launch wants programs to be cut: as often as `cycles`, which is 0 if not at all, `blocks` blocks share `programs` programs";
   let results = (outs I32:$cycles, I32:$blocks, I32:$programs);
   let assemblyFormat = "attr-dict";
 }
-def Nv_PutPartOp : Nv_Op<"put_part", [MemoryEffects<[MemWrite]>]> {
+def Nv_StorePartialOp : Nv_Op<"store_partial", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands `value`, this block's part of a sum, to the block that adds up; once in a launch";
-  let description = "- put_part_c1: the elements are fp32.";
+  let description = "- store_partial_c1: the elements are fp32.";
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
-def Nv_AwaitPartsOp : Nv_Op<"await_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_AwaitPartialsOp : Nv_Op<"await_partials", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "where `enable`: waits until the courier has seen the parts that are for this block; once in a launch";
   let arguments = (ins I1:$enable);
   let assemblyFormat = "$enable attr-dict";
 }
-def Nv_GetPartOp : Nv_Op<"get_part", [MemoryEffects<[MemRead]>]> {
+def Nv_LoadPartialOp : Nv_Op<"load_partial", [MemoryEffects<[MemRead]>]> {
   let summary = "the part that block `from` put; nothing is known of it unless `enable`";
-  let description = "- get_part_c1: the elements are fp32.";
+  let description = "- load_partial_c1: the elements are fp32.";
   let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$from (`if` $enable^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Nv_CourierOp : Nv_Op<"courier", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_HelperWarpOp : Nv_Op<"helper_warp", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "all that the second extra warp does: passes on the part that this block puts, if it `gives` one, then waits for those for it";
   let description = [{
     Those come from the blocks from `first` to `block`, which is this one, by `step`. The other warps neither wait for writes to arrive nor poll. It
@@ -336,9 +336,9 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
-  let summary = "make the barriers of a ring: for each slot one of one arrival (full) and one of `consumers` (empty)";
+  let summary = "make the barriers of a circular buffer: for each stage one of one arrival (full) and one of `consumers` (empty)";
   let description = [{
-    - mbarrier_init_c1: `barriers` has a pair of i64 in each slot.
+    - mbarrier_init_c1: `barriers` has a pair of i64 in each stage.
     - mbarrier_init_c2: `consumers` is positive.
   }];
   let arguments = (ins Nv_BufferType:$barriers, I32Attr:$consumers);
@@ -356,7 +356,7 @@ def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<
   let hasVerifier = 1;
 }
 def Nv_ExpectOp : Nv_Op<"expect", [MemoryEffects<[MemWrite]>]> {
-  let summary = "arrive at the full barrier of a slot, which completes when `bytes` have been copied";
+  let summary = "arrive at the full barrier of a stage, which completes when `bytes` have been copied";
   let description = [{
     - expect_c1: `barrier` is one pair of i64.
     - expect_c2: `bytes` is positive.
@@ -370,7 +370,7 @@ def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>,
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
   let description = [{
     Outside of the map's extents zeros are written. A buffer of several panels takes several instructions. `buffer` has
-    one slot (async_c1).
+    one stage (async_c1).
     - tma_load_c1: there is a coordinate for each dimension of the map.
     - tma_load_c2: `barrier` is one pair of i64.
   }];
@@ -399,26 +399,26 @@ def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
   let assemblyFormat = "attr-dict";
 }
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "wait until the phase of this parity of a slot's full or empty barrier is over";
+  let summary = "wait until the phase of this parity of a stage's full or empty barrier is over";
   let description = "- mbarrier_wait_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, BoolAttr:$empty, I32:$parity);
   let assemblyFormat = "$barrier `,` $empty `,` $parity attr-dict `:` type($barrier)";
   let hasVerifier = 1;
 }
 def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
-  let summary = "each warp arrives once at the empty barrier of a slot: it has read it; nothing where `enable` is false";
+  let summary = "each warp arrives once at the empty barrier of a stage: it has read it; nothing where `enable` is false";
   let description = "- release_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
   let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
   let hasVerifier = 1;
 }
-def Nv_TakeTurnOp : Nv_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_PingPongWaitOp : Nv_Op<"ping_pong_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a group of four warps waits until the group before it has passed the turn on";
   let description = "Groups stand in a circle. `last`: only the first group, for what the last one has passed on.";
   let arguments = (ins UnitAttr:$last);
   let assemblyFormat = "(`last` $last^)? attr-dict";
 }
-def Nv_PassTurnOp : Nv_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Nv_PingPongArriveOp : Nv_Op<"ping_pong_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a group of four warps lets the group behind it go on; waits for nobody";
   let description = "`first`: only the last group, so that the first one has a turn to take.";
   let arguments = (ins UnitAttr:$first);

@@ -17,21 +17,21 @@ bool isPositive(uint32_t number) { return number != 0 && number < signedLimit; }
 
 bool isSpan(uint32_t bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
 
-/// The full and the empty barrier, in each slot.
+/// The full and the empty barrier, in each stage.
 bool isPairOfBarriers(BufferType type) {
   return type.getShape() == ArrayRef<int64_t>{2} && type.getElementType().isInteger(64);
 }
 
 LogicalResult verifyBarrier(Operation *op, BufferType type, StringRef constraint) {
-  if (type.getSlots() != 1 || !isPairOfBarriers(type))
+  if (type.getDepth() != 1 || !isPairOfBarriers(type))
     return op->emitOpError() << constraint << ": " << type << " is no pair of barriers";
   return success();
 }
 
 /// What moves between registers and a buffer has the same shape and elements in both.
-LogicalResult verifySlot(Operation *op, BufferType buffer, RankedTensorType tile,
-                         StringRef constraint) {
-  if (buffer.getSlots() != 1 || buffer.getShape() != tile.getShape() ||
+LogicalResult verifySelectStage(Operation *op, BufferType buffer, RankedTensorType tile,
+                                StringRef constraint) {
+  if (buffer.getDepth() != 1 || buffer.getShape() != tile.getShape() ||
       buffer.getElementType() != tile.getElementType())
     return op->emitOpError() << constraint << ": " << buffer << " does not hold " << tile;
   return success();
@@ -72,10 +72,10 @@ LogicalResult SwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned slots,
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned depth,
                                  ArrayRef<int64_t> shape, Type, SwizzleAttr swizzle) {
-  if (slots == 0)
-    return emitError() << "buffer_c1: there is no slot";
+  if (depth == 0)
+    return emitError() << "buffer_c1: there is no stage";
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return emitError() << "buffer_c1: an extent is not positive";
   if (swizzle.getOrder().size() != shape.size())
@@ -90,9 +90,10 @@ LogicalResult AllocOp::verify() {
   return success();
 }
 
-LogicalResult SlotOp::verify() {
-  if (getType() != getBuffer().getType().getSlotType())
-    return emitOpError() << "slot_c1: " << getType() << " is no slot of " << getBuffer().getType();
+LogicalResult SelectStageOp::verify() {
+  if (getType() != getBuffer().getType().getStageType())
+    return emitOpError() << "select_stage_c1: " << getType() << " is no stage of "
+                         << getBuffer().getType();
   return success();
 }
 
@@ -102,7 +103,7 @@ LogicalResult BufferTransOp::verify() {
   auto order = [](BufferType type) { return type.getSwizzle().getOrder(); };
   const bool fits = from.getShape().size() == 2 && to.getShape().size() == 2 &&
                     exchanged(from.getShape()) == to.getShape() &&
-                    order(to)[0] == 1 - order(from)[0] && from.getSlots() == to.getSlots() &&
+                    order(to)[0] == 1 - order(from)[0] && from.getDepth() == to.getDepth() &&
                     from.getElementType() == to.getElementType() &&
                     from.getSwizzle().getSpan() == to.getSwizzle().getSpan();
   if (!fits)
@@ -128,17 +129,17 @@ LogicalResult WaitOp::verify() {
 }
 
 LogicalResult LocalLoadOp::verify() {
-  return verifySlot(*this, getBuffer().getType(), getType(), "local_load_c1");
+  return verifySelectStage(*this, getBuffer().getType(), getType(), "local_load_c1");
 }
 
 LogicalResult LocalStoreOp::verify() {
-  return verifySlot(*this, getBuffer().getType(), getValue().getType(), "local_store_c1");
+  return verifySelectStage(*this, getBuffer().getType(), getValue().getType(), "local_store_c1");
 }
 
 LogicalResult RoundBufferOp::verify() {
   const BufferType type = getBuffer().getType();
-  if (!type.getElementType().isF32() || type.getSlots() != 1)
-    return emitOpError("round_buffer_c1: `buffer` is not one slot of fp32");
+  if (!type.getElementType().isF32() || type.getDepth() != 1)
+    return emitOpError("round_buffer_c1: `buffer` is not one stage of fp32");
   return success();
 }
 
@@ -203,14 +204,16 @@ LogicalResult PrefetchOp::verify() {
   return verifyMask(*this, cast<RankedTensorType>(getPtr().getType()), getMask(), "prefetch_c1");
 }
 
-LogicalResult GatherBlocksOp::verify() {
+LogicalResult ClusterGatherOp::verify() {
   if (getType().getRank() != 1)
-    return emitOpError() << "gather_blocks_c1: the result is " << getType();
+    return emitOpError() << "cluster_gather_c1: the result is " << getType();
   return success();
 }
 
-LogicalResult PutPartOp::verify() { return verifyFp32(*this, getValue().getType(), "put_part_c1"); }
-LogicalResult GetPartOp::verify() { return verifyFp32(*this, getType(), "get_part_c1"); }
+LogicalResult StorePartialOp::verify() {
+  return verifyFp32(*this, getValue().getType(), "store_partial_c1");
+}
+LogicalResult LoadPartialOp::verify() { return verifyFp32(*this, getType(), "load_partial_c1"); }
 
 LogicalResult TensorMapOp::verify() {
   const size_t rank = getBox().size();

@@ -67,7 +67,7 @@ constexpr llvm::StringLiteral plan = "nv.plan"; // on kernels and loops, after R
 LinearLayout layoutOf(mlir::Type type);
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
-/// The shared layout of one slot of `type`.
+/// The shared layout of one stage of `type`.
 SharedLayout sharedLayoutOf(nv::BufferType type);
 /// Element type of a tile, or the type itself.
 mlir::Type elementTypeOf(mlir::Type type);

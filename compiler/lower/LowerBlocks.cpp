@@ -22,7 +22,7 @@ void await(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cluster_wait_aligned, {});
 }
 
-LogicalResult lowerBlockRank(Lowering &l, nv::BlockRankOp op) {
+LogicalResult lowerBlockRank(Lowering &l, nv::ClusterRankOp op) {
   const int64_t blocks = Launch::of(op).ctasPerProgram;
   llvm::Value *block =
       l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
@@ -30,7 +30,7 @@ LogicalResult lowerBlockRank(Lowering &l, nv::BlockRankOp op) {
   return success();
 }
 
-LogicalResult lowerGatherBlocks(Lowering &l, nv::GatherBlocksOp op) {
+LogicalResult lowerGatherBlocks(Lowering &l, nv::ClusterGatherOp op) {
   auto scratch = l.scratch(op);
   if (failed(scratch))
     return failure();
@@ -54,20 +54,20 @@ LogicalResult lowerGatherBlocks(Lowering &l, nv::GatherBlocksOp op) {
   return success();
 }
 
-LogicalResult lowerArriveBlocks(Lowering &l, nv::ArriveBlocksOp) {
+LogicalResult lowerArriveBlocks(Lowering &l, nv::ClusterArriveOp) {
   arrive(l);
   return success();
 }
 
-LogicalResult lowerAwaitBlocks(Lowering &l, nv::AwaitBlocksOp) {
+LogicalResult lowerAwaitBlocks(Lowering &l, nv::ClusterWaitOp) {
   await(l);
   return success();
 }
 } // namespace
 
 void lower::addBlocks(Handlers &h) {
-  h.add<nv::BlockRankOp>(lowerBlockRank);
-  h.add<nv::GatherBlocksOp>(lowerGatherBlocks);
-  h.add<nv::ArriveBlocksOp>(lowerArriveBlocks);
-  h.add<nv::AwaitBlocksOp>(lowerAwaitBlocks);
+  h.add<nv::ClusterRankOp>(lowerBlockRank);
+  h.add<nv::ClusterGatherOp>(lowerGatherBlocks);
+  h.add<nv::ClusterArriveOp>(lowerArriveBlocks);
+  h.add<nv::ClusterWaitOp>(lowerAwaitBlocks);
 }

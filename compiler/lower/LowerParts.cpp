@@ -1,6 +1,6 @@
 //===- LowerParts.cpp - sums that several blocks make together ------------------------------===//
 // Needs: what the launch passes as the two scratch pointers (ir/SplitPrograms.h).
-// Gives: nv.cut, nv.put_part, nv.await_parts, nv.get_part, nv.courier.
+// Gives: nv.work_range, nv.store_partial, nv.await_partials, nv.load_partial, nv.helper_warp.
 // How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
 //        vector's number: the block that adds up has the same layout, so every access is coalesced.
 //        Whoever has written arrives at a barrier and goes on; there the courier meets them, and
@@ -97,7 +97,7 @@ void meetWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
-LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
+LogicalResult lowerCut(Lowering &l, nv::WorkRangeOp op) {
   llvm::Value *cut = l.b.CreatePtrToInt(scratchPointer(l, op, 1), l.b.getInt64Ty());
   llvm::Value *low = l.b.CreateTrunc(cut, l.b.getInt32Ty());
   llvm::Value *high = l.b.CreateTrunc(l.b.CreateLShr(cut, 32), l.b.getInt32Ty());
@@ -110,7 +110,8 @@ LogicalResult lowerCut(Lowering &l, nv::CutOp op) {
 /// Barriers of the hardware, for the courier and the warps that multiply.
 constexpr int writtenBarrier = 4, readableBarrier = 5;
 
-void meetCourier(Lowering &l, StringRef instruction, int barrier, llvm::Value *enable = nullptr) {
+void meetHelperWarp(Lowering &l, StringRef instruction, int barrier,
+                    llvm::Value *enable = nullptr) {
   const std::string text = (Twine(enable ? "@$0 " : "") + "barrier.cta." + instruction +
                             ".aligned " + Twine(barrier) + ", " + Twine(l.numThreads() + 32) + ";")
                                .str();
@@ -120,14 +121,14 @@ void meetCourier(Lowering &l, StringRef instruction, int barrier, llvm::Value *e
   l.assembly(l.b.getVoidTy(), text, enable ? "b,~{memory}" : "~{memory}", operands);
 }
 
-LogicalResult lowerPutPart(Lowering &l, nv::PutPartOp op) {
+LogicalResult lowerPutPart(Lowering &l, nv::StorePartialOp op) {
   Part(l, op, blockId(l), op.getValue().getType()).store(l.get(op.getValue()));
-  meetCourier(l, "arrive", writtenBarrier);
+  meetHelperWarp(l, "arrive", writtenBarrier);
   return success();
 }
 
-LogicalResult lowerAwaitParts(Lowering &l, nv::AwaitPartsOp op) {
-  meetCourier(l, "sync", readableBarrier, l.scalar(op.getEnable()));
+LogicalResult lowerAwaitParts(Lowering &l, nv::AwaitPartialsOp op) {
+  meetHelperWarp(l, "sync", readableBarrier, l.scalar(op.getEnable()));
   return success();
 }
 
@@ -160,7 +161,7 @@ Values loadIf(Lowering &l, llvm::Value *enable, llvm::function_ref<Values()> loa
   return values;
 }
 
-LogicalResult lowerGetPart(Lowering &l, nv::GetPartOp op) {
+LogicalResult lowerGetPart(Lowering &l, nv::LoadPartialOp op) {
   Part part(l, op, l.scalar(op.getFrom()), op.getType());
   auto load = [&] { return part.load(); };
   l.set(op, op.getEnable() ? loadIf(l, l.scalar(op.getEnable()), load) : load());
@@ -169,8 +170,8 @@ LogicalResult lowerGetPart(Lowering &l, nv::GetPartOp op) {
 
 //===- the courier -------------------------------------------------------------------------===//
 
-void passOn(Lowering &l, nv::CourierOp op) {
-  meetCourier(l, "sync", writtenBarrier);
+void passOn(Lowering &l, nv::HelperWarpOp op) {
+  meetHelperWarp(l, "sync", writtenBarrier);
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
                {flagOf(l, op, l.scalar(op.getBlock()))});
@@ -191,7 +192,7 @@ void waitForFlag(Lowering &l, llvm::Value *flag) {
 }
 
 /// One flag after the other, by the first lane; there is one at least.
-void waitForParts(Lowering &l, nv::CourierOp op) {
+void waitForParts(Lowering &l, nv::HelperWarpOp op) {
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     llvm::BasicBlock *before = l.b.GetInsertBlock();
     auto *next = llvm::BasicBlock::Create(l.module.getContext(), "next", l.function);
@@ -207,10 +208,10 @@ void waitForParts(Lowering &l, nv::CourierOp op) {
     l.b.SetInsertPoint(all);
   });
   meetWarp(l);
-  meetCourier(l, "arrive", readableBarrier);
+  meetHelperWarp(l, "arrive", readableBarrier);
 }
 
-LogicalResult lowerCourier(Lowering &l, nv::CourierOp op) {
+LogicalResult lowerHelperWarp(Lowering &l, nv::HelperWarpOp op) {
   auto *courier = llvm::BasicBlock::Create(l.module.getContext(), "courier", l.function);
   auto *producer = llvm::BasicBlock::Create(l.module.getContext(), "producer", l.function);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, courier);
@@ -225,9 +226,9 @@ LogicalResult lowerCourier(Lowering &l, nv::CourierOp op) {
 } // namespace
 
 void lower::addParts(Handlers &h) {
-  h.add<nv::CutOp>(lowerCut);
-  h.add<nv::PutPartOp>(lowerPutPart);
-  h.add<nv::AwaitPartsOp>(lowerAwaitParts);
-  h.add<nv::GetPartOp>(lowerGetPart);
-  h.add<nv::CourierOp>(lowerCourier);
+  h.add<nv::WorkRangeOp>(lowerCut);
+  h.add<nv::StorePartialOp>(lowerPutPart);
+  h.add<nv::AwaitPartialsOp>(lowerAwaitParts);
+  h.add<nv::LoadPartialOp>(lowerGetPart);
+  h.add<nv::HelperWarpOp>(lowerHelperWarp);
 }

@@ -74,12 +74,12 @@ LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
   return success();
 }
 
-LogicalResult lowerBlockId(Lowering &l, nv::BlockIdOp op) {
+LogicalResult lowerBlockId(Lowering &l, nv::CtaIdOp op) {
   l.set(op, blockIndex(l, 0));
   return success();
 }
 
-LogicalResult lowerNumBlocks(Lowering &l, nv::NumBlocksOp op) {
+LogicalResult lowerNumBlocks(Lowering &l, nv::NumCtasOp op) {
   l.set(op, blocksAlong(l, 0));
   return success();
 }
@@ -146,7 +146,7 @@ llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
 }
 
 /// Whether bands may pay: a few of them fit L2 together, and are read once as it is.
-llvm::Value *hasManyBands(Lowering &l, nv::OrderedProgramOp op, llvm::Value *count) {
+llvm::Value *hasManyBands(Lowering &l, nv::RasterProgramOp op, llvm::Value *count) {
   const auto few = static_cast<uint32_t>(l.target.machine().memory.rasterGroups);
   llvm::Value *width = l.scalar(op.getWidth());
   llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getBand()));
@@ -156,7 +156,7 @@ llvm::Value *hasManyBands(Lowering &l, nv::OrderedProgramOp op, llvm::Value *cou
   return l.b.CreateAnd(isWide, l.b.CreateAnd(isPlane, isMany));
 }
 
-LogicalResult lowerOrderedProgram(Lowering &l, nv::OrderedProgramOp op) {
+LogicalResult lowerOrderedProgram(Lowering &l, nv::RasterProgramOp op) {
   ValueList grid = l.userGrid();
   llvm::Value *place = l.scalar(op.getPlace()), *width = l.scalar(op.getWidth()),
               *height = l.scalar(op.getHeight());
@@ -188,9 +188,9 @@ LogicalResult lowerOrderedProgram(Lowering &l, nv::OrderedProgramOp op) {
 void lower::addPrograms(Handlers &h) {
   h.add<ProgramIdOp>(lowerProgramId);
   h.add<NumProgramsOp>(lowerNumPrograms);
-  h.add<nv::BlockIdOp>(lowerBlockId);
-  h.add<nv::NumBlocksOp>(lowerNumBlocks);
+  h.add<nv::CtaIdOp>(lowerBlockId);
+  h.add<nv::NumCtasOp>(lowerNumBlocks);
   h.add<nv::ProgramCountOp>(lowerProgramCount);
   h.add<nv::ProgramAtOp>(lowerProgramAt);
-  h.add<nv::OrderedProgramOp>(lowerOrderedProgram);
+  h.add<nv::RasterProgramOp>(lowerOrderedProgram);
 }

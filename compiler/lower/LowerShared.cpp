@@ -23,8 +23,8 @@ LogicalResult lowerAlloc(Lowering &l, nv::AllocOp op) {
 }
 LogicalResult lowerDealloc(Lowering &, nv::DeallocOp) { return success(); }
 
-LogicalResult lowerSlot(Lowering &l, nv::SlotOp op) {
-  const int64_t bytes = op.getBuffer().getType().getSlotBytes();
+LogicalResult lowerSelectStage(Lowering &l, nv::SelectStageOp op) {
+  const int64_t bytes = op.getBuffer().getType().getStageBytes();
   llvm::Value *start = l.b.CreateMul(l.scalar(op.getIndex()), l.b.getInt32(bytes), "", true, true);
   l.set(op.getResult(), l.b.CreateAdd(l.scalar(op.getBuffer()), start, "", true, true));
   return success();
@@ -167,7 +167,7 @@ LogicalResult lowerRoundTf32(Lowering &l, nv::RoundTf32Op op) {
 LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
   const int64_t vectorBytes = InstructionSet::vectorBytes,
                 warpThreads = InstructionSet::warpThreads,
-                vectors = op.getBuffer().getType().getSlotBytes() / vectorBytes,
+                vectors = op.getBuffer().getType().getStageBytes() / vectorBytes,
                 threads = warpThreads * moduleInt(op, names::numWarps, 4),
                 busy = std::min<int64_t>(llvm::PowerOf2Ceil(vectors), threads);
   LinearLayout::FreeBits idle; // none where all are busy, of whatever number
@@ -208,7 +208,7 @@ LogicalResult lowerLocalStore(Lowering &l, nv::LocalStoreOp op) {
 void lower::addShared(Handlers &h) {
   h.add<nv::AllocOp>(lowerAlloc);
   h.add<nv::DeallocOp>(lowerDealloc);
-  h.add<nv::SlotOp>(lowerSlot);
+  h.add<nv::SelectStageOp>(lowerSelectStage);
   h.add<nv::BufferTransOp>(lowerBufferTrans);
   h.add<nv::CommitOp>(lowerCommit);
   h.add<nv::WaitOp>(lowerWait);

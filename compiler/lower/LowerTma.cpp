@@ -2,7 +2,7 @@
 // Needs: buffers with offsets; tensor maps are parameters already (Lowering.cpp).
 // Gives: cp.async.bulk.tensor and mbarrier instructions; the producer as a branch that ends its
 //        warp.
-// How:   a slot of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
+// How:   a stage of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
 //        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
 //        with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
@@ -20,8 +20,8 @@ using namespace pantile::lower;
 namespace {
 constexpr int emptyOffset = 8;
 
-llvm::Value *barrierAddress(Lowering &l, Value slot, bool empty) {
-  llvm::Value *offset = l.scalar(slot);
+llvm::Value *barrierAddress(Lowering &l, Value stage, bool empty) {
+  llvm::Value *offset = l.scalar(stage);
   return l.sharedAddress(empty ? l.b.CreateAdd(offset, l.b.getInt32(emptyOffset)) : offset);
 }
 
@@ -45,9 +45,9 @@ void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::Mbarrier
   for (nv::MbarrierInitOp op : inits) {
     llvm::Value *base = l.scalar(op.getBarriers());
     const nv::BufferType type = op.getBarriers().getType();
-    for (unsigned slot = 0; slot < type.getSlots(); ++slot)
+    for (unsigned stage = 0; stage < type.getDepth(); ++stage)
       for (bool empty : {false, true}) {
-        const unsigned at = slot * type.getSlotBytes() + (empty ? emptyOffset : 0);
+        const unsigned at = stage * type.getStageBytes() + (empty ? emptyOffset : 0);
         llvm::Value *address = l.sharedAddress(l.b.CreateAdd(base, l.b.getInt32(at)));
         l.assembly(l.b.getVoidTy(), "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
                    {address, l.b.getInt32(empty ? op.getConsumers() : 1)});
@@ -100,7 +100,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   startRole(l, /*isProducer=*/true);
   takeShare(l, op, &Launch::Registers::ofProducer);
   llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
-  if (!op.getBody().front().getOps<nv::CourierOp>().empty()) // of the next warp
+  if (!op.getBody().front().getOps<nv::HelperWarpOp>().empty()) // of the next warp
     produces = l.b.CreateOr(
         produces, l.b.CreateICmpEQ(l.b.CreateLShr(l.thread(), 5), l.b.getInt32(l.numWarps() + 1)));
   l.b.CreateCondBr(produces, produce, done);
@@ -188,14 +188,14 @@ void meetAtTurn(Lowering &l, StringRef instruction, llvm::Value *group, llvm::Va
   l.assembly(l.b.getVoidTy(), text, enable ? "r,b,~{memory}" : "r,~{memory}", operands);
 }
 
-LogicalResult lowerTakeTurn(Lowering &l, nv::TakeTurnOp op) {
+LogicalResult lowerPingPongWait(Lowering &l, nv::PingPongWaitOp op) {
   llvm::Value *group = groupOf(l);
   meetAtTurn(l, "barrier.cta.sync.aligned", group,
              op.getLast() ? l.b.CreateICmpEQ(group, l.b.getInt32(0)) : nullptr);
   return success();
 }
 
-LogicalResult lowerPassTurn(Lowering &l, nv::PassTurnOp op) {
+LogicalResult lowerPingPongArrive(Lowering &l, nv::PingPongArriveOp op) {
   const int groups = l.numWarps() / warpsOfGroup;
   llvm::Value *group = groupOf(l), *last = l.b.getInt32(groups - 1), *zero = l.b.getInt32(0),
               *next = l.b.CreateAdd(group, l.b.getInt32(1));
@@ -215,6 +215,6 @@ void lower::addTma(Handlers &h) {
   h.add<nv::TmaLoadOp>(lowerTmaLoad);
   h.add<nv::MbarrierWaitOp>(lowerMbarrierWait);
   h.add<nv::ReleaseOp>(lowerRelease);
-  h.add<nv::TakeTurnOp>(lowerTakeTurn);
-  h.add<nv::PassTurnOp>(lowerPassTurn);
+  h.add<nv::PingPongWaitOp>(lowerPingPongWait);
+  h.add<nv::PingPongArriveOp>(lowerPingPongArrive);
 }

@@ -58,7 +58,7 @@ public:
   /// The upper word, which is the same for all pieces.
   uint32_t upper() const { return constantFields() >> 32; }
 
-  /// Whether no slot is chosen while the kernel runs.
+  /// Whether no stage is chosen while the kernel runs.
   bool fixed() const { return isFixed; }
 
   /// The lower word.

@@ -6,7 +6,7 @@
 #include "lower/DebugLocations.h"
 #include "lower/Lower.h"
 #include "lower/Occupancy.h"
-#include "lower/ParkRows.h"
+#include "lower/SpillToShared.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/Support/MathExtras.h"

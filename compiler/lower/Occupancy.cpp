@@ -128,7 +128,7 @@ bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
 /// its own; nothing elsewhere.
 std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target &target) {
   int words = 0;
-  kernel.walk([&](nv::GetPartOp part) {
+  kernel.walk([&](nv::LoadPartialOp part) {
     words = std::max(words, static_cast<int>(registersOf(part.getResult())));
   });
   if (words == 0)

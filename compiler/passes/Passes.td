@@ -34,7 +34,7 @@ def CountIterations : Pass<"tile-count-iterations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
+def OrderMemory : Pass<"tile-order-memory", "::mlir::ModuleOp"> {
   let summary = "Order accesses to one place as the program does";
   let description = [{
     Inserts a barrier between two accesses through the same pointers, one of them a store, that different threads may do. Without it kernels that
@@ -43,7 +43,7 @@ def OrderRoundTrips : Pass<"tile-order-round-trips", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::TileDialect"];
 }
 
-def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
+def ApproximateExp : Pass<"tile-approximate-exp", "::mlir::ModuleOp"> {
   let summary = "Compute exponentials without denormal results where these change nothing";
   let description = [{
     `math.exp` of fp32 becomes `math.exp2` of the scaled operand where results below 2^-126 are as good as 0: where a constant is added, as in
@@ -53,7 +53,7 @@ def FlushExponentials : Pass<"tile-flush-exponentials", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def SpreadRows : Pass<"nv-spread-rows", "::mlir::ModuleOp"> {
+def SplitOverCluster : Pass<"nv-split-over-cluster", "::mlir::ModuleOp"> {
   let summary = "Split rows that no SM holds over a thread-block cluster";
   let description = [{
     On Hopper, where all tiles of a kernel are rows of one length, of 131072 elements or more, that are reduced, such as a softmax of many columns:
@@ -89,7 +89,7 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
   let options = [Option<"inWarpStores", "in-warp-stores", "bool", "true", "a warp may write its own part of a dot's result">,
                  Option<"storesInPlace", "stores-in-place", "bool", "false", "a dot's result is stored in its own layout, without a buffer">];
 }
-def DeferSums : Pass<"tile-defer-sums", "::mlir::ModuleOp"> {
+def DeferReductions : Pass<"tile-defer-reductions", "::mlir::ModuleOp"> {
   let summary = "Reduce running sums of rows across threads once, after the loop";
   let description = [{
     In loops with MMAs, a sum of rows that is only scaled and added to, such as that of an online softmax, becomes one of each thread's own elements.
@@ -115,8 +115,8 @@ def ShareOperands : Pass<"nv-share-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
 /// What the plan of a producer (FedLoops.h) is told; the same for all passes that ask for one.
-defvar producerOptions = [Option<"thirdBlock", "third-block", "bool", "false", "stages that are added do not take the place of a third CTA of an SM">,
-                          Option<"copiedValues", "copied-values", "bool", "true", "tiles that no dot reads as they are may have stages">];
+defvar producerOptions = [Option<"thirdCta", "third-cta", "bool", "false", "stages that are added do not take the place of a third CTA of an SM">,
+                          Option<"bufferedValues", "buffered-values", "bool", "true", "tiles that no dot reads as they are may have stages">];
 
 def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
   let summary = "Choose how a kernel's programs are run: by CTAs of their own or persistently, with a producer or without one";
@@ -125,14 +125,14 @@ def PlanPrograms : Pass<"nv-plan-programs", "::mlir::ModuleOp"> {
     chosen one; the passes after it apply that. Programs are run persistently only with a producer, and only where as many CTAs share an SM.
     In kernels such as attention, whose MMAs are waited for in their iteration, more CTAs per SM are worth more than a producer: they fill each
     other's waits. So are as many, if waits can be deferred by one iteration. The choice `nv-keep-occupancy` is for that rule: without it there is a
-    producer wherever TMA can do the loads. The choice `third-block`: stages and scratch that are added do not cost a third CTA per SM, else not
+    producer wherever TMA can do the loads. The choice `third-cta`: stages and scratch that are added do not cost a third CTA per SM, else not
     a second.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = !listconcat([Option<"keepsOccupancy", "keeps-occupancy", "bool", "true", "more CTAs per SM are worth more than a producer">,
                              Option<"producer", "producer", "bool", "true", "a producer may load for the others">,
                              Option<"persistent", "persistent", "bool", "true", "a CTA may run several programs">,
-                             Option<"carriesSums", "carried-sums", "bool", "true", "waits for dots may be deferred by one iteration">],
+                             Option<"carriesAccumulators", "carried-accumulators", "bool", "true", "waits for dots may be deferred by one iteration">],
                             producerOptions);
 }
 def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
@@ -143,11 +143,11 @@ def MakePersistent : Pass<"nv-make-persistent", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
-def OrderPrograms : Pass<"nv-order-programs", "::mlir::ModuleOp"> {
+def OrderRaster : Pass<"nv-order-raster", "::mlir::ModuleOp"> {
   let summary = "Visit output tiles in an order in which those of a wave read the same rows and columns";
   let description = [{
     In a persistent kernel whose MMAs take their rows from one axis of a grid and their columns from another (or from quotient and remainder of
-    one), and where there are more than four bands of 1024 rows or columns: programs are found through `nv.ordered_program`, a threadblock swizzle. A
+    one), and where there are more than four bands of 1024 rows or columns: programs are found through `nv.raster_program`, a threadblock swizzle. A
     kernel whose source groups its programs (`GROUP_M`) is left as it is. Without it they run as they are numbered.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
@@ -187,17 +187,17 @@ def SpecialiseWarps : Pass<"nv-specialise-warps", "::mlir::ModuleOp"> {
 def ScheduleLoops : Pass<"nv-schedule-loops", "::mlir::ModuleOp"> {
   let summary = "Decide which staged loads of a loop are prefetched, how far ahead, and through how many stages";
   let description = [{
-    Marks each staged store with `nv.prefetch` (vector bytes of its cp.async) and the loop with `nv.distance` and `nv.slots`.
+    Marks each staged store with `nv.prefetch` (vector bytes of its cp.async) and the loop with `nv.distance` and `nv.depth`.
     A load that cannot be prefetched gets a remark that says why. Without it loads wait for memory.
 
-    The choice `carried-sums` adds a stage, or prefetches one iteration less far, for MMAs whose wait is deferred by one iteration, where a thread has
+    The choice `carried-accumulators` adds a stage, or prefetches one iteration less far, for MMAs whose wait is deferred by one iteration, where a thread has
     registers for what several read meanwhile; `nv-plan-programs` counts on it for kernels with several such accumulators, as the gradients of keys
-    and values. Without it they are waited for in their own iteration. With the choice `copied-values`, tiles that a loop with MMAs computes with, such
+    and values. Without it they are waited for in their own iteration. With the choice `buffered-values`, tiles that a loop with MMAs computes with, such
     as weights that are unpacked first, pass through buffers too and are prefetched by all warps. Without it they are loaded into registers when
     they are needed, or one iteration ahead where they are small.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
-  let options = [Option<"carriesSums", "carried-sums", "bool", "true", "buffers for dots that end in the next iteration">,
+  let options = [Option<"carriesAccumulators", "carried-accumulators", "bool", "true", "buffers for dots that end in the next iteration">,
                  Option<"fewerBuffers", "fewer-buffers", "bool", "false", "loops prefetch through one buffer less than they have stages">
                  ] # producerOptions;
 }
@@ -206,7 +206,7 @@ def ExpandPipeline : Pass<"nv-expand-pipeline", "::mlir::ModuleOp"> {
   let description = "Software pipelining by cp.async, as `nv-schedule-loops` has decided. Without it loads wait for memory.";
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
 }
-def LoadAhead : Pass<"nv-load-ahead", "::mlir::ModuleOp"> {
+def PrefetchLoads : Pass<"nv-prefetch-loads", "::mlir::ModuleOp"> {
   let summary = "Load the next row into registers while this one is computed with";
   let description = [{
     In loops of `tl.range(..., num_stages=...)` without MMAs, the tiles of coming iterations, one iteration less ahead than there are stages, while
@@ -229,19 +229,19 @@ def DropDeadArgs : Pass<"tile-drop-dead-args", "::mlir::ModuleOp"> {
   let description = "Such as the pointers of loads that have become copies. Without it they take registers.";
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
-def RaiseStores : Pass<"nv-raise-stores", "::mlir::ModuleOp"> {
+def TmaStores : Pass<"nv-tma-stores", "::mlir::ModuleOp"> {
   let summary = "Convert stores of matrices to TMA stores";
   let description = [{
     On Hopper, for accumulators of 64×128 elements or more whose store has an affine access that a tensor map can describe: the result goes through
     swizzled shared memory, of which each warp has its own part. A store that stays as it is gets a remark that says why. Where the pass is switched
-    on by name, stores are converted of which it is not known to pay. Without it warps store their parts in vectors. With the choice `raised-sums`,
+    on by name, stores are converted of which it is not known to pay. Without it warps store their parts in vectors. With the choice `tma-reductions`,
     TMA reduces fp32 tiles that relaxed atomics in loops with MMAs would add, and whose old values nothing reads. Without it threads add them.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"all", "all", "bool", "false", "also stores of which it is not known to pay">,
                  Option<"sums", "sums", "bool", "true", "also the sums of relaxed atomics">];
 }
-def CarrySums : Pass<"nv-carry-sums", "::mlir::ModuleOp"> {
+def CarryAccumulators : Pass<"nv-carry-accumulators", "::mlir::ModuleOp"> {
   let summary = "Defer the wait for the second of two chained MMAs by one iteration";
   let description = [{
     In loops of wgmma that no producer feeds, such as attention: the wait stands after the first MMA of the next iteration. Without it the tensor cores
@@ -267,13 +267,13 @@ def OverlapIterations : Pass<"nv-overlap-iterations", "::mlir::ModuleOp"> {
     MMAs that add to carried accumulators, and whose left operand is computed from the results of others, run one iteration later: they are in flight
     together with the first MMAs of the next iteration, while the elements between those two stages are computed. Only where a producer fills the
     circular buffers, where these have room for a stage more where it is needed, and where registers suffice. Without it MMAs wait for what lies
-    between them. The choice `nv-overlap-products` is for loops that rescale their accumulators, as attention does.
+    between them. The choice `nv-overlap-dots` is for loops that rescale their accumulators, as attention does.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"rescaled", "rescaled", "bool", "true", "also loops that rescale their accumulators">,
                  Option<"isLast", "last", "bool", "true", "a remark says which loops have too few registers">];
 }
-def AlternateGroups : Pass<"nv-alternate-groups", "::mlir::ModuleOp"> {
+def PingPong : Pass<"nv-ping-pong", "::mlir::ModuleOp"> {
   let summary = "Start the MMAs of consumer warp groups in turn (ping-pong)";
   let description = [{
     So that one group multiplies while another computes elements. In loops of more than two MMAs that start together, such as attention's gradients,
@@ -290,12 +290,12 @@ def InsertWaits : Pass<"nv-insert-waits", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
 }
-def CountSlots : Pass<"nv-count-slots", "::mlir::ModuleOp"> {
+def CountStages : Pass<"nv-count-stages", "::mlir::ModuleOp"> {
   let summary = "Increment and wrap stage indices instead of dividing";
   let description = "Where the number of stages is no power of two. Without it each iteration has a division.";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
-def ShareRegisters : Pass<"nv-share-registers", "::mlir::ModuleOp"> {
+def ReallocateRegisters : Pass<"nv-reallocate-registers", "::mlir::ModuleOp"> {
   let summary = "Reallocate registers of the producer to the consumer warps (setmaxnreg)";
   let description = [{
     Where loops need more registers per thread than all warps can have. Sets `registers` of `nv.launch`, and `producer_warps` to a whole warp group. Without it
@@ -307,21 +307,21 @@ def InsertBarriers : Pass<"nv-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Order the threads' accesses to shared memory";
   let description = [{
     A forward data-flow analysis of what is read and written since the last barrier. Without it threads race: only to test tools that find races. With
-    the choice `barriers-in-front`, a barrier stands before a loop where that saves one in it, as in the gradients of attention.
+    the choice `barriers-before-loops`, a barrier stands before a loop where that saves one in it, as in the gradients of attention.
   }];
   let dependentDialects = ["::pantile::nv::NvDialect"];
   let options = [Option<"inFront", "in-front", "bool", "true", "in front of a loop where that saves a barrier in it">];
 }
 
-def WidenLate : Pass<"nv-widen-late", "::mlir::ModuleOp"> {
+def Rematerialise : Pass<"nv-rematerialise", "::mlir::ModuleOp"> {
   let summary = "Widen rows of 16 bits again after a reduction, where wide ones fill the registers";
   let description = [{
-    Uses after the reduction get an `arith.extf` of their own, of an opaque copy: rematerialisation. Without it ptxas spills, or `nv-park-rows` spills
+    Uses after the reduction get an `arith.extf` of their own, of an opaque copy: rematerialisation. Without it ptxas spills, or `nv-spill-to-shared` spills
     half of the row to shared memory.
   }];
   let dependentDialects = ["::pantile::TileDialect", "::mlir::arith::ArithDialect"];
 }
-def ParkRows : Pass<"nv-park-rows", "::mlir::ModuleOp"> {
+def SpillToShared : Pass<"nv-spill-to-shared", "::mlir::ModuleOp"> {
   let summary = "Spill half of a row that fills the registers to shared memory";
   let description = [{
     In kernels without loops, over a reduction. Sets `parked` of `nv.launch`, and adds to `shared_bytes`. Without it ptxas spills to local memory.

@@ -48,7 +48,7 @@ struct RegisterThresholds {
 /// CTAs per SM, if nothing else is said.
 struct OccupancyThresholds {
   int64_t ctasToKeep = 2;          ///< no stage and no scratch may cost the second
-  int64_t ctasToKeepOnRequest = 3; ///< the same with `third-block`
+  int64_t ctasToKeepOnRequest = 3; ///< the same with `third-cta`
   int64_t ctasWithSetmaxnreg = 4;  ///< most among which registers are reallocated
   int64_t ctasWorthStage = 3;      ///< with more no stage is given up for another CTA
   int64_t mostCtasToAskFor = 16;   ///< the least that an SM of any row holds; ptxas warns of more

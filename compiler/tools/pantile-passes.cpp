@@ -51,18 +51,19 @@ struct Variant {
 /// As asked for; for launches that tensor maps cannot describe; with what is left out where ptxas
 /// serialises MMAs; with what is left out where shared memory does not suffice.
 const std::vector<Variant> &variantsOn(const Target &target) {
-  static const std::vector<Variant> all = {{"as asked for", {}, {}},
-                                           {"plain", {}, {}, LaunchAbi::Triton},
-                                           {"less overlap",
-                                            {"nv-overlap-products", "nv-overlap-iterations",
-                                             "nv-carry-sums", "carried-sums", "nv-defer-waits"},
-                                            {}},
-                                           {"little shared memory",
-                                            {"nv-make-persistent"},
-                                            {.operandsInPlace = true,
-                                             .fewerBuffers = true,
-                                             .fp32OnMmaSync = true,
-                                             .storesInPlace = true}}};
+  static const std::vector<Variant> all = {
+      {"as asked for", {}, {}},
+      {"plain", {}, {}, LaunchAbi::Triton},
+      {"less overlap",
+       {"nv-overlap-dots", "nv-overlap-iterations", "nv-carry-accumulators", "carried-accumulators",
+        "nv-defer-waits"},
+       {}},
+      {"little shared memory",
+       {"nv-make-persistent"},
+       {.operandsInPlace = true,
+        .fewerBuffers = true,
+        .fp32OnMmaSync = true,
+        .storesInPlace = true}}};
   static const std::vector<Variant> first = {all.front()};
   return target.hasTma() ? all : first;
 }

@@ -149,12 +149,12 @@ def launch_options(draft):
         names = draft.rng.sample(optional_passes(), draft.rng.randint(1, 4))
         options["disabled_passes"] = ",".join(names)
     if draft.chance(0.1):
-        options["enabled_passes"] = draft.pick("nv-stream-k", "third-block", "nv-raise-stores")
+        options["enabled_passes"] = draft.pick("nv-stream-k", "third-cta", "nv-tma-stores")
     draft.case.options = options
     return options
 
 
-NEEDED = {"tile-order-round-trips", "nv-insert-barriers"}
+NEEDED = {"tile-order-memory", "nv-insert-barriers"}
 """Passes that can be left out, without which threads race."""
 
 

@@ -9,8 +9,8 @@ func.func @order_of_a_swizzle() attributes {s = #nv.swizzle<[0, 0], 128>} { retu
 func.func @span_of_a_swizzle() attributes {s = #nv.swizzle<[1, 0], 48>} { return }
 
 // -----
-// expected-error @below {{buffer_c1: there is no slot}}
-func.func private @no_slot(!nv.buffer<0 x [64] x f16, #nv.swizzle<[0], 0>>)
+// expected-error @below {{buffer_c1: there is no stage}}
+func.func private @no_stage(!nv.buffer<0 x [64] x f16, #nv.swizzle<[0], 0>>)
 
 // -----
 // expected-error @below {{buffer_c1: an extent is not positive}}
@@ -28,9 +28,9 @@ func.func @negative_offset() {
 }
 
 // -----
-func.func @slot_of_another_shape(%ring: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
-  // expected-error @below {{slot_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no slot of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
-  %s = nv.slot %ring[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
+func.func @stage_of_another_shape(%ring: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
+  // expected-error @below {{select_stage_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no stage of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
+  %s = nv.select_stage %ring[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
   return
 }
 
@@ -57,7 +57,7 @@ func.func @copy_of_a_longer_row(%p: tensor<128x!tile.ptr<f16>>, %b: !nv.buffer<1
 
 // -----
 func.func @copy_to_a_ring(%p: tensor<64x!tile.ptr<f16>>, %b: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>) {
-  // expected-error @below {{async_c1: '!nv.buffer<3 x[64] x f16, <[0], 0>>' has several slots}}
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64] x f16, <[0], 0>>' has several stages}}
   nv.copy_async %p, %b {vectorBytes = 16 : i32} : tensor<64x!tile.ptr<f16>>, !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>
   return
 }
@@ -98,66 +98,66 @@ func.func @store_of_another_shape(%x: tensor<32xf16>, %b: !nv.buffer<1 x [64] x 
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @depths_differ(%a: !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, %b: !slot, %c: tensor<64x64xf32>) {
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @depths_differ(%a: !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, %b: !stage, %c: tensor<64x64xf32>) {
   // expected-error @below {{wgmma_c1: shapes do not match}}
-  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, !slot, tensor<64x64xf32>
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x [64, 32] x f16, #nv.swizzle<[1, 0], 64>>, !stage, tensor<64x64xf32>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @no_operand(%a: i32, %b: !slot, %c: tensor<64x64xf32>) {
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @no_operand(%a: i32, %b: !stage, %c: tensor<64x64xf32>) {
   // expected-error @below {{wgmma_c1: `lhs` is neither a buffer nor a tile}}
-  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : i32, !slot, tensor<64x64xf32>
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : i32, !stage, tensor<64x64xf32>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @another_family(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @another_family(%a: !stage, %b: !stage, %c: tensor<64x64xf32>) {
   // expected-error @below {{wgmma_c2: `mma` is of another family}}
-  %d = nv.wgmma %a, %b, %c mma<mma_sync, 16 x 8 x 16, warps = 4 x 1> : !slot, !slot, tensor<64x64xf32>
+  %d = nv.wgmma %a, %b, %c mma<mma_sync, 16 x 8 x 16, warps = 4 x 1> : !stage, !stage, tensor<64x64xf32>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 128>>
-func.func @right_operand_along_n(%a: !slot, %b: !slot, %c: tensor<64x64xf32>) {
+!stage = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 128>>
+func.func @right_operand_along_n(%a: !stage, %b: !stage, %c: tensor<64x64xf32>) {
   // expected-error @below {{wgmma_c3: a buffer of other than 16 bits does not lie along K}}
-  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 8, warps = 4 x 1> : !slot, !slot, tensor<64x64xf32>
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 8, warps = 4 x 1> : !stage, !stage, tensor<64x64xf32>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @mma_of_a_ring(%a: !ring, %b: !slot, %c: tensor<64x64xf32>) {
-  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
-  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !ring, !slot, tensor<64x64xf32>
+func.func @mma_of_a_ring(%a: !ring, %b: !stage, %c: tensor<64x64xf32>) {
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several stages}}
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !ring, !stage, tensor<64x64xf32>
   return
 }
 
 // -----
 func.func @rounds_another_type(%b: !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>) {
-  // expected-error @below {{round_buffer_c1: `buffer` is not one slot of fp32}}
+  // expected-error @below {{round_buffer_c1: `buffer` is not one stage of fp32}}
   nv.round_buffer %b : !nv.buffer<1 x [64] x f16, #nv.swizzle<[0], 0>>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
-func.func @fma_into_another_shape(%a: !slot, %b: !slot, %c: tensor<64x32xf32>) {
+!stage = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
+func.func @fma_into_another_shape(%a: !stage, %b: !stage, %c: tensor<64x32xf32>) {
   // expected-error @below {{fma_c1: shapes do not match}}
-  %d = nv.fma %a, %b, %c : !slot, !slot, tensor<64x32xf32>
+  %d = nv.fma %a, %b, %c : !stage, !stage, tensor<64x32xf32>
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
-func.func @fma_into_another_type(%a: !slot, %b: !slot, %c: tensor<64x64xf64>) {
+!stage = !nv.buffer<1 x [64, 64] x f32, #nv.swizzle<[1, 0], 0>>
+func.func @fma_into_another_type(%a: !stage, %b: !stage, %c: tensor<64x64xf64>) {
   // expected-error @below {{fma_c1: element types differ}}
-  %d = nv.fma %a, %b, %c : !slot, !slot, tensor<64x64xf64>
+  %d = nv.fma %a, %b, %c : !stage, !stage, tensor<64x64xf64>
   return
 }
 
@@ -177,22 +177,22 @@ func.func @prefetch_with_a_shorter_mask(%p: tensor<64x!tile.ptr<f16>>, %m: tenso
 
 // -----
 func.func @gathered_into_a_matrix(%x: f32) {
-  // expected-error @below {{gather_blocks_c1: the result is 'tensor<2x2xf32>'}}
-  %y = nv.gather_blocks %x : tensor<2x2xf32>
+  // expected-error @below {{cluster_gather_c1: the result is 'tensor<2x2xf32>'}}
+  %y = nv.cluster_gather %x : tensor<2x2xf32>
   return
 }
 
 // -----
 func.func @partial_tile_of_fp16(%x: tensor<64x64xf16>) {
-  // expected-error @below {{put_part_c1: elements are 'f16'}}
-  nv.put_part %x : tensor<64x64xf16>
+  // expected-error @below {{store_partial_c1: elements are 'f16'}}
+  nv.store_partial %x : tensor<64x64xf16>
   return
 }
 
 // -----
 func.func @partial_tile_of_integers(%from: i32) {
-  // expected-error @below {{get_part_c1: elements are 'i32'}}
-  %x = nv.get_part %from : tensor<64x64xi32>
+  // expected-error @below {{load_partial_c1: elements are 'i32'}}
+  %x = nv.load_partial %from : tensor<64x64xi32>
   return
 }
 
@@ -258,20 +258,20 @@ func.func @no_bytes(%b: !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>) {
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
-func.func @coordinate_missing(%b: !slot, %full: !barrier, %x: i32) {
+func.func @coordinate_missing(%b: !stage, %full: !barrier, %x: i32) {
   %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
   // expected-error @below {{tma_load_c1: 1 coordinates for a map of 2 dimensions}}
-  nv.tma_load %map[%x], %b, %full : !slot, !barrier
+  nv.tma_load %map[%x], %b, %full : !stage, !barrier
   return
 }
 
 // -----
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !slot, %x: i32) {
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !stage, %x: i32) {
   // expected-error @below {{tma_load_c2: '!nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>' is no pair of barriers}}
-  nv.tma_load %map[%x, %x], %b, %b : !slot, !slot
+  nv.tma_load %map[%x, %x], %b, %b : !stage, !stage
   return
 }
 
@@ -279,7 +279,7 @@ func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !slot, %x: i32) {
 !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 func.func @loaded_into_a_ring(%map: !nv.tensor_map, %b: !ring, %full: !barrier, %x: i32) {
-  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several slots}}
+  // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several stages}}
   nv.tma_load %map[%x, %x], %b, %full : !ring, !barrier
   return
 }

@@ -437,7 +437,7 @@ def test_products_for_a_peer(make_ranks, way, raised):
         ranks.gpus[1].to(np.zeros(8, np.int32)),
     )
     out = ranks.gpus[1].output((M, N), "fp16")
-    options = {"enabled_passes": "nv-raise-stores"} if raised else {}
+    options = {"enabled_passes": "nv-tma-stores"} if raised else {}
     hears = {"poll": "poll", "add": "add", "fence": "swap"}[way]
     wait_and_copy_kernel[(2, 2)](out.array, c, flags, M, N, hears, BM=128, BN=64)
     multiply_and_tell_kernel[(2, 2)](

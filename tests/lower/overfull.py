@@ -1,4 +1,4 @@
-# The rings of a producer do not fit, the plain kernel does.
+# The circular buffers of a producer do not fit, the plain kernel does.
 # RUN: pantilec %s --num-stages 5 --num-warps 8 --signature "*fp16:16, *fp16:16, *fp16:16, i32, i32, i32, i32:16, i32:16, i32:16" --no-cache --emit mma | FileCheck %s
 import pantile as triton
 import pantile.language as tl

@@ -8,7 +8,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true,
     // CHECK: %[[BITS:[0-9]+]] = ptrtoint ptr addrspace(1) %[[CUT]] to i64
     // CHECK: trunc i64 %[[BITS]] to i32
     // CHECK: lshr i64 %[[BITS]], 32
-    %cycles, %blocks, %programs = nv.cut
+    %cycles, %blocks, %programs = nv.work_range
     %sum = arith.addi %cycles, %blocks : i32
     %all = arith.addi %sum, %programs : i32
     tile.store %out, %all : !tile.ptr<i32>, i32
@@ -44,14 +44,14 @@ module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true,
   // CHECK: asm sideeffect "barrier.cta.arrive.aligned 4, 160;"
   func.func @hand_over(%gives: i1, %gets: i1, %first: i32, %block: i32, %step: i32) attributes {tile.kernel} {
     nv.producer {
-      nv.courier %gives from %first to %block step %step
+      nv.helper_warp %gives from %first to %block step %step
     }
-    nv.await_parts %gets
-    %part = nv.get_part %first if %gets : tensor<64x16xf32, #sums>
+    nv.await_partials %gets
+    %part = nv.load_partial %first if %gets : tensor<64x16xf32, #sums>
     %next = arith.addi %first, %step : i32
-    %other = nv.get_part %next : tensor<64x16xf32, #sums>
+    %other = nv.load_partial %next : tensor<64x16xf32, #sums>
     %whole = arith.addf %part, %other : tensor<64x16xf32, #sums>
-    nv.put_part %whole : tensor<64x16xf32, #sums>
+    nv.store_partial %whole : tensor<64x16xf32, #sums>
     return
   }
 }

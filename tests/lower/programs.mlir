@@ -37,9 +37,9 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 //--- turn.mlir
 module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @by_turn(%out: !tile.ptr<i32>) attributes {tile.kernel} {
-    %first = nv.block_id
+    %first = nv.cta_id
     %count = nv.program_count
-    %step = nv.num_blocks
+    %step = nv.num_ctas
     scf.for %p = %first to %count step %step : i32 {
       %x = nv.program_at %p, 0
       %y = nv.program_at %p, 1

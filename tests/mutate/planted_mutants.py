@@ -6,7 +6,7 @@ target, a pattern of the PTX of kernels that may have such an opportunity, and o
 
 from .mutant import Mutant
 
-BARRIERS, RINGS = "nv-insert-barriers", "nv-count-slots"
+BARRIERS, RINGS = "nv-insert-barriers", "nv-count-stages"
 RING = r"mbarrier\.try_wait|cp\.async\.wait_group"
 EXCHANGE = r"st\.shared|stmatrix|shfl\.sync\.idx"
 

@@ -22,7 +22,7 @@ module attributes {tile.num_warps = 4 : i32} {
 
 // -----
 
-// A ring counts all its slots.
+// A circular buffer counts all its stages.
 // CHECK: module attributes {{.*}}shared_bytes = 32768
 #s = #nv.swizzle<[1, 0], 128>
 module attributes {tile.num_warps = 4 : i32} {

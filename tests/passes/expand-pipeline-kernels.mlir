@@ -1,8 +1,8 @@
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops -nv-expand-pipeline -canonicalize -cse | FileCheck %s
 
 // CHECK-LABEL: @copies_run_two_iterations_ahead
-// CHECK: %[[A:.*]] = nv.alloc {nv.ring} : <4 x[64, 64] x f16
-// CHECK: %[[B:.*]] = nv.alloc {nv.ring} : <4 x[64, 64] x f16
+// CHECK: %[[A:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+// CHECK: %[[B:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
 // The prologue copies for iterations 0 and 1, if there are such.
 // CHECK: %[[FIRST:.*]] = arith.cmpi sgt, %arg2, %c0
 // CHECK-COUNT-2: nv.copy_async {{.*}} if %[[FIRST]]
@@ -15,15 +15,15 @@
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.fence_async
 // CHECK-NEXT: nv.barrier
-// CHECK: nv.slot %[[A]][%[[READ]]]
-// CHECK: nv.slot %[[B]][%[[READ]]]
+// CHECK: nv.select_stage %[[A]][%[[READ]]]
+// CHECK: nv.select_stage %[[B]][%[[READ]]]
 // CHECK: %[[P:.*]] = nv.wgmma
 // An iteration two ahead exists if more than two steps are left.
 // CHECK: %[[LEFT:.*]] = arith.subi %arg2, %[[K]]
 // CHECK: %[[MORE:.*]] = arith.cmpi sgt, %[[LEFT]], %c128
-// CHECK: nv.slot %[[A]][%[[WRITE]]]
+// CHECK: nv.select_stage %[[A]][%[[WRITE]]]
 // CHECK: nv.copy_async {{.*}} if %[[MORE]]
-// CHECK: nv.slot %[[B]][%[[WRITE]]]
+// CHECK: nv.select_stage %[[B]][%[[WRITE]]]
 // CHECK: nv.copy_async {{.*}} if %[[MORE]]
 // CHECK: nv.commit
 // CHECK: nv.wgmma_wait {{.*}}done %[[ACC]]
@@ -67,7 +67,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // mma.sync: the copies are issued behind the reads of the operands, in front of the product.
 // CHECK-LABEL: @registers_from_the_ring
-// CHECK: nv.alloc {nv.ring} : <3 x[64, 64] x f16
+// CHECK: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.barrier
@@ -112,7 +112,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
 
 // A tile copied in the outer loop and read by the inner loop's products is shown to them, too.
 // CHECK-LABEL: @read_by_a_loop_inside
-// CHECK: nv.alloc {nv.ring}
+// CHECK: nv.alloc {nv.circular_buffer}
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK-NEXT: nv.fence_async

@@ -268,8 +268,8 @@ module attributes {tile.num_warps = 4 : i32} {
   // CHECK-LABEL: @stage_released
   func.func @stage_released(%map: !nv.tensor_map, %ring: !ring, %barriers: !barriers, %c: !sum, %i: i32, %k: i32) -> !sum {
     nv.producer {
-      %stage = nv.slot %ring[%i] : !ring -> !b
-      %full = nv.slot %barriers[%i] : !barriers -> !barrier
+      %stage = nv.select_stage %ring[%i] : !ring -> !b
+      %full = nv.select_stage %barriers[%i] : !barriers -> !barrier
       nv.tma_load %map[%i, %i], %stage, %full : !b, !barrier
     }
     // CHECK: nv.wgmma
@@ -277,9 +277,9 @@ module attributes {tile.num_warps = 4 : i32} {
     // CHECK-NEXT: nv.wgmma_wait 1, :
     // CHECK-NEXT: nv.release
     // CHECK-NEXT: nv.wgmma_wait 0
-    %first = nv.slot %ring[%i] : !ring -> !b
-    %second = nv.slot %ring[%k] : !ring -> !b
-    %free = nv.slot %barriers[%i] : !barriers -> !barrier
+    %first = nv.select_stage %ring[%i] : !ring -> !b
+    %second = nv.select_stage %ring[%k] : !ring -> !b
+    %free = nv.select_stage %barriers[%i] : !barriers -> !barrier
     %x = nv.wgmma %first, %first, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     %y = nv.wgmma %second, %second, %x mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     nv.release %free : !barrier
@@ -292,8 +292,8 @@ module attributes {tile.num_warps = 4 : i32} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     nv.producer {
-      %stage = nv.slot %ring[%n] : !ring -> !b
-      %full = nv.slot %barriers[%n] : !barriers -> !barrier
+      %stage = nv.select_stage %ring[%n] : !ring -> !b
+      %full = nv.select_stage %barriers[%n] : !barriers -> !barrier
       nv.tma_load %map[%n, %n], %stage, %full : !b, !barrier
     }
     // CHECK: scf.for
@@ -302,8 +302,8 @@ module attributes {tile.num_warps = 4 : i32} {
     // CHECK-NEXT: nv.release
     // CHECK-NEXT: scf.yield
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c) -> (!sum) : i32 {
-      %stage = nv.slot %ring[%i] : !ring -> !b
-      %free = nv.slot %barriers[%k] : !barriers -> !barrier
+      %stage = nv.select_stage %ring[%i] : !ring -> !b
+      %free = nv.select_stage %barriers[%k] : !barriers -> !barrier
       %x = nv.wgmma %stage, %stage, %s mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
       nv.release %free : !barrier
       scf.yield %x : !sum

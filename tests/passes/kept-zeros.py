@@ -1,4 +1,4 @@
-# Zeros of rows that are masked in all iterations are stored into each slot once; a mask that changes stores its own. One fence in
+# Zeros of rows that are masked in all iterations are stored into each stage once; a mask that changes stores its own. One fence in
 # front of a product covers what the loop stores and the copies.
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --disable-pass tile-hoist-invariants --emit pipeline -o - | FileCheck %s --check-prefix=INSIDE
@@ -6,7 +6,7 @@ import pantile
 import pantile.language as tl
 
 
-# The prologue fills two slots of three, as it copies to them.
+# The prologue fills two stages of three, as it copies to them.
 # CHECK-COUNT-4: nv.copy_async
 # CHECK: nv.copy_async {{.*}}{nv.only_zeros{{.*}}<f16>
 # CHECK-NOT: nv.only_zeros

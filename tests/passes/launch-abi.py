@@ -2,7 +2,7 @@
 # DEFINE: %{product} = pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --num-warps 8 --no-cache
 # RUN: %{product} --emit ptx -o - | FileCheck %s --check-prefix=FULL
 # RUN: %{product} --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT
-# RUN: %{product} --launch-abi triton --enable-pass nv-stream-k --enable-pass nv-raise-stores --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT
+# RUN: %{product} --launch-abi triton --enable-pass nv-stream-k --enable-pass nv-tma-stores --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT
 # RUN: %{product} --launch-abi triton --enable-pass nv-stream-k --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=SAID
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=ROW
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --launch-abi triton --remarks --emit mma -o %t 2>&1 | FileCheck %s --check-prefix=ROW-SAID

@@ -4,9 +4,9 @@
 
 // CHECK: module attributes {nv.launch = #nv.launch<persistent = true
 // CHECK-LABEL: @plain
-// CHECK-DAG: %[[FIRST:.*]] = nv.block_id
+// CHECK-DAG: %[[FIRST:.*]] = nv.cta_id
 // CHECK-DAG: %[[COUNT:.*]] = nv.program_count
-// CHECK-DAG: %[[BLOCKS:.*]] = nv.num_blocks
+// CHECK-DAG: %[[BLOCKS:.*]] = nv.num_ctas
 // CHECK: scf.for %[[PROGRAM:.*]] = %[[FIRST]] to %[[COUNT]] step %[[BLOCKS]]
 // CHECK-DAG: nv.program_at %[[PROGRAM]], 0
 // CHECK-DAG: nv.program_at %[[PROGRAM]], 1
@@ -15,7 +15,7 @@
 // CHECK: } {nv.programs}
 // CHECK-NEXT: return
 
-// The rings live until the last program has ended, and turns are counted over all of them.
+// The circular buffers live until the last program has ended, and turns are counted over all of them.
 // ROLES-LABEL: @plain
 // ROLES: nv.producer {
 // ROLES: %[[TURN:.*]] = arith.constant 0 : i32
@@ -74,15 +74,15 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
       %b_tiles = tile.broadcast %b_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
       %b_at = tile.addptr %b_tiles, %column_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
       %y = tile.load %b_at : tensor<64x64x!tile.ptr<f16>, #layout4> -> tensor<64x64xf16, #layout4>
-      %a_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %x, %a_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
-      %b_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.local_store %y, %b_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      %a_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %x, %a_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+      %b_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.local_store %y, %b_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
       nv.fence_async
-      %sum = nv.wgmma %a_slot, %b_slot, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
+      %sum = nv.wgmma %a_stage, %b_stage, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
       %next = nv.wgmma_wait 0, %sum : (tensor<64x64xf32, #layout>) -> tensor<64x64xf32, #layout>
-      nv.dealloc %a_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
-      nv.dealloc %b_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.dealloc %a_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
+      nv.dealloc %b_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
       scf.yield %next : tensor<64x64xf32, #layout>
     }
     %c_starts = arith.muli %rows, %b_strides : tensor<64x1xi32, #layout3>

@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !left = tensor<64x64xf16, #acc>
@@ -23,7 +23,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
   // CHECK: }
   // CHECK: nv.wgmma %{{.*}} : tensor
   // CHECK: nv.wgmma_wait
-  func.func @attention(%query: !slot, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> !tile {
+  func.func @attention(%query: !stage, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
@@ -31,16 +31,16 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %stage = arith.remui %turn, %c3 : i32
       %round = arith.divui %turn, %c3 : i32
       %phase = arith.andi %round, %c1 : i32
-      %ready = nv.slot %full[%stage] : !barriers -> !barrier
-      %key = nv.slot %keys[%stage] : !ring -> !slot
+      %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
+      %key = nv.select_stage %keys[%stage] : !ring -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
-      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %scored = nv.wgmma_wait %scores : (!tile) -> !tile
       %weights = math.exp2 %scored : !tile
       %left = arith.truncf %weights : !tile to !left
-      %value = nv.slot %values[%stage] : !ring -> !slot
+      %value = nv.select_stage %values[%stage] : !ring -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
-      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       nv.release %ready : !barrier
       %later = arith.addi %turn, %c1 : i32
@@ -64,17 +64,17 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %stage = arith.remui %turn, %c3 : i32
       %round = arith.divui %turn, %c3 : i32
       %phase = arith.andi %round, %c1 : i32
-      %ready = nv.slot %full[%stage] : !barriers -> !barrier
-      %key = nv.slot %keys[%stage] : !ring -> !slot
+      %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
+      %key = nv.select_stage %keys[%stage] : !ring -> !stage
       %y = math.exp2 %x : !tile
       %left = arith.truncf %y : !tile to !left
       nv.mbarrier_wait %ready, false, %phase : !barrier
-      %scores = nv.wgmma %left, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %scores = nv.wgmma %left, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %scored = nv.wgmma_wait %scores : (!tile) -> !tile
       %most = arith.maximumf %last, %scored : !tile
-      %value = nv.slot %values[%stage] : !ring -> !slot
+      %value = nv.select_stage %values[%stage] : !ring -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
-      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !slot, !tile
+      %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       nv.release %ready : !barrier
       %later = arith.addi %turn, %c1 : i32

@@ -3,7 +3,7 @@
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=2048 --target sm_80 --num-warps 8 --no-cache --emit ptx | FileCheck %s --check-prefix=FEW
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=1024 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=131072 --num-warps 32 --disable-pass nv-spread-rows --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=131072 --num-warps 32 --disable-pass nv-split-over-cluster --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --disable-pass nv-prefetch-rows --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel rows --signature "*fp32:16, *fp32:16, i32, i32" --no-cache --emit pipeline | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel norm --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16" -D BLOCK=1024 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN

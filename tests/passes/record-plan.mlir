@@ -20,20 +20,20 @@ module attributes {nv.launch = #nv.launch<producer_warps = 4, persistent = true,
 func.func @specialised(%queries: tensor<64x64xf16, #acc>, %zeros: tensor<64x64xf32, #acc>, %n: i32) attributes {tile.kernel} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %program = nv.ordered_program %n, %n x %n by 8
+  %program = nv.raster_program %n, %n x %n by 8
   %once = nv.alloc : !stage
   %ring = nv.alloc : !ring
   %barrier = nv.alloc : !barrier
   %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
   nv.producer {
     scf.for %i = %zero to %n step %one : i32 {
-      %full = nv.slot %ring[%i] : !ring -> !stage
+      %full = nv.select_stage %ring[%i] : !ring -> !stage
       nv.tma_load %map[%i, %zero], %full, %barrier : !stage, !barrier
     }
   }
   nv.local_store %queries, %once : tensor<64x64xf16, #acc>, !stage
   %sum = scf.for %i = %zero to %n step %one iter_args(%acc = %zeros) -> (tensor<64x64xf32, #acc>) : i32 {
-    %keys = nv.slot %ring[%i] : !ring -> !stage
+    %keys = nv.select_stage %ring[%i] : !ring -> !stage
     %mma = nv.wgmma %once, %keys, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, tensor<64x64xf32, #acc>
     %done = nv.wgmma_wait 0, %mma : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc>
     scf.yield %done : tensor<64x64xf32, #acc>
@@ -79,7 +79,7 @@ func.func @copied(%pointers: tensor<64x64x!tile.ptr<f16>, #acc>, %tile: tensor<6
   %other = nv.alloc : !stage
   scf.for %i = %zero to %n step %one : i32 {
     scf.for %j = %zero to %n step %one : i32 {
-      %to = nv.slot %ring[%j] : !ring -> !stage
+      %to = nv.select_stage %ring[%j] : !ring -> !stage
       nv.copy_async %pointers, %to {vectorBytes = 16 : i32} : tensor<64x64x!tile.ptr<f16>, #acc>, !stage
       nv.local_store %tile, %other : tensor<64x64xf16, #acc>, !stage
     }
@@ -126,7 +126,7 @@ func.func @called() { return }
 module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true, partial_bytes = 16384>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 func.func @cut(%gives: i1, %block: i32) attributes {tile.kernel} {
   nv.producer {
-    nv.courier %gives from %block to %block step %block
+    nv.helper_warp %gives from %block to %block step %block
   }
   return
 }

@@ -2,7 +2,7 @@
 # their transports, MMAs in flight, cycles per iteration with their limiter.
 # DEFINE: %{product} = pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --no-cache --emit plan
 # RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a | FileCheck %s --check-prefix=PERSISTENT
-# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --disable-pass nv-order-programs | FileCheck %s --check-prefix=UNORDERED
+# RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --disable-pass nv-order-raster | FileCheck %s --check-prefix=UNORDERED
 # RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --enable-pass nv-stream-k | FileCheck %s --check-prefix=STREAM
 # RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 3 --target sm_90a --max-registers 168 | FileCheck %s --check-prefix=LIMITED
 # RUN: %{product} -D M=128 -D N=256 -D K=64 --num-warps 8 --num-stages 4 --target sm_90a --no-line-info | FileCheck %s --check-prefix=NOWHERE

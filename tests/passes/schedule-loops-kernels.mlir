@@ -1,10 +1,10 @@
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 
-// One sum, looked at after the loop only: a product stays under way, in a ring of one slot more.
+// One sum, looked at after the loop only: a product stays under way, in a circular buffer of one stage more.
 // CHECK-LABEL: @one_product_in_flight
 // CHECK-COUNT-2: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 1 : i32, nv.slots = 4 : i32}
+// CHECK: {nv.depth = 4 : i32, nv.distance = 2 : i32, nv.in_flight = 1 : i32}
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @one_product_in_flight(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -40,7 +40,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // The sum is changed in the loop: it must be done first.
 // CHECK-LABEL: @sum_is_used_in_the_loop
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 0 : i32, nv.slots = 3 : i32}
+// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @sum_is_used_in_the_loop(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -114,7 +114,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // An address from a table is known as far ahead as the table's entry can be read.
 // CHECK-LABEL: @through_a_table
 // CHECK-COUNT-2: nv.prefetch
-// CHECK: {nv.distance = 2 : i32
+// CHECK: {{{.*}}nv.distance = 2 : i32
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @through_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -158,7 +158,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // CHECK-LABEL: @two_blocks_or_a_table
 // CHECK-COUNT-1: nv.prefetch
 // CHECK-NOT: nv.prefetch
-// CHECK: {nv.distance = 7 : i32
+// CHECK: {{{.*}}nv.distance = 7 : i32
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 8 : i32} {
   func.func @two_blocks_or_a_table(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %table: !tile.ptr<i32>) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32
@@ -325,7 +325,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // A buffer that the next iteration writes again must be read by then: no product stays under way.
 // CHECK-LABEL: @operand_of_one_iteration
 // CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 0 : i32, nv.slots = 3 : i32}
+// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
   func.func @operand_of_one_iteration(%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<64x64xf32> {
     %c0 = arith.constant 0 : i32

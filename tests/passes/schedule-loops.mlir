@@ -3,7 +3,7 @@
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !pointers = tensor<64x64x!tile.ptr<f16>, #load>
 !offsets = tensor<64x64xi32, #load>
 !loaded = tensor<64x64xf16, #load>
@@ -11,21 +11,21 @@
 // REMARK: remark: load is prefetched 2 iterations ahead into 3 buffers
 // CHECK-LABEL: @prefetched
 // CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
-// CHECK: {nv.distance = 2 : i32, nv.in_flight = 0 : i32, nv.slots = 3 : i32}
+// CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @prefetched(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+  func.func @prefetched(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
     %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
     %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
       %x = tile.load %at : !pointers -> !loaded
-      %b = nv.alloc : !slot
-      nv.local_store %x, %b : !loaded, !slot
+      %b = nv.alloc : !stage
+      nv.local_store %x, %b : !loaded, !stage
       nv.fence_async
-      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
-      nv.dealloc %b : !slot
+      nv.dealloc %b : !stage
       %further = tile.addptr %at, %step : !pointers, !offsets
       scf.yield %next, %further : !tile, !pointers
     }
@@ -36,7 +36,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // -----
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !pointers = tensor<64x64x!tile.ptr<f16>, #load>
 !offsets = tensor<64x64xi32, #load>
 !loaded = tensor<64x64xf16, #load>
@@ -45,19 +45,19 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // CHECK-NOT: nv.prefetch
 // CHECK: return
 module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @one_stage(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+  func.func @one_stage(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
     %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
     %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
       %x = tile.load %at : !pointers -> !loaded
-      %b = nv.alloc : !slot
-      nv.local_store %x, %b : !loaded, !slot
+      %b = nv.alloc : !stage
+      nv.local_store %x, %b : !loaded, !stage
       nv.fence_async
-      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
-      nv.dealloc %b : !slot
+      nv.dealloc %b : !stage
       %further = tile.addptr %at, %step : !pointers, !offsets
       scf.yield %next, %further : !tile, !pointers
     }
@@ -69,7 +69,7 @@ module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.tar
 // A store that may write what is read forbids loading ahead of it.
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !pointers = tensor<64x64x!tile.ptr<f16>, #load>
 !offsets = tensor<64x64xi32, #load>
 !loaded = tensor<64x64xf16, #load>
@@ -78,19 +78,19 @@ module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.tar
 // CHECK-NOT: nv.prefetch
 // CHECK: return
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
-  func.func @store_in_the_loop(%a: !slot, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
+  func.func @store_in_the_loop(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
     %step = arith.constant dense<64> : !offsets
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %from = tile.addptr %rows, %offsets {tile.contiguity = array<i32: 1, 64>, tile.divisibility = array<i32: 16, 16>} : !pointers, !offsets
     %out:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %from) -> (!tile, !pointers) : i32 {
       %x = tile.load %at : !pointers -> !loaded
-      %b = nv.alloc : !slot
-      nv.local_store %x, %b : !loaded, !slot
+      %b = nv.alloc : !stage
+      nv.local_store %x, %b : !loaded, !stage
       nv.fence_async
-      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %a, %b, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
-      nv.dealloc %b : !slot
+      nv.dealloc %b : !stage
       tile.store %at, %x : !pointers, !loaded
       %further = tile.addptr %at, %step : !pointers, !offsets
       scf.yield %next, %further : !tile, !pointers

@@ -1,7 +1,7 @@
 // An operand that two loops read stays in one buffer.
 // RUN: pantile-opt %s -nv-share-operands | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-!slot = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
 module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
@@ -14,59 +14,59 @@ module attributes {tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   // CHECK: nv.wgmma %[[QUERY]]
   // CHECK: nv.dealloc %[[QUERY]]
   // CHECK-NOT: nv.dealloc
-  func.func @two_loops(%tile: !left, %key: !slot, %zero: !tile, %middle: i32, %n: i32) -> !tile {
+  func.func @two_loops(%tile: !left, %key: !stage, %zero: !tile, %middle: i32, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %query = nv.alloc : !slot
-    nv.local_store %tile, %query : !left, !slot
+    %query = nv.alloc : !stage
+    nv.local_store %tile, %query : !left, !stage
     nv.fence_async
     %first = scf.for %i = %c0 to %middle step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
-      %sum = nv.wgmma %query, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %query, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       scf.yield %next : !tile
     }
-    nv.dealloc %query : !slot
-    %again = nv.alloc : !slot
-    nv.local_store %tile, %again : !left, !slot
+    nv.dealloc %query : !stage
+    %again = nv.alloc : !stage
+    nv.local_store %tile, %again : !left, !stage
     nv.fence_async
     %second = scf.for %i = %middle to %n step %c1 iter_args(%acc = %first) -> (!tile) : i32 {
-      %sum = nv.wgmma %again, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %again, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       scf.yield %next : !tile
     }
-    nv.dealloc %again : !slot
+    nv.dealloc %again : !stage
     return %second : !tile
   }
 
   // A buffer that lives longer would take the place of one between the loops.
   // CHECK-LABEL: @shared_memory_in_between
   // CHECK-COUNT-3: nv.local_store
-  func.func @shared_memory_in_between(%tile: !left, %key: !slot, %zero: !tile, %n: i32) -> !tile {
+  func.func @shared_memory_in_between(%tile: !left, %key: !stage, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %query = nv.alloc : !slot
-    nv.local_store %tile, %query : !left, !slot
+    %query = nv.alloc : !stage
+    nv.local_store %tile, %query : !left, !stage
     nv.fence_async
     %first = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!tile) : i32 {
-      %sum = nv.wgmma %query, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %query, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       scf.yield %next : !tile
     }
-    nv.dealloc %query : !slot
+    nv.dealloc %query : !stage
     scf.for %i = %c0 to %n step %c1 : i32 {
-      %other = nv.alloc : !slot
-      nv.local_store %tile, %other : !left, !slot
-      nv.dealloc %other : !slot
+      %other = nv.alloc : !stage
+      nv.local_store %tile, %other : !left, !stage
+      nv.dealloc %other : !stage
     }
-    %again = nv.alloc : !slot
-    nv.local_store %tile, %again : !left, !slot
+    %again = nv.alloc : !stage
+    nv.local_store %tile, %again : !left, !stage
     nv.fence_async
     %second = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %first) -> (!tile) : i32 {
-      %sum = nv.wgmma %again, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !slot, !slot, !tile
+      %sum = nv.wgmma %again, %key, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
       scf.yield %next : !tile
     }
-    nv.dealloc %again : !slot
+    nv.dealloc %again : !stage
     return %second : !tile
   }
 }

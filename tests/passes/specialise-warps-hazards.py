@@ -22,9 +22,9 @@ def product(acc, a, b, pid, n, end, stride_am, stride_bk):
     return acc
 
 
-# The reduction's scratch is not in the rings, which are being filled for the next round.
-# NEST-DAG: nv.alloc at 0 {nv.ring} : <4 x[64, 64] x f16
-# NEST-DAG: nv.alloc at 32768 {nv.ring} : <4 x[64, 64] x f16
+# The reduction's scratch is not in the circular buffers, which are being filled for the next round.
+# NEST-DAG: nv.alloc at 0 {nv.circular_buffer} : <4 x[64, 64] x f16
+# NEST-DAG: nv.alloc at 32768 {nv.circular_buffer} : <4 x[64, 64] x f16
 # NEST: nv.producer {
 # NEST: tile.reduce
 # NEST: nv.scratch = 65536

@@ -1,4 +1,4 @@
-# A block that feeds several products, also transposed, passes one ring: the slot is waited for in
+# A block that feeds several products, also transposed, passes one circular buffer: the stage is waited for in
 # front of the first product and released behind the last.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass nv-keep-occupancy --emit pipeline | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass nv-specialise-warps --emit pipeline | FileCheck %s --check-prefix=PLAIN
@@ -8,15 +8,15 @@ import pantile.language as tl
 B: tl.constexpr = 64
 
 
-# CHECK: %[[Q:.*]] = nv.alloc {nv.ring} : <2 x[64, 64] x f16
-# CHECK-NOT: nv.alloc {nv.ring} : <2 x[64, 64] x f16
-# CHECK: %[[BARRIERS:.*]] = nv.alloc {nv.ring} : <2 x[2] x i64
+# CHECK: %[[Q:.*]] = nv.alloc {nv.circular_buffer} : <2 x[64, 64] x f16
+# CHECK-NOT: nv.alloc {nv.circular_buffer} : <2 x[64, 64] x f16
+# CHECK: %[[BARRIERS:.*]] = nv.alloc {nv.circular_buffer} : <2 x[2] x i64
 # CHECK: nv.producer {
 # CHECK:   nv.tma_load
 # CHECK-NOT: nv.tma_load
 # CHECK: scf.for
-# CHECK:   %[[FULL:.*]] = nv.slot %[[BARRIERS]]
-# CHECK:   %[[SLOT:.*]] = nv.slot %[[Q]]
+# CHECK:   %[[FULL:.*]] = nv.select_stage %[[BARRIERS]]
+# CHECK:   %[[SLOT:.*]] = nv.select_stage %[[Q]]
 # CHECK:   %[[TURNED:.*]] = nv.buffer_trans %[[SLOT]]
 # CHECK:   nv.mbarrier_wait %[[FULL]], false
 # CHECK:   nv.wgmma %{{.*}}, %[[TURNED]]

@@ -2,7 +2,7 @@
 # loop writes to them, and rows and numbers stay in registers. Rows that come from one address lie in one thread, which loads once.
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
-# RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass copied-values --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass buffered-values --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel nibbles --signature "*fp16:16,*i32:16,*fp16:16,i32:16,i32:16" --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit ptx -o - | FileCheck %s --check-prefix=NIBBLES
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_80 --no-cache --emit cubin -o %t.cubin
 import pantile

@@ -31,7 +31,7 @@ def write(c, acc, m, n, stride):
 
 
 # STANDS-ALONE: programs are not split over CTAs: the kernel is not persistent
-# STANDS-ALONE-NOT: nv.put_part
+# STANDS-ALONE-NOT: nv.store_partial
 @pantile.jit
 def product(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -43,7 +43,7 @@ def product(a, b, c, stride):
 
 
 # TWO-SUMS: programs are not split over CTAs: the sum is not that of one product
-# TWO-SUMS-NOT: nv.put_part
+# TWO-SUMS-NOT: nv.store_partial
 @pantile.jit
 def two_sums(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -57,7 +57,7 @@ def two_sums(a, b, c, stride):
 
 
 # IN-A-LOOP: programs are not split over CTAs
-# IN-A-LOOP-NOT: nv.put_part
+# IN-A-LOOP-NOT: nv.store_partial
 @pantile.jit
 def in_a_loop(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -72,7 +72,7 @@ def in_a_loop(a, b, c, stride):
 
 
 # BEGINS-ELSEWHERE: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
-# BEGINS-ELSEWHERE-NOT: nv.put_part
+# BEGINS-ELSEWHERE-NOT: nv.store_partial
 @pantile.jit
 def begins_elsewhere(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -84,7 +84,7 @@ def begins_elsewhere(a, b, c, stride):
 
 
 # SCALES-ITS-SUM: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
-# SCALES-ITS-SUM-NOT: nv.put_part
+# SCALES-ITS-SUM-NOT: nv.store_partial
 @pantile.jit
 def scales_its_sum(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -96,7 +96,7 @@ def scales_its_sum(a, b, c, stride):
 
 
 # GOES-FASTER: programs are not split over CTAs: a value that it carries is neither a sum of products that begins at zero nor advances evenly
-# GOES-FASTER-NOT: nv.put_part
+# GOES-FASTER-NOT: nv.store_partial
 @pantile.jit
 def goes_faster(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -110,7 +110,7 @@ def goes_faster(a, b, c, stride):
 
 
 # COUNTS: programs are not split over CTAs: more than its sum is used behind it
-# COUNTS-NOT: nv.put_part
+# COUNTS-NOT: nv.store_partial
 @pantile.jit
 def counts(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -124,7 +124,7 @@ def counts(a, b, c, stride):
 
 
 # KEEPS-AN-OPERAND: programs are not split over CTAs: what stands in front of it would be done twice
-# KEEPS-AN-OPERAND-NOT: nv.put_part
+# KEEPS-AN-OPERAND-NOT: nv.store_partial
 @pantile.jit
 def keeps_an_operand(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)
@@ -137,7 +137,7 @@ def keeps_an_operand(a, b, c, stride):
 
 
 # SUMS-IN-HALVES: programs are not split over CTAs: it has no sum in fp32 that begins at zero
-# SUMS-IN-HALVES-NOT: nv.put_part
+# SUMS-IN-HALVES-NOT: nv.store_partial
 @pantile.jit
 def sums_in_halves(a, b, c, stride):
     m, n = tl.program_id(0), tl.program_id(1)

@@ -3,14 +3,14 @@
 // RUN: pantile-opt %s -split-input-file -nv-stream-k | FileCheck %s
 // CHECK: module attributes {nv.launch = #nv.launch<persistent = true, partial_bytes = 16384
 // CHECK-LABEL: @one_accumulation
-// CHECK: nv.cut
-// CHECK: nv.courier
+// CHECK: nv.work_range
+// CHECK: nv.helper_warp
 // CHECK: nv.wgmma
-// CHECK: nv.await_parts
-// CHECK: %[[PARTIAL:.*]] = nv.get_part
+// CHECK: nv.await_partials
+// CHECK: %[[PARTIAL:.*]] = nv.load_partial
 // CHECK: arith.addf {{.*}}%[[PARTIAL]]
 // CHECK: tile.store
-// CHECK: nv.put_part
+// CHECK: nv.store_partial
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #layout1 = #tile.layout<[64], reg = [[16], [32]], lane = [[0], [0], [0], [1], [2]], warp = [[4], [8]]>
 #layout2 = #tile.layout<[64], reg = [[1], [2], [4]], lane = [[8], [16], [32], [0], [0]], warp = [[0], [0]]>
@@ -22,9 +22,9 @@ module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 
     %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
     %c0 = arith.constant 0 : i32
-    %ctas = nv.num_blocks
+    %ctas = nv.num_ctas
     %programs = nv.program_count
-    %cta = nv.block_id
+    %cta = nv.cta_id
     scf.for %program = %cta to %programs step %ctas : i32 {
       %row_tile = nv.program_at %program, 0
       %column_tile = nv.program_at %program, 1
@@ -61,15 +61,15 @@ module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 
         %b_tiles = tile.broadcast %b_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
         %b_at = tile.addptr %b_tiles, %column_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
         %y = tile.load %b_at : tensor<64x64x!tile.ptr<f16>, #layout4> -> tensor<64x64xf16, #layout4>
-        %a_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.local_store %x, %a_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
-        %b_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.local_store %y, %b_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+        %a_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.local_store %x, %a_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+        %b_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.local_store %y, %b_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
         nv.fence_async
-        %sum = nv.wgmma %a_slot, %b_slot, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
+        %sum = nv.wgmma %a_stage, %b_stage, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
         %next = nv.wgmma_wait 0, %sum : (tensor<64x64xf32, #layout>) -> tensor<64x64xf32, #layout>
-        nv.dealloc %a_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.dealloc %b_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.dealloc %a_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.dealloc %b_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
         scf.yield %next : tensor<64x64xf32, #layout>
       }
       %c_starts = arith.muli %rows, %b_strides : tensor<64x1xi32, #layout3>
@@ -89,7 +89,7 @@ module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 
 // The accumulator does not begin at zero.
 // CHECK-NOT: partial_bytes
 // CHECK-LABEL: @accumulator_is_read
-// CHECK-NOT: nv.put_part
+// CHECK-NOT: nv.store_partial
 // CHECK: return
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #layout1 = #tile.layout<[64], reg = [[16], [32]], lane = [[0], [0], [0], [1], [2]], warp = [[4], [8]]>
@@ -102,9 +102,9 @@ module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 
     %zero = arith.constant dense<1.000000e+00> : tensor<64x64xf32, #layout>
     %c64 = arith.constant 64 : i32
     %c0 = arith.constant 0 : i32
-    %ctas = nv.num_blocks
+    %ctas = nv.num_ctas
     %programs = nv.program_count
-    %cta = nv.block_id
+    %cta = nv.cta_id
     scf.for %program = %cta to %programs step %ctas : i32 {
       %row_tile = nv.program_at %program, 0
       %column_tile = nv.program_at %program, 1
@@ -141,15 +141,15 @@ module attributes {nv.launch = #nv.launch<persistent = true>, tile.num_stages = 
         %b_tiles = tile.broadcast %b_rows : tensor<64x1x!tile.ptr<f16>, #layout3> -> tensor<64x64x!tile.ptr<f16>, #layout4>
         %b_at = tile.addptr %b_tiles, %column_tiles : tensor<64x64x!tile.ptr<f16>, #layout4>, tensor<64x64xi32, #layout4>
         %y = tile.load %b_at : tensor<64x64x!tile.ptr<f16>, #layout4> -> tensor<64x64xf16, #layout4>
-        %a_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.local_store %x, %a_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
-        %b_slot = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.local_store %y, %b_slot : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+        %a_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.local_store %x, %a_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
+        %b_stage = nv.alloc : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.local_store %y, %b_stage : tensor<64x64xf16, #layout4>, <1 x[64, 64] x f16, <[1, 0], 128>>
         nv.fence_async
-        %sum = nv.wgmma %a_slot, %b_slot, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
+        %sum = nv.wgmma %a_stage, %b_stage, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !nv.buffer<1 x[64, 64] x f16, <[1, 0], 128>>, <1 x[64, 64] x f16, <[1, 0], 128>>, tensor<64x64xf32, #layout>
         %next = nv.wgmma_wait 0, %sum : (tensor<64x64xf32, #layout>) -> tensor<64x64xf32, #layout>
-        nv.dealloc %a_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
-        nv.dealloc %b_slot : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.dealloc %a_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
+        nv.dealloc %b_stage : <1 x[64, 64] x f16, <[1, 0], 128>>
         scf.yield %next : tensor<64x64xf32, #layout>
       }
       %c_starts = arith.muli %rows, %b_strides : tensor<64x1xi32, #layout3>

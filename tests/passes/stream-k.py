@@ -15,20 +15,20 @@ K: tl.constexpr = 64
 # CHECK: partial_bytes = 32768
 # The producer loads the same iterations.
 # CHECK: nv.producer
-# CHECK: nv.cut
-# CHECK: nv.courier
+# CHECK: nv.work_range
+# CHECK: nv.helper_warp
 # CHECK: scf.for {{.*}} to %[[ROUNDS:[^ ]+]] step
 # CHECK: scf.for %[[K:[^ ]+]] = %[[FIRST:[^ ]+]] to %[[MIDDLE:[^ ]+]] step
 # CHECK: nv.tma_load
 # CHECK: scf.for %{{[^ ]+}} = %[[MIDDLE]] to %[[LAST:[^ ]+]] step
 # CHECK: nv.tma_load
-# CHECK-NOT: nv.put_part
-# CHECK: nv.cut
-# CHECK-NOT: nv.courier
+# CHECK-NOT: nv.store_partial
+# CHECK: nv.work_range
+# CHECK-NOT: nv.helper_warp
 # CHECK: scf.for
 # CHECK: nv.wgmma
-# CHECK: nv.await_parts %[[GETS:[^ ]+]]
-# CHECK: %[[PART:[^ ]+]] = nv.get_part %{{[^ ]+}} if %[[GETS]]
+# CHECK: nv.await_partials %[[GETS:[^ ]+]]
+# CHECK: %[[PART:[^ ]+]] = nv.load_partial %{{[^ ]+}} if %[[GETS]]
 # CHECK: scf.for
 # CHECK: nv.wgmma
 # CHECK: %[[WAITED:[^ ]+]] = nv.wgmma_wait 0
@@ -36,13 +36,13 @@ K: tl.constexpr = 64
 # CHECK: arith.addf %[[WAITED]], %[[PART]]
 # CHECK: scf.if
 # CHECK: %[[SUM:[^ ]+]] = scf.for %[[FROM:[^ ]+]] = {{.*}} iter_args(%[[SOFAR:[^ ]+]] = %[[OWN]])
-# CHECK: %[[OTHER:[^ ]+]] = nv.get_part %[[FROM]]
+# CHECK: %[[OTHER:[^ ]+]] = nv.load_partial %[[FROM]]
 # CHECK: arith.addf %[[SOFAR]], %[[OTHER]]
 # CHECK: arith.truncf %[[SUM]]
 # CHECK: else
-# CHECK: nv.put_part %[[OWN]]
-# OFF-NOT: nv.cut
-# OFF-NOT: nv.put_part
+# CHECK: nv.store_partial %[[OWN]]
+# OFF-NOT: nv.work_range
+# OFF-NOT: nv.store_partial
 # SAID: remark: programs of the last waves may be split over CTAs
 # SAID: remark: load is raised to a tensor map of 2 dimensions
 # SAID: remark: load is raised to a tensor map of 2 dimensions

@@ -31,10 +31,10 @@ module attributes {tile.num_warps = 1 : i32} {
   // OVERLAP: nv.alloc at 512
   // OVERLAP-NEXT: nv.alloc at 512 :
   // SHORT: nv.alloc at 0 : <2 x
-  func.func @copies(%x: !tile, %slot: i32) -> !tile {
+  func.func @copies(%x: !tile, %stage: i32) -> !tile {
     %first = nv.alloc at 512 : !buffer
     %ring = nv.alloc at 0 : !ring
-    %place = nv.slot %ring[%slot] : !ring -> !buffer
+    %place = nv.select_stage %ring[%stage] : !ring -> !buffer
     nv.wait 1
     nv.barrier
     %y = nv.local_load %place : !buffer -> !tile

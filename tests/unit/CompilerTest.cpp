@@ -144,7 +144,7 @@ TEST_F(CompilerTest, KernelsTellWhatLaunchesNeed) {
   EXPECT_GT((*full)->numWarps, 4);
   ASSERT_TRUE((*full)->compilePlain);
   options.launchAbi = LaunchAbi::Triton;
-  options.enabledPasses = {"nv-stream-k", "nv-raise-stores"};
+  options.enabledPasses = {"nv-stream-k", "nv-tma-stores"};
   for (bool fromCache : {false, true}) {
     Result<Kernel> plain = compile(product, arguments, options);
     ASSERT_TRUE(plain) << plain.error().rendered;

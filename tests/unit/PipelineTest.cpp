@@ -62,11 +62,11 @@ TEST_F(PipelineTest, SoundIrPasses) {
 TEST_F(PipelineTest, WrongIrIsAnInternalErrorOfThePassThatTheVerifierFollows) {
   IrDiagnostics diagnostics(context, sources);
   ASSERT_TRUE(module);
-  EXPECT_TRUE(mlir::failed(runGpuPasses(*module, {}, {}, breakAfter("tile-order-round-trips"))));
-  EXPECT_THAT(failed, testing::ElementsAre("nv-spread-rows"));
+  EXPECT_TRUE(mlir::failed(runGpuPasses(*module, {}, {}, breakAfter("tile-order-memory"))));
+  EXPECT_THAT(failed, testing::ElementsAre("nv-split-over-cluster"));
   Error error = diagnostics.takePassError(failed.front());
   EXPECT_EQ(error.kind, ErrorKind::Internal);
-  EXPECT_THAT(error.message, HasSubstr("pass `nv-spread-rows` failed: "));
+  EXPECT_THAT(error.message, HasSubstr("pass `nv-split-over-cluster` failed: "));
   EXPECT_THAT(error.message, HasSubstr("does not dominate this use"));
 }
 

@@ -61,7 +61,7 @@ SmallVector<Reservation> collect(ModuleOp module) {
       all.push_back(
           {op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
     } else if (int64_t bytes = scratchBytes(op)) {
-      const bool stays = isa<nv::TmaStoreOp, nv::GatherBlocksOp>(op);
+      const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
       all.push_back({op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
                      stays ? std::numeric_limits<int>::max() : at});
     }

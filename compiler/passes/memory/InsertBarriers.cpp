@@ -11,7 +11,7 @@
 //        stored for the whole loop would be waited for in each iteration. Operations that work
 //        through scratch contain a barrier between their writing and their reading, so only the
 //        reading stays open behind them; where each warp has its own part, they contain none, and
-//        need none among themselves. The accesses to a ring are ordered by its loop
+//        need none among themselves. The accesses to a circular buffer are ordered by its loop
 //        (ExpandPipeline); only its birth, its end and MMAs in flight count here.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
@@ -36,7 +36,7 @@ struct Access {
   bool write;
   bool perWarp = false;  ///< each warp in its part of these bytes, one after the other
   bool inFlight = false; ///< by `mma`, which has started and was not waited for
-  bool ofRing = false;   ///< once it is over, the ring's loop orders it
+  bool ofRing = false;   ///< once it is over, the circular buffer's loop orders it
   bool byProxy = false;  ///< as MMAs see it: a write until a fence, and a barrier after that
   bool isFenced = false; ///< such a write, after the fence
   unsigned younger = 0;  ///< MMAs that have started since, at least
@@ -86,7 +86,7 @@ nv::AllocOp allocOf(Value buffer) {
   while (Operation *op = buffer.getDefiningOp()) {
     if (auto alloc = dyn_cast<nv::AllocOp>(op))
       return alloc;
-    buffer = op->getOperand(0); // nv.slot, nv.buffer_trans
+    buffer = op->getOperand(0); // nv.select_stage, nv.buffer_trans
   }
   return {};
 }
@@ -94,8 +94,8 @@ nv::AllocOp allocOf(Value buffer) {
 Access bytesOf(nv::AllocOp alloc, bool write) {
   int64_t begin = *alloc.getOffset();
   return {begin,
-          begin + alloc.getType().getSlots() *
-                      static_cast<int64_t>(llvm::alignTo(alloc.getType().getSlotBytes(), 16)),
+          begin + alloc.getType().getDepth() *
+                      static_cast<int64_t>(llvm::alignTo(alloc.getType().getStageBytes(), 16)),
           write};
 }
 
@@ -107,14 +107,14 @@ struct Effects {
 
 void addBuffer(Effects &effects, Value buffer, bool write) {
   nv::AllocOp alloc = allocOf(buffer);
-  if (!alloc->hasAttr(names::ring))
+  if (!alloc->hasAttr(names::circularBuffer))
     effects.before.push_back(bytesOf(alloc, write));
 }
 
 bool isReadByMma(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [](Operation *user) {
     return isa<nv::AsyncMmaOpInterface>(user) ||
-           (isa<nv::SlotOp, nv::BufferTransOp>(user) && isReadByMma(user->getResult(0)));
+           (isa<nv::SelectStageOp, nv::BufferTransOp>(user) && isReadByMma(user->getResult(0)));
   });
 }
 
@@ -122,13 +122,13 @@ bool isReadByMma(Value buffer) {
 void addStore(Effects &effects, Value buffer) {
   addBuffer(effects, buffer, true);
   nv::AllocOp alloc = allocOf(buffer);
-  if (alloc->hasAttr(names::ring) || !isReadByMma(alloc))
+  if (alloc->hasAttr(names::circularBuffer) || !isReadByMma(alloc))
     return;
   effects.before.push_back(bytesOf(alloc, true));
   effects.before.back().byProxy = true;
 }
 
-/// A write also where the buffer is a ring, as the ring's loop orders its copies alone.
+/// A write also where the buffer is a circular buffer, as the circular buffer's loop orders its copies alone.
 void addRounding(Effects &effects, Value buffer) {
   Access access = bytesOf(allocOf(buffer), true);
   effects.before.push_back(access);
@@ -141,7 +141,7 @@ void addMmaOperand(Effects &effects, nv::AsyncMmaOpInterface mma, Value buffer) 
   nv::AllocOp alloc = allocOf(buffer);
   Access access = bytesOf(alloc, false);
   access.inFlight = true;
-  access.ofRing = alloc->hasAttr(names::ring);
+  access.ofRing = alloc->hasAttr(names::circularBuffer);
   access.mma = mma;
   effects.before.push_back(access);
 }
@@ -171,10 +171,11 @@ Effects effectsOf(Operation *op) {
     effects.containsBarrier = !perWarp;
   } else if (isa<nv::BarrierOp, BarrierOp>(op)) {
     effects.containsBarrier = true;
-  } else if (auto alloc = dyn_cast<nv::AllocOp>(op); alloc && alloc->hasAttr(names::ring)) {
+  } else if (auto alloc = dyn_cast<nv::AllocOp>(op);
+             alloc && alloc->hasAttr(names::circularBuffer)) {
     effects.before.push_back(bytesOf(alloc, true));
   } else if (auto dealloc = dyn_cast<nv::DeallocOp>(op);
-             dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::ring)) {
+             dealloc && allocOf(dealloc.getBuffer())->hasAttr(names::circularBuffer)) {
     effects.before.push_back(bytesOf(allocOf(dealloc.getBuffer()), true));
   } else if (auto store = dyn_cast<nv::LocalStoreOp>(op)) {
     addStore(effects, store.getBuffer());
@@ -230,7 +231,7 @@ private:
     join(open, effects.after);
   }
 
-  /// Nothing is written by reserving a ring; its bytes only had to be free.
+  /// Nothing is written by reserving a circular buffer; its bytes only had to be free.
   static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
 
   /// A barrier orders what is over. An MMA in flight goes on reading, and one that starts does not see

@@ -1,5 +1,5 @@
 //===- PrefetchRows.cpp - ask L2 for the row of a later program or iteration --------------===//
-// Needs: layouts; LoadAhead ran.
+// Needs: layouts; PrefetchLoads ran.
 // Gives: nv.prefetch behind loads of kernels that hold a row at once, as layer norm and softmax do.
 // How:   such a program loads, reduces and stores, and memory waits while it computes; blocks that
 //        share an SM fill the gaps only in part. So each asks for what a program some

@@ -107,21 +107,21 @@ bool changeAttribute(Operation *op, StringRef name, int by, bool trial) {
 }
 
 bool shortenRing(Operation *op, bool trial) {
-  return isa<scf::ForOp>(op) && changeAttribute(op, names::slots, -1, trial);
+  return isa<scf::ForOp>(op) && changeAttribute(op, names::depth, -1, trial);
 }
 
 bool copyFurtherAhead(Operation *op, bool trial) {
   return isa<scf::ForOp>(op) && changeAttribute(op, names::distance, 1, trial);
 }
 
-/// The last slot lies on what comes behind the buffer.
-bool reserveOneSlotLess(Operation *op, bool trial) {
+/// The last stage lies on what comes behind the buffer.
+bool reserveOneStageLess(Operation *op, bool trial) {
   auto alloc = dyn_cast<nv::AllocOp>(op);
-  if (!alloc || alloc.getType().getSlots() < 2)
+  if (!alloc || alloc.getType().getDepth() < 2)
     return false;
   const nv::BufferType type = alloc.getType();
   if (!trial)
-    alloc.getResult().setType(nv::BufferType::get(type.getContext(), type.getSlots() - 1,
+    alloc.getResult().setType(nv::BufferType::get(type.getContext(), type.getDepth() - 1,
                                                   type.getShape(), type.getElementType(),
                                                   type.getSwizzle()));
   return true;
@@ -150,7 +150,7 @@ bool overlapScratch(Operation *op, bool trial) {
   return true;
 }
 
-/// A slot is given back before the wait for the products that read it: copies may overwrite it.
+/// A stage is given back before the wait for the products that read it: copies may overwrite it.
 bool releaseBeforeWait(Operation *op, bool trial) {
   if (!isa<nv::ReleaseOp>(op))
     return false;
@@ -223,7 +223,7 @@ constexpr Kind kinds[] = {
     {"free-conversion", takeConversionAsFree},
     {"short-ring", shortenRing},
     {"far-prefetch", copyFurtherAhead},
-    {"short-buffer", reserveOneSlotLess},
+    {"short-buffer", reserveOneStageLess},
     {"overlap-buffers", overlapBuffers},
     {"overlap-scratch", overlapScratch},
     {"early-release", releaseBeforeWait},

@@ -9,13 +9,13 @@
 //        - The tile of its left operand is not computed again, as in the next iteration, and a
 //          carried tile does not pass the back edge.
 //        - Its stages are not released: neither one with the same index nor, if the MMA is of an
-//          earlier iteration, any of that ring.
+//          earlier iteration, any of that circular buffer.
 //        Loops are visited until nothing changes, without inserting, and then once more. Stores
 //        into buffers that MMAs read need a barrier as well: InsertBarriers has these, by bytes. A
-//        loop orders the copies into its own rings (ScheduleLoops chooses how many stages).
+//        loop orders the copies into its own circular buffers (ScheduleLoops chooses how many stages).
 //        What is in flight where is decided elsewhere: at the dot (StageOperands), within an
 //        iteration (DeferWaits), over the back edge (ScheduleLoops and SpecialiseWarps for one
-//        accumulation, CarrySums and DeferWaits for chains), beside the next iteration's MMAs
+//        accumulation, CarryAccumulators and DeferWaits for chains), beside the next iteration's MMAs
 //        (OverlapIterations). Those passes move MMAs and waits; none counts.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -42,8 +42,8 @@ Stage stageOf(Value buffer) {
   while (true) {
     if (auto view = stage.ring.getDefiningOp<nv::BufferTransOp>()) {
       stage.ring = view.getBuffer();
-    } else if (auto slot = stage.ring.getDefiningOp<nv::SlotOp>()) {
-      stage = {slot.getBuffer(), slot.getIndex()};
+    } else if (auto selected = stage.ring.getDefiningOp<nv::SelectStageOp>()) {
+      stage = {selected.getBuffer(), selected.getIndex()};
     } else {
       return stage;
     }
@@ -246,7 +246,7 @@ private:
     state = merged;
   }
 
-  llvm::DenseMap<Value, Value> barriersOf; ///< of each ring that a producer fills
+  llvm::DenseMap<Value, Value> barriersOf; ///< of each circular buffer that a producer fills
   bool isTrial = false;
 };
 

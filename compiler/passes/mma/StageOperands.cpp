@@ -87,7 +87,7 @@ nv::BufferType transposedType(nv::BufferType type) {
   auto order = type.getSwizzle().getOrder();
   auto swizzle = nv::SwizzleAttr::get(type.getContext(), {1 - order[0], 1 - order[1]},
                                       type.getSwizzle().getSpan());
-  return nv::BufferType::get(type.getContext(), type.getSlots(),
+  return nv::BufferType::get(type.getContext(), type.getDepth(),
                              {type.getShape()[1], type.getShape()[0]}, type.getElementType(),
                              swizzle);
 }

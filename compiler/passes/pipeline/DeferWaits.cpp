@@ -1,5 +1,5 @@
 //===- DeferWaits.cpp - several products of an iteration under way at once ----------------===//
-// Needs: rings are expanded: what a product reads stands in a slot or in registers.
+// Needs: circular buffers are expanded: what a product reads stands in a stage or in registers.
 // Gives: products start as soon as their operands are there, and are waited for where their sums
 //        are looked at.
 // How:   Within a block, an MMA that does not need the previous one moves before the wait for that
@@ -17,7 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CarriedAccumulator.h"
 
 using namespace mlir;
 
@@ -40,15 +40,16 @@ bool mayReadBefore(Operation *op) {
 
 bool isPlain(Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); }
 
-/// How a slot or a view is chosen.
+/// How a stage or a view is chosen.
 bool isChoice(Operation *op) {
   return isPlain(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
 class Products {
 public:
-  /// `carriesSums`: those of the iteration before are under way when this one begins.
-  Products(Block &block, bool carriesSums) : block(block), carriesSums(carriesSums) {}
+  /// `carriesAccumulators`: those of the iteration before are under way when this one begins.
+  Products(Block &block, bool carriesAccumulators)
+      : block(block), carriesAccumulators(carriesAccumulators) {}
 
   /// Two or more, each with a wait of its own before the next one: else they have an order already.
   bool find() {
@@ -81,7 +82,7 @@ public:
   }
 
 private:
-  /// A slot is free when all that was waited for before is done.
+  /// A stage is free when all that was waited for before is done.
   SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
     SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
     for (auto release : block.getOps<nv::ReleaseOp>()) {
@@ -108,7 +109,7 @@ private:
   }
 
   /// In front of the earliest wait that it can pass; behind it where that wait frees what products
-  /// of the iteration before hold. Where its slot is filled is waited for before.
+  /// of the iteration before hold. Where its stage is filled is waited for before.
   void startEarly(nv::AsyncMmaOpInterface product) {
     llvm::SetVector<Operation *> best;
     Operation *place = nullptr;
@@ -119,7 +120,7 @@ private:
         moved.push_back(op);
       else if (!mayPass(op) || readsRegistersOf(op, product))
         break;
-      Operation *to = carriesSums ? op->getNextNode() : op;
+      Operation *to = carriesAccumulators ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
       if (isa<nv::MmaWaitOpInterface>(op) &&
           llvm::all_of(llvm::reverse(moved),
@@ -157,7 +158,7 @@ private:
         op->moveBefore(products.front());
   }
 
-  /// What LoadAhead loads would take registers beside what this iteration has.
+  /// What PrefetchLoads loads would take registers beside what this iteration has.
   bool isForNext(LoadOp load) {
     return llvm::all_of(load->getUsers(), [&](Operation *user) { return user == &block.back(); });
   }
@@ -167,7 +168,9 @@ private:
     auto uses = [&](Operation *op) {
       return llvm::is_contained(op->getOperands(), wait->getResult(0));
     };
-    auto isNext = [&](Operation *op) { return carriesSums && isa<nv::AsyncMmaOpInterface>(op); };
+    auto isNext = [&](Operation *op) {
+      return carriesAccumulators && isa<nv::AsyncMmaOpInterface>(op);
+    };
     while ((mayPass(place) || fillsYounger(place, wait)) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
@@ -185,7 +188,7 @@ private:
   }
 
   Block &block;
-  const bool carriesSums;
+  const bool carriesAccumulators;
   SmallVector<nv::AsyncMmaOpInterface> products;
   SmallVector<nv::MmaWaitOpInterface> waits;
 };
@@ -193,14 +196,14 @@ private:
 struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
-      const bool carriesSums = loop->hasAttr(names::carriesSum);
-      Products products(*loop.getBody(), carriesSums);
+      const bool carriesAccumulators = loop->hasAttr(names::carriesAccumulator);
+      Products products(*loop.getBody(), carriesAccumulators);
       if (!products.find())
         return;
       products.run();
-      if (carriesSums)
+      if (carriesAccumulators)
         carryAddedSums(loop);
-      loop->removeAttr(names::carriesSum);
+      loop->removeAttr(names::carriesAccumulator);
     });
   }
 };

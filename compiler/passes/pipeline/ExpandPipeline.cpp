@@ -1,17 +1,17 @@
 //===- ExpandPipeline.cpp - asynchronous copies, iterations ahead of their use ----------===//
 // Needs: ScheduleLoops' marks.
-// Gives: each marked load is an `nv.copy_async` into a ring of slots, issued `distance`
-//        iterations early; the loop itself orders the accesses to its rings (`nv.ring`).
-// How:   1. Rings are reserved before the loop. 2. The prologue copies for iterations
+// Gives: each marked load is an `nv.copy_async` into a circular buffer of stages, issued `distance`
+//        iterations early; the loop itself orders the accesses to its circular buffers (`nv.circular_buffer`).
+// How:   1. Circular buffers are reserved before the loop. 2. The prologue copies for iterations
 //        0 .. distance-1, each under the condition that the iteration exists. 3. An iteration
 //        waits for its own copies (distance-1 younger groups may be under way), meets the other
-//        threads, and reads its slot; the copies for iteration i + distance go to the slot that
-//        iteration i - (slots - distance) read, which all threads have left since: they passed
+//        threads, and reads its stage; the copies for iteration i + distance go to the stage that
+//        iteration i - (stages - distance) read, which all threads have left since: they passed
 //        this barrier after their last product on it was done, or pass another behind its wait.
-//        4. After the loop everything is drained and the rings end. Addresses ahead are computed
+//        4. After the loop everything is drained and the circular buffers end. Addresses ahead are computed
 //        by a second copy of the operations that they need, with loop-carried values of their own.
 //        Where these read memory, they do so one iteration before the copies and carry what they
-//        read. Where the mask of a load does not change, its zeros are stored into every slot once.
+//        read. Where the mask of a load does not change, its zeros are stored into every stage once.
 //        What products read in all iterations is stored behind the prologue.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
@@ -22,7 +22,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
-#include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CarriedAccumulator.h"
 #include "passes/pipeline/IterationsAhead.h"
 
 using namespace mlir;
@@ -36,7 +36,7 @@ class Expander {
 public:
   explicit Expander(scf::ForOp loop)
       : loop(loop), builder(loop), loc(loop.getLoc()), distance(intAttr(names::distance)),
-        slots(intAttr(names::slots)), inFlight(intAttr(names::inFlight)) {
+        depth(intAttr(names::depth)), inFlight(intAttr(names::inFlight)) {
     SmallVector<Value> roots;
     for (StagedLoad candidate : findStagedLoads(loop)) {
       if (!candidate.store->hasAttr(names::prefetch))
@@ -56,7 +56,7 @@ public:
     const SmallVector<Operation *> operands = storesOfOperands();
     reserveRings();
     issuePrologue();
-    fillSlots();
+    fillStages();
     for (Operation *op : llvm::reverse(operands))
       op->moveBefore(loop);
     buildLoop();
@@ -90,23 +90,23 @@ private:
 
   void reserveRings() {
     for (StagedLoad load : staged) {
-      nv::BufferType slot = load.alloc.getType();
-      auto type = nv::BufferType::get(slot.getContext(), slots, slot.getShape(),
-                                      slot.getElementType(), slot.getSwizzle());
+      nv::BufferType stage = load.alloc.getType();
+      auto type = nv::BufferType::get(stage.getContext(), depth, stage.getShape(),
+                                      stage.getElementType(), stage.getSwizzle());
       auto ring = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
-      ring->setAttr(names::ring, builder.getUnitAttr());
+      ring->setAttr(names::circularBuffer, builder.getUnitAttr());
       rings.push_back(ring);
     }
   }
 
-  Value slotOf(Value ring, Value at) {
-    auto type = cast<nv::BufferType>(ring.getType()).getSlotType();
-    return nv::SlotOp::create(builder, loc, type, ring, at);
+  Value stageOf(Value ring, Value at) {
+    auto type = cast<nv::BufferType>(ring.getType()).getStageType();
+    return nv::SelectStageOp::create(builder, loc, type, ring, at);
   }
 
   /// Clones the address computation under `mapping` and issues the copies of one iteration as one
   /// group.
-  void issueCopies(IRMapping &mapping, Value enable, Value slot) {
+  void issueCopies(IRMapping &mapping, Value enable, Value stage) {
     for (Operation &op : loop.getBody()->without_terminator())
       if (slice.ops.contains(&op))
         builder.clone(op, mapping);
@@ -114,7 +114,7 @@ private:
       Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
       auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(),
                                           mapping.lookupOrDefault(load.load.getPtr()),
-                                          slotOf(ring, slot), mask, enable, vectorOf(load));
+                                          stageOf(ring, stage), mask, enable, vectorOf(load));
       if (pipelined && keepsZeros(load))
         copy->setAttr(names::keepsZeros, builder.getUnitAttr());
       if (!pipelined)
@@ -132,14 +132,15 @@ private:
     return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask);
   }
 
-  /// Zeros for the slots that the loop is the first to copy to.
-  void fillSlots() {
+  /// Zeros for the stages that the loop is the first to copy to.
+  void fillStages() {
     for (auto [load, ring, first] : llvm::zip(staged, rings, firstCopies)) {
       if (!keepsZeros(load))
         continue;
-      for (int slot = distance; slot < slots; ++slot)
+      for (int stage = distance; stage < depth; ++stage)
         nv::CopyAsyncOp::create(builder, load.load.getLoc(), first.getPtr(),
-                                slotOf(ring, index(slot)), first.getMask(), Value(), vectorOf(load))
+                                stageOf(ring, index(stage)), first.getMask(), Value(),
+                                vectorOf(load))
             ->setAttr(names::onlyZeros, builder.getUnitAttr());
     }
   }
@@ -189,11 +190,11 @@ private:
   }
 
   /// The copies of the iteration at `iv`, from what was loaded for it; goes one iteration on.
-  void issueIteration(Value iv, Value enable, Value slot, ArrayRef<Value> loaded) {
+  void issueIteration(Value iv, Value enable, Value stage, ArrayRef<Value> loaded) {
     IRMapping mapping = mappingAhead(slice, iv, ahead);
     for (auto [load, value] : llvm::zip_equal(slice.loads, loaded))
       mapping.map(load->getResult(0), value);
-    issueCopies(mapping, enable, slot);
+    issueCopies(mapping, enable, stage);
     ahead = advanced(slice, mapping);
   }
 
@@ -225,18 +226,18 @@ private:
     SmallVector<Value> inits(loop.getInitArgs());
     for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
       inits.append(*values);
-    inits.append({index(0), index(distance % slots)});
+    inits.append({index(0), index(distance % depth)});
     pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                    loop.getStep(), inits, nullptr, loop.getUnsignedCmp());
-    if (loop->hasAttr(names::carriesSum))
-      pipelined->setAttr(names::carriesSum, builder.getUnitAttr());
+    if (loop->hasAttr(names::carriesAccumulator))
+      pipelined->setAttr(names::carriesAccumulator, builder.getUnitAttr());
     if (!pipelined.getBody()->empty())
       pipelined.getBody()->getTerminator()->erase();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(pipelined.getBody());
     unsigned own = loop.getNumRegionIterArgs();
     ValueRange args = pipelined.getRegionIterArgs();
-    Value readSlot = args[args.size() - 2], writeSlot = args.back();
+    Value readStage = args[args.size() - 2], writeStage = args.back();
     ValueRange extra = args.drop_front(own);
     for (auto *values : {&ahead, &indicesAhead, &loadedAhead}) {
       llvm::copy(extra.take_front(values->size()), values->begin());
@@ -246,11 +247,11 @@ private:
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), pipelined.getInductionVar());
     mapping.map(loop.getRegionIterArgs(), args.take_front(own));
-    enterIteration(mapping, readSlot);
+    enterIteration(mapping, readStage);
     Value now = pipelined.getInductionVar();
     auto issue = [&] {
       Value iv = arith::AddIOp::create(builder, loc, now, stepsAhead);
-      issueIteration(iv, existsBehind(builder, loop, now, stepsAhead), writeSlot, loadedAhead);
+      issueIteration(iv, existsBehind(builder, loop, now, stepsAhead), writeStage, loadedAhead);
       if (slice.loads.empty())
         return;
       iv = arith::AddIOp::create(builder, loc, now, stepsOfLoads);
@@ -263,7 +264,7 @@ private:
       yields.push_back(mapping.lookupOrDefault(value));
     for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
       yields.append(*values);
-    yields.append({nextSlot(readSlot), nextSlot(writeSlot)});
+    yields.append({nextStage(readStage), nextStage(writeStage)});
     scf::YieldOp::create(builder, loc, yields);
   }
 
@@ -308,17 +309,17 @@ private:
   }
 
   /// This iteration's copies have landed, for every thread.
-  void enterIteration(IRMapping &mapping, Value readSlot) {
+  void enterIteration(IRMapping &mapping, Value readStage) {
     nv::WaitOp::create(builder, loc, distance - 1);
     if (hasAsyncMma() && !fencesFirstMma())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
     for (auto [load, ring] : llvm::zip(staged, rings))
-      mapping.map(load.alloc.getBuffer(), slotOf(ring, readSlot));
+      mapping.map(load.alloc.getBuffer(), stageOf(ring, readStage));
   }
 
   /// Copies for later iterations go between the issue of a product and the wait for it, else first,
-  /// or in front of the first product, whose operands are read by then. Where they go to the slot of
+  /// or in front of the first product, whose operands are read by then. Where they go to the stage of
   /// a product that was under way until this wait, they follow it, when all threads have waited.
   /// Products need a fence of their own only behind what the body itself stores.
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
@@ -330,7 +331,7 @@ private:
         dropped.insert(op);
     const bool inFront = loop.getBody()->getOps<nv::MmaWaitOpInterface>().empty();
     const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
-    const bool behindWait = inFlight >= slots - distance;
+    const bool behindWait = inFlight >= depth - distance;
     bool issued = inFront && !late;
     if (issued)
       issue();
@@ -353,9 +354,9 @@ private:
     }
   }
 
-  Value nextSlot(Value slot) {
-    Value next = arith::AddIOp::create(builder, loc, slot, index(1));
-    Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(slots));
+  Value nextStage(Value stage) {
+    Value next = arith::AddIOp::create(builder, loc, stage, index(1));
+    Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, index(depth));
     return arith::SelectOp::create(builder, loc, wraps, index(0), next);
   }
 
@@ -373,7 +374,7 @@ private:
   nv::MmaWaitOpInterface lastWait; ///< after the loop, for what it leaves in flight
   OpBuilder builder;
   Location loc;
-  int distance, slots, inFlight;
+  int distance, depth, inFlight;
   SmallVector<StagedLoad> staged;
   AddressSlice slice;   ///< of the copies' addresses
   AddressSlice indices; ///< of the addresses of the loads that `slice` begins with

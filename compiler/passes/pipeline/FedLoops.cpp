@@ -4,8 +4,8 @@
 // How:   every loop with products must take all their streamed operands from loads that tmaAccess
 //        can raise, with coordinates of scalars, and nothing before may write memory or meet other
 //        threads. What one thread computes for them, and for the control flow around the loops, must be
-//        scalars that no memory changes (ScalarSlice.h). Loops behind each other with equal slots go
-//        on with one ring.
+//        scalars that no memory changes (ScalarSlice.h). Loops behind each other with equal stages go
+//        on with one circular buffer.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/FedLoops.h"
 #include "analysis/BufferReaders.h"
@@ -43,15 +43,15 @@ SmallVector<unsigned> groupsOf(FedLoop &fed) {
 }
 
 namespace {
-/// Loops behind each other, such as those left of the diagonal and on it, can have one ring: the
+/// Loops behind each other, such as those left of the diagonal and on it, can have one circular buffer: the
 /// turns are counted on.
 bool canShareRings(FedLoop &first, FedLoop &second) {
-  auto sameSlots = [](Raised &a, Raised &b) {
+  auto sameStages = [](Raised &a, Raised &b) {
     return a.staged.alloc.getType() == b.staged.alloc.getType();
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
-         first.loop->isBeforeInBlock(second.loop) && first.slots == second.slots &&
-         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameSlots) &&
+         first.loop->isBeforeInBlock(second.loop) && first.depth == second.depth &&
+         first.inFlight == second.inFlight && llvm::equal(first.loads, second.loads, sameStages) &&
          groupsOf(first) == groupsOf(second);
 }
 
@@ -84,17 +84,17 @@ public:
     for (scf::ForOp loop : candidates)
       if (!collect(loop))
         return false;
-    addSlots();
+    addStages();
     return true;
   }
 
-  /// What a CTA takes: the rings, their mbarriers, what loops keep, and scratch beside those.
+  /// What a CTA takes: the circular buffers, their mbarriers, what loops keep, and scratch beside those.
   CtaDemand demand() {
     auto barriers = nv::SwizzleAttr::get(function.getContext(), {0}, 0);
     auto ringOf = [&](FedLoop &fed, ArrayRef<int64_t> shape, Type element,
                       nv::SwizzleAttr swizzle) {
       return ringBytes(
-          nv::BufferType::get(function.getContext(), fed.slots, shape, element, swizzle));
+          nv::BufferType::get(function.getContext(), fed.depth, shape, element, swizzle));
     };
     CtaDemand demand{warps + producerWarps, registersOfProducts(function),
                      scratchBesideRings(function, isPersistent()) + keptBytes()};
@@ -142,10 +142,10 @@ private:
   bool collect(scf::ForOp loop) {
     FedLoop fed;
     fed.loop = loop;
-    fed.slots = stagesOf(loop);
-    if (fed.slots < 2)
+    fed.depth = stagesOf(loop);
+    if (fed.depth < 2)
       return refuse(loop, "it has one stage");
-    if (LoadOp value = choices.copiedValues ? valueToStage(loop, fed.slots, target) : LoadOp())
+    if (LoadOp value = choices.bufferedValues ? valueToStage(loop, fed.depth, target) : LoadOp())
       return refuse(value, "what the loop computes with is prefetched by all warps");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
@@ -264,39 +264,39 @@ private:
     });
   }
 
-  /// A slot more than stages where a product stays under way, or where products of two iterations
+  /// A stage more than stages where a product stays under way, or where products of two iterations
   /// stand side by side then, if there is room for as many blocks.
-  void addSlots() {
+  void addStages() {
     CtaDemand demand{warps + 1, registersOfProducts(function),
                      scratchBesideRings(function, isPersistent())};
     const MachineModel &machine = target.machine();
-    const int64_t keep = ctasToKeep(machine, choices.thirdBlock);
+    const int64_t keep = ctasToKeep(machine, choices.thirdCta);
     auto hasRoom = [&](int64_t more) {
       CtaDemand larger = demand;
       larger.sharedBytes += more;
       return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
              std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
     };
-    auto slotBytes = [&](FedLoop &fed) { // and its mbarriers
+    auto stageBytes = [&](FedLoop &fed) { // and its mbarriers
       int64_t sum = machine.occupancy.barriersOfStage;
       for (Raised &raised : fed.loads)
-        sum += raised.staged.alloc.getType().getSlotBytes();
+        sum += raised.staged.alloc.getType().getStageBytes();
       return sum;
     };
     findSharedRings();
     for (FedLoop &fed : loops)
-      demand.sharedBytes += fed.before ? 0 : fed.slots * slotBytes(fed);
+      demand.sharedBytes += fed.before ? 0 : fed.depth * stageBytes(fed);
     for (FedLoop &fed : loops)
       if (fed.before)
-        fed.slots = fed.before->slots;
-      else if (fed.inFlight ? hasRoom(slotBytes(fed)) : mayOverlap(fed, demand, slotBytes(fed))) {
-        ++fed.slots;
-        demand.sharedBytes += slotBytes(fed);
+        fed.depth = fed.before->depth;
+      else if (fed.inFlight ? hasRoom(stageBytes(fed)) : mayOverlap(fed, demand, stageBytes(fed))) {
+        ++fed.depth;
+        demand.sharedBytes += stageBytes(fed);
       }
   }
 
   /// Whether `more` bytes let OverlapIterations do its work, and take the place of no block, also not
-  /// of one whose scratch lies in the rings; the producer's registers are the others'.
+  /// of one whose scratch lies in the circular buffers; the producer's registers are the others'.
   bool mayOverlap(FedLoop &fed, const CtaDemand &demand, int64_t more) {
     const RegisterBudget budget{target.machine(), warps};
     auto blocksWith = [&](int64_t sharedBytes) {
@@ -304,7 +304,7 @@ private:
     };
     const int64_t now = demand.sharedBytes + keptBytes(),
                   withoutScratch = now - scratchBesideRings(function, isPersistent());
-    return fed.slots + 1 == target.machine().occupancy.stagesOfOverlap &&
+    return fed.depth + 1 == target.machine().occupancy.stagesOfOverlap &&
            hasRegistersForOverlap(fed.loop, target, warps) &&
            now + more <= target.maxSharedBytes() &&
            blocksWith(now + more) >= blocksWith(withoutScratch);
@@ -359,7 +359,7 @@ std::optional<ProducerPlan> planProducer(func::FuncOp kernel, AffineAnalysis &af
   if (!target || !target->hasTma() || !target->hasAsyncMma() ||
       moduleInt(module, names::numWarps, 4) % InstructionSet::warpsOfGroup != 0)
     return std::nullopt;
-  const int warps = kernel.getOps<nv::CourierOp>().empty() ? 1 : 2;
+  const int warps = kernel.getOps<nv::HelperWarpOp>().empty() ? 1 : 2;
   Collector collector(kernel, *target, affine, map, choices, warps, refusal);
   if (!collector.collect())
     return std::nullopt;

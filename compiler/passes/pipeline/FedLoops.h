@@ -1,6 +1,6 @@
 //===- FedLoops.h - the loops whose products a producer can feed --------------------------===//
 // Needs: StageOperands ran; loads still write the buffers that the products read.
-// Gives: for each such loop what its producer loads, and through how many slots; how much of an SM
+// Gives: for each such loop what its producer loads, and through how many stages; how much of an SM
 //        a CTA takes then. Nothing is changed: passes that choose between kernels with and without a
 //        producer ask for both plans.
 // How:   see FedLoops.cpp for what a loop must be like.
@@ -25,9 +25,9 @@ struct Raised {
 struct FedLoop {
   mlir::scf::ForOp loop;
   std::vector<Raised> loads;
-  int slots = 0;
+  int depth = 0;
   bool inFlight = false;     ///< one product stays under way into the next iteration
-  FedLoop *before = nullptr; ///< the loop in front whose rings it goes on with
+  FedLoop *before = nullptr; ///< the loop in front whose circular buffers it goes on with
   llvm::SmallVector<mlir::Value> rings, barriers;
 };
 
@@ -49,8 +49,8 @@ enum class ProgramMap { AsIs, Persistent };
 
 /// What a plan may count on; the options of the passes that ask for one.
 struct ProducerChoices {
-  bool thirdBlock = false;  ///< stages that are added do not take the place of a third CTA of an SM
-  bool copiedValues = true; ///< tiles that no MMA reads as they are may have stages of all warps
+  bool thirdCta = false; ///< stages that are added do not take the place of a third CTA of an SM
+  bool bufferedValues = true; ///< tiles that no MMA reads as they are may have stages of all warps
 };
 
 /// Says so in a remark and in `nv.candidates`.

@@ -106,10 +106,10 @@ bool LateStage::sortOthers() {
 
 //===- buffers -----------------------------------------------------------------------------===//
 
-/// What `slot` is a stage of.
-static Value circularBufferOf(Value slot) {
-  auto op = slot.getDefiningOp<nv::SlotOp>();
-  return op ? op->getOperand(0) : slot;
+/// What `stage` is a stage of.
+static Value circularBufferOf(Value selected) {
+  auto op = selected.getDefiningOp<nv::SelectStageOp>();
+  return op ? op->getOperand(0) : selected;
 }
 
 /// Whether stage 0 waits for the buffer that `mma` reads, or may, and no third one could be filled.
@@ -118,13 +118,13 @@ bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
   while (auto trans = view.getDefiningOp<nv::BufferTransOp>())
     view = trans.getBuffer();
   Value buffers = circularBufferOf(view);
-  if (buffers == view || cast<nv::BufferType>(buffers.getType()).getSlots() >=
+  if (buffers == view || cast<nv::BufferType>(buffers.getType()).getDepth() >=
                              machineOf(loop).occupancy.stagesOfOverlap)
     return false;
   for (Operation *user : buffers.getUsers())
-    if (auto slot = dyn_cast<nv::SlotOp>(user))
-      for (Operation *writer : slot->getUsers())
-        if (auto copy = dyn_cast<nv::TmaLoadOp>(writer); copy && copy.getBuffer() == slot)
+    if (auto selected = dyn_cast<nv::SelectStageOp>(user))
+      for (Operation *writer : selected->getUsers())
+        if (auto copy = dyn_cast<nv::TmaLoadOp>(writer); copy && copy.getBuffer() == selected)
           barriers = circularBufferOf(copy.getBarrier());
   auto guards = [&](nv::MbarrierWaitOp wait) {
     return circularBufferOf(wait.getBarrier()) == barriers;

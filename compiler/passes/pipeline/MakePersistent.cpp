@@ -33,9 +33,9 @@ void wrap(func::FuncOp kernel) {
       body.push_back(&op);
   OpBuilder b(entry.getTerminator());
   Type i32 = b.getI32Type();
-  auto loop = scf::ForOp::create(b, loc, nv::BlockIdOp::create(b, loc, i32),
+  auto loop = scf::ForOp::create(b, loc, nv::CtaIdOp::create(b, loc, i32),
                                  nv::ProgramCountOp::create(b, loc, i32),
-                                 nv::NumBlocksOp::create(b, loc, i32));
+                                 nv::NumCtasOp::create(b, loc, i32));
   loop->setAttr(names::programs, b.getUnitAttr());
   for (Operation *op : body)
     op->moveBefore(loop.getBody()->getTerminator());

@@ -1,4 +1,4 @@
-//===- OverlapIterations.h - which loops OverlapIterations is worth a slot for -------------===//
+//===- OverlapIterations.h - which loops OverlapIterations is worth a stage for -------------===//
 // Needs: wgmma products in layouts; they may still be waited for at once.
 // Gives: whether products that start sums at zero, and such that add to carried sums, leave registers
 //        for those of two iterations.

@@ -80,7 +80,8 @@ private:
     const auto ctas = producerOccupancy(kernel);
     if (!ctas)
       return false;
-    const bool isEnoughToTie = ctas->waitsCanBeDeferred && options.carriesSums && ctas->without > 1;
+    const bool isEnoughToTie =
+        ctas->waitsCanBeDeferred && options.carriesAccumulators && ctas->without > 1;
     const bool isBetter = ctas->without + isEnoughToTie > ctas->with && areCopiesPlain(kernel);
     addCandidate(kernel,
                  {.producer = true, .sharedBytes = ctas->sharedBytes, .ctasPerSm = ctas->with});
@@ -116,7 +117,7 @@ private:
   /// a producer cannot load for all loops.
   std::optional<int64_t> ctasWithProducer(ProgramMap map, Refusal &refusal) {
     AffineAnalysis affine;
-    const ProducerChoices choices{options.thirdBlock, options.copiedValues};
+    const ProducerChoices choices{options.thirdCta, options.bufferedValues};
     const auto plan = planProducer(kernel, affine, map, choices, refusal);
     if (!plan)
       return std::nullopt;
@@ -126,7 +127,7 @@ private:
                     .producer = true,
                     .sharedBytes = plan->demand.sharedBytes,
                     .ctasPerSm = machine.ctasPerSm(plan->demand)};
-    return std::min(withProducer.ctasPerSm, ctasToKeep(machine, options.thirdBlock));
+    return std::min(withProducer.ctasPerSm, ctasToKeep(machine, options.thirdCta));
   }
 
   //===- persistent kernels ----------------------------------------------------------------===//
@@ -175,7 +176,7 @@ struct PlanProgramsPass : impl::PlanProgramsBase<PlanProgramsPass> {
     auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     if (kernels.size() == 1 && !mmaLoops(kernels[0]).empty())
       Planner(kernels[0],
-              {keepsOccupancy, producer, persistent, carriesSums, thirdBlock, copiedValues})
+              {keepsOccupancy, producer, persistent, carriesAccumulators, thirdCta, bufferedValues})
           .plan();
   }
 };

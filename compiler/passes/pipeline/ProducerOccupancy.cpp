@@ -13,7 +13,7 @@
 #include "ir/Machine.h"
 #include "ir/Registers.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CarriedAccumulator.h"
 
 using namespace mlir;
 
@@ -23,9 +23,9 @@ namespace {
 /// What a CTA of the kernel takes, as far as its loops with staged loads tell.
 struct Demand {
   int64_t registers = 0, ofVectors = 0, ringBytes = 0, otherBytes = 0;
-  bool isWaitedFor = false;   ///< some accumulator is read before the iteration ends
-  bool carriesSums = false;   ///< waits for others can be deferred by one iteration
-  std::optional<Location> at; ///< of the first loop
+  bool isWaitedFor = false;         ///< some accumulator is read before the iteration ends
+  bool carriesAccumulators = false; ///< waits for others can be deferred by one iteration
+  std::optional<Location> at;       ///< of the first loop
 };
 
 bool isAccumulated(nv::AsyncMmaOpInterface mma, scf::ForOp loop) {
@@ -53,25 +53,25 @@ SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
 }
 
 /// One stage of each staged load; those of several MMAs become one.
-int64_t slotBytesOf(scf::ForOp loop) {
+int64_t stageBytesOf(scf::ForOp loop) {
   int64_t bytes = 0;
   for (LoadOp load : stagedLoads(loop))
-    bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getSlotBytes();
+    bytes += cast<nv::LocalStoreOp>(*load->user_begin()).getBuffer().getType().getStageBytes();
   return bytes;
 }
 
 void addLoop(Demand &demand, scf::ForOp loop) {
-  const int64_t slotBytes = slotBytesOf(loop);
+  const int64_t stageBytes = stageBytesOf(loop);
   auto mmas = loop.getBody()->getOps<nv::AsyncMmaOpInterface>();
-  if (slotBytes == 0 || mmas.empty())
+  if (stageBytes == 0 || mmas.empty())
     return;
   demand.at = demand.at ? demand.at : loop.getLoc();
-  demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * slotBytes);
+  demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * stageBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });
-  demand.carriesSums |= !findAddedSums(loop).empty();
+  demand.carriesAccumulators |= !findAddedSums(loop).empty();
 }
 
 Demand loopDemand(func::FuncOp kernel) {
@@ -79,7 +79,7 @@ Demand loopDemand(func::FuncOp kernel) {
   kernel.walk([&](scf::ForOp loop) { addLoop(demand, loop); });
   kernel.walk([&](nv::AllocOp alloc) {
     if (!alloc->getParentOfType<scf::ForOp>())
-      demand.otherBytes += alloc.getType().getSlotBytes();
+      demand.otherBytes += alloc.getType().getStageBytes();
   });
   return demand;
 }
@@ -121,7 +121,7 @@ std::optional<ProducerOccupancy> producerOccupancy(func::FuncOp kernel) {
   return ProducerOccupancy{.without = ctasWithout(demand, warps, *target),
                            .with = ctasWith(demand, warps, *target),
                            .sharedBytes = demand.ringBytes + demand.otherBytes,
-                           .waitsCanBeDeferred = demand.carriesSums,
+                           .waitsCanBeDeferred = demand.carriesAccumulators,
                            .at = *demand.at};
 }
 

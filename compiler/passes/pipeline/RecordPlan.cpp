@@ -3,8 +3,8 @@
 // Gives: `nv.plan` on the kernel, and on loops with MMAs or channels, but a producer's and the one
 //        over programs. Changes nothing else.
 // How:   program map, partitions and shared memory are read from the module's attributes, the band
-//        from `nv.ordered_program`, channels from buffers and what fills them. Registers per thread
-//        are those that nv-share-registers settled, or the estimate that passes decide by, at most
+//        from `nv.raster_program`, channels from buffers and what fills them. Registers per thread
+//        are those that nv-reallocate-registers settled, or the estimate that passes decide by, at most
 //        what a thread may have; CTAs per SM follow from them. Kernels without MMAs in loops have
 //        no estimate.
 //===------------------------------------------------------------------------------------===//
@@ -52,7 +52,7 @@ Programs programsOf(ModuleOp module) {
     programs.map = nv::ProgramMap::Cluster;
   else if ((programs.of = launch.programsPerCta) > 1)
     programs.map = nv::ProgramMap::Packed;
-  module.walk([&](nv::OrderedProgramOp order) { programs.band = order.getBand(); });
+  module.walk([&](nv::RasterProgramOp order) { programs.band = order.getBand(); });
   return programs;
 }
 
@@ -65,7 +65,7 @@ SmallVector<nv::PartitionAttr> partitionsOf(ModuleOp module) {
   const unsigned ofProducer = launch.registers ? launch.registers->ofProducer : 0,
                  ofConsumer = launch.registers ? launch.registers->ofConsumers : 0;
   bool hasHelper = false;
-  module.walk([&](nv::CourierOp) { hasHelper = true; });
+  module.walk([&](nv::HelperWarpOp) { hasHelper = true; });
   SmallVector<nv::PartitionAttr> partitions = {
       nv::PartitionAttr::get(context, nv::Role::Producer, extra - hasHelper, ofProducer)};
   if (hasHelper)

@@ -1,16 +1,16 @@
 //===- ScheduleLoops.cpp - decide which loads of a loop are prefetched ------------------===//
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
-//        `nv.distance`, `nv.slots` and `nv.in_flight` on its loop.
+//        `nv.distance`, `nv.depth` and `nv.in_flight` on its loop.
 // How:   a staged load qualifies when it can be prefetched (CopyAhead.h; through a table while
-//        no second block goes for the rings). What else the loop loads to compute with is staged
-//        first, while two blocks have room. With num_stages = s there are s slots and
+//        no second block goes for the circular buffers). What else the loop loads to compute with is staged
+//        first, while two blocks have room. With num_stages = s there are s stages and
 //        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
-//        iteration keeps one product under way, if its operands outlast the iteration: its slot is
-//        free one iteration later, so there is one slot more, or, where that would cost a
+//        iteration keeps one product under way, if its operands outlast the iteration: its stage is
+//        free one iteration later, so there is one stage more, or, where that would cost a
 //        CTA per SM, a barrier in front of the copies. So does a loop with two
-//        chained products (CarriedSum.h), or copies run an iteration less ahead. A loop that has
-//        read all when its product has ended does with a slot less, behind such a barrier, where
+//        chained products (CarriedAccumulator.h), or copies run an iteration less ahead. A loop that has
+//        read all when its product has ended does with a stage less, behind such a barrier, where
 //        that makes room for a third block.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CopyAhead.h"
@@ -20,7 +20,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/CarriedSum.h"
+#include "passes/pipeline/CarriedAccumulator.h"
 #include "passes/pipeline/StageValues.h"
 
 using namespace mlir;
@@ -31,18 +31,18 @@ namespace pantile {
 namespace {
 
 struct Schedule {
-  int distance = 0, slots = 0, inFlight = 0;
-  bool carriesSum = false;
+  int distance = 0, depth = 0, inFlight = 0;
+  bool carriesAccumulator = false;
 };
 
-int64_t slotBytes(ArrayRef<StagedLoad> loads) {
+int64_t stageBytes(ArrayRef<StagedLoad> loads) {
   int64_t bytes = 0;
   for (StagedLoad load : loads)
-    bytes += load.alloc.getType().getSlotBytes();
+    bytes += load.alloc.getType().getStageBytes();
   return bytes;
 }
 
-/// True when `buffer` is not written by the next iteration: it is in a ring, or the loop leaves it
+/// True when `buffer` is not written by the next iteration: it is in a circular buffer, or the loop leaves it
 /// alone.
 bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
   while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
@@ -68,7 +68,7 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
   SmallVector<nv::AsyncMmaOpInterface> late;
-  if (auto carried = findCarriedSum(loop))
+  if (auto carried = findCarriedAccumulator(loop))
     late = {carried->second};
   else
     late = findAddedSums(loop);
@@ -81,18 +81,18 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
-/// True when as many blocks have room with `slots` as with one less.
-bool hasRoomForSlot(scf::ForOp loop, ArrayRef<StagedLoad> loads, int slots, const Target &target) {
+/// True when as many blocks have room with `stages` as with one less.
+bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, const Target &target) {
   const MachineModel &machine = target.machine();
   auto kernel = loop->getParentOfType<func::FuncOp>();
   CtaDemand demand = demandOf(kernel);
-  kernel.walk([&](nv::AllocOp alloc) { // rings of loops follow each other
+  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops follow each other
     if (alloc->getParentOfType<scf::ForOp>())
       demand.sharedBytes -= ringBytes(alloc.getType());
   });
-  demand.sharedBytes += (slots - 1) * slotBytes(loads);
+  demand.sharedBytes += (depth - 1) * stageBytes(loads);
   const int64_t before = machine.ctasPerSm(demand);
-  demand.sharedBytes += slotBytes(loads);
+  demand.sharedBytes += stageBytes(loads);
   return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
 }
 
@@ -120,10 +120,10 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target, const ScheduleLoopsOptions &options) {
   Schedule plain{stages - 1, stages, 0};
-  if (options.carriesSums && canCarrySum(loop, loads, target)) {
-    if (hasRoomForSlot(loop, loads, stages + 1, target))
-      return {stages - 1, stages + 1, 0, /*carriesSum=*/true};
-    return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesSum=*/true} : plain;
+  if (options.carriesAccumulators && canCarrySum(loop, loads, target)) {
+    if (hasRoomForStage(loop, loads, stages + 1, target))
+      return {stages - 1, stages + 1, 0, /*carriesAccumulator=*/true};
+    return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesAccumulator=*/true} : plain;
   }
   if (!canKeepProductInFlight(loop, loads)) {
     const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers;
@@ -135,15 +135,15 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   }
   const int64_t before = blocksWithRings(loop, {}, stages, target);
   if (blocksWithRings(loop, {}, stages + 1, target) >=
-      std::max<int64_t>(std::min(before, ctasToKeep(target.machine(), options.thirdBlock)), 1))
+      std::max<int64_t>(std::min(before, ctasToKeep(target.machine(), options.thirdCta)), 1))
     return {stages - 1, stages + 1, 1};
   return {stages - 1, stages, 1};
 }
 
-/// Whether rings of `slots` take the place of the second block.
-bool costsSecondBlock(scf::ForOp loop, int slots, const Target &target) {
+/// Whether circular buffers of `stages` take the place of the second block.
+bool costsSecondBlock(scf::ForOp loop, int depth, const Target &target) {
   const int64_t before = blocksWithRings(loop, {}, 1, target);
-  return blocksWithRings(loop, {}, slots, target) <
+  return blocksWithRings(loop, {}, depth, target) <
          std::min(before, target.machine().occupancy.ctasToKeep);
 }
 
@@ -180,7 +180,7 @@ private:
     return copy.bytes;
   }
 
-  /// Gives up copies through a table, whose rings would cost the second block.
+  /// Gives up copies through a table, whose circular buffers would cost the second block.
   bool leaveInOrder(scf::ForOp loop, StagedLoad staged) {
     if (!isThroughTable(loop, staged.load))
       return false;
@@ -194,7 +194,7 @@ private:
     const int stages = stagesOf(loop) - fewerBuffers;
     if (stages < 2)
       return;
-    if (copiedValues)
+    if (bufferedValues)
       stageValues(loop, stages, axes, target);
     Builder builder(loop);
     SmallVector<StagedLoad> chosen;
@@ -208,17 +208,18 @@ private:
       llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
     if (chosen.empty())
       return;
-    Schedule schedule = chooseSchedule(loop, chosen, stages, target,
-                                       {carriesSums, fewerBuffers, thirdBlock, copiedValues});
+    Schedule schedule =
+        chooseSchedule(loop, chosen, stages, target,
+                       {carriesAccumulators, fewerBuffers, thirdCta, bufferedValues});
     loop->setAttr(names::distance, builder.getI32IntegerAttr(schedule.distance));
-    loop->setAttr(names::slots, builder.getI32IntegerAttr(schedule.slots));
+    loop->setAttr(names::depth, builder.getI32IntegerAttr(schedule.depth));
     loop->setAttr(names::inFlight, builder.getI32IntegerAttr(schedule.inFlight));
-    if (schedule.carriesSum)
-      loop->setAttr(names::carriesSum, builder.getUnitAttr());
+    if (schedule.carriesAccumulator)
+      loop->setAttr(names::carriesAccumulator, builder.getUnitAttr());
     for (StagedLoad &staged : chosen)
       remarkApplied(staged.load.getLoc(), Technique::Pipelining)
           << "load is prefetched " << schedule.distance << " iterations ahead into "
-          << schedule.slots << " buffers";
+          << schedule.depth << " buffers";
   }
 };
 } // namespace

@@ -35,7 +35,7 @@ void takeWhole(Numbers &n, Share &s, Value count, Value pays, Value isInCycle) {
 Share findShare(OpBuilder &b, scf::ForOp programs, Value trips, int64_t gain) {
   Numbers n(b, programs.getLoc());
   Type i32 = b.getI32Type();
-  auto cut = nv::CutOp::create(b, programs.getLoc(), i32, i32, i32);
+  auto cut = nv::WorkRangeOp::create(b, programs.getLoc(), i32, i32, i32);
   Value count = programs.getUpperBound(), blocks = programs.getStep();
   Value none = n.of(0), one = n.of(1);
   Share s;

@@ -1,10 +1,10 @@
 //===- SpecialiseWarps.cpp - an extra warp that loads what the others multiply ------------===//
 // Needs: StageOperands ran; loads still write the buffers that the products read.
-// Gives: `nv.producer`, which runs ahead through rings of slots by TMA, `nv.tensor_map`s, and loops
-//        that only wait for full slots and release them; `producer_warps` of `nv.launch`.
+// Gives: `nv.producer`, which runs ahead through circular buffers of stages by TMA, `nv.tensor_map`s, and loops
+//        that only wait for full stages and release them; `producer_warps` of `nv.launch`.
 // How:   1. FedLoops.cpp says which kernels qualify, and plans. 2. Such a loop gets a turn, counted through
-//        all loops around it and on from a loop in front with the same ring: slot = turn mod slots,
-//        phase = turn / slots. Its loads become copies by the producer into the slot. 3. The
+//        all loops around it and on from a loop in front with the same circular buffer: stage = turn mod stages,
+//        phase = turn / stages. Its loads become copies by the producer into the stage. 3. The
 //        producer gets a copy of the scalars and the control flow that its copies need, and each side
 //        loses the other's operations.
 //===--------------------------------------------------------------------------------------===//
@@ -71,7 +71,7 @@ private:
   void remarkOnLoops() {
     for (FedLoop &fed : loops) {
       remarkApplied(fed.loop.getLoc(), Technique::WarpSpecialisation)
-          << "a warp of its own loads for this loop, through " << fed.slots << " buffers";
+          << "a warp of its own loads for this loop, through " << fed.depth << " buffers";
       for (Raised &raised : fed.loads)
         remarkApplied(raised.staged.load.getLoc(), Technique::TensorMaps)
             << "load is raised to a tensor map of " << raised.access.dims.size() << " dimensions"
@@ -95,7 +95,7 @@ private:
     loc = fed.loop.getLoc();
     Block *entry = &function.getBody().front();
     b.setInsertionPointToStart(entry);
-    slotCount = fed.slots;
+    depth = fed.depth;
     SmallVector<unsigned> groupOf = groupsOf(fed);
     makeRings(fed, groupOf.empty() ? 0 : groupOf.back() + 1);
     SmallVector<Value> maps;
@@ -103,18 +103,18 @@ private:
       maps.push_back(tensorMap(raised));
     Value turn = fed.before ? countOn(fed) : countTurns(fed.loop);
     b.setInsertionPointToStart(fed.loop.getBody());
-    Value slot = arith::RemUIOp::create(b, loc, turn, index(slotCount));
-    Value parity = arith::AndIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, turn, index(slotCount)), index(1));
+    Value stage = arith::RemUIOp::create(b, loc, turn, index(depth));
+    Value parity =
+        arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, turn, index(depth)), index(1));
     Value other = arith::XOrIOp::create(b, loc, parity, index(1));
-    Turn now{slot, parity, other};
+    Turn now{stage, parity, other};
     for (unsigned group = 0; group < fed.barriers.size(); ++group)
       feedGroup(fed, group, groupOf, fed.rings, maps, fed.barriers[group], now);
     removeFences(fed.loop);
     endRings(fed, entry->findAncestorOpInBlock(*fed.loop));
   }
 
-  /// Behind `last`: the producer fills a ring for the next round of the loops around before this
+  /// Behind `last`: the producer fills a circular buffer for the next round of the loops around before this
   /// one's end. An end from the loop before may be what stands there.
   void endRings(FedLoop &fed, Operation *last) {
     for (Value ring : fed.rings)
@@ -139,29 +139,29 @@ private:
   }
 
   struct Turn {
-    Value slot, parity, otherParity;
+    Value stage, parity, otherParity;
   };
 
-  Value ring(nv::BufferType slot) {
-    auto type = nv::BufferType::get(b.getContext(), slotCount, slot.getShape(),
-                                    slot.getElementType(), slot.getSwizzle());
+  Value ring(nv::BufferType stage) {
+    auto type = nv::BufferType::get(b.getContext(), depth, stage.getShape(), stage.getElementType(),
+                                    stage.getSwizzle());
     auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
-    alloc->setAttr(names::ring, b.getUnitAttr());
+    alloc->setAttr(names::circularBuffer, b.getUnitAttr());
     return alloc;
   }
 
   Value makeBarriers() {
     auto plain = nv::SwizzleAttr::get(b.getContext(), {0}, 0);
-    auto type = nv::BufferType::get(b.getContext(), slotCount, {2}, b.getI64Type(), plain);
+    auto type = nv::BufferType::get(b.getContext(), depth, {2}, b.getI64Type(), plain);
     auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
-    alloc->setAttr(names::ring, b.getUnitAttr());
+    alloc->setAttr(names::circularBuffer, b.getUnitAttr());
     nv::MbarrierInitOp::create(b, loc, alloc, warps);
     return alloc;
   }
 
-  Value slotOf(Value ring, Value slot) {
-    auto type = cast<nv::BufferType>(ring.getType()).getSlotType();
-    return nv::SlotOp::create(b, loc, type, ring, slot);
+  Value stageOf(Value ring, Value stage) {
+    auto type = cast<nv::BufferType>(ring.getType()).getStageType();
+    return nv::SelectStageOp::create(b, loc, type, ring, stage);
   }
 
   Value tensorMap(Raised &raised) {
@@ -288,7 +288,7 @@ private:
         bytes += copiedBytes(raised.staged.alloc.getType());
       }
     b.setInsertionPoint(first);
-    Value barrier = slotOf(barriers, now.slot);
+    Value barrier = stageOf(barriers, now.stage);
     // Before the wait, so that a copy starts as soon as its stage is released.
     std::vector<SmallVector<Value>> coordinates(fed.loads.size());
     for (auto [i, raised] : llvm::enumerate(fed.loads))
@@ -298,7 +298,7 @@ private:
     markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
     for (auto [i, raised] : llvm::enumerate(fed.loads))
       if (groupOf[i] == group)
-        copyInto(raised, slotOf(rings[i], now.slot), maps[i], coordinates[i], barrier);
+        copyInto(raised, stageOf(rings[i], now.stage), maps[i], coordinates[i], barrier);
     nv::MbarrierWaitOp::create(b, loc, barrier, false, now.parity);
     release(fed, last, barriers, barrier, now);
   }
@@ -327,21 +327,21 @@ private:
       return;
     }
     nv::MmaWaitOpInterface last = deferByOneIteration(fed.loop, product);
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.slot, index(0));
-    Value before = arith::SubIOp::create(b, loc, now.slot, index(1));
-    Value slot = arith::SelectOp::create(b, loc, isFirst, index(slotCount - 1), before);
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.stage, index(0));
+    Value before = arith::SubIOp::create(b, loc, now.stage, index(1));
+    Value stage = arith::SelectOp::create(b, loc, isFirst, index(depth - 1), before);
     Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                            fed.loop.getInductionVar(), fed.loop.getLowerBound());
-    releaseStage(fed, slotOf(barriers, slot), notFirst);
+    releaseStage(fed, stageOf(barriers, stage), notFirst);
     b.setInsertionPointAfter(last);
     Value turns = fed.loop.getResults().back();
     Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
-    Value lastSlot = arith::RemUIOp::create(b, loc, lastTurn, index(slotCount));
+    Value lastStage = arith::RemUIOp::create(b, loc, lastTurn, index(depth));
     const auto less =
         fed.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
     Value ran =
         arith::CmpIOp::create(b, loc, less, fed.loop.getLowerBound(), fed.loop.getUpperBound());
-    releaseStage(fed, slotOf(barriers, lastSlot), ran);
+    releaseStage(fed, stageOf(barriers, lastStage), ran);
   }
 
   void releaseStage(FedLoop &fed, Value barrier, Value enable) {
@@ -364,7 +364,7 @@ private:
   OpBuilder b;
   int warps;
   Location loc = b.getUnknownLoc();
-  int slotCount = 0;
+  int depth = 0;
   AffineAnalysis affine;
   std::vector<FedLoop> loops;
 };
@@ -376,7 +376,7 @@ struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
     if (kernels.size() != 1)
       return;
-    const FailureOr<int> warps = Specialiser(kernels[0]).run({thirdBlock, copiedValues});
+    const FailureOr<int> warps = Specialiser(kernels[0]).run({thirdCta, bufferedValues});
     if (failed(warps))
       return signalPassFailure();
     if (*warps == 0)

@@ -3,7 +3,7 @@
 // Gives: loads whose tiles no product reads as they are, such as weights that are unpacked first,
 //        or what a product is added to, are staged like operands: ScheduleLoops copies them ahead.
 // How:   the tile is read from its buffer where it is first used, and in the layout that it would
-//        have been converted to. Rows and columns stay in registers (LoadAhead). Each buffer must
+//        have been converted to. Rows and columns stay in registers (PrefetchLoads). Each buffer must
 //        leave as many blocks room as there were, or two.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"

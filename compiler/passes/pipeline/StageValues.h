@@ -14,7 +14,7 @@ namespace pantile {
 LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
 
 /// Lets tiles that the body of a loop with products computes with pass through buffers, where they
-/// can be prefetched through `stages` slots and no block of two goes for them.
+/// can be prefetched through `stages` stages and no block of two goes for them.
 void stageValues(mlir::scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
                  const Target &target);
 

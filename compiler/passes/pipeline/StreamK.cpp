@@ -1,8 +1,8 @@
 //===- StreamK.cpp - programs split over CTAs, so that the last wave is full -----------===//
 // Needs: MakePersistent ran; the loop's loads still stand where they were written.
 // Gives: a block's round is a program from one iteration of its load-dot loop to another; who has
-//        the last iteration adds the parts of the others (nv.put_part, nv.get_part) and does the
-//        rest of the program; an extra warp tells the others (nv.courier); `partial_bytes` of
+//        the last iteration adds the parts of the others (nv.store_partial, nv.load_partial) and does the
+//        rest of the program; an extra warp tells the others (nv.helper_warp); `partial_bytes` of
 //        `nv.launch`.
 // How:   Osama et al., "Stream-K" (arXiv:2301.03598): of programs and blocks that do not go into
 //        each other, the rest and one program a block more are cut evenly by iterations, all others
@@ -245,7 +245,7 @@ private:
     b.setInsertionPoint(programs);
     Numbers n(b, loc);
     const Share s = findShare(b, programs, countTrips(n), leastGain());
-    firstGiver = sendCourier(n, s);
+    firstGiver = sendHelperWarp(n, s);
     auto rounds = scf::ForOp::create(b, loc, n.of(0), s.rounds, n.of(1));
     rounds->setDiscardableAttrs(programs->getDiscardableAttrDictionary());
     b.setInsertionPointToStart(rounds.getBody());
@@ -260,14 +260,15 @@ private:
 
   /// What this block gives and gets, once; returns the first block that it gets a part from, itself
   /// if there is none.
-  Value sendCourier(Numbers &n, const Share &s) {
+  Value sendHelperWarp(Numbers &n, const Share &s) {
     Location loc = programs.getLoc();
     const Round last = findRound(n, s, n.sub(s.parts, n.of(1)));
     Value shares = n.less(n.of(0), s.parts);
     Value gives = n.less(s.end, n.mul(n.add(s.last, n.of(1)), s.trips));
     Value gets = n.both(shares, n.equal(last.last, s.trips));
     Value first = n.pick(gets, firstBlock(n, s, last), s.block);
-    auto courier = nv::CourierOp::create(b, loc, n.both(shares, gives), first, s.block, s.cycles);
+    auto courier =
+        nv::HelperWarpOp::create(b, loc, n.both(shares, gives), first, s.block, s.cycles);
     courier->setAttr(names::producerOnly, b.getUnitAttr());
     return first;
   }
@@ -291,10 +292,10 @@ private:
     Value middle = n.max(n.pick(gets, late, r.last), n.of(0)); // as coordinates must be
     narrow(loop, r.first, tail ? middle : r.last);
     b.setInsertionPointAfter(loop);
-    nv::AwaitPartsOp::create(b, loc, gets);
+    nv::AwaitPartialsOp::create(b, loc, gets);
     if (!tail)
       return {sum, giver};
-    Value part = nv::GetPartOp::create(b, loc, sum.getType(), giver, gets);
+    Value part = nv::LoadPartialOp::create(b, loc, sum.getType(), giver, gets);
     Value next = n.add(giver, s.cycles);
     b.insert(tail);
     narrow(tail, middle, r.last);
@@ -382,13 +383,13 @@ private:
     Numbers n(b, loc);
     auto branch = scf::IfOp::create(b, loc, n.equal(r.last, s.trips), /*withElseRegion=*/true);
     b.setInsertionPoint(branch.elseYield());
-    nv::PutPartOp::create(b, loc, found.sofar);
+    nv::StorePartialOp::create(b, loc, found.sofar);
     Operation *whole = branch.thenYield();
     b.setInsertionPoint(whole);
     auto adds = scf::ForOp::create(
         b, loc, found.giver, s.block, s.cycles, found.sofar,
         [](OpBuilder &inner, Location at, Value other, ValueRange sums) {
-          Value part = nv::GetPartOp::create(inner, at, sums[0].getType(), other, Value());
+          Value part = nv::LoadPartialOp::create(inner, at, sums[0].getType(), other, Value());
           scf::YieldOp::create(inner, at, Value(arith::AddFOp::create(inner, at, sums[0], part)));
         });
     for (Operation *op : rest)
@@ -435,7 +436,7 @@ struct StreamKPass : impl::StreamKBase<StreamKPass> {
     Splitter splitter(kernel);
     if (!splitter.run())
       return;
-    if (!hasProducer(kernel, {thirdBlock, copiedValues})) {
+    if (!hasProducer(kernel, {thirdCta, bufferedValues})) {
       kernel.getBody().takeBody(plain->getBody());
       remarkMissed(kernel.getLoc(), Technique::Persistence)
           << "programs are not split over CTAs: their loads could not be raised any more";

@@ -160,7 +160,7 @@ def library_options(target, options):
     }
     passes = pass_names(options.disabled_passes)
     if options.launch_cooperative_grid or options.launch_pdl:
-        passes |= {"nv-make-persistent", "nv-spread-rows"}  # such programs have a block each
+        passes |= {"nv-make-persistent", "nv-split-over-cluster"}  # such programs have a block each
     if options.launch_abi == "auto":
         passes |= {"nv-pack-programs"}  # less than a launch by the static launcher saves
     result.disabled_passes = passes

@@ -23,14 +23,14 @@ from matmul import Timer
 VARIANTS = {  # the options of a launch, each with the names of passes
     "": {},
     " cp.async": {"disabled_passes": "nv-specialise-warps"},
-    " no overlap": {"disabled_passes": "nv-overlap-products"},
+    " no overlap": {"disabled_passes": "nv-overlap-dots"},
     " waits at once": {"disabled_passes": "nv-defer-waits"},
-    " barriers within": {"disabled_passes": "barriers-in-front"},
+    " barriers within": {"disabled_passes": "barriers-before-loops"},
     " stored again": {"disabled_passes": "nv-share-operands"},
     " producer": {"disabled_passes": "nv-keep-occupancy"},
-    " uncarried": {"disabled_passes": "carried-sums"},
+    " uncarried": {"disabled_passes": "carried-accumulators"},
     " apart": {"disabled_passes": "nv-overlap-iterations"},
-    " together": {"disabled_passes": "nv-alternate-groups"},
+    " together": {"disabled_passes": "nv-ping-pong"},
 }
 PASSES = set()
 ANY = " any extent"  # a variant whose configurations are others

@@ -169,7 +169,7 @@ def own_configs():
     """
     return [
         config(64, 64, 64, 5, 4, disabled_passes="nv-specialise-warps"),
-        config(64, 128, 64, 3, 4, enabled_passes="third-block"),
+        config(64, 128, 64, 3, 4, enabled_passes="third-cta"),
         config(128, 128, 64, 5, 8, enabled_passes="nv-stream-k"),
         config(128, 256, 64, 3, 8, enabled_passes="nv-stream-k"),
     ]

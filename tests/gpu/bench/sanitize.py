@@ -88,7 +88,7 @@ CASES = {
     "mma.sync 64x32x32": lambda: product(128, 64, 128, (64, 32, 32, 5, 2)),
     "masked 131x77x53": lambda: masked(131, 77, 53),
     "copy engine's results": lambda: product(
-        1536, 1536, 64, (128, 128, 64, 3, 8), enabled_passes="nv-raise-stores"
+        1536, 1536, 64, (128, 128, 64, 3, 8), enabled_passes="nv-tma-stores"
     ),
     "programs cut between blocks": lambda: product(
         256, 384, 4096, (128, 128, 64, 3, 8), enabled_passes="nv-stream-k"

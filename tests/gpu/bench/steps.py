@@ -40,15 +40,15 @@ def without(*passes, **options):
     return {"disabled_passes": ",".join(passes), **options}
 
 
-RAISED = {"enabled_passes": "nv-raise-stores"}
+RAISED = {"enabled_passes": "nv-tma-stores"}
 # What is loaded how, how results leave, and in which order programs run. `group`: how many rows of
 # blocks the tutorial's text puts together; without it the text is the plain one.
 STEPS = {
     "ladder": {
-        "cp.async": without("nv-specialise-warps", "nv-raise-stores"),
-        "tensor maps, producer": without("nv-make-persistent", "nv-raise-stores"),
-        "persistence": without("nv-order-programs", "nv-raise-stores"),
-        "epilogue": without("nv-order-programs", **RAISED),
+        "cp.async": without("nv-specialise-warps", "nv-tma-stores"),
+        "tensor maps, producer": without("nv-make-persistent", "nv-tma-stores"),
+        "persistence": without("nv-order-raster", "nv-tma-stores"),
+        "epilogue": without("nv-order-raster", **RAISED),
         "tile order": RAISED,
     },
     "loads": {
@@ -57,13 +57,13 @@ STEPS = {
         "persistence": {"group": 8},
     },
     "epilogue": {
-        "through the block": without("in-warp-stores", "nv-raise-stores", group=8),
-        "in warps": without("nv-raise-stores", group=8),
+        "through the block": without("in-warp-stores", "nv-tma-stores", group=8),
+        "in warps": without("nv-tma-stores", group=8),
         "copy engine": {"group": 8, **RAISED},
         "as it is": {"group": 8},
     },
     "order": {
-        "as numbered": without("nv-order-programs"),
+        "as numbered": without("nv-order-raster"),
         "in bands": {},
         "tutorial, 8": {"group": 8},
         "tutorial, 16": {"group": 16},

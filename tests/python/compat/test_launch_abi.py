@@ -105,7 +105,7 @@ def check_plain(kernel, arguments, num_warps):
     ("kernel", "grid", "options"),
     [
         (product, (3, 2, 1), {}),
-        (product, (3, 2, 1), {"enabled_passes": "nv-stream-k,nv-raise-stores"}),
+        (product, (3, 2, 1), {"enabled_passes": "nv-stream-k,nv-tma-stores"}),
         (product, (3, 2, 1), {"num_warps": 8, "num_stages": 4}),
         (persistent, (2, 1, 1), {}),
         (described, (3, 2, 1), {}),

@@ -253,7 +253,7 @@ def rows_of_group_kernel(
 
 
 @pytest.mark.parametrize("end", [320, 577, 601, 640, 700, 960])
-@pytest.mark.parametrize("options", [{}, {"enabled_passes": "nv-raise-stores"}])
+@pytest.mark.parametrize("options", [{}, {"enabled_passes": "nv-tma-stores"}])
 def test_group_ends_within_a_tile_of_several_boxes(device, end, options):
     m, n, d, k = 320, 64, 32, 96
     a, b = random((960, k), "fp16", seed=51), random((k, n), "fp16", seed=52)

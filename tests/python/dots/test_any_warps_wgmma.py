@@ -78,7 +78,7 @@ def test_stream_k(device, blocks):
 
 
 def test_tma_store(device):
-    run(device, "fp16", "fp16", (192, 128, 64, 12, 3), enabled_passes="nv-raise-stores")
+    run(device, "fp16", "fp16", (192, 128, 64, 12, 3), enabled_passes="nv-tma-stores")
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_later_writes_stay(device, M, N, warps):
     out = device.output((M, N), "fp16")
     written_twice[(1,)](
         device.to(x), device.to(w), out.array, out.array, 192, M=M, N=N, B=64, num_warps=warps,
-        enabled_passes="nv-raise-stores",
+        enabled_passes="nv-tma-stores",
     )  # fmt: skip
     exact = x.astype(np.float64) @ w.astype(np.float64)
     np.testing.assert_allclose(out.numpy().astype(np.float64), exact, rtol=2e-3, atol=1e-2)

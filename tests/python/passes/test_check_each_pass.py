@@ -76,8 +76,8 @@ def test_a_mistake_is_found_after_its_pass(tmp_path, planted, target):
 
 @pytest.mark.parametrize("kind", ["moved-load", "wide-tensor", "moved-store"])
 def test_a_mistake_of_a_producer_is_found(tmp_path, kind):
-    step = "nv-raise-stores" if kind == "moved-store" else "nv-specialise-warps"
-    planted = f"nv-raise-stores,{step}+test-plant-error:kind={kind} at=0"
+    step = "nv-tma-stores" if kind == "moved-store" else "nv-specialise-warps"
+    planted = f"nv-tma-stores,{step}+test-plant-error:kind={kind} at=0"
     done, report = launch(tmp_path, planted, "sm_90a")
     assert done.returncode != 0
     wrong = [row for row in report if row[2] == "different"]

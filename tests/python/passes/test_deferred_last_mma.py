@@ -117,7 +117,7 @@ def test_an_operand_of_both_stages(device, iterations, stages):
     out, last = device.output((64, 64), "fp32"), device.output((64,), "fp32")
     both_kernel[(1,)](
         *map(device.to, (x, w, v)), out.array, last.array, iterations * 64,
-        num_warps=4, num_stages=stages, disabled_passes="nv-keep-occupancy,copied-values",
+        num_warps=4, num_stages=stages, disabled_passes="nv-keep-occupancy,buffered-values",
     )  # fmt: skip
     sums, most = np.zeros((64, 64)), np.zeros(64)
     for i in range(iterations):

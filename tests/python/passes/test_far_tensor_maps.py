@@ -30,7 +30,7 @@ def batched(
     tl.store(c, acc.to(tl.float16))
 
 
-@pytest.mark.parametrize("enabled", ["", "nv-raise-stores"])
+@pytest.mark.parametrize("enabled", ["", "nv-tma-stores"])
 @pytest.mark.parametrize("step", [40064, 2048 * 9, 40068])
 def test_constant_steps(device, step, enabled):
     stride, depth = 144, 128

@@ -8,7 +8,7 @@ import pantile.language as tl
 import pytest
 from conftest import check_product, random
 
-ORDERED = "nv.ordered_program"
+ORDERED = "nv.raster_program"
 
 
 @triton.jit
@@ -126,6 +126,6 @@ def test_more_programs_than_blocks_of_the_result(device, more):
 
 
 def test_without_it(device):
-    options = {"disabled_passes": "nv-order-programs"}
+    options = {"disabled_passes": "nv-order-raster"}
     compiled = check(device, by_two_axes, ROWS_FIRST, (35, 2), 1, (35, 2), **options)
     check_ordered(device, compiled, expected=False)

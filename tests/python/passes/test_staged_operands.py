@@ -49,7 +49,7 @@ def blend(
         ((16, 16, 96), 8, 2, {}),
         ((64, 64, 192), 4, 3, {"disabled_passes": "nv-specialise-warps"}),
         ((60, 64, 192), 8, 3, {"disabled_passes": "nv-specialise-warps"}),
-        ((60, 64, 192), 4, 3, {"disabled_passes": "copied-values,nv-load-ahead"}),
+        ((60, 64, 192), 4, 3, {"disabled_passes": "buffered-values,nv-prefetch-loads"}),
     ],
 )
 def test_values_of_a_step(device, size, warps, stages, options):

@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_not_cut(device, stages, warps):
     out = device.output((M, N), "fp32")
     shuffled[(5, 1)](
         device.to(a), device.to(b), out.array, M, N, K, BM=128, BN=256, BK=64,
-        num_stages=stages, num_warps=warps, enabled_passes="nv-stream-k,nv-raise-stores",
+        num_stages=stages, num_warps=warps, enabled_passes="nv-stream-k,nv-tma-stores",
     )  # fmt: skip
     check_product(out.numpy(), a, b[:, np.arange(N) ^ 3])
 

@@ -11,7 +11,7 @@ from conftest import DTYPES, check_product, random
 from matmul_kernels import masked_matmul
 from test_matmul_shapes import product
 
-RAISED = {"enabled_passes": "nv-raise-stores"}
+RAISED = {"enabled_passes": "nv-tma-stores"}
 COPY = "d.global.shared::cta.bulk_group"
 BLOCKS = [
     (128, 256, 64, 3, 8),
@@ -128,7 +128,7 @@ def test_beside_other_techniques(device, passes):
         check_raised(device, kernel)
 
 
-@pytest.mark.parametrize("passes", ["", "third-block"])
+@pytest.mark.parametrize("passes", ["", "third-cta"])
 def test_where_it_pays(device, passes):
     """Nobody asks for it: large results are raised, small ones are not."""
     M, N, K = 264, 400, 208

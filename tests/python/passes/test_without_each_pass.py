@@ -27,7 +27,7 @@ PASSES = [step for step in list_passes() if step.is_optional]
 # Left out, values that are the same take registers of their own.
 CROWDED = {"canonicalize"}
 # Nothing here goes through memory within a program.
-UNSEEN = {"tile-order-round-trips"}
+UNSEEN = {"tile-order-memory"}
 
 
 class UnchangedError(Exception):
@@ -360,7 +360,9 @@ def test_without_it_or_with_it(device, usual, name):
         assert changed, f"`{name}` is not put to the test by any workload"
 
 
-ACROSS_ITERATIONS = "nv-overlap-products,nv-overlap-iterations,nv-carry-sums,carried-sums"
+ACROSS_ITERATIONS = (
+    "nv-overlap-dots,nv-overlap-iterations,nv-carry-accumulators,carried-accumulators"
+)
 
 
 @pytest.mark.parametrize("left_out", [ACROSS_ITERATIONS, ACROSS_ITERATIONS + ",nv-defer-waits"])

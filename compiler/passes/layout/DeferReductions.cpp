@@ -1,0 +1,228 @@
+//===- DeferReductions.cpp - sums of rows that threads put together behind the loop -----------------===//
+// Needs: AssignLayouts ran; loops as written.
+// Gives: in a loop with products, `s = s * f + sum(x)` (or without a factor), whose `s` nobody else
+//        reads in the loop, as the sums of an online softmax: a thread adds up its own elements of a
+//        row, and the threads of the row meet once, behind the loop.
+// How:   the dimension is cut into runs of bits that registers hold and runs that lanes or warps
+//        do; a reshape moves nothing then, and the registers' runs are reduced. What the loop
+//        carries has as many registers as before, since a row's sum was held by all its threads.
+//        The sum begins with zeros, or with a sum of partial sums in this layout, as such a loop
+//        before this one leaves.
+//===-----------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_DEFERREDUCTIONS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// `next = scaled + reduce`, with `scaled` the argument or, where `factor` is set, a product of it.
+struct RunningSum {
+  unsigned position;
+  arith::AddFOp next;
+  arith::MulFOp scaled; ///< null: no factor
+  Value factor;
+  ReduceOp reduce;
+};
+
+/// How a reduction is cut in two: the operand's shape in runs, which of them registers hold, and the
+/// tile that is left.
+struct Cut {
+  SmallVector<int64_t> shape;
+  SmallVector<int> ofRegisters; ///< dimensions of `shape`, the last one first
+  RankedTensorType partial;
+};
+
+bool isSum(ReduceOp reduce) {
+  Block &block = reduce.getCombine().front();
+  return reduce.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
+         isa<arith::AddFOp>(block.front());
+}
+
+std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
+  BlockArgument argument = loop.getRegionIterArg(position);
+  auto next = loop.getYieldedValues()[position].getDefiningOp<arith::AddFOp>();
+  if (!next || !next->hasOneUse() || !argument.hasOneUse() || next->getBlock() != loop.getBody())
+    return std::nullopt;
+  for (auto [one, other] :
+       {std::pair(next.getLhs(), next.getRhs()), std::pair(next.getRhs(), next.getLhs())}) {
+    auto reduce = other.getDefiningOp<ReduceOp>();
+    if (!reduce || !reduce->hasOneUse() || !isSum(reduce) || reduce->getBlock() != next->getBlock())
+      continue;
+    if (one == argument)
+      return RunningSum{position, next, {}, {}, reduce};
+    auto scaled = one.getDefiningOp<arith::MulFOp>();
+    if (!scaled || !scaled->hasOneUse() || scaled->getBlock() != next->getBlock())
+      continue;
+    if (scaled.getLhs() == argument || scaled.getRhs() == argument)
+      return RunningSum{position, next, scaled,
+                        scaled.getLhs() == argument ? scaled.getRhs() : scaled.getLhs(), reduce};
+  }
+  return std::nullopt;
+}
+
+/// None where threads have nothing to do with each other, or hold registers' bits in common.
+std::optional<Cut> cutOf(ReduceOp reduce) {
+  auto tile = dyn_cast<RankedTensorType>(reduce.getSrcs()[0].getType());
+  if (!tile || !tile.getEncoding() || tile.getRank() != 2)
+    return std::nullopt;
+  const LinearLayout layout = layoutOf(tile);
+  if (!layout.fillsHull())
+    return std::nullopt;
+  const int axis = reduce.getAxis();
+  int64_t ofThreads = 0;
+  for (const auto *bases : {&layout.lane(), &layout.warp()})
+    for (const LinearLayout::Coord &basis : *bases)
+      ofThreads |= basis[axis];
+  const bool overlaps = llvm::any_of(layout.reg(), [&](const LinearLayout::Coord &basis) {
+    return (basis[axis] & ofThreads) != 0;
+  });
+  if (ofThreads == 0 || overlaps)
+    return std::nullopt;
+  Cut cut;
+  LinearLayout left = layout;
+  auto addRuns = [&](int64_t extent) {
+    bool wasOfThreads = false;
+    for (int64_t bit = extent >> 1; bit > 0; bit >>= 1) {
+      const bool isOfThreads = (ofThreads & bit) != 0;
+      if (bit == extent >> 1 || isOfThreads != wasOfThreads) {
+        if (!isOfThreads)
+          cut.ofRegisters.insert(cut.ofRegisters.begin(), static_cast<int>(cut.shape.size()));
+        cut.shape.push_back(1);
+      }
+      cut.shape.back() *= 2;
+      wasOfThreads = isOfThreads;
+    }
+  };
+  for (int dim = 0; dim < 2; ++dim)
+    if (dim == axis)
+      addRuns(tile.getShape()[dim]);
+    else
+      cut.shape.push_back(tile.getShape()[dim]);
+  left = left.reshape(cut.shape);
+  for (int dim : cut.ofRegisters)
+    left = left.removeDim(dim);
+  SmallVector<int64_t> shape(tile.getShape());
+  shape[axis] = int64_t(1) << llvm::popcount(static_cast<uint64_t>(ofThreads));
+  cut.partial =
+      withLayout(RankedTensorType::get(shape, tile.getElementType()), left.reshape(shape));
+  // What each thread scales by is there already, and the last step gives what the loop gave.
+  auto result = cast<RankedTensorType>(reduce.getResult(0).getType());
+  if (!(layoutOf(cut.partial).removeDim(axis) == layoutOf(result)))
+    return std::nullopt;
+  return cut;
+}
+
+ReduceOp reduceLike(OpBuilder &b, ReduceOp like, Value source, int axis, RankedTensorType type) {
+  auto reduce = ReduceOp::create(b, like.getLoc(), TypeRange{type}, ValueRange{source}, axis);
+  IRMapping mapping;
+  like.getCombine().cloneInto(&reduce.getCombine(), mapping);
+  return reduce;
+}
+
+/// The sums of each thread's own elements.
+Value reduceOwn(OpBuilder &b, ReduceOp reduce, const Cut &cut) {
+  auto tile = cast<RankedTensorType>(reduce.getSrcs()[0].getType());
+  Location loc = reduce.getLoc();
+  auto typeOf = [&](const LinearLayout &layout) {
+    return withLayout(RankedTensorType::get(layout.shape(), tile.getElementType()), layout);
+  };
+  LinearLayout layout = layoutOf(tile).reshape(cut.shape);
+  Value part = ReshapeOp::create(b, loc, typeOf(layout), reduce.getSrcs()[0]);
+  for (int dim : cut.ofRegisters) {
+    layout = layout.removeDim(dim);
+    part = reduceLike(b, reduce, part, dim, typeOf(layout)).getResult(0);
+  }
+  return part.getType() == cut.partial ? part : ReshapeOp::create(b, loc, cut.partial, part);
+}
+
+/// `factor` of each row, for every part of it.
+Value spread(OpBuilder &b, Value factor, int axis, RankedTensorType partial) {
+  Location loc = factor.getLoc();
+  auto type = cast<RankedTensorType>(factor.getType());
+  const LinearLayout layout = layoutOf(type).expandDims(axis);
+  auto column = withLayout(RankedTensorType::get(layout.shape(), type.getElementType()), layout);
+  Value expanded = ExpandDimsOp::create(b, loc, column, factor, axis);
+  return BroadcastOp::create(b, loc, partial, expanded);
+}
+
+class Deferral {
+public:
+  explicit Deferral(IRRewriter &rewriter) : rewriter(rewriter) {}
+
+  void run(scf::ForOp loop) {
+    for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+      if (auto sum = findRunningSum(loop, i))
+        if (auto cut = cutOf(sum->reduce))
+          if (Value start = startOf(loop.getInitArgs()[i], sum->reduce.getAxis(), *cut))
+            loop = defer(loop, *sum, *cut, start);
+  }
+
+private:
+  /// The initial values of the partial sums; null where they are not known. They are looked up in
+  /// the IR, since a loop that carries several sums is replaced once for each.
+  Value startOf(Value init, int axis, const Cut &cut) {
+    rewriter.setInsertionPointAfterValue(init);
+    if (matchPattern(init, m_AnyZeroFloat()))
+      return arith::ConstantOp::create(rewriter, init.getLoc(), rewriter.getZeroAttr(cut.partial));
+    auto total = init.getDefiningOp<ReduceOp>();
+    const bool isOfParts = total && isSum(total) && static_cast<int>(total.getAxis()) == axis &&
+                           total.getSrcs()[0].getType() == cut.partial;
+    return isOfParts ? total.getSrcs()[0] : Value();
+  }
+
+  scf::ForOp defer(scf::ForOp loop, RunningSum sum, const Cut &cut, Value start) {
+    const int axis = sum.reduce.getAxis();
+    rewriter.setInsertionPoint(sum.next);
+    Value own = reduceOwn(rewriter, sum.reduce, cut);
+    auto yieldNext = [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(sum.next);
+      Value parts = arguments.front();
+      if (sum.factor)
+        parts = arith::MulFOp::create(b, loc, parts, spread(b, sum.factor, axis, cut.partial));
+      return SmallVector<Value>{arith::AddFOp::create(b, loc, parts, own)};
+    };
+    rewriter.setInsertionPoint(loop);
+    auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+        rewriter, ValueRange{start}, /*replaceInitOperandUsesInLoop=*/false, yieldNext));
+    Value result = wider.getResult(sum.position);
+    rewriter.setInsertionPointAfter(wider);
+    Value total = reduceLike(rewriter, sum.reduce, wider.getResults().back(), axis,
+                             cast<RankedTensorType>(result.getType()))
+                      .getResult(0);
+    result.replaceAllUsesWith(total);
+    wider.getBody()->getTerminator()->setOperand(sum.position,
+                                                 wider.getRegionIterArg(sum.position));
+    for (Operation *op : {sum.next.getOperation(), sum.scaled ? sum.scaled.getOperation() : nullptr,
+                          sum.reduce.getOperation()})
+      if (op)
+        rewriter.eraseOp(op);
+    return wider;
+  }
+
+  IRRewriter &rewriter;
+};
+
+struct DeferSumsPass : impl::DeferReductionsBase<DeferSumsPass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+      if (!loop.getBody()->getOps<DotOp>().empty())
+        loops.push_back(loop);
+    });
+    IRRewriter rewriter(&getContext());
+    Deferral deferral(rewriter);
+    for (scf::ForOp loop : loops)
+      deferral.run(loop);
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,154 @@
+//===- ApproximateExp.cpp - exponentials whose denormal results nobody sees ----------------===//
+// Needs: tiles without layouts.
+// Gives: such a `math.exp` of fp32 is `math.exp2` of the scaled operand, which gives 0 for results
+//        below 2^-126 and saves the three instructions an element that denormals cost.
+// How:   a result is followed through operations that only move or choose elements. It may vanish
+//        where a constant is added to it (1 + exp(-x)) or where it is cut to a format without such
+//        numbers. A softmax's weight, exp(x - max(x)), may be added up besides, since the sum has a
+//        1 in it, and be the factor of a product, beside a weight of 1. So may that of a running
+//        maximum, whose 1 may stand in another block: its sum is only added to what came before.
+//===----------------------------------------------------------------------------------------===//
+#include "ir/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_APPROXIMATEEXP
+#include "passes/Passes.h.inc"
+namespace {
+
+/// What is known of an exponential's operand.
+enum class Weight {
+  Any,
+  BelowMaximum, ///< x - max(x)
+  BelowRunning, ///< x - max(max(x), before)
+};
+
+bool onlyMoves(Operation *op) {
+  return isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, ConvertLayoutOp>(op);
+}
+
+Value behindMoves(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!onlyMoves(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+template <typename... Ops> bool combinesBy(ReduceOp op) {
+  Block &block = op.getCombine().front();
+  return op.getSrcs().size() == 1 && block.getOperations().size() == 2 &&
+         isa<Ops...>(block.front());
+}
+
+bool isMaximumOf(Value value, Value of) {
+  auto reduce = behindMoves(value).getDefiningOp<ReduceOp>();
+  return reduce && combinesBy<arith::MaximumFOp, arith::MaxNumFOp>(reduce) &&
+         behindMoves(reduce.getSrcs()[0]) == of;
+}
+
+Weight weightOf(math::ExpOp exp) {
+  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return Weight::Any;
+  Value x = behindMoves(difference.getLhs()), top = behindMoves(difference.getRhs());
+  if (isMaximumOf(top, x))
+    return Weight::BelowMaximum;
+  Operation *op = top.getDefiningOp();
+  const bool isRunning =
+      op && isa<arith::MaximumFOp, arith::MaxNumFOp>(op) &&
+      llvm::any_of(op->getOperands(), [&](Value value) { return isMaximumOf(value, x); });
+  return isRunning ? Weight::BelowRunning : Weight::Any;
+}
+
+/// A constant beside which 2^-126 is less than half a unit in the last place.
+bool isLargeConstant(Value value) {
+  constexpr double least = 0x1p-90;
+  DenseElementsAttr dense;
+  if (matchPattern(behindMoves(value), m_Constant(&dense)))
+    return dense.isSplat() && abs(dense.getSplatValue<APFloat>().convertToDouble()) >= least;
+  FloatAttr number;
+  return matchPattern(behindMoves(value), m_Constant(&number)) &&
+         std::abs(number.getValueAsDouble()) >= least;
+}
+
+class Vanishing {
+public:
+  explicit Vanishing(Weight weight) : weight(weight) {}
+
+  /// Whether nobody can tell a denormal `value` from 0.
+  bool holds(Value value) const {
+    return !value.use_empty() &&
+           llvm::all_of(value.getUses(), [&](OpOperand &use) { return holds(use); });
+  }
+
+private:
+  bool holds(OpOperand &use) const {
+    Operation *user = use.getOwner();
+    if (onlyMoves(user) || (isa<arith::SelectOp>(user) && use.getOperandNumber() > 0))
+      return holds(user->getResult(0));
+    if (isa<arith::AddFOp>(user))
+      return isLargeConstant(user->getOperand(1 - use.getOperandNumber()));
+    if (auto cut = dyn_cast<arith::TruncFOp>(user))
+      return !elementTypeOf(cut.getType()).isBF16() || isFactor(cut.getResult());
+    if (auto reduce = dyn_cast<ReduceOp>(user))
+      return combinesBy<arith::AddFOp>(reduce) && isSum(reduce.getResult(0));
+    return isFactorOf(user, use.get());
+  }
+
+  bool isSum(Value sum) const {
+    if (weight == Weight::BelowMaximum)
+      return true;
+    return weight == Weight::BelowRunning &&
+           llvm::all_of(sum.getUsers(), llvm::IsaPred<arith::AddFOp>);
+  }
+
+  bool isFactor(Value value) const {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return onlyMoves(user) ? isFactor(user->getResult(0)) : isFactorOf(user, value);
+    });
+  }
+
+  bool isFactorOf(Operation *user, Value value) const {
+    auto dot = dyn_cast<DotOp>(user);
+    return weight != Weight::Any && dot && dot.getAcc() != value;
+  }
+
+  Weight weight;
+};
+
+struct FlushExponentialsPass : impl::ApproximateExpBase<FlushExponentialsPass> {
+  void runOnOperation() override {
+    SmallVector<math::ExpOp> found;
+    getOperation().walk([&](math::ExpOp exp) {
+      if (elementTypeOf(exp.getType()).isF32() && Vanishing(weightOf(exp)).holds(exp.getResult()))
+        found.push_back(exp);
+    });
+    for (math::ExpOp exp : found)
+      rewrite(exp);
+  }
+
+private:
+  void rewrite(math::ExpOp exp) {
+    constexpr double log2OfE = 1.4426950408889634;
+    OpBuilder builder(exp);
+    const Location loc = exp.getLoc();
+    TypedAttr factor = builder.getF32FloatAttr(log2OfE);
+    if (auto tile = dyn_cast<ShapedType>(exp.getType()))
+      factor = DenseElementsAttr::get(tile, ArrayRef<Attribute>(factor));
+    Value scale = arith::ConstantOp::create(builder, loc, factor);
+    Value scaled = arith::MulFOp::create(builder, loc, exp.getOperand(), scale);
+    exp.replaceAllUsesWith(math::Exp2Op::create(builder, loc, scaled).getResult());
+    exp.erase();
+  }
+};
+} // namespace
+} // namespace pantile

@@ -1,0 +1,194 @@
+//===- SplitOverCluster.cpp - a row that no SM holds, on several ----------------------===//
+// Needs: tiles without layouts.
+// Gives: tiles of a part of the row each, `ctas_per_program` of `nv.launch`.
+// How:   registers and shared memory together are too small for such a row, so that most of it would
+//        be spilled. Where all tiles are rows of one length, computed element by element and reduced,
+//        each block of a cluster takes a part: its indices begin at its own, and behind a reduction
+//        the blocks exchange what theirs gave. What several blocks load or store they must do in
+//        the program's order, as pointers may alias: they meet between accesses of which one is a
+//        store, and where its threads do, unless an exchange stands there anyway. Scalars are stored
+//        by the first block. None leaves before all have read the last exchange. An exchange costs
+//        about a microsecond: rows that one block holds are not worth two.
+//===--------------------------------------------------------------------------------------===//
+#include "ir/Launch.h"
+#include "ir/Remarks.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Passes.h"
+#include "passes/layout/LayoutPlan.h"
+#include "support/Target.h"
+
+using namespace mlir;
+
+namespace pantile {
+#define GEN_PASS_DEF_SPLITOVERCLUSTER
+#include "passes/Passes.h.inc"
+namespace {
+
+RankedTensorType tileOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
+
+bool canSpread(Operation &op) {
+  if (auto load = dyn_cast<LoadOp>(op))
+    return !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return !tileOf(constant) || isa<SplatElementsAttr>(constant.getValue());
+  return isa<StoreOp, BarrierOp, ProgramIdOp, NumProgramsOp, ArangeOp, SplatOp, ReduceOp>(op) ||
+         LayoutPlan::isPureElementwise(&op);
+}
+
+/// The length of all tiles of a kernel that may be spread; 0: there is none.
+int64_t rowLength(func::FuncOp kernel) {
+  int64_t length = 0;
+  bool hasReduction = false;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (!canSpread(op))
+      return 0;
+    hasReduction |= isa<ReduceOp>(op);
+    for (Value result : op.getResults()) {
+      auto tile = tileOf(result);
+      if (!tile)
+        continue;
+      if (tile.getRank() != 1 || (length != 0 && tile.getDimSize(0) != length) ||
+          !llvm::isPowerOf2_64(tile.getDimSize(0)))
+        return 0;
+      length = tile.getDimSize(0);
+    }
+  }
+  return hasReduction ? length : 0;
+}
+
+class Spreader {
+public:
+  Spreader(func::FuncOp kernel, int64_t length, int64_t blocks)
+      : body(kernel.getBody().front()), part(length / blocks), blocks(blocks),
+        b(kernel.getContext()) {}
+
+  void run() {
+    b.setInsertionPointToStart(&body);
+    rank = nv::ClusterRankOp::create(b, body.getParentOp()->getLoc(), b.getI32Type());
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
+      spread(&op);
+    leave();
+  }
+
+private:
+  void spread(Operation *op) {
+    for (Value result : op->getResults())
+      if (auto tile = tileOf(result))
+        result.setType(tile.clone(part));
+    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && tileOf(constant))
+      constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue())
+                                .resizeSplat(cast<ShapedType>(constant.getType())));
+    if (auto range = dyn_cast<ArangeOp>(op))
+      beginAtOwn(range);
+    else if (auto reduce = dyn_cast<ReduceOp>(op))
+      exchange(reduce);
+    else if (isa<LoadOp, StoreOp>(op))
+      keepOrder(op);
+    else if (isa<BarrierOp>(op))
+      meet(op), op->erase();
+  }
+
+  /// The indices of this block's part.
+  void beginAtOwn(ArangeOp range) {
+    const Location loc = range.getLoc();
+    range.setEnd(range.getStart() + part);
+    b.setInsertionPointAfter(range);
+    Value distance = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(part));
+    Value start = arith::MulIOp::create(b, loc, rank, distance);
+    Value starts = SplatOp::create(b, loc, range.getType(), start);
+    Value own = arith::AddIOp::create(b, loc, starts, range);
+    range.getResult().replaceUsesWithIf(
+        own, [&](OpOperand &use) { return use.getOwner() != own.getDefiningOp(); });
+  }
+
+  /// Reduces what this block's part gave and what the others' did.
+  void exchange(ReduceOp reduce) {
+    const Location loc = reduce.getLoc();
+    b.setInsertionPointAfter(reduce);
+    SmallVector<Value> parts;
+    for (Value own : reduce.getResults())
+      parts.push_back(
+          nv::ClusterGatherOp::create(b, loc, RankedTensorType::get({blocks}, own.getType()), own));
+    auto all = ReduceOp::create(b, loc, reduce.getResultTypes(), parts, reduce.getAxis());
+    IRMapping mapping;
+    reduce.getCombine().cloneInto(&all.getCombine(), mapping);
+    for (auto [mine, whole] : llvm::zip(reduce.getResults(), all.getResults()))
+      mine.replaceUsesWithIf(
+          whole, [](OpOperand &use) { return !isa<nv::ClusterGatherOp>(use.getOwner()); });
+    lastExchange = all;
+    loaded = stored = false;
+  }
+
+  void keepOrder(Operation *op) {
+    auto store = dyn_cast<StoreOp>(op);
+    if (stored || (store && loaded))
+      meet(op);
+    (store ? stored : loaded) = true;
+    if (store && !isa<RankedTensorType>(store.getPtr().getType()))
+      storeOnce(store);
+  }
+
+  void meet(Operation *before) {
+    b.setInsertionPoint(before);
+    nv::ClusterArriveOp::create(b, before->getLoc());
+    nv::ClusterWaitOp::create(b, before->getLoc());
+    loaded = stored = false;
+    lastExchange = nullptr; // all have read it
+  }
+
+  void storeOnce(StoreOp store) {
+    const Location loc = store.getLoc();
+    b.setInsertionPoint(store);
+    Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
+    Value mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rank, zero);
+    if (store.getMask())
+      mask = arith::AndIOp::create(b, loc, store.getMask(), mask);
+    store.getMaskMutable().assign(mask);
+  }
+
+  /// Waits at the end, for what all do as soon as they have read.
+  void leave() {
+    if (!lastExchange)
+      return;
+    b.setInsertionPointAfter(lastExchange);
+    nv::ClusterArriveOp::create(b, lastExchange->getLoc());
+    b.setInsertionPoint(body.getTerminator());
+    nv::ClusterWaitOp::create(b, lastExchange->getLoc());
+  }
+
+  Block &body;
+  const int64_t part, blocks;
+  OpBuilder b;
+  Value rank;
+  Operation *lastExchange = nullptr;   ///< behind which the blocks did not meet
+  bool loaded = false, stored = false; ///< since the blocks met
+};
+
+struct SpreadRowsPass : impl::SplitOverClusterBase<SpreadRowsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+    const auto target = Target::parse(moduleTarget(module));
+    if (kernels.size() != 1 || !target || !target->hasClusters() ||
+        !llvm::hasSingleElement(kernels[0].getBody()))
+      return;
+    const int64_t length = rowLength(kernels[0]);
+    const MachineModel &machine = target->machine();
+    if (length < machine.tiles.leastRowOfCluster)
+      return;
+    const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
+    const int64_t blocks = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
+    Spreader(kernels[0], length, blocks).run();
+    Launch launch = Launch::of(module);
+    launch.ctasPerProgram = blocks;
+    launch.storeOn(module);
+    remarkApplied(kernels[0].getLoc(), Technique::Persistence)
+        << "a cluster of " << blocks << " blocks runs a program, each with a part of its row";
+  }
+};
+} // namespace
+} // namespace pantile

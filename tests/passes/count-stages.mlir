@@ -1,0 +1,67 @@
+// The next stage of a circular buffer is counted, not divided for, where the number of stages is no power of two.
+// RUN: pantile-opt %s -nv-count-stages | FileCheck %s
+!ring = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+
+// CHECK-LABEL: @three_stages
+// CHECK: %[[FIRST:.*]] = arith.remui
+// CHECK: %[[ROUND:.*]] = arith.divui
+// CHECK: scf.for {{.*}}%[[STAGE:.*]] = %[[FIRST]], %{{.*}} = %[[ROUND]])
+// CHECK-NOT: ui
+// CHECK: %[[NEXT:.*]] = arith.addi %[[STAGE]]
+// CHECK: %[[END:.*]] = arith.cmpi eq, %[[NEXT]]
+// CHECK: arith.select %[[END]], %{{.*}}, %[[NEXT]]
+func.func @three_stages(%full: !ring, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0) -> (i32) : i32 {
+    %stage = arith.remui %turn, %c3 : i32
+    %round = arith.divui %turn, %c3 : i32
+    %phase = arith.andi %round, %c1 : i32
+    %barrier = nv.select_stage %full[%stage] : !ring -> !barrier
+    nv.mbarrier_wait %barrier, false, %phase : !barrier
+    %next = arith.addi %turn, %c1 : i32
+    scf.yield %next : i32
+  }
+  return
+}
+
+// A mask and a shift take no division.
+// CHECK-LABEL: @four_stages
+// CHECK: scf.for
+// CHECK-NEXT: arith.remui
+// CHECK-NEXT: arith.divui
+func.func @four_stages(%full: !nv.buffer<4 x [2] x i64, #nv.swizzle<[0], 0>>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0) -> (i32) : i32 {
+    %stage = arith.remui %turn, %c4 : i32
+    %round = arith.divui %turn, %c4 : i32
+    %phase = arith.andi %round, %c1 : i32
+    %barrier = nv.select_stage %full[%stage] : !nv.buffer<4 x [2] x i64, #nv.swizzle<[0], 0>> -> !barrier
+    nv.mbarrier_wait %barrier, false, %phase : !barrier
+    %next = arith.addi %turn, %c1 : i32
+    scf.yield %next : i32
+  }
+  return
+}
+
+// What else reads the count needs it as it is.
+// CHECK-LABEL: @count_is_used
+// CHECK: scf.for
+// CHECK-NEXT: arith.remui
+func.func @count_is_used(%n: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %sum:2 = scf.for %i = %c0 to %n step %c1 iter_args(%turn = %c0, %all = %c0) -> (i32, i32) : i32 {
+    %stage = arith.remui %turn, %c3 : i32
+    %both = arith.addi %stage, %turn : i32
+    %more = arith.addi %all, %both : i32
+    %next = arith.addi %turn, %c1 : i32
+    scf.yield %next, %more : i32, i32
+  }
+  return %sum#1 : i32
+}

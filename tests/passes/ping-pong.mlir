@@ -1,0 +1,54 @@
+// Ping-pong: consumer warp groups start the MMAs of a loop in turn, so that one group multiplies while another computes elements.
+// RUN: pantile-opt %s -nv-ping-pong | FileCheck %s
+#acc = #tile.layout<[128, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+!tall = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
+!tile = tensor<128x64xf32, #acc>
+module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 8 : i32, tile.target = "sm_90a"} {
+  // CHECK-LABEL: @in_turn
+  // CHECK: nv.ping_pong_arrive first
+  // CHECK-NEXT: scf.for
+  // CHECK: nv.ping_pong_wait
+  // CHECK-NEXT: nv.wgmma
+  // CHECK: nv.ping_pong_arrive
+  // CHECK-NEXT: nv.wgmma_wait
+  // CHECK: nv.ping_pong_wait last
+  func.func @in_turn(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %phase = arith.andi %i, %c1 : i32
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %slopes = nv.wgmma %query, %value, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %sum = nv.wgmma %query, %value, %all mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %done:3 = nv.wgmma_wait %scores, %slopes, %sum : (!tile, !tile, !tile) -> (!tile, !tile, !tile)
+      %weights = math.exp2 %done#0 : !tile
+      %scaled = arith.mulf %weights, %done#1 : !tile
+      %next = arith.addf %scaled, %done#2 : !tile
+      scf.yield %next : !tile
+    }
+    return %out : !tile
+  }
+
+  // A barrier of all threads in the loop would wait for a group that waits for its turn.
+  // CHECK-LABEL: @barrier_in_the_loop
+  // CHECK-NOT: nv.ping_pong_wait
+  // CHECK: return
+  func.func @barrier_in_the_loop(%query: !tall, %key: !stage, %value: !stage, %ready: !barrier, %zero: !tile, %n: i32) -> !tile {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %out = scf.for %i = %c0 to %n step %c1 iter_args(%all = %zero) -> (!tile) : i32 {
+      %phase = arith.andi %i, %c1 : i32
+      nv.mbarrier_wait %ready, false, %phase : !barrier
+      %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %slopes = nv.wgmma %query, %value, %zero mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %sum = nv.wgmma %query, %value, %all mma<wgmma, 64 x 64 x 16, warps = 8 x 1> : !tall, !stage, !tile
+      %done:3 = nv.wgmma_wait %scores, %slopes, %sum : (!tile, !tile, !tile) -> (!tile, !tile, !tile)
+      nv.barrier
+      scf.yield %done#2 : !tile
+    }
+    return %out : !tile
+  }
+}

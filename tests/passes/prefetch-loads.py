@@ -1,0 +1,55 @@
+# Rows that a program walks over are loaded ahead where `tl.range` says so and nothing in the loop may write them: by one less than there are stages, while registers last.
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --no-cache --emit pipeline | FileCheck %s --check-prefix=AHEAD
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --no-cache --emit pipeline | FileCheck %s --check-prefix=THREE
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --num-warps 2 --no-cache --emit pipeline | FileCheck %s --check-prefix=TWO
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=1 --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --disable-pass nv-prefetch-loads --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel in_place --signature "*fp32:16, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+# RUN: pantilec %s --kernel counted --signature "*fp32:16, *fp32:16, *i32, i32, i32:16" --no-cache --emit pipeline | FileCheck %s --check-prefix=PLAIN
+import pantile as triton
+import pantile.language as tl
+
+
+# AHEAD: %[[FIRST:.*]] = tile.load
+# AHEAD: scf.for {{.*}} = %[[FIRST]])
+# AHEAD-NEXT: arith.subi
+# AHEAD: %[[NEXT:.*]] = tile.load {{.*}} mask
+# AHEAD: tile.reduce(
+# AHEAD: tile.store
+# AHEAD: scf.yield %[[NEXT]]
+# THREE: %[[FIRST:.*]] = tile.load
+# THREE: %[[SECOND:.*]] = tile.load
+# THREE: %[[THIRD:.*]] = tile.load
+# THREE: scf.for {{.*}}(%[[NOW:.*]] = %[[FIRST]], %[[NEXT:.*]] = %[[SECOND]], %[[THEN:.*]] = %[[THIRD]])
+# THREE: %[[LAST:.*]] = tile.load {{.*}} mask
+# THREE: tile.reduce(%[[NOW]]
+# THREE: scf.yield %[[NEXT]], %[[THEN]], %[[LAST]]
+# TWO: tile.load
+# TWO: tile.load
+# TWO-NOT: tile.load
+# TWO: scf.for
+# PLAIN-NOT: tile.load
+# PLAIN: scf.for
+# PLAIN: tile.load
+# PLAIN-NOT: tile.load
+@triton.jit
+def walk(y, x, rows, n, STAGES: tl.constexpr):
+    cols = tl.arange(0, 1024)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
+        v = tl.load(x + row * n + cols, mask=cols < n, other=0.0)
+        tl.store(y + row * n + cols, v - tl.max(v, axis=0), mask=cols < n)
+
+
+@triton.jit
+def in_place(x, rows, n):
+    cols = tl.arange(0, 1024)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        tl.store(x + row * n + cols, 2 * tl.load(x + row * n + cols))
+
+
+@triton.jit
+def counted(y, x, count, rows, n):
+    cols = tl.arange(0, 1024)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        tl.atomic_add(count, 1)
+        tl.store(y + row * n + cols, tl.load(x + row * n + cols))

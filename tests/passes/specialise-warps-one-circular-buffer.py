@@ -1,0 +1,35 @@
+# Two loops behind each other with the same stages share the circular buffers and go on with the count of turns.
+# RUN: pantilec %s --kernel causal --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" -D SECOND=64 --target sm_90a --no-cache --disable-pass nv-count-stages --emit pipeline -o - | FileCheck %s
+# RUN: pantilec %s --kernel causal --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" -D SECOND=32 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=TWO
+import pantile
+import pantile.language as tl
+
+
+@pantile.jit
+def part(acc, a, b, lo, hi, stride, BLOCK: tl.constexpr, MASKED: tl.constexpr):
+    at, within = tl.arange(0, 64), tl.arange(0, BLOCK)
+    for k in range(lo, hi, BLOCK):
+        x = tl.load(a + at[:, None] * stride + (k + within)[None, :])
+        y = tl.load(b + (k + within)[:, None] * stride + at[None, :])
+        product = tl.dot(x, y)
+        if MASKED:
+            product = tl.where(at[:, None] + k > at[None, :], product, 0.0)
+        acc += tl.maximum(product, 0.0)
+    return acc
+
+
+# CHECK-COUNT-3: nv.alloc {nv.circular_buffer}
+# CHECK-NOT: nv.alloc {nv.circular_buffer}
+# CHECK: nv.producer {
+# CHECK: %[[TURNS:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %c0_i32)
+# CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[TURNS]])
+# CHECK: %[[SUM:.*]]:2 = scf.for
+# CHECK: scf.for {{.*}} %[[SUM]]#1)
+# TWO-COUNT-6: nv.alloc {nv.circular_buffer}
+@pantile.jit
+def causal(a, b, out, stride, SECOND: tl.constexpr):
+    at = tl.arange(0, 64)
+    middle = tl.program_id(0) * 64
+    acc = part(tl.zeros([64, 64], tl.float32), a, b, 0, middle, stride, 64, False)
+    acc = part(acc, a, b, middle, middle + 64, stride, SECOND, True)
+    tl.store(out + at[:, None] * 64 + at[None, :], acc)
