@@ -13,7 +13,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs/measurements"
 TIMES = ("ns", "ms", "s")
-OTHER_TYPES = ("bf16", "fp8", "int8", "tf32", "fp64", "attention forward", "attention backward")
+OTHER_TYPES = ("bf16", "fp8", "int8", "attention forward", "attention backward")
+ANY_EXTENT = "gemm fp16, tiles of any extent"
 
 
 def read(name):
@@ -23,7 +24,7 @@ def read(name):
 
 def tables():
     """The tables beside peers by name; those of matmul.json and tutorials.json in the same form."""
-    found = read("peers-2026-11-22.json")["tables"]
+    found = read("peers-2026-11-22.json")["tables"] | read("peers-2026-11-23.json")["tables"]
     rows = [{"name": str(row["size"]), "rates": row["tflops"]} for row in read("matmul.json")]
     small = [row for row in rows if int(row["name"]) < 1024]
     found["gemm fp16"] = {"unit": "TFLOP/s", "rows": [row for row in rows if row not in small]}
@@ -65,12 +66,13 @@ def mean(ratios):
 WORKLOADS = [
     ("GEMM fp16, 1024 to 16384", "gemm fp16", "pantile", "cuBLAS", "cublas", "triton"),
     ("the same, own configurations", "gemm fp16", "own", "cuBLAS", "cublas", "triton"),
+    ("the same, tiles of any extent", ANY_EXTENT, "pantile", "cuBLAS", "cublas", None),
     ("GEMM fp16, 256 to 896", "gemm fp16, small", "pantile", "cuBLAS", "cublas", "triton"),
     ("GEMM bf16, nn, nt, tn", "other types: bf16", "pantile", "cuBLAS", "library", "triton"),
     ("GEMM fp8, nt", "other types: fp8", "pantile", "cuBLAS", "library", None),
     ("GEMM int8, nt", "other types: int8", "pantile", "`torch._int_mm`", "library", "triton"),
-    ("GEMM tf32, nn (*)", "other types: tf32", "pantile", "cuBLAS", "library", "triton"),
-    ("GEMM fp64, nn (*)", "other types: fp64", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM tf32, nn, nt, tn", "gemm tf32", "pantile", "cuBLAS", "library", "triton"),
+    ("GEMM fp64, nn, nt", "gemm fp64", "pantile", "cuBLAS", "library", None),
     ("GEMM bf16, M = 1 to 256", "skinny gemm bf16", "pantile", "cuBLAS", "library", "triton"),
     ("GEMM and attention, ragged rows", "ragged", "pantile", None, None, "triton"),
     ("attention forward", "attention forward", "pantile", None, None, "triton"),
