@@ -1,5 +1,6 @@
 //===- Constexpr.cpp - see Constexpr.h --------------------------------------------------===//
 #include "frontend/Constexpr.h"
+#include "frontend/PythonArithmetic.h"
 #include <cmath>
 #include <llvm/ADT/StringRef.h>
 
@@ -9,108 +10,22 @@ using ast::CompareOp;
 using ast::UnaryOp;
 
 namespace {
-const char *const tooLarge = "the integer is too large";
 constexpr int64_t maxElements = 1 << 20; ///< of a tuple or string
 
-std::optional<BigInt> integerOf(const Value &value) {
+std::optional<Number> numberOf(const Value &value) {
   if (auto *flag = value.dynAs<bool>())
-    return BigInt(*flag);
+    return *flag;
   if (auto *integer = value.dynAs<BigInt>())
     return *integer;
-  return std::nullopt;
+  auto *real = value.dynAs<double>();
+  return real ? std::optional<Number>(*real) : std::nullopt;
 }
 
-BigInt floorDiv(BigInt a, BigInt b) {
-  BigInt quotient = a / b;
-  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
-
-double floatMod(double a, double b) {
-  double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-/// By squaring, from the lowest bit of the exponent on.
-Folded power(BigInt base, BigInt exponent) {
-  BigInt result = 1;
-  bool overflow = false;
-  for (; exponent > 0; exponent >>= 1) {
-    if ((exponent & 1) != 0 && (overflow || __builtin_mul_overflow(result, base, &result)))
-      return {{}, tooLarge};
-    overflow |= __builtin_mul_overflow(base, base, &base);
-  }
-  return {result, {}};
-}
-
-Folded shiftLeft(BigInt a, BigInt b) {
-  if (b < 0)
-    return {{}, "negative shift count"};
-  if (a != 0 && (b > 120 || (a > 0 ? a : -a) >> (126 - int(b)) != 0))
-    return {{}, tooLarge};
-  return {a == 0 ? a : a * (BigInt(1) << int(b)), {}};
-}
-
-Folded integers(BinaryOp op, BigInt a, BigInt b) {
-  BigInt result = 0;
-  bool overflow = false;
-  if (b == -1 && (op == BinaryOp::FloorDiv || op == BinaryOp::Mod))
-    return op == BinaryOp::Mod ? Folded{result, {}} : integers(BinaryOp::Mul, a, b);
-  switch (op) {
-  case BinaryOp::Add:
-    overflow = __builtin_add_overflow(a, b, &result);
-    break;
-  case BinaryOp::Sub:
-    overflow = __builtin_sub_overflow(a, b, &result);
-    break;
-  case BinaryOp::Mul:
-    overflow = __builtin_mul_overflow(a, b, &result);
-    break;
-  case BinaryOp::Div:
-    return b == 0 ? Folded{{}, "division by zero"} : Folded{double(a) / double(b), {}};
-  case BinaryOp::FloorDiv:
-    return b == 0 ? Folded{{}, "division by zero"} : Folded{floorDiv(a, b), {}};
-  case BinaryOp::Mod:
-    return b == 0 ? Folded{{}, "division by zero"} : Folded{a - floorDiv(a, b) * b, {}};
-  case BinaryOp::Pow:
-    return b < 0 ? Folded{std::pow(double(a), double(b)), {}} : power(a, b);
-  case BinaryOp::Shl:
-    return shiftLeft(a, b);
-  case BinaryOp::Shr:
-    return b < 0 ? Folded{{}, "negative shift count"} : Folded{a >> int(b > 126 ? 126 : b), {}};
-  case BinaryOp::And:
-    return {a & b, {}};
-  case BinaryOp::Or:
-    return {a | b, {}};
-  case BinaryOp::Xor:
-    return {a ^ b, {}};
-  case BinaryOp::MatMul:
-    return {{}, "`@` takes no numbers"};
-  }
-  return overflow ? Folded{{}, tooLarge} : Folded{result, {}};
-}
-
-Folded floats(BinaryOp op, double a, double b) {
-  bool divides = op == BinaryOp::Div || op == BinaryOp::FloorDiv || op == BinaryOp::Mod;
-  if (divides && b == 0)
-    return {{}, "division by zero"};
-  switch (op) {
-  case BinaryOp::Add:
-    return {a + b, {}};
-  case BinaryOp::Sub:
-    return {a - b, {}};
-  case BinaryOp::Mul:
-    return {a * b, {}};
-  case BinaryOp::Div:
-    return {a / b, {}};
-  case BinaryOp::FloorDiv:
-    return {std::floor(a / b), {}};
-  case BinaryOp::Mod:
-    return {floatMod(a, b), {}};
-  case BinaryOp::Pow:
-    return {std::pow(a, b), {}};
-  default:
-    return {{}, std::string("`") + ast::spelling(op) + "` takes no floats"};
-  }
+/// `unfit` says what has no such operator.
+Folded asFolded(const FoldedNumber &folded, const std::string &unfit) {
+  if (!folded.value)
+    return {{}, folded.error.empty() ? unfit : folded.error};
+  return {std::visit([](auto number) { return Value(number); }, *folded.value), {}};
 }
 
 Folded repeated(const std::vector<Value> &elements, BigInt count) {
@@ -163,18 +78,6 @@ std::string tupleText(const TupleValue &tuple) {
   return text + (tuple.elements.size() == 1 ? ",)" : ")");
 }
 
-template <typename T> bool ordered(CompareOp op, const T &a, const T &b) {
-  switch (op) {
-  case CompareOp::Lt:
-    return a < b;
-  case CompareOp::Le:
-    return a <= b;
-  case CompareOp::Gt:
-    return a > b;
-  default:
-    return a >= b;
-  }
-}
 } // namespace
 
 bool pantile::isFoldable(const Value &value) {
@@ -192,7 +95,7 @@ Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
       all.insert(all.end(), rhs.elements().begin(), rhs.elements().end());
       return {Value::tuple(std::move(all)), {}};
     }
-    auto count = integerOf(lhs.isTuple() ? rhs : lhs);
+    auto count = constantInt(lhs.isTuple() ? rhs : lhs);
     if (op == BinaryOp::Mul && count)
       return repeated((lhs.isTuple() ? lhs : rhs).elements(), *count);
   }
@@ -201,40 +104,24 @@ Folded pantile::foldBinary(BinaryOp op, const Value &lhs, const Value &rhs) {
       return {{}, "the string is too long"};
     return {lhs.as<std::string>() + rhs.as<std::string>(), {}};
   }
-  auto a = integerOf(lhs), b = integerOf(rhs);
-  bool bitwise = op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor;
-  if (a && b) {
-    Folded result = integers(op, *a, *b);
-    if (bitwise && lhs.is<bool>() && rhs.is<bool>())
-      return {result.value.as<BigInt>() != 0, {}};
-    return result;
-  }
-  auto x = constantDouble(lhs), y = constantDouble(rhs);
-  if (x && y)
-    return floats(op, *x, *y);
-  return {{},
-          std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) + " and " +
-              kindText(rhs)};
+  const std::string unfit = std::string("`") + ast::spelling(op) + "` takes no " + kindText(lhs) +
+                            " and " + kindText(rhs);
+  const auto a = numberOf(lhs), b = numberOf(rhs);
+  return a && b ? asFolded(foldNumbers(op, *a, *b), unfit) : Folded{{}, unfit};
 }
 
 Folded pantile::foldUnary(UnaryOp op, const Value &operand) {
   if (op == UnaryOp::Not)
     return {!constantTruth(operand).value_or(true), {}};
-  if (auto integer = integerOf(operand)) {
-    if (op == UnaryOp::Pos)
-      return {*integer, {}};
-    return op == UnaryOp::Neg ? integers(BinaryOp::Sub, 0, *integer) : Folded{~*integer, {}};
-  }
-  if (auto *real = operand.dynAs<double>(); real && op != UnaryOp::Invert)
-    return {op == UnaryOp::Neg ? -*real : *real, {}};
-  return {{}, std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand)};
+  const std::string unfit =
+      std::string("`") + ast::spelling(op) + "` takes no " + kindText(operand);
+  const auto number = numberOf(operand);
+  return number ? asFolded(foldNumber(op, *number), unfit) : Folded{{}, unfit};
 }
 
 bool pantile::constantsEqual(const Value &a, const Value &b) {
-  if (a.isNumber() && b.isNumber()) {
-    auto x = integerOf(a), y = integerOf(b);
-    return x && y ? *x == *y : *constantDouble(a) == *constantDouble(b);
-  }
+  if (a.isNumber() && b.isNumber())
+    return numbersEqual(*numberOf(a), *numberOf(b));
   if (sameStructure(a, b))
     return std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(),
                       b.elements().end(), constantsEqual);
@@ -253,19 +140,17 @@ bool pantile::constantsEqual(const Value &a, const Value &b) {
 }
 
 std::optional<bool> pantile::foldOrder(CompareOp op, const Value &lhs, const Value &rhs) {
-  if (lhs.isNumber() && rhs.isNumber()) {
-    auto x = integerOf(lhs), y = integerOf(rhs);
-    return x && y ? ordered(op, *x, *y) : ordered(op, *constantDouble(lhs), *constantDouble(rhs));
-  }
+  if (lhs.isNumber() && rhs.isNumber())
+    return numbersOrdered(op, *numberOf(lhs), *numberOf(rhs));
   if (lhs.is<std::string>() && rhs.is<std::string>())
-    return ordered(op, lhs.as<std::string>(), rhs.as<std::string>());
+    return isOrdered(op, lhs.as<std::string>(), rhs.as<std::string>());
   if (!lhs.isTuple() || !rhs.isTuple())
     return std::nullopt;
   const auto &a = lhs.elements(), &b = rhs.elements();
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     if (!constantsEqual(a[i], b[i]))
       return foldOrder(op, a[i], b[i]);
-  return ordered(op, a.size(), b.size());
+  return isOrdered(op, a.size(), b.size());
 }
 
 std::optional<bool> pantile::constantTruth(const Value &value) {
@@ -287,14 +172,14 @@ std::optional<bool> pantile::constantTruth(const Value &value) {
 }
 
 std::optional<double> pantile::constantDouble(const Value &value) {
-  if (auto *real = value.dynAs<double>())
-    return *real;
-  if (auto integer = integerOf(value))
-    return double(*integer);
-  return std::nullopt;
+  const auto number = numberOf(value);
+  return number ? std::optional(doubleOf(*number)) : std::nullopt;
 }
 
-std::optional<BigInt> pantile::constantInt(const Value &value) { return integerOf(value); }
+std::optional<BigInt> pantile::constantInt(const Value &value) {
+  const auto number = numberOf(value);
+  return number ? integerOf(*number) : std::nullopt;
+}
 
 std::string pantile::bigIntText(BigInt value) {
   if (value == 0)

@@ -1,8 +1,7 @@
 //===- Constexpr.h - compile-time values and Python's arithmetic on them ----------------===//
 // Needs: values that exist at compile time; a run-time value is never folded here.
-// Gives: operators, comparison, truth and text of constants as Python defines them: `//`
-//        rounds down, `/` gives a float, integers do not wrap.
-// How:   integers are 128 bits wide; what does not fit is an error with a message.
+// Gives: operators, comparison, truth and text of constants as Python defines them.
+// How:   arithmetic on numbers is PythonArithmetic.h's.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"

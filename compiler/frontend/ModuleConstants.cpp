@@ -1,10 +1,11 @@
 //===- ModuleConstants.cpp - constant expressions outside kernels -----------------------===//
-// How:   integers have 64 bits; an operation that leaves them has no value here, as has one that
-//        Python would refuse.
+// How:   arithmetic is PythonArithmetic.h's. What Python would refuse has no value here, nor has an
+//        integer of more than 64 bits.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/ModuleConstants.h"
 #include "frontend/ComplexFold.h"
 #include "frontend/LanguageModules.h"
+#include "frontend/PythonArithmetic.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,154 +22,61 @@ namespace {
 using MaybeValue = std::optional<ConstValue>;
 using TuplePtr = std::shared_ptr<const ConstTuple>;
 
-/// bool counts as int.
-std::optional<int64_t> asInt(const ConstValue &value) {
+std::optional<Number> numberOf(const ConstValue &value) {
   if (const bool *b = std::get_if<bool>(&value))
     return *b;
   if (const int64_t *i = std::get_if<int64_t>(&value))
-    return *i;
-  return std::nullopt;
+    return BigInt(*i);
+  if (const uint64_t *i = std::get_if<uint64_t>(&value))
+    return BigInt(*i);
+  const double *d = std::get_if<double>(&value);
+  return d ? std::optional<Number>(*d) : std::nullopt;
+}
+
+std::optional<BigInt> asInt(const ConstValue &value) {
+  const auto number = numberOf(value);
+  return number ? integerOf(*number) : std::nullopt;
 }
 
 std::optional<double> asNumber(const ConstValue &value) {
-  if (const double *d = std::get_if<double>(&value))
+  const auto number = numberOf(value);
+  return number ? std::optional(doubleOf(*number)) : std::nullopt;
+}
+
+/// None of an integer that 64 bits do not hold.
+MaybeValue asConstant(const std::optional<Number> &number) {
+  if (!number)
+    return std::nullopt;
+  if (const bool *b = std::get_if<bool>(&*number))
+    return *b;
+  if (const double *d = std::get_if<double>(&*number))
     return *d;
-  if (const auto i = asInt(value))
-    return static_cast<double>(*i);
-  return std::nullopt;
+  const BigInt integer = std::get<BigInt>(*number);
+  if (integer >= INT64_MIN && integer <= INT64_MAX)
+    return int64_t(integer);
+  return integer > 0 && integer <= BigInt(UINT64_MAX) ? MaybeValue(uint64_t(integer))
+                                                      : std::nullopt;
 }
 
 //===- Operators ------------------------------------------------------------------------===//
-
-MaybeValue intPower(int64_t base, int64_t exponent) {
-  if (exponent < 0)
-    return base == 0 ? MaybeValue() : std::pow(static_cast<double>(base), exponent);
-  if (base >= -1 && base <= 1)
-    return base == 0 ? int64_t(exponent == 0) : base == 1 || exponent % 2 == 0 ? int64_t(1) : base;
-  int64_t result = 1;
-  for (; exponent > 0; --exponent)
-    if (__builtin_mul_overflow(result, base, &result))
-      return std::nullopt;
-  return result;
-}
-
-MaybeValue intShift(BinaryOp op, int64_t lhs, int64_t rhs) {
-  if (rhs < 0)
-    return std::nullopt;
-  if (op == BinaryOp::Shr)
-    return lhs >> std::min<int64_t>(rhs, 63);
-  int64_t result = 0;
-  if (rhs > 62 || __builtin_mul_overflow(lhs, int64_t(1) << rhs, &result))
-    return lhs == 0 ? MaybeValue(int64_t(0)) : std::nullopt;
-  return result;
-}
-
-/// Rounds down, as in Python.
-MaybeValue intDivide(BinaryOp op, int64_t lhs, int64_t rhs) {
-  if (rhs == 0 || (lhs == INT64_MIN && rhs == -1))
-    return std::nullopt;
-  if (op == BinaryOp::Div)
-    return static_cast<double>(lhs) / static_cast<double>(rhs);
-  const int64_t rest = lhs % rhs;
-  const bool adjust = rest != 0 && (rest < 0) != (rhs < 0);
-  return op == BinaryOp::Mod ? rest + (adjust ? rhs : 0) : lhs / rhs - adjust;
-}
-
-MaybeValue intBinary(BinaryOp op, int64_t lhs, int64_t rhs) {
-  int64_t result = 0;
-  switch (op) {
-  case BinaryOp::Add:
-    return __builtin_add_overflow(lhs, rhs, &result) ? MaybeValue() : result;
-  case BinaryOp::Sub:
-    return __builtin_sub_overflow(lhs, rhs, &result) ? MaybeValue() : result;
-  case BinaryOp::Mul:
-    return __builtin_mul_overflow(lhs, rhs, &result) ? MaybeValue() : result;
-  case BinaryOp::Div:
-  case BinaryOp::FloorDiv:
-  case BinaryOp::Mod:
-    return intDivide(op, lhs, rhs);
-  case BinaryOp::Pow:
-    return intPower(lhs, rhs);
-  case BinaryOp::Shl:
-  case BinaryOp::Shr:
-    return intShift(op, lhs, rhs);
-  case BinaryOp::And:
-    return lhs & rhs;
-  case BinaryOp::Or:
-    return lhs | rhs;
-  case BinaryOp::Xor:
-    return lhs ^ rhs;
-  case BinaryOp::MatMul:
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-MaybeValue floatBinary(BinaryOp op, double lhs, double rhs) {
-  switch (op) {
-  case BinaryOp::Add:
-    return lhs + rhs;
-  case BinaryOp::Sub:
-    return lhs - rhs;
-  case BinaryOp::Mul:
-    return lhs * rhs;
-  case BinaryOp::Div:
-    return rhs == 0 ? MaybeValue() : lhs / rhs;
-  case BinaryOp::FloorDiv:
-    return rhs == 0 ? MaybeValue() : std::floor(lhs / rhs);
-  case BinaryOp::Mod: {
-    const double rest = std::fmod(lhs, rhs);
-    return rhs == 0 ? MaybeValue() : rest != 0 && (rest < 0) != (rhs < 0) ? rest + rhs : rest;
-  }
-  case BinaryOp::Pow: {
-    const double result = std::pow(lhs, rhs);
-    return std::isnan(result) ? MaybeValue() : result;
-  }
-  default:
-    return std::nullopt;
-  }
-}
 
 MaybeValue unary(UnaryOp op, const ConstValue &value) {
   if (op == UnaryOp::Not) {
     const auto truth = truthOf(value);
     return truth ? MaybeValue(!*truth) : std::nullopt;
   }
-  if (const double *d = std::get_if<double>(&value))
-    return op == UnaryOp::Neg   ? MaybeValue(-*d)
-           : op == UnaryOp::Pos ? MaybeValue(*d)
-                                : std::nullopt;
   if (const auto *c = std::get_if<std::complex<double>>(&value))
     return foldComplex(op, *c);
-  const auto i = asInt(value);
-  if (!i)
-    return std::nullopt;
-  if (op == UnaryOp::Neg)
-    return intBinary(BinaryOp::Sub, 0, *i);
-  return op == UnaryOp::Invert ? ~*i : *i;
+  const auto number = numberOf(value);
+  return number ? asConstant(foldNumber(op, *number).value) : std::nullopt;
 }
 
 bool sameValue(const ConstValue &lhs, const ConstValue &rhs) {
   const auto *left = std::get_if<TuplePtr>(&lhs), *right = std::get_if<TuplePtr>(&rhs);
   if (left && right)
     return std::ranges::equal((*left)->elements, (*right)->elements, sameValue);
-  if (asInt(lhs) && asInt(rhs))
-    return asInt(lhs) == asInt(rhs);
-  const auto a = asNumber(lhs), b = asNumber(rhs);
-  return a && b ? *a == *b : lhs == rhs;
-}
-
-template <typename T> bool ordered(CompareOp op, const T &lhs, const T &rhs) {
-  switch (op) {
-  case CompareOp::Lt:
-    return lhs < rhs;
-  case CompareOp::Le:
-    return lhs <= rhs;
-  case CompareOp::Gt:
-    return lhs > rhs;
-  default:
-    return lhs >= rhs;
-  }
+  const auto a = numberOf(lhs), b = numberOf(rhs);
+  return a && b ? numbersEqual(*a, *b) : lhs == rhs;
 }
 
 std::optional<bool> contains(const ConstValue &item, const ConstValue &container) {
@@ -192,12 +100,10 @@ std::optional<bool> compare(CompareOp op, const ConstValue &lhs, const ConstValu
     const auto found = contains(lhs, rhs);
     return found ? std::optional(*found == (op == CompareOp::In)) : std::nullopt;
   }
-  if (asInt(lhs) && asInt(rhs))
-    return ordered(op, *asInt(lhs), *asInt(rhs));
-  if (asNumber(lhs) && asNumber(rhs))
-    return ordered(op, *asNumber(lhs), *asNumber(rhs));
+  if (const auto a = numberOf(lhs), b = numberOf(rhs); a && b)
+    return numbersOrdered(op, *a, *b);
   const auto *left = std::get_if<std::string>(&lhs), *right = std::get_if<std::string>(&rhs);
-  return left && right ? std::optional(ordered(op, *left, *right)) : std::nullopt;
+  return left && right ? std::optional(isOrdered(op, *left, *right)) : std::nullopt;
 }
 
 //===- Calls ----------------------------------------------------------------------------===//
@@ -210,7 +116,7 @@ MaybeValue fromDouble(double value) {
 
 MaybeValue toInt(const ConstValue &value) {
   if (const auto i = asInt(value))
-    return *i;
+    return asConstant(*i);
   if (const double *d = std::get_if<double>(&value))
     return fromDouble(std::trunc(*d));
   int64_t parsed = 0;
@@ -246,7 +152,7 @@ MaybeValue absolute(const ConstValue &value) {
   if (const double *d = std::get_if<double>(&value))
     return std::fabs(*d);
   const auto i = asInt(value);
-  return i && *i != INT64_MIN ? MaybeValue(*i < 0 ? -*i : *i) : std::nullopt;
+  return i ? asConstant(*i < 0 ? -*i : *i) : std::nullopt;
 }
 
 MaybeValue length(const ConstValue &value) {
@@ -283,7 +189,7 @@ MaybeValue callMath(std::string_view name, const std::vector<ConstValue> &args) 
     return std::nullopt;
   const double x = *asNumber(args[0]);
   if (name == "pow" && args.size() == 2)
-    return floatBinary(BinaryOp::Pow, x, *asNumber(args[1]));
+    return asConstant(foldNumbers(BinaryOp::Pow, x, *asNumber(args[1])).value);
   if (args.size() != 1)
     return std::nullopt;
   if (name == "ceil")
@@ -310,10 +216,8 @@ MaybeValue callBuiltin(std::string_view name, const std::vector<ConstValue> &arg
   if (!first)
     return std::nullopt;
   if ((name == "triton.cdiv" || name == "cdiv") && args.size() == 2 && asInt(args[1])) {
-    const auto negated = intBinary(BinaryOp::Sub, 0, *first);
-    const auto down =
-        negated ? intDivide(BinaryOp::FloorDiv, *asInt(*negated), *asInt(args[1])) : std::nullopt;
-    return down ? intBinary(BinaryOp::Sub, 0, *asInt(*down)) : std::nullopt;
+    const auto down = foldNumbers(BinaryOp::FloorDiv, -*first, *asInt(args[1])).value;
+    return down ? asConstant(-std::get<BigInt>(*down)) : std::nullopt;
   }
   if (name == "triton.next_power_of_2" && args.size() == 1 && *first > 0 && *first <= 1LL << 62)
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*first)));
@@ -359,6 +263,8 @@ private:
     if (const bool *b = std::get_if<bool>(&value))
       return *b;
     if (const int64_t *i = std::get_if<int64_t>(&value))
+      return *i;
+    if (const uint64_t *i = std::get_if<uint64_t>(&value))
       return *i;
     if (const double *d = std::get_if<double>(&value))
       return *d;
@@ -435,10 +341,10 @@ private:
     const auto position = index ? asInt(*index) : std::nullopt;
     if (!tuple || !position)
       return std::nullopt;
-    const auto size = static_cast<int64_t>((*tuple)->elements.size());
+    const BigInt size = (*tuple)->elements.size();
     if (*position < -size || *position >= size)
       return std::nullopt;
-    return (*tuple)->elements[*position < 0 ? *position + size : *position];
+    return (*tuple)->elements[size_t(*position < 0 ? *position + size : *position)];
   }
 
   MaybeValue tuple(const std::vector<ExprPtr> &elements) {
@@ -471,10 +377,8 @@ std::optional<bool> truthOf(const ConstValue &value) {
 
 std::optional<ConstValue> evaluateBinary(BinaryOp op, const ConstValue &lhs,
                                          const ConstValue &rhs) {
-  if (asInt(lhs) && asInt(rhs))
-    return intBinary(op, *asInt(lhs), *asInt(rhs));
-  if (asNumber(lhs) && asNumber(rhs))
-    return floatBinary(op, *asNumber(lhs), *asNumber(rhs));
+  if (const auto a = numberOf(lhs), b = numberOf(rhs); a && b)
+    return asConstant(foldNumbers(op, *a, *b).value);
   if (complexOf(lhs) && complexOf(rhs))
     return foldComplex(op, *complexOf(lhs), *complexOf(rhs));
   if (op != BinaryOp::Add)

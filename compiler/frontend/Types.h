@@ -6,6 +6,7 @@
 //        a type of its own follows the typed operand, where its kind is not above it.
 //===------------------------------------------------------------------------------------===//
 #pragma once
+#include "frontend/PythonArithmetic.h"
 #include <cstdint>
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
@@ -14,9 +15,6 @@
 #include <string_view>
 
 namespace pantile {
-
-/// Integers of a constant: wide enough for int64 and uint64 and what arithmetic makes of them.
-using BigInt = __int128;
 
 enum class Scalar : uint8_t {
   Void,

@@ -1,0 +1,119 @@
+"""Constants of kernels and of modules are what Python computes: random expressions, compiled without Python."""
+
+import ast
+import random
+
+import pytest
+from command_line import pantilec
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+{constants}
+
+@triton.jit
+def check(out_ptr):
+{asserts}
+    tl.store(out_ptr, 1)
+"""
+NUMBERS = [
+    "0",
+    "1",
+    "2",
+    "-1",
+    "3",
+    "-7",
+    "5",
+    "63",
+    "64",
+    "0x7fffffff",
+    "-2147483648",
+    "True",
+    "False",
+]
+NUMBERS += ["0.1", "1.0", "-7.5", "2.0", "1e300", "0.25", "-0.0", "9223372036854775807"]
+OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"]
+EXPONENTS = ["0", "1", "2", "-1", "5", "True", "0.5"]  # others may take Python for ever
+COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
+
+
+def expression(draw, depth):
+    """A random one, as text."""
+    kind = draw.random()
+    if depth == 0 or kind < 0.2:
+        return draw.choice(NUMBERS)
+    inner = [expression(draw, depth - 1) for _ in range(3)]
+    if kind < 0.75:
+        operator = draw.choice(OPERATORS)
+        right = draw.choice(EXPONENTS) if operator in ("**", "<<") else inner[1]
+        return f"({inner[0]} {operator} {right})"
+    if kind < 0.85:
+        return f"({draw.choice(['-', '+', '~', 'not '])}{inner[0]})"
+    if kind < 0.95:
+        return f"({inner[0]} {draw.choice(COMPARISONS)} {inner[1]})"
+    return f"({inner[0]} if {inner[1]} else {inner[2]})"
+
+
+def value_of(text):
+    """What Python computes; None where it refuses, or where 64 bits do not hold an integer."""
+    try:
+        value = eval(text)  # noqa: S307, an expression made above
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    if isinstance(value, complex) or value != value or abs(value) in (float("inf"),):
+        return None
+    return value if abs(value) < 2**63 else None
+
+
+def drawn(seed, count):
+    """Expressions with their values; all their parts have some, too."""
+    draw = random.Random(seed)
+    found = {}
+    while len(found) < count:
+        text = expression(draw, draw.randint(1, 3))
+        nodes = ast.walk(ast.parse(text, mode="eval"))
+        values = [value_of(ast.unparse(node)) for node in nodes if isinstance(node, ast.expr)]
+        if None not in values:
+            found[text] = values[0]
+    return found
+
+
+def asserted(name, value):
+    """A condition that holds for this value alone, and for its type where Python's division tells it."""
+    literal = f"({value!r})"
+    return f"    tl.static_assert({name} == {literal}, {str(name)!r})"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_expressions(tmp_path, seed):
+    cases = drawn(seed, 60)
+    constants = [f"C{i} = tl.constexpr({text})" for i, text in enumerate(cases)]
+    asserts = [asserted(f"C{i}", value) for i, value in enumerate(cases.values())]
+    for i, (text, value) in enumerate(cases.items()):
+        asserts += [f"    V{i}: tl.constexpr = {text}", asserted(f"V{i}", value)]
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL.format(constants="\n".join(constants), asserts="\n".join(asserts)))
+    text = pantilec(path, "--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")
+    assert "tile.store" in text
+
+
+REFUSED = [
+    ("1 // 0", "division by zero"),
+    ("0 ** -1", "division by zero"),
+    ("0.0 ** -1", "division by zero"),
+    ("1 << -1", "negative shift count"),
+    ("2 ** 200", "the integer is too large"),
+    ("(-8.0) ** 0.5", "the power is complex"),
+    ("1e200 ** 2", "the power is too large"),
+    ("~1.5", "takes no float"),
+    ("1.5 & 1", "takes no floats"),
+]
+
+
+@pytest.mark.parametrize("text, reason", REFUSED, ids=lambda value: value.replace(" ", "_"))
+def test_refused(tmp_path, text, reason):
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL.format(constants="", asserts=f"    X: tl.constexpr = {text}"))
+    words = ("--kernel", "check", "--signature", "*i32", "--emit", "tile", "-o", "-")
+    assert reason in pantilec(path, *words, status=1)
