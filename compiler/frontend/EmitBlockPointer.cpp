@@ -153,27 +153,29 @@ Type pantile::pointedType(const Value &blockPointer) {
   return {parts[Base].as<Runtime>().type.element.pointee(), shapeOf(parts[Block])};
 }
 
-Value pantile::loadBlock(Emitter &e, const BoundCall &call) {
+std::optional<BoundCall> pantile::loadThroughPointers(Emitter &e, const BoundCall &call) {
   auto padding =
       e.stringOrNone(call["padding_option"], call.at("padding_option"), "`padding_option`");
   if (!padding)
-    return Failed();
-  SourceSpan at = call.at("padding_option");
+    return std::nullopt;
+  auto refuse = [&](const std::string &reason) {
+    e.error(call.at("padding_option"), "`padding_option` " + reason);
+    return std::nullopt;
+  };
   if (*padding != "" && *padding != "zero" && *padding != "nan")
-    return e.error(at, "`padding_option` is \"zero\" or \"nan\", got \"" + *padding + "\"");
-  if (*padding == "nan" && !pointedType(call["pointer"]).element.isFloat())
-    return e.error(at, "`padding_option` \"nan\" needs floats, got `" +
-                           pointedType(call["pointer"]).element.name() + "`");
+    return refuse("is \"zero\" or \"nan\", got \"" + *padding + "\"");
+  const DType element = pointedType(call["pointer"]).element;
+  if (*padding == "nan" && !element.isFloat())
+    return refuse("\"nan\" needs floats, got `" + element.name() + "`");
   std::optional<BoundCall> plain = throughWindow(e, call);
   if (!plain)
-    return Failed();
+    return std::nullopt;
   plain->values[call.index("padding_option")] = std::string();
   if (*padding == "nan" && !(*plain)["mask"].isNone())
     plain->values[call.index("other")] = std::numeric_limits<double>::quiet_NaN();
-  return emitLoad(e, *plain);
+  return plain;
 }
 
-Value pantile::storeBlock(Emitter &e, const BoundCall &call) {
-  std::optional<BoundCall> plain = throughWindow(e, call);
-  return plain ? emitStore(e, *plain) : Value(Failed());
+std::optional<BoundCall> pantile::storeThroughPointers(Emitter &e, const BoundCall &call) {
+  return throughWindow(e, call);
 }

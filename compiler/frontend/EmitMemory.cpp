@@ -124,8 +124,10 @@ std::optional<Runtime> inMemory(Emitter &e, const Value &value, DType pointee, S
 } // namespace
 
 Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
-  if (call["pointer"].isStruct(StructKind::BlockPointer))
-    return loadBlock(e, call);
+  if (call["pointer"].isStruct(StructKind::BlockPointer)) {
+    std::optional<BoundCall> plain = loadThroughPointers(e, call);
+    return plain ? emitLoad(e, *plain) : Value(Failed());
+  }
   auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`load`");
   auto cache = cacheOf(e, call, true);
   auto eviction = evictionOf(e, call);
@@ -161,8 +163,10 @@ Value pantile::emitLoad(Emitter &e, const BoundCall &call) {
 }
 
 Value pantile::emitStore(Emitter &e, const BoundCall &call) {
-  if (call["pointer"].isStruct(StructKind::BlockPointer))
-    return storeBlock(e, call);
+  if (call["pointer"].isStruct(StructKind::BlockPointer)) {
+    std::optional<BoundCall> plain = storeThroughPointers(e, call);
+    return plain ? emitStore(e, *plain) : Value(Failed());
+  }
   auto pointer = needPointer(e, call["pointer"], call.at("pointer"), "`store`");
   auto cache = cacheOf(e, call, false);
   auto eviction = evictionOf(e, call);
