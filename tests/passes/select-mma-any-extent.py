@@ -45,8 +45,8 @@ import pantile.language as tl
 # TURNED: tile.trans
 # NEITHER: mma.sync {{.*}} not on wgmma: wgmma needs M in multiples of 64
 
-# NO-SWIZZLE: mma.sync {{.*}} not on wgmma: rows of the right operand, which lies along N, fill no swizzle of each warp group's columns
-# UNEVEN: mma.sync {{.*}} not on wgmma: the columns cannot be shared out evenly over the warp groups
+# NO-SWIZZLE: mma.sync {{.*}} not on wgmma: rows of the right operand, which is contiguous along N, fill no swizzle of each warp group's columns
+# UNEVEN: mma.sync {{.*}} not on wgmma: the columns cannot be divided evenly among the warp groups
 
 # Panels of 32 columns, of 4096 bytes, every second one: the upper word of a descriptor has the swizzle and 8 rows of 64 bytes, the lower
 # one has 8192 bytes in units of 16.

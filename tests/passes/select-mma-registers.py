@@ -7,7 +7,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# CHECK: this dot runs on mma.sync {{.*}}; not on wgmma: the sums of one instruction leave a thread too few registers
+# CHECK: this dot runs on mma.sync {{.*}}; not on wgmma: the accumulator of one instruction leaves a thread too few registers
 # ENOUGH: this dot runs on wgmma m64n128k16, 8 x 2 warps
 @triton.jit
 def product(a, b, c, depth, stride, M: tl.constexpr, N: tl.constexpr):

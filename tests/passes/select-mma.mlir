@@ -60,7 +60,7 @@ func.func @bytes_sum_to_i32(%a: tensor<64x64xi8>, %b: tensor<64x64xi8>, %c: tens
 func.func @too_shallow_for_an_instruction(%a: tensor<16x8xf16>, %b: tensor<8x16xf16>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
   // CHECK: arith.extf {{.*}} : tensor<16x8xf16> to tensor<16x8xf32>
   // CHECK: tile.dot {{.*}} mma<fma, 1 x 1 x 1, warps = 2 x 2> : tensor<16x8xf32>
-  // expected-remark @+1 {{this dot runs on scalar FMA: a tensor-core instruction is deeper than the tiles}}
+  // expected-remark @+1 {{this dot runs on scalar FMA: K of the tiles is not a multiple of the K of a tensor-core instruction}}
   %d = tile.dot %a, %b, %c : tensor<16x8xf16>, tensor<8x16xf16>, tensor<16x16xf32>
   return %d : tensor<16x16xf32>
 }

@@ -65,7 +65,7 @@ def write(c, acc, m, n, stride):
 # PLAIN-COUNT-2: remark: load is raised to a tensor map
 # PLAIN: nv.producer {
 # Warps that come in fours multiply in groups; the others use mma.sync, whose fragments threads load.
-# FEW: not on wgmma: a warp group needs 4 warps
+# FEW: not on wgmma: wgmma needs warp groups of 4 warps
 # FEW-NOT: nv.producer {
 # The limit would bind both roles.
 # LIMIT: `maxnreg` would bind
@@ -87,7 +87,7 @@ def plain(a, b, c, depth, stride):
 # MANY: warps are not specialised: a block of 32 warps has no place for another
 # MANY-NOT: nv.producer {
 # Nor do 16 warps with 128 registers a thread multiply by instructions whose sums take all of them.
-# SUMS: this dot runs on mma.sync m16n8k16, 4 x 4 warps; not on wgmma: the sums of one instruction leave a thread too few registers
+# SUMS: this dot runs on mma.sync m16n8k16, 4 x 4 warps; not on wgmma: the accumulator of one instruction leaves a thread too few registers
 @triton.jit
 def wide(a, b, c, depth, stride, SIZE: tl.constexpr):
     at, across = tl.arange(0, SIZE), tl.arange(0, SIZE)

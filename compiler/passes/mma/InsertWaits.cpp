@@ -1,22 +1,24 @@
-//===- InsertWaits.cpp - count what waits for MMAs leave in flight, insert those that lack ---===//
-// Needs: MMAs stand where they start; waits without a count stand where MMAs have to be over.
-// Gives: each wait has its count and holds the registers that its MMAs read. From the start of an
-//        MMA until a wait for it nothing else has its accumulators, or the registers and stages
-//        that it reads: where an operation would, a wait is inserted before it.
-// How:   a forward data flow carries the MMAs in flight (MmasInFlight.h). The rule for each:
+//===- InsertWaits.cpp - count what waits leave in flight, insert the missing ones -----------===//
+// Needs: MMAs are where they are issued; waits without a count are where MMAs must be complete.
+// Gives: each wait has its count, and holds the registers that its MMAs read. Between the issue of
+//        an MMA and a wait for it, nothing else accesses its accumulators, or overwrites the
+//        registers and stages that it reads: where an operation would, a wait is inserted before
+//        it.
+// How:   a forward data-flow analysis of the MMAs in flight (MmasInFlight.h). The rule for each
+//        MMA:
 //        - Only another MMA adds to its accumulators, and then nothing else reads them. A loop may
-//          carry them on in flight; results of branches and values of a `while` are waited for.
+//          carry them in flight; results of branches and values of a `while` are waited for.
 //        - The tile of its left operand is not computed again, as in the next iteration, and a
 //          carried tile does not pass the back edge.
 //        - Its stages are not released: neither one with the same index nor, if the MMA is of an
 //          earlier iteration, any of that circular buffer.
-//        Loops are visited until nothing changes, without inserting, and then once more. Stores
-//        into buffers that MMAs read need a barrier as well: InsertBarriers has these, by bytes. A
-//        loop orders the copies into its own circular buffers (ScheduleLoops chooses how many stages).
-//        What is in flight where is decided elsewhere: at the dot (StageOperands), within an
-//        iteration (DeferWaits), over the back edge (ScheduleLoops and SpecialiseWarps for one
-//        accumulation, CarryAccumulators and DeferWaits for chains), beside the next iteration's MMAs
-//        (OverlapIterations). Those passes move MMAs and waits; none counts.
+//        Loops are visited without inserting until nothing changes, and then once more. Stores into
+//        buffers that MMAs read also need a barrier, which InsertBarriers inserts, by byte ranges.
+//        A loop synchronises copies into its own circular buffers (ScheduleLoops chooses the
+//        depth). Other passes decide what is in flight where, by moving MMAs and waits; none of
+//        them counts: at the dot (StageOperands), within an iteration (DeferWaits), over the back
+//        edge (ScheduleLoops and SpecialiseWarps for one accumulator, CarryAccumulators and
+//        DeferWaits for chains), together with MMAs of the next iteration (OverlapIterations).
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -32,17 +34,18 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// What a buffer is a view of, and the index of its stage; that is null if no stage was chosen.
+/// The circular buffer of which a buffer is a view, and its stage index; null if no stage was
+/// selected.
 struct Stage {
-  Value ring, index;
+  Value buffer, index;
 };
 
 Stage stageOf(Value buffer) {
   Stage stage{buffer, {}};
   while (true) {
-    if (auto view = stage.ring.getDefiningOp<nv::BufferTransOp>()) {
-      stage.ring = view.getBuffer();
-    } else if (auto selected = stage.ring.getDefiningOp<nv::SelectStageOp>()) {
+    if (auto view = stage.buffer.getDefiningOp<nv::BufferTransOp>()) {
+      stage.buffer = view.getBuffer();
+    } else if (auto selected = stage.buffer.getDefiningOp<nv::SelectStageOp>()) {
       stage = {selected.getBuffer(), selected.getIndex()};
     } else {
       return stage;
@@ -50,7 +53,8 @@ Stage stageOf(Value buffer) {
   }
 }
 
-/// Whether `op`, or what it contains, reads `value` other than to wait for it or to carry it on.
+/// Whether `op`, or an operation in its regions, reads `value` other than to wait for it or to pass
+/// it on as a carried value.
 bool reads(Operation *op, Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     const bool isInit = user == op && isa<scf::ForOp>(op);
@@ -58,7 +62,7 @@ bool reads(Operation *op, Value value) {
   });
 }
 
-/// Whether an MMA that takes `accumulator` over is not the only one to read it.
+/// Whether anything else than `mma`, which adds to `accumulator`, reads it.
 bool hasOtherReader(nv::AsyncMmaOpInterface mma, Value accumulator) {
   return llvm::any_of(accumulator.getUses(), [&](OpOperand &use) {
     auto wait = dyn_cast<nv::MmaWaitOpInterface>(use.getOwner());
@@ -70,7 +74,7 @@ class WaitInserter {
 public:
   explicit WaitInserter(func::FuncOp function) {
     function.walk([&](nv::TmaLoadOp load) {
-      barriersOf[stageOf(load.getBuffer()).ring] = stageOf(load.getBarrier()).ring;
+      barriersOf[stageOf(load.getBuffer()).buffer] = stageOf(load.getBarrier()).buffer;
     });
   }
 
@@ -81,14 +85,14 @@ public:
 
 private:
   void visit(Operation *op, MmasInFlight &state) {
-    if (isa<nv::ProducerOp>(op)) // by other warps, which start no MMA
+    if (isa<nv::ProducerOp>(op)) // runs on other warps, which issue no MMA
       return;
     if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
       return complete(wait, state);
     waitBefore(op, state);
     if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
         mma && mma.getCompletion() == nv::Completion::MmaGroup)
-      state.start(mma);
+      state.issue(mma);
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       visitFor(loop, state);
     else if (auto loop = dyn_cast<scf::WhileOp>(op))
@@ -109,7 +113,8 @@ private:
     return !isCarried && reads(op, accumulator);
   }
 
-  /// The tile is computed again, or the next iteration's tile is given its registers.
+  /// Whether `op` computes the tile of the left operand again, or gives its registers to the tile
+  /// of the next iteration.
   static bool writesRegisters(Operation *op, Flight flight) {
     Value tile = flight.mma.getHeldRegisters();
     auto carried = dyn_cast_or_null<BlockArgument>(tile);
@@ -125,15 +130,16 @@ private:
     const Stage released = stageOf(release.getBarrier());
     return llvm::any_of(flight.mma.getBuffersRead(), [&](Value buffer) {
       const Stage read = stageOf(buffer);
-      auto barriers = barriersOf.find(read.ring);
-      return barriers != barriersOf.end() && barriers->second == released.ring &&
-             (flight.hasLeft || read.index == released.index);
+      auto barriers = barriersOf.find(read.buffer);
+      return barriers != barriersOf.end() && barriers->second == released.buffer &&
+             (flight.isEarlier || read.index == released.index);
     });
   }
 
   //===- waits -----------------------------------------------------------------------------===//
 
-  /// Before `op`, for what has to be over then; those whose accumulators it reads are given back.
+  /// Waits before `op` for MMAs that must be complete then. The wait returns the accumulators that
+  /// `op` reads.
   void waitBefore(Operation *op, MmasInFlight &state) {
     llvm::SetVector<Value> accumulators;
     for (const Flight &flight : state.flights())
@@ -176,7 +182,7 @@ private:
     state.wait(pending, wait.getValues());
   }
 
-  /// The count, and the registers of its own MMAs and of the others that it ends.
+  /// Sets the count, and the registers that are held by the MMAs that the wait completes.
   static void fill(nv::MmaWaitOpInterface wait, unsigned pending, const MmasInFlight &state) {
     llvm::SetVector<Value> held;
     for (Value value : wait.getValues())
@@ -186,7 +192,7 @@ private:
           held.insert(tile);
     for (Flight flight : state.flights())
       if (Value tile = flight.mma.getHeldRegisters();
-          tile && !flight.isOver && !flight.hasLeft && flight.younger >= pending)
+          tile && !flight.isComplete && !flight.isEarlier && flight.younger >= pending)
         held.insert(tile);
     wait.setPending(pending);
     wait.getHeldMutable().assign(held.getArrayRef());
@@ -194,8 +200,8 @@ private:
 
   //===- control flow ----------------------------------------------------------------------===//
 
-  /// Visits the body without inserting until `entry`, the state before each iteration, is stable,
-  /// and then once more; gives the state after it.
+  /// Visits the body without inserting waits until `entry`, the state before each iteration, is
+  /// stable, and then once more with inserting; gives the state after the body.
   MmasInFlight iterate(MmasInFlight &entry, llvm::function_ref<MmasInFlight()> body,
                        llvm::function_ref<MmasInFlight(const MmasInFlight &)> backEdge) {
     const bool outer = std::exchange(isTrial, true);

@@ -5,7 +5,7 @@ using namespace mlir;
 
 namespace pantile {
 
-void MmasInFlight::start(nv::AsyncMmaOpInterface mma) {
+void MmasInFlight::issue(nv::AsyncMmaOpInterface mma) {
   for (Flight &flight : all)
     ++flight.younger;
   add({mma, mma.getResult()});
@@ -13,17 +13,18 @@ void MmasInFlight::start(nv::AsyncMmaOpInterface mma) {
 
 void MmasInFlight::wait(unsigned pending, ValueRange values) {
   for (Flight &flight : all) {
-    flight.isOver |= flight.younger >= pending;
-    if (flight.isOver && llvm::is_contained(values, flight.accumulator))
+    flight.isComplete |= flight.younger >= pending;
+    if (flight.isComplete && llvm::is_contained(values, flight.accumulator))
       flight.accumulator = {};
   }
-  llvm::erase_if(all, [](const Flight &flight) { return flight.isOver && !flight.accumulator; });
+  llvm::erase_if(all,
+                 [](const Flight &flight) { return flight.isComplete && !flight.accumulator; });
 }
 
 unsigned MmasInFlight::count() const {
   unsigned most = 0;
   for (const Flight &flight : all)
-    most = flight.isOver ? most : std::max(most, flight.younger + 1);
+    most = flight.isComplete ? most : std::max(most, flight.younger + 1);
   return most;
 }
 
@@ -31,7 +32,7 @@ std::optional<unsigned>
 MmasInFlight::pendingFor(llvm::function_ref<bool(const Flight &)> isMeant) const {
   std::optional<unsigned> pending;
   for (const Flight &flight : all)
-    if (!flight.isOver && isMeant(flight))
+    if (!flight.isComplete && isMeant(flight))
       pending = std::min(pending.value_or(flight.younger), flight.younger);
   return pending;
 }
@@ -39,18 +40,18 @@ MmasInFlight::pendingFor(llvm::function_ref<bool(const Flight &)> isMeant) const
 bool MmasInFlight::add(const Flight &flight) {
   auto *same = llvm::find_if(all, [&](const Flight &other) {
     return other.mma == flight.mma && other.accumulator == flight.accumulator &&
-           other.hasLeft == flight.hasLeft;
+           other.isEarlier == flight.isEarlier;
   });
   if (same == all.end()) {
     all.push_back(flight);
     return true;
   }
   const Flight before = *same;
-  if (same->isOver == flight.isOver)
+  if (same->isComplete == flight.isComplete)
     same->younger = std::min(same->younger, flight.younger);
-  else if (same->isOver)
+  else if (same->isComplete)
     *same = flight;
-  return same->younger != before.younger || same->isOver != before.isOver;
+  return same->younger != before.younger || same->isComplete != before.isComplete;
 }
 
 bool MmasInFlight::join(const MmasInFlight &other) {
@@ -65,7 +66,7 @@ MmasInFlight MmasInFlight::across(ValueRange from, ValueRange to, Operation *lef
   MmasInFlight result;
   for (Flight flight : all) {
     Value accumulator = flight.accumulator;
-    flight.hasLeft |= isWithin(flight.mma->getParentRegion());
+    flight.isEarlier |= isWithin(flight.mma->getParentRegion());
     for (auto [inside, outside] : llvm::zip_equal(from, to))
       if (accumulator && inside == accumulator) {
         flight.accumulator = outside;
@@ -73,7 +74,7 @@ MmasInFlight MmasInFlight::across(ValueRange from, ValueRange to, Operation *lef
       }
     flight.accumulator =
         accumulator && !isWithin(accumulator.getParentRegion()) ? accumulator : Value();
-    if (flight.accumulator || !flight.isOver)
+    if (flight.accumulator || !flight.isComplete)
       result.add(flight);
   }
   return result;

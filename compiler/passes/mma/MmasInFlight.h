@@ -1,11 +1,11 @@
-//===- MmasInFlight.h - the MMAs that may be in flight at a place -------------------------===//
-// Needs: MMAs that complete in groups (Completion::MmaGroup), in the order in which they start.
-// Gives: `MmasInFlight`: a set of MMAs, each with the value that has its accumulators here and how
-//        many have started since; what joins two such sets, and what a wait makes of one.
-// How:   MMAs end in the order of their start, so those in flight are the youngest ones. Of two
-//        paths that meet, the one on which fewer have started since counts. What a wait has
-//        ended without giving its accumulators back is kept, since instructions that read these
-//        must not move above a wait.
+//===- MmasInFlight.h - the MMAs that may be in flight at a point -------------------------===//
+// Needs: MMAs that complete in groups (Completion::MmaGroup), in the order of their issue.
+// Gives: `MmasInFlight`: a set of MMAs, each with the value that has its accumulators here, and the
+//        number of MMAs issued since; the join of two such sets, and the effect of a wait on one.
+// How:   MMAs complete in order, so those in flight are the youngest. Where two paths join, the
+//        smaller number of MMAs issued since counts. An MMA that is complete, but whose
+//        accumulators no wait has returned yet, stays in the set: instructions that read them must
+//        not move above a wait.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -16,31 +16,32 @@ namespace pantile {
 
 struct Flight {
   nv::AsyncMmaOpInterface mma;
-  mlir::Value accumulator; ///< has its accumulators here; null if no value does
-  unsigned younger = 0;    ///< MMAs that have started since, at least
-  bool isOver = false;     ///< on each path; `accumulator` was not given back by a wait yet
-  bool hasLeft = false;    ///< of an earlier iteration, or of a region that has ended
+  mlir::Value accumulator; ///< the value that has its accumulators here; null if none does
+  unsigned younger = 0;    ///< MMAs issued since, at least
+  bool isComplete = false; ///< on each path; no wait has returned `accumulator` yet
+  bool isEarlier = false;  ///< of an earlier iteration, or of a region before
 };
 
 class MmasInFlight {
 public:
-  /// `mma` starts.
-  void start(nv::AsyncMmaOpInterface mma);
+  /// Adds `mma`, which is issued here.
+  void issue(nv::AsyncMmaOpInterface mma);
 
-  /// A wait for all but the `pending` youngest, which gives `values` back.
+  /// Waits for all but the `pending` youngest MMAs. The wait returns the accumulators `values`.
   void wait(unsigned pending, mlir::ValueRange values);
 
-  /// At most so many may be in flight.
+  /// The largest number of MMAs that may be in flight.
   unsigned count() const;
 
-  /// How many a wait may leave in flight, for all that `isMeant` to be over; none if they are.
+  /// How many MMAs a wait may leave in flight so that all with `isMeant` are complete; none if
+  /// these are complete already.
   std::optional<unsigned> pendingFor(llvm::function_ref<bool(const Flight &)> isMeant) const;
 
-  /// Takes in the state of another path; true if this one has changed.
+  /// Joins the state of another path; true if this one has changed.
   bool join(const MmasInFlight &other);
 
-  /// The state where control enters or leaves a region: a value of `from` is the one of `to` at the
-  /// same place there. Values within `left`, if that is not null, are no longer visible.
+  /// The state after control enters or leaves a region: each value of `from` becomes that of `to`
+  /// at the same position. Values within `left`, if that is not null, are no longer visible.
   MmasInFlight across(mlir::ValueRange from, mlir::ValueRange to, mlir::Operation *left) const;
 
   llvm::ArrayRef<Flight> flights() const { return all; }

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// The dimension of `value` along which it lies in memory; -1 if nothing says so.
+/// The contiguous dimension of `value` in memory; -1 if unknown.
 int fastestOf(const AxisInfoAnalysis &axes, Value value, int depth = 8) {
   Operation *op = value.getDefiningOp();
   if (!op || depth == 0)
@@ -16,7 +16,7 @@ int fastestOf(const AxisInfoAnalysis &axes, Value value, int depth = 8) {
   if (auto load = dyn_cast<LoadOp>(op)) {
     const AxisInfo &info = axes.of(load.getPtr());
     if (info.rank() != 2 || info.contiguity[0] == info.contiguity[1])
-      return info.rank() == 2 ? 1 : -1; // as the layout of such a load
+      return info.rank() == 2 ? 1 : -1; // like the layout of such a load
     return info.contiguity[0] > info.contiguity[1] ? 0 : 1;
   }
   if (auto trans = dyn_cast<TransOp>(op)) {
@@ -41,12 +41,13 @@ Value transposed(OpBuilder &b, Value tile) {
   if (TransOp trans = matrixTranspose(tile))
     return trans.getSrc();
   auto type = cast<RankedTensorType>(tile.getType());
-  auto turned =
+  auto transposedType =
       RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType());
-  return TransOp::create(b, tile.getLoc(), turned, tile, b.getDenseI32ArrayAttr({1, 0}));
+  return TransOp::create(b, tile.getLoc(), transposedType, tile, b.getDenseI32ArrayAttr({1, 0}));
 }
 
-/// Whether argument `index` is only read transposed, and what it becomes is a transposed tile.
+/// Whether carried value `index` is only read transposed, and what is yielded for it is a
+/// transpose.
 bool isCarriedTransposed(scf::ForOp loop, unsigned index) {
   BlockArgument argument = loop.getRegionIterArg(index);
   return !argument.use_empty() && matrixTranspose(loop.getYieldedValues()[index]) &&

@@ -1,10 +1,9 @@
-//===- OperandOrder.h - how the operands of a dot lie, and dots of transposed tiles ------------===//
+//===- OperandOrder.h - contiguous dimensions of dot operands, transposed dots -------------===//
 // Needs: tile IR without layouts.
-// Gives: along which dimension an operand's neighbours lie in memory, and the dot that computes the
-//        transposed result: C^T = B^T A^T.
-// How:   an operand is followed through transposes and elementwise operations to a load, whose
-//        pointers say which of their dimensions is contiguous. What comes from elsewhere is held in
-//        registers, from which it can be stored either way.
+// Gives: the contiguous dimension of an operand in memory, and the transposed dot, C^T = B^T A^T.
+// How:   an operand is traced through transposes and elementwise operations to a load, whose
+//        pointers say which dimension is contiguous. Any other value is in registers, from which it
+//        can be stored in either order.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
@@ -14,14 +13,13 @@ namespace pantile {
 
 enum class OperandOrder { AlongK, AcrossK, Any };
 
-/// Of operand 0 or 1 of a dot of matrices.
+/// Along which dimension operand 0 or 1 of `dot` is contiguous in memory.
 OperandOrder orderOf(const AxisInfoAnalysis &axes, DotOp dot, unsigned operand);
 
-/// Replaces `dot` by the one of its transposed operands, whose accumulator is transposed, too.
+/// Replaces `dot` by the transposed one, with a transposed accumulator; returns the new dot.
 DotOp transposeDot(DotOp dot);
 
-/// Matrices that loops carry and that are only read transposed, as accumulators of such dots, are
-/// carried transposed.
+/// Makes loops carry transposed what they only read transposed, such as accumulators of such dots.
 void carryTransposes(mlir::Operation *top);
 
 } // namespace pantile

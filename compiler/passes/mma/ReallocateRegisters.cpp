@@ -1,10 +1,11 @@
-//===- ReallocateRegisters.cpp - registers of the producer go to those who multiply ------------===//
-// Needs: the passes before: the circular buffers stand, and the size of shared memory is known.
-// Gives: `registers` of `nv.launch` (at launch, of the producer, of the others) on a module whose loops need
-//        more registers than every warp can have; its producer is then a group of four warps.
-//        A thread of the others needs the sums, the left operands and the carried tiles of its
-//        largest loop, and some for addresses.
-// How:   As many blocks as have room for that, and for their shared memory, run at once.
+//===- ReallocateRegisters.cpp - setmaxnreg: registers of the producer go to consumers --------===//
+// Needs: all earlier passes ran: circular buffers and the size of shared memory are final.
+// Gives: `registers` of `nv.launch` (per thread: at launch, of the producer, of consumers) if loops
+//        need more registers than every warp can have; the producer then becomes a whole warp
+//        group.
+// How:   a consumer thread needs the accumulators, the left operands and the carried tiles of its
+//        largest loop, and some for addresses. The largest number of CTAs per SM is chosen whose
+//        registers and shared memory suffice.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/RegisterBudget.h"
 #include "ir/Launch.h"
@@ -21,16 +22,16 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 
 namespace {
-struct ShareRegistersPass : impl::ReallocateRegistersBase<ShareRegistersPass> {
+struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegistersPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = Target::parse(moduleTarget(module));
     Launch launch = Launch::of(module);
     if (!target || !target->hasSetMaxRegisters() || launch.producerWarps == 0)
       return;
-    int64_t needed = 0, ofInstruction = 0;
-    module.walk([&](nv::AsyncMmaOpInterface product) {
-      ofInstruction = std::max<int64_t>(ofInstruction, product.getMma().getN() / 2);
+    int64_t needed = 0, accumulatorOfMma = 0;
+    module.walk([&](nv::AsyncMmaOpInterface mma) {
+      accumulatorOfMma = std::max<int64_t>(accumulatorOfMma, mma.getMma().getN() / 2);
     });
     module.walk([&](scf::ForOp loop) {
       if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
@@ -40,24 +41,24 @@ struct ShareRegistersPass : impl::ReallocateRegistersBase<ShareRegistersPass> {
     const MachineModel &machine = target->machine();
     const int64_t shared = launch.sharedBytes + machine.sm.sharedReserve;
     const RegisterBudget budget{machine, warps};
-    auto allows = [&](int64_t blocks) {
-      // The assembler wants each instruction to fit into the registers at launch.
-      // A reserve less than the SM has: the reallocation was fitted so.
-      return blocks * shared <= machine.sm.sharedBytesOfCta &&
-             ofInstruction + machine.registers.besideLoop <= budget.launch(blocks);
+    auto allows = [&](int64_t ctas) {
+      // ptxas requires that the accumulator of each instruction fits into the registers at launch.
+      // The limit is one reserve less than the shared memory of an SM: it was fitted so.
+      return ctas * shared <= machine.sm.sharedBytesOfCta &&
+             accumulatorOfMma + machine.registers.besideLoop <= budget.launch(ctas);
     };
-    int64_t blocks = machine.occupancy.ctasWithSetmaxnreg;
-    while (blocks > 0 && !(allows(blocks) && needed <= budget.consumer(blocks)))
-      --blocks;
-    // Three warp groups have 128 registers at launch where two have 168, and 160 then: what an estimate
-    // asks for beyond these is no reason to stay with 128.
-    if (blocks == 0 && !llvm::isPowerOf2_32(warps) && allows(1))
-      blocks = 1;
-    if (blocks == 0 || needed <= budget.launch(blocks))
+    int64_t ctas = machine.occupancy.ctasWithSetmaxnreg;
+    while (ctas > 0 && !(allows(ctas) && needed <= budget.consumer(ctas)))
+      --ctas;
+    // Three consumer warp groups have 128 registers per thread at launch and 160 after setmaxnreg
+    // (two have 168 at launch). An estimate beyond 160 is no reason to stay at 128.
+    if (ctas == 0 && !llvm::isPowerOf2_32(warps) && allows(1))
+      ctas = 1;
+    if (ctas == 0 || needed <= budget.launch(ctas))
       return;
-    launch.registers = {static_cast<int32_t>(budget.launch(blocks)),
+    launch.registers = {static_cast<int32_t>(budget.launch(ctas)),
                         static_cast<int32_t>(budget.producer),
-                        static_cast<int32_t>(budget.consumer(blocks))};
+                        static_cast<int32_t>(budget.consumer(ctas))};
     launch.producerWarps = budget.producerWarps;
     launch.storeOn(module);
   }

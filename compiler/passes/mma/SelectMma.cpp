@@ -1,15 +1,16 @@
 //===- SelectMma.cpp - choose the instruction of each dot ---------------------===//
 // Needs: tile IR; the module names its target and number of warps.
-// Gives: every tile.dot carries `mma`: wgmma, mma.sync or fma, the shape of one instruction, and
-//        how warps share the result. A dot left to scalar FMA gets a remark with the reason. fp8
-//        operands that no instruction multiplies are widened to fp16.
-// How:   try the families fastest first; each either fits or says why not. Warps go to M first
-//        for wgmma and where one dot's result is the next one's left operand, so that fragments
-//        stay in their threads; otherwise they make each warp's part as square as possible,
-//        which reads least. wgmma reads fp32 from shared memory along K alone, A also from registers:
-//        of operands that lie otherwise A goes through registers, and B becomes the A of the
-//        transposed dot, C^T = B^T A^T (tryWgmmaOfFp32). So do rows that fill no warp groups, such as 80,
-//        where a loop sums up (tryTransposedWgmma).
+// Gives: every tile.dot has `mma`: wgmma, mma.sync or fma, the shape of one instruction, and the
+//        division of the result among warps. A dot that is left to scalar FMA gets a remark with
+//        the reason. fp8 operands that no instruction multiplies are widened to fp16.
+// How:   try wgmma, mma.sync and FMA in this order; each either fits or says why not. Warps go to M
+//        first for wgmma, and where the result of one dot is the left operand of the next, so that
+//        fragments stay in their threads. Otherwise the part of each warp is as square as possible,
+//        which minimises shared-memory reads. wgmma reads fp32 from shared memory contiguous along
+//        K alone, and A also from registers. So A in another order goes through registers, and B in
+//        another order becomes the A of the transposed dot, C^T = B^T A^T (tryWgmmaOfFp32). A
+//        number of rows that does not fill warp groups, such as 80, also takes the transposed dot,
+//        if a loop accumulates (tryTransposedWgmma).
 //===--------------------------------------------------------------------------===//
 #include "ir/Remarks.h"
 #include "ir/Tile.h"
@@ -59,7 +60,7 @@ struct DotShape {
     return llvm::isPowerOf2_64(m) && llvm::isPowerOf2_64(n) && llvm::isPowerOf2_64(k);
   }
   bool isFp8() const { return isa<FloatType>(operand) && storageBits(operand) == 8; }
-  /// Whether tensor cores multiply these operands into this accumulator.
+  /// Whether tensor cores have an MMA with these operand and accumulator types.
   bool isNative() const {
     if (operand.isF16())
       return accumulator.isF32() || accumulator.isF16();
@@ -69,8 +70,8 @@ struct DotShape {
       return accumulator.isF64();
     return (operand.isBF16() || operand.isF32() || isFp8()) && accumulator.isF32();
   }
-  /// K of one instruction on operands of this width; wgmma's, and mma.sync's. fp32 that is split
-  /// into bf16 counts as that.
+  /// K of one instruction, wgmma or mma.sync, with operands of this width. fp32 that is split into
+  /// bf16 counts as bf16.
   int64_t depth() const { return 256 / (isSplitIntoBf16 ? 16 : storageBits(operand)); }
 };
 
@@ -78,9 +79,9 @@ struct Warps {
   int64_t m, n;
 };
 
-/// How many parts of the rows and the columns belong to the odd factor of the warps, each part a power
-/// of two, and the warps of each part. Where there are no such parts, the largest power of two of warps
-/// works, and the other warps repeat what some of them do.
+/// The split of rows or columns by the odd factor of the number of warps, into parts that are
+/// powers of two, and the warps of each part. If there is no such split, the largest power of two
+/// of warps works, and the other warps are replicas.
 struct OddParts {
   int64_t m = 1, n = 1, warps;
 
@@ -103,12 +104,13 @@ struct OddParts {
   Warps all(Warps ofPart) const { return {m * ofPart.m, n * ofPart.n}; }
 };
 
-/// Dots whose result reaches the left operand of a dot through elementwise operations, and those.
+/// Chained dots: those whose left operand is computed elementwise from the result of a dot, and
+/// that dot.
 class ChainedDots {
 public:
   explicit ChainedDots(ModuleOp module) {
     module.walk([&](DotOp dot) {
-      if (DotOp source = dotBehind(dot.getLhs())) {
+      if (DotOp source = sourceDot(dot.getLhs())) {
         chained.insert(dot);
         chained.insert(source);
       }
@@ -117,7 +119,7 @@ public:
   bool contains(DotOp dot) const { return chained.contains(dot); }
 
 private:
-  static DotOp dotBehind(Value value, int depth = 8) {
+  static DotOp sourceDot(Value value, int depth = 8) {
     Operation *op = value.getDefiningOp();
     if (!op || depth == 0)
       return nullptr;
@@ -126,7 +128,7 @@ private:
     if (!op->hasTrait<OpTrait::Elementwise>())
       return nullptr;
     for (Value operand : op->getOperands())
-      if (DotOp dot = dotBehind(operand, depth - 1))
+      if (DotOp dot = sourceDot(operand, depth - 1))
         return dot;
     return nullptr;
   }
@@ -134,51 +136,53 @@ private:
   llvm::DenseSet<Operation *> chained;
 };
 
-/// How instructions of wgmma and warp groups share out the columns.
+/// How the columns are divided among warp groups and wgmma instructions.
 struct ColumnSplit {
   int64_t instrN;
-  int64_t run = 0; ///< MmaAttr
+  int64_t run = 0; ///< as of MmaAttr
 };
 
-/// Of a power of two, warp groups have neighbouring columns, and so do instructions.
+/// Splits a power of two of columns: each warp group has consecutive columns, and so has each
+/// instruction.
 std::variant<ColumnSplit, const char *> splitWholeColumns(int64_t n, int64_t groups) {
   if (n % (16 * groups) != 0)
     return "each warp group needs columns in multiples of 16";
   return ColumnSplit{std::min(n / groups, InstructionSet::wgmmaColumns)};
 }
 
-/// Other columns belong to one instruction, or instructions take turns at them, since a step between
-/// warp groups is a power of two: at 8, or where the right operand lies along N at those of a panel in
-/// shared memory, which are all that a descriptor steps over.
+/// Splits other numbers of columns. They belong to one instruction, or are interleaved over the
+/// instructions, since the stride between warp groups is a power of two: in runs of 8 columns, or,
+/// if the right operand is contiguous along N, in runs of one panel in shared memory, the only
+/// stride that a descriptor has.
 std::variant<ColumnSplit, const char *> splitColumns(const DotShape &s, int64_t groups,
                                                      OperandOrder right) {
   const unsigned bits = storageBits(s.operand);
   const int64_t unit = s.operand.isInteger(8) ? 16 : 8; // PTX ISA, wgmma: N of integers
-  int64_t turns = groups;
-  while (s.n > turns * InstructionSet::wgmmaColumns)
-    turns *= 2;
-  if (s.n % (turns * unit) != 0)
-    return "the columns cannot be shared out evenly over the warp groups, in multiples of 8, of "
-           "int8 "
-           "of 16";
-  const int64_t instrN = s.n / turns;
+  int64_t instructions = groups;
+  while (s.n > instructions * InstructionSet::wgmmaColumns)
+    instructions *= 2;
+  if (s.n % (instructions * unit) != 0)
+    return "the columns cannot be divided evenly among the warp groups, in multiples of 8, or "
+           "16 of int8";
+  const int64_t instrN = s.n / instructions;
   if (right != OperandOrder::AcrossK || bits != 16) // 16 bits alone are read along N
-    return ColumnSplit{instrN, turns > 1 ? 8 : 0};
+    return ColumnSplit{instrN, instructions > 1 ? 8 : 0};
   for (int64_t bytes = InstructionSet::lineBytes; bytes >= InstructionSet::sectorBytes; bytes /= 2)
     if (const int64_t columns = bytes * 8 / bits; instrN % columns == 0)
-      return ColumnSplit{instrN, turns > 1 ? columns : 0};
-  return "rows of the right operand, which lies along N, fill no swizzle of each warp group's "
-         "columns";
+      return ColumnSplit{instrN, instructions > 1 ? columns : 0};
+  return "rows of the right operand, which is contiguous along N, fill no swizzle of each warp "
+         "group's columns";
 }
 
-/// As many of `columns` in one instruction as it has registers for at launch where a producer is there,
-/// too. Three warp groups have 168 without, and 128 with it until these are reallocated. Where not even
-/// the whole sum has room without a producer, all of them: fewer would not help.
-int64_t columnsBesideProducer(int64_t columns, const DotShape &part, int64_t warpsOfPart,
-                              int64_t numWarps, const MachineModel &machine) {
-  const int64_t bits = storageBits(part.accumulator), beside = machine.registers.besideMma;
+/// The columns of one instruction such that its accumulator fits the registers at launch with a
+/// producer as well: three warp groups have 168 per thread without one, and 128 with one until
+/// setmaxnreg. All columns if the whole accumulator does not fit without a producer either: fewer
+/// would not help.
+int64_t columnsWithProducer(int64_t columns, const DotShape &part, int64_t warpsOfPart,
+                            int64_t numWarps, const MachineModel &machine) {
+  const int64_t bits = storageBits(part.accumulator), extra = machine.registers.besideMma;
   auto most = [&](int64_t warps) {
-    return machine.registersOfThread(InstructionSet::warpThreads * warps) - beside;
+    return machine.registersOfThread(InstructionSet::warpThreads * warps) - extra;
   };
   const int64_t all = part.m * part.n * bits / 32 / (InstructionSet::warpThreads * warpsOfPart);
   const int64_t withProducer = llvm::alignTo(numWarps + 1, InstructionSet::warpsOfGroup);
@@ -192,7 +196,7 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
   if (!target.hasWgmma())
     return "the target has no wgmma";
   if (numWarps % 4 != 0)
-    return "a warp group needs 4 warps";
+    return "wgmma needs warp groups of 4 warps";
   if (!s.isMatrix || !s.isNative() || s.operand.isF64() ||
       (s.operand.isF32() && dot.getPrecision() != Precision::Tf32))
     return "wgmma multiplies matrices of fp16, bf16, tf32, fp8 or int8 here";
@@ -209,28 +213,29 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     return *reason;
   auto [instrN, run] = std::get<ColumnSplit>(split);
   if (!run && !llvm::isPowerOf2_64(numWarps))
-    instrN = columnsBesideProducer(instrN, part, parts.warps, numWarps, target.machine());
-  const int64_t sums = instrN * storageBits(s.accumulator) / 64;
+    instrN = columnsWithProducer(instrN, part, parts.warps, numWarps, target.machine());
+  const int64_t accumulatorRegisters = instrN * storageBits(s.accumulator) / 64;
   const MachineModel &machine = target.machine();
-  if (sums + machine.registers.besideMma >
+  if (accumulatorRegisters + machine.registers.besideMma >
       machine.registersOfThread(InstructionSet::warpThreads * numWarps))
-    return "the sums of one instruction leave a thread too few registers";
+    return "the accumulator of one instruction leaves a thread too few registers";
   const Warps warps = parts.all({groupsM * 4, groupsN});
   return MmaAttr::get(dot.getContext(), MmaKind::Wgmma, 64, instrN, s.depth(), warps.m, warps.n,
                       run);
 }
 
-/// On `dot`, or on the transposed one, which replaces it: what takes less to lay along K is its right
-/// operand. With A of M by K and B of K by N, nothing is to do for B that lies along K; the transposed
-/// dot has A^T there. The left one is read from shared memory where it lies along K, else it goes
-/// through registers. Where both lie otherwise, the smaller of them is transposed on its way.
+/// Selects wgmma for `dot`, or for the transposed dot, which then replaces it. The right operand
+/// must be contiguous along K, so it is the one that is cheaper to bring into that order: B of the
+/// plain dot, A^T of the transposed one. The left operand is read from shared memory if it is
+/// contiguous along K, else it goes through registers. If neither is contiguous along K, the
+/// smaller one is transposed on its way into shared memory.
 Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t numWarps,
                       const AxisInfoAnalysis &axes) {
   const bool across[] = {orderOf(axes, dot, 0) == OperandOrder::AcrossK,
                          orderOf(axes, dot, 1) == OperandOrder::AcrossK};
-  const int64_t plain = across[1] ? shape.n : 0, turned = across[0] ? shape.m : 0;
+  const int64_t plainCost = across[1] ? shape.n : 0, transposedCost = across[0] ? shape.m : 0;
   Choice refused = "";
-  for (const bool transposes : {turned < plain, turned >= plain}) {
+  for (const bool transposes : {transposedCost < plainCost, transposedCost >= plainCost}) {
     DotShape own = shape;
     if (transposes)
       std::swap(own.m, own.n);
@@ -248,12 +253,12 @@ Choice tryWgmmaOfFp32(DotOp &dot, DotShape shape, const Target &target, int64_t 
   return refused;
 }
 
-/// Shares numWarps between M and N; a warp's part stays at least one instruction while it can.
+/// Divides numWarps between M and N; the part of a warp stays at least one instruction if it can.
 Warps squareWarps(const DotShape &whole, int64_t numWarps, int64_t minM, int64_t minN) {
   const OddParts parts(whole, numWarps, minM, minN);
   const DotShape s = parts.partOf(whole);
   Warps warps{1, 1};
-  // Parts of tiles whose extents are no powers of two stay whole instructions, too.
+  // For extents that are no powers of two, too, the part of a warp is a multiple of an instruction.
   auto halves = [](int64_t extent, int64_t part, int64_t least) {
     return part > least && (llvm::isPowerOf2_64(extent) || part % (2 * least) == 0);
   };
@@ -272,8 +277,8 @@ Warps squareWarps(const DotShape &whole, int64_t numWarps, int64_t minM, int64_t
 
 Warps rowWarps(const DotShape &whole, int64_t numWarps, int64_t minM) {
   const OddParts parts(whole, numWarps, minM, 8);
-  const int64_t rows = whole.m / parts.m, blocks = rows / minM;
-  const int64_t most = llvm::isPowerOf2_64(rows) ? blocks : blocks & -blocks;
+  const int64_t rows = whole.m / parts.m, tiles = rows / minM;
+  const int64_t most = llvm::isPowerOf2_64(rows) ? tiles : tiles & -tiles;
   const int64_t m = std::clamp<int64_t>(most, 1, parts.warps);
   return parts.all({m, parts.warps / m});
 }
@@ -289,7 +294,7 @@ bool hasMmaSync(DotOp dot, const DotShape &s, const Target &target) {
   return s.isNative() && (!s.isFp8() || target.hasFp8Mma());
 }
 
-/// Registers of a thread that all fragments of an fp64 dot take.
+/// Registers per thread of all fragments of an fp64 dot.
 int64_t registersOfFp64(DotOp dot, const DotShape &s, Warps warps) {
   const int64_t batches = cast<RankedTensorType>(dot.getType()).getNumElements() / (s.m * s.n);
   const int64_t rows = std::max<int64_t>(s.m / warps.m, 16),
@@ -297,8 +302,8 @@ int64_t registersOfFp64(DotOp dot, const DotShape &s, Warps warps) {
   return 2 * batches * (rows * columns + (rows + columns) * s.k) / InstructionSet::warpThreads;
 }
 
-/// M, N and K of one mma.sync. That of fp64 is as large as the target has it, but for 8 rows, where
-/// it would be half empty, and where its many adjacent registers would be spilled.
+/// M, N and K of one mma.sync. For fp64 the largest one of the target, except for 8 rows, which
+/// would leave it half empty, and where its many adjacent registers would be spilled.
 MmaAttr mmaSyncOf(DotOp dot, const DotShape &s, const Target &target, Warps warps) {
   auto of = [&](unsigned m, int64_t k) {
     return MmaAttr::get(dot.getContext(), MmaKind::MmaSync, m, 8, k, warps.m, warps.n);
@@ -313,7 +318,8 @@ MmaAttr mmaSyncOf(DotOp dot, const DotShape &s, const Target &target, Warps warp
   return of(16, hasRoom ? std::min<int64_t>(s.k, 16) : 4);
 }
 
-/// M and N may be smaller than the instruction: its fragments are then partly empty.
+/// Selects mma.sync. M and N may be smaller than those of the instruction: its fragments are then
+/// partly empty.
 Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t numWarps,
                   bool chained) {
   if (!target.hasMmaSync())
@@ -323,14 +329,14 @@ Choice tryMmaSync(DotOp dot, const DotShape &s, const Target &target, int64_t nu
   if (!hasMmaSync(dot, s, target))
     return "no tensor-core instruction for these element types and this precision";
   if (s.k % s.depth() != 0)
-    return "a tensor-core instruction is deeper than the tiles";
+    return "K of the tiles is not a multiple of the K of a tensor-core instruction";
   if (s.operand.isF64() && !s.fillsHull())
     return "on tensor cores, tiles of fp64 have extents that are powers of two";
   const Warps warps = chained ? rowWarps(s, numWarps, 16) : squareWarps(s, numWarps, 16, 8);
   return mmaSyncOf(dot, s, target, warps);
 }
 
-/// Operands of another type as `element`.
+/// Converts operands of another type to `element`.
 void widenOperands(DotOp dot, Type element) {
   OpBuilder b(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
@@ -350,7 +356,7 @@ MmaAttr scalarFma(DotOp dot, const DotShape &s, int64_t numWarps) {
   return MmaAttr::get(dot.getContext(), MmaKind::Fma, 1, 1, 1, warps.m, warps.n);
 }
 
-/// What all dots of a kernel are chosen by.
+/// What the selection of all dots of a kernel depends on.
 struct Selection {
   const Target &target;
   int64_t numWarps;
@@ -358,18 +364,19 @@ struct Selection {
   SelectMmaOptions options;
 };
 
-/// A loop carries the sum and nothing else reads it there: it may as well be transposed.
-bool carriesSumAlone(DotOp dot) {
-  auto sum = dyn_cast<BlockArgument>(dot.getAcc());
-  auto loop = sum ? dyn_cast<scf::ForOp>(sum.getOwner()->getParentOp()) : scf::ForOp();
-  return loop && dot->getParentOp() == loop && sum.hasOneUse() && dot->hasOneUse() &&
-         loop.getTiedLoopYieldedValue(sum)->get() == dot.getResult();
+/// Whether a loop carries the accumulator of `dot`, and nothing else reads it there: it may then be
+/// carried transposed.
+bool carriesAccumulatorAlone(DotOp dot) {
+  auto acc = dyn_cast<BlockArgument>(dot.getAcc());
+  auto loop = acc ? dyn_cast<scf::ForOp>(acc.getOwner()->getParentOp()) : scf::ForOp();
+  return loop && dot->getParentOp() == loop && acc.hasOneUse() && dot->hasOneUse() &&
+         loop.getTiedLoopYieldedValue(acc)->get() == dot.getResult();
 }
 
-/// Rows that fill no warp groups may be the columns of the transposed dot, which replaces `dot` then.
-/// Powers of two stay as they are.
+/// Tries the transposed dot, which then replaces `dot`: rows that do not fill warp groups may be
+/// its columns. Powers of two stay as they are.
 Choice tryTransposedWgmma(DotOp &dot, DotShape shape, const Selection &by, Choice plain) {
-  if (shape.fillsHull() || shape.m % 64 == 0 || !shape.isMatrix || !carriesSumAlone(dot))
+  if (shape.fillsHull() || shape.m % 64 == 0 || !shape.isMatrix || !carriesAccumulatorAlone(dot))
     return plain;
   std::swap(shape.m, shape.n);
   Choice choice = tryWgmma(dot, shape, by.target, by.numWarps, orderOf(by.axes, dot, 0));
@@ -404,7 +411,7 @@ Choice tryTensorCores(DotOp &dot, const Selection &by, bool chained, const char 
   return tryMmaSync(dot, shape, by.target, by.numWarps, chained);
 }
 
-/// Warps past a power of two that no part of the dot is left for.
+/// Remarks on warps past a power of two that have no part of the dot.
 void remarkReplicas(DotOp dot, int64_t numWarps) {
   const MmaAttr mma = dot.getMmaAttr();
   const int64_t working = int64_t(mma.getWarpsM()) * mma.getWarpsN(),
@@ -412,11 +419,11 @@ void remarkReplicas(DotOp dot, int64_t numWarps) {
   if (working < numWarps)
     remarkMissed(dot.getLoc(), Technique::TensorCores)
         << numWarps - working << " of " << numWarps
-        << " warps repeat what others do: neither rows nor columns of this dot are "
+        << " warps are replicas of others: neither rows nor columns of this dot are "
         << numWarps / powerOf2 << " times a power of two that an instruction fills";
 }
 
-/// `noWgmma` says why a dot that runs on mma.sync does not run on wgmma, where that is there.
+/// Remarks on the instruction. `noWgmma`: why a dot does not run on wgmma, if the target has that.
 void remarkChoice(DotOp dot, const char *noWgmma) {
   const MmaAttr mma = dot.getMmaAttr();
   if (mma.getKind() == MmaKind::Fma)

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// The buffer of `store`, if that is its only writer and all in one block.
+/// The buffer of `store`, if `store` is its only writer and all its uses are in one MLIR block.
 nv::AllocOp ownBuffer(nv::LocalStoreOp store) {
   auto alloc = store.getBuffer().getDefiningOp<nv::AllocOp>();
   if (!alloc || alloc->getBlock() != store->getBlock())
@@ -26,7 +26,8 @@ Operation *deallocOf(nv::AllocOp alloc) {
   return nullptr;
 }
 
-/// Readers of `other` read `kept`, which lives on until they are done, and was rounded as it.
+/// Makes readers of `other` read `kept`, which then lives until the last of them, and is rounded
+/// alike.
 void merge(nv::AllocOp kept, nv::AllocOp other, nv::LocalStoreOp store) {
   for (Operation *user : llvm::make_early_inc_range(other->getUsers()))
     if (isa<nv::RoundBufferOp>(user))

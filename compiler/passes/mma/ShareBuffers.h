@@ -1,16 +1,16 @@
-//===- ShareBuffers.h - one buffer for all products that read a load ----------------------===//
-// Needs: each product has a buffer of its own for each operand.
-// Gives: loops in which a load that feeds several products passes one buffer.
-// How:   the buffers of one load hold the same bytes where their types agree: what a product wants
-//        transposed is a view. The first one serves, up to its last reader.
+//===- ShareBuffers.h - one buffer for all MMAs that read a load --------------------------===//
+// Needs: each MMA has a buffer of its own for each operand.
+// Gives: loops in which a load that several MMAs read is stored into one buffer.
+// How:   buffers of one load hold the same bytes if their types agree: a transposed operand is a
+//        view. The first buffer stays, and lives until its last reader.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pantile {
 
-/// Lets each load of `loop`'s own body that is stored to several buffers of one type pass the
-/// first.
+/// Merges the buffers of one type to which a load of the loop body itself is stored into the first
+/// of them.
 void shareStagedBuffers(mlir::scf::ForOp loop);
 
 } // namespace pantile

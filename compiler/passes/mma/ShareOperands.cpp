@@ -1,11 +1,11 @@
 //===- ShareOperands.cpp - one buffer for an operand that several loops read --------------===//
-// Needs: StageOperands ran: a loop's invariant operand is stored in front of it, and its buffer
-//        ends behind it.
-// Gives: loops behind each other, as those left of the diagonal and on it, read one buffer; the
-//        tile is not held in registers over the first loop to be stored once more for the second.
-// How:   stores of one value into buffers of one type become the first of them, whose buffer lives
-//        on to the last reader. Only where nothing in between needs shared memory, so that a block
-//        takes no more of it than before.
+// Needs: StageOperands ran: a loop-invariant operand is stored into a buffer before the loop, which
+//        is freed after it.
+// Gives: consecutive loops, such as the two of causal attention, read one buffer. The tile is not
+//        held in registers over the first loop, only to be stored again for the second.
+// How:   of the stores of one value into buffers of one type the first stays, and its buffer lives
+//        until the last reader. Only where no operation in between needs shared memory, so that a
+//        CTA takes no more of it than before.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
@@ -19,7 +19,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// An operand that loops read: everything but its end, in the order of the block.
+/// The buffer of an operand that loops read; all but `end` in the order of the block.
 struct Operand {
   nv::AllocOp alloc;
   nv::LocalStoreOp store;
@@ -54,7 +54,8 @@ bool takesShared(Operation *op) {
       .wasInterrupted();
 }
 
-/// Other operands are stored in front of the second loop as well: their buffers begin there.
+/// Whether nothing between the two buffers' lifetimes takes shared memory, except buffers that
+/// other operands of the second loop have anyway.
 bool isFreeBetween(const Operand &first, const Operand &second) {
   if (!first.end->isBeforeInBlock(second.alloc))
     return true;
@@ -64,7 +65,7 @@ bool isFreeBetween(const Operand &first, const Operand &second) {
   return true;
 }
 
-/// Readers of `second` read `first`.
+/// Makes readers of `second` read `first`.
 void merge(Operand &first, Operand &second) {
   if (first.end->isBeforeInBlock(second.end))
     first.end->moveBefore(second.end);

@@ -1,21 +1,21 @@
 //===- StageOperands.cpp - put the operands of tensor-core dots into shared memory ------===//
-// Needs: layouts; every dot carries `mma`.
-// Gives: a wgmma dot is `nv.wgmma` on buffers, its left operand in registers where they hold it as
-//        the instruction reads it, waited for at once; a scalar one is `nv.fma` on buffers. The
-//        operand of an mma.sync dot that comes from a load passes through a buffer, so that the
-//        load can become an asynchronous copy, or does not hold up the next; so does one that
-//        threads hold in vectors across K, which ldmatrix turns as it reads. Outside of loops they
-//        do not where all buffers together have no room (option `in-place`). Dots of a loop
-//        that read one load read one buffer.
-// How:   an operand is followed back through conversions and transposes to the value that holds
-//        it; that value is stored as it lies in memory (fastest dimension first, widest swizzle),
-//        and the transposes are done on the view of the buffer. Where the reader needs another
-//        fastest dimension, the elements are transposed on their way into the buffer: wgmma reads
-//        8-bit and fp32 operands along K alone, scalar FMA a row of K on the left and a row of N on
-//        the right. fp32 that lies along M goes on from its buffer into registers (`paired_rows`),
-//        which may hold A in any order. wgmma only drops the bits that tf32 lacks, so fp32 is rounded
-//        before: in registers, or in the buffer where a load goes straight there. fp32 that a loop loads
-//        along N goes from the buffer where it arrives to one along K.
+// Needs: layouts; every dot has `mma`.
+// Gives: a wgmma dot is `nv.wgmma` on buffers, followed by its wait; its left operand stays in
+//        registers if it has the layout of the instruction. A scalar dot is `nv.fma` on buffers. An
+//        mma.sync operand that is loaded goes through a buffer, so that the load can become an
+//        asynchronous copy, or does not stall the next one. So does one whose vectors run across K,
+//        which ldmatrix transposes. Outside of loops these get no buffers if all buffers together
+//        do not fit (option `in-place`). Dots of a loop that read one load share a buffer.
+// How:   an operand is traced through conversions and transposes to a source value. That is stored
+//        in its own order (fastest dimension first, widest swizzle), and the transposes become
+//        views of the buffer. If the reader needs another contiguous dimension, the elements are
+//        transposed on their way into the buffer: wgmma reads 8-bit and fp32 operands along K
+//        alone; scalar FMA reads rows along K on the left and along N on the right. An fp32 left
+//        operand contiguous along M goes from its buffer into registers (`paired_rows`), where A
+//        may have any order. wgmma truncates fp32 to tf32, so fp32 is rounded before: in registers
+//        or, if a load goes to the buffer directly, in the buffer. An fp32 right operand that a
+//        loop loads contiguous along N goes from the buffer into which it is loaded to one that is
+//        contiguous along K.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Machine.h"
 #include "ir/Tile.h"
@@ -34,7 +34,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Where a dot operand comes from: `value`, seen transposed or not.
+/// The source of a dot operand: `value`, transposed or not.
 struct OperandSource {
   Value value;
   bool transposed = false;
@@ -55,7 +55,7 @@ OperandSource sourceOf(Value operand) {
   }
 }
 
-/// How a buffer is read: the dimension that must be its fastest (-1: any), and its widest swizzle.
+/// How a buffer is read: the dimension that must be contiguous (-1: any), and the widest swizzle.
 struct Reading {
   int fastest = -1;
   int span = 128;
@@ -74,7 +74,7 @@ nv::BufferType bufferTypeFor(RankedTensorType tile, int fastest, int mostSpan) {
   return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
 }
 
-/// The buffer of `source` that is read as `reading`, which counts the dimensions of the operand.
+/// The type of a buffer for `source` that is read as `reading`, whose dimensions are the operand's.
 nv::BufferType bufferTypeFor(OperandSource source, Reading reading) {
   auto tile = cast<RankedTensorType>(source.value.getType());
   if (reading.fastest < 0)
@@ -96,11 +96,11 @@ nv::BufferType transposedType(nv::BufferType type) {
 struct Staged {
   nv::AllocOp alloc;
   Value view;
-  Operation *user; ///< the dot, or the outermost loop around it that leaves the operand alone: the
-                   ///< buffer ends behind it
+  Operation *user; ///< the dot, or the outermost loop around it in which the operand is invariant:
+                   ///< the buffer is freed after it
 };
 
-/// `dot`, or the outermost loop around it in which `value` does not change.
+/// `dot`, or the outermost loop around it in which `value` is invariant.
 Operation *outermostUser(Operation *dot, Value value) {
   Operation *user = dot;
   for (auto loop = user->getParentOfType<scf::ForOp>();
@@ -110,6 +110,7 @@ Operation *outermostUser(Operation *dot, Value value) {
   return user;
 }
 
+/// Stores `source` into a buffer before its outermost user.
 Staged stage(DotOp dot, OperandSource source, Reading reading = {}) {
   Operation *user = outermostUser(dot, source.value);
   OpBuilder builder(user);
@@ -137,9 +138,10 @@ void endBuffer(Staged staged) {
   nv::DeallocOp::create(builder, staged.user->getLoc(), staged.alloc);
 }
 
-/// The left operand where its threads hold it as wgmma reads it from registers, as the sum of
-/// another product does. A tile that only comes from memory goes by a buffer and takes no
-/// registers; so does one that a loop keeps: ptxas 13.0 writes other numbers into its registers.
+/// The left operand, if threads hold it in the layout in which wgmma reads A from registers, such
+/// as that of another MMA's accumulator. A tile that is loaded from memory goes through a buffer
+/// instead and takes no registers. So does a loop-invariant one: ptxas 13.0 overwrites its
+/// registers.
 Value inRegisters(DotOp dot) {
   OperandSource source = sourceOf(dot.getLhs());
   auto tile = cast<RankedTensorType>(source.value.getType());
@@ -153,8 +155,8 @@ Value inRegisters(DotOp dot) {
   return layoutOf(tile) == wanted ? source.value : Value();
 }
 
-/// The left operand in registers, from a buffer in which it lies along M. The span is one that
-/// LinearLayout::pairRows reads without bank conflicts.
+/// Loads the left operand into registers from a buffer in which it is contiguous along M. The
+/// swizzle span is one that LinearLayout::pairRows reads without bank conflicts.
 Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
   lhs = stage(dot, sourceOf(dot.getLhs()), {0, 64});
   const RankedTensorType tile = dot.getLhs().getType();
@@ -169,9 +171,9 @@ Value fromBuffer(DotOp dot, std::optional<Staged> &lhs) {
   return nv::RoundTf32Op::create(builder, dot.getLoc(), loaded);
 }
 
-/// Ordinary instructions that may read `tile` after `dot` has started read a copy: the registers of an
-/// MMA in flight are its own (PTX ISA, wgmma.wait_group). It is they that read the copy and not the
-/// MMA, since ptxas moves copies for MMAs up, past waits, and serialises these then.
+/// Makes ordinary instructions that may read `tile` after `dot` is issued read a copy: nothing else
+/// may access the registers of an MMA in flight (PTX ISA, wgmma.wait_group). The copy is not for
+/// the MMA, since ptxas moves copies for MMAs up past waits, and then serialises the MMAs.
 void copyForLaterReaders(DotOp dot, Value tile) {
   auto isLater = [&](OpOperand &use) {
     if (isa<DotOp, nv::WgmmaOp, nv::WgmmaWaitOp>(use.getOwner()))
@@ -188,9 +190,9 @@ void copyForLaterReaders(DotOp dot, Value tile) {
                          [&](OpOperand &use) { return use.getOwner() != copy && isLater(use); });
 }
 
-/// What a loop loads along N, for an instruction that reads it along K: threads take it from the
-/// buffer where it arrives to another one.
-Staged transposedOnTheWay(DotOp dot, OperandSource source) {
+/// Stages an operand that a loop loads contiguous along N for an instruction that reads it along K:
+/// threads move it from the buffer into which it is loaded to another one.
+Staged stageTransposed(DotOp dot, OperandSource source) {
   Staged arrived = stage(dot, source, {1});
   OpBuilder builder(dot);
   Location loc = dot.getLoc();
@@ -202,16 +204,17 @@ Staged transposedOnTheWay(DotOp dot, OperandSource source) {
   };
   Value value = nv::LocalLoadOp::create(builder, loc, typed(1), arrived.view);
   value = nv::RoundTf32Op::create(builder, loc, value);
-  value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between a thread's registers
+  value = ConvertLayoutOp::create(builder, loc, typed(0), value); // between registers of a thread
   auto alloc = nv::AllocOp::create(builder, loc, bufferTypeFor(tile, 0, 128), IntegerAttr());
   nv::LocalStoreOp::create(builder, loc, value, alloc);
   endBuffer(arrived);
   return {alloc, alloc, dot};
 }
 
-/// How wgmma reads the right operand: elements of other than 16 bits along K alone, and others, too,
-/// where MMAs take turns at 8 of its columns, or a row along N fills no swizzle; along N in panels of
-/// the columns that they take turns at.
+/// How wgmma reads the right operand. Along K alone: elements of other than 16 bits, and those of
+/// 16 bits where instructions have interleaved runs of 8 columns, or where a row along N fills no
+/// swizzle. Otherwise along N in panels of one run of columns, or in any order if there are no
+/// runs.
 Reading readingOfRight(DotOp dot) {
   const RankedTensorType tile = dot.getRhs().getType();
   const unsigned bits = storageBits(tile.getElementType()), run = dot.getMma()->getRun();
@@ -221,7 +224,7 @@ Reading readingOfRight(DotOp dot) {
   return run ? Reading{1, static_cast<int>(run * bits / 8)} : Reading();
 }
 
-/// The right operand, along K where nothing else is read.
+/// Stages the right operand, contiguous along K where wgmma requires that.
 Staged stageRight(DotOp dot) {
   const OperandSource source = sourceOf(dot.getRhs());
   const RankedTensorType tile = dot.getRhs().getType();
@@ -230,7 +233,7 @@ Staged stageRight(DotOp dot) {
   const bool isCopied = load && outermostUser(dot, source.value) == dot;
   const int fastest = layoutOf(source.value.getType()).fastestDim();
   if (isFp32 && isCopied && (fastest == 1) != source.transposed)
-    return transposedOnTheWay(dot, source);
+    return stageTransposed(dot, source);
   return stage(dot, source, readingOfRight(dot));
 }
 
@@ -240,7 +243,7 @@ void stageWgmma(DotOp dot) {
   const bool alongK = storageBits(element) != 16;
   const bool fromRegisters = dot.getMma()->getPairedRows();
   std::optional<Staged> lhs, rhs;
-  if (fromRegisters) // threads may hold the right operand before: not both at once
+  if (fromRegisters) // threads may hold the right operand: stage it first, not to hold both at once
     rhs = stageRight(dot);
   Value left = fromRegisters ? fromBuffer(dot, lhs) : inRegisters(dot);
   if (!left) {
@@ -253,21 +256,22 @@ void stageWgmma(DotOp dot) {
   if (lhs)
     endBuffer(*lhs);
   if (!lhs)
-    copyForLaterReaders(dot, left); // others read another copy of what came from a buffer
+    copyForLaterReaders(dot, left); // readers of what comes from a buffer have a copy of their own
   OpBuilder builder(dot);
   nv::FenceAsyncOp::create(builder, loc);
-  auto product = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs->view, dot.getAcc(),
-                                     *dot.getMma(), UnitAttr());
+  auto mma = nv::WgmmaOp::create(builder, loc, dot.getType(), left, rhs->view, dot.getAcc(),
+                                 *dot.getMma(), UnitAttr());
   if (int most = dot.getMaxImprecise())
-    product->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
-  auto wait = nv::WgmmaWaitOp::create(builder, loc, product.getResult());
+    mma->setAttr(names::maxImprecise, builder.getI32IntegerAttr(most));
+  auto wait = nv::WgmmaWaitOp::create(builder, loc, mma.getResult());
   dot.replaceAllUsesWith(wait.getResult(0));
   dot.erase();
 }
 
-/// The lowering reads 8 steps of K at a time and goes on from there by adding (LowerFma.cpp): they
-/// must fill whole periods of the swizzle. On the left they are a panel or two of the smallest one,
-/// which has a period of 8 rows; with fewer rows there is none.
+/// Stages a scalar dot. The lowering reads 8 steps of K at a time, and advances by adding to
+/// addresses (LowerFma.cpp), so these steps must fill whole periods of the swizzle. On the left
+/// they are one or two panels of the smallest swizzle, whose period is 8 rows; with fewer rows
+/// there is no swizzle.
 void stageFma(DotOp dot) {
   const int rank = dot.getType().getRank();
   const RankedTensorType left = dot.getLhs().getType();
@@ -277,22 +281,23 @@ void stageFma(DotOp dot) {
   endBuffer(rhs);
   endBuffer(lhs);
   OpBuilder builder(dot);
-  auto product =
+  auto mma =
       nv::FmaOp::create(builder, dot.getLoc(), dot.getType(), lhs.view, rhs.view, dot.getAcc());
-  dot.replaceAllUsesWith(product.getResult());
+  dot.replaceAllUsesWith(mma.getResult());
   dot.erase();
 }
 
-/// An operand worth a buffer: a load of the same block, in elements that ldmatrix or cp.async can
-/// move. Outside of loops the buffer lets all loads start before the first is waited for.
+/// Whether an operand is worth a buffer: it is loaded in the same MLIR block, in elements that
+/// ldmatrix or cp.async can move. Outside of loops the buffer lets all loads be issued before the
+/// first wait.
 bool isStreamed(DotOp dot, OperandSource source) {
   auto load = source.value.getDefiningOp<LoadOp>();
   return load && load->getBlock() == dot->getBlock();
 }
 
-/// An operand of 16 bits that the block computes in vectors along the dimension that is not K: a
-/// conversion to the instruction's layout would write single elements.
-bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
+/// Whether a 16-bit operand is computed in the MLIR block in vectors across K: a conversion to the
+/// layout of the instruction would write single elements, but ldmatrix can transpose it.
+bool isTransposedByLdmatrix(DotOp dot, OperandSource source, bool isLeft) {
   auto tile = dyn_cast<RankedTensorType>(source.value.getType());
   Operation *maker = source.value.getDefiningOp();
   if (!tile || !maker || storageBits(tile.getElementType()) != 16 ||
@@ -305,14 +310,15 @@ bool isTurned(DotOp dot, OperandSource source, bool isLeft) {
          sharedLayoutOf(bufferTypeFor(source, Reading())).vectorBytes(layout) >= leastBytes;
 }
 
-/// `inPlace`: outside of loops, no operand gets a buffer.
+/// Stages an mma.sync dot. `inPlace`: operands outside of loops get no buffer.
 void stageMmaSync(DotOp dot, bool inPlace) {
   if (dot.getType().getRank() != 2 || (inPlace && !isa<scf::ForOp>(dot->getParentOp())))
     return;
   OpBuilder builder(dot);
   for (OpOperand *operand : {&dot.getLhsMutable(), &dot.getRhsMutable()}) {
     OperandSource source = sourceOf(operand->get());
-    if (!isStreamed(dot, source) && !isTurned(dot, source, operand == &dot.getLhsMutable()))
+    if (!isStreamed(dot, source) &&
+        !isTransposedByLdmatrix(dot, source, operand == &dot.getLhsMutable()))
       continue;
     Staged staged = stage(dot, source);
     endBuffer(staged);
@@ -342,7 +348,7 @@ struct StageOperandsPass : impl::StageOperandsBase<StageOperandsPass> {
   }
 
 private:
-  /// Conversions and transposes that only led to a dot.
+  /// Erases conversions and transposes that only a dot used.
   void eraseUnusedViews() {
     SmallVector<Operation *> views;
     getOperation().walk([&](Operation *op) {

@@ -50,7 +50,7 @@ def test_warp_groups_that_have_no_part(device, blocks, instruction, warps):
     compiled = run(device, "fp16", "fp16", blocks)
     if device.arch == 90:
         assert f"{instruction}, {warps} warps" in messages(compiled)
-        assert f"of {blocks[3]} warps repeat what others do" in messages(compiled)
+        assert f"of {blocks[3]} warps are replicas of others" in messages(compiled)
 
 
 @pytest.mark.parametrize(
