@@ -24,7 +24,7 @@ import pantile.language as tl
 # OWN-NOT: nv.wgmma_wait
 # FED: nv.producer {
 # FED-NOT: scf.yield {{.*}}nv.wgmma_wait 0
-# SAID: remark: the last products of an iteration end beside the first of the next
+# SAID: remark: the last MMAs of an iteration overlap the first of the next iteration
 # SAID-NOT: serialized
 
 

@@ -27,7 +27,7 @@ import pantile.language as tl
 # FED: nv.producer {
 # FED-NOT: :2 = nv.wgmma_wait
 # SAME-NOT: :2 = nv.wgmma_wait
-# SAID: remark: the second product of an iteration ends beside the first of the next
+# SAID: remark: the second dot's MMA overlaps the first dot of the next iteration
 # SAID-NOT: serialized
 
 

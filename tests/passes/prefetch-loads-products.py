@@ -67,7 +67,7 @@ def counted(A, B, Lse, Out, stride, n):
 
 
 # What copies go by is carried already.
-# PAGES-NOT: ahead, into registers
+# PAGES-NOT: ahead into registers
 # PAGES: load is prefetched 2 iterations ahead
 # PAGES: scf.for
 @pantile.jit

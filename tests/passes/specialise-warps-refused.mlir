@@ -147,7 +147,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// WHY: warps are not specialised: what it reads may have been written
+// WHY: warps are not specialised: memory that it loads may have been written before
 // CHECK-LABEL: @stores_before
 // CHECK-NOT: nv.producer
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>

@@ -44,8 +44,8 @@ K: tl.constexpr = 64
 # OFF-NOT: nv.work_range
 # OFF-NOT: nv.store_partial
 # SAID: remark: programs of the last waves may be split over CTAs
-# SAID: remark: load is raised to a tensor map of 2 dimensions
-# SAID: remark: load is raised to a tensor map of 2 dimensions
+# SAID: remark: load is converted to TMA with a tensor map of 2 dimensions
+# SAID: remark: load is converted to TMA with a tensor map of 2 dimensions
 # PTX-DAG: ld.acquire.gpu.global.u32
 # PTX-DAG: ld.global.v4
 # PTX-DAG: st.global.v4

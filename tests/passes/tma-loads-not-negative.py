@@ -38,8 +38,8 @@ def first_row(WAY: tl.constexpr):
         return any_sign >> 1
 
 
-# RAISED: remark: load is raised to a tensor map
-# RAISED: remark: load is raised to a tensor map
+# RAISED: remark: load is converted to TMA
+# RAISED: remark: load is converted to TMA
 # REFUSED: warps are not specialised: a coordinate may be negative
 @pantile.jit
 def product(a, b, c, depth, stride, WAY: tl.constexpr):

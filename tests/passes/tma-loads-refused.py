@@ -62,7 +62,7 @@ def write(c, acc, m, n, stride):
 
 
 # What all the others are but for one thing.
-# PLAIN-COUNT-2: remark: load is raised to a tensor map
+# PLAIN-COUNT-2: remark: load is converted to TMA
 # PLAIN: nv.producer {
 # Warps that come in fours multiply in groups; the others use mma.sync, whose fragments threads load.
 # FEW: not on wgmma: wgmma needs warp groups of 4 warps
@@ -84,7 +84,7 @@ def plain(a, b, c, depth, stride):
 
 
 # A block has 1024 threads, and none is left for a producer.
-# MANY: warps are not specialised: a block of 32 warps has no place for another
+# MANY: warps are not specialised: a CTA of 32 warps has no room for another
 # MANY-NOT: nv.producer {
 # Nor do 16 warps with 128 registers a thread multiply by instructions whose sums take all of them.
 # SUMS: this dot runs on mma.sync m16n8k16, 4 x 4 warps; not on wgmma: the accumulator of one instruction leaves a thread too few registers
@@ -227,7 +227,7 @@ def wraps_and_stores_all(a, b, c, depth, stride):
 
 
 # Two arguments may be of the same memory, and what others announced may have been written.
-# WRITTEN: warps are not specialised: what it reads may have been written
+# WRITTEN: warps are not specialised: memory that it loads may have been written before
 # WRITTEN-NOT: nv.producer {
 @triton.jit
 def stores_before(a, b, c, depth, stride):
@@ -274,7 +274,7 @@ def stores_what_it_reads(a, b, c, depth, stride):
         write(a, product(a, b, m, n, depth, stride), m, n, stride)
 
 
-# OVERLAPS: remark: load is raised to a tensor map
+# OVERLAPS: remark: load is converted to TMA
 # OVERLAPS: nv.producer {
 @triton.jit
 def overlaps(a, b, c, depth, stride):
@@ -317,7 +317,7 @@ def reads_its_offset(a, b, c, depth, stride, table):
 
 
 # Numbers in memory may have changed before the producer reads them.
-# DEPTH: warps are not specialised: how often it goes round only other threads know
+# DEPTH: warps are not specialised: its trip count depends on tiles or on values in memory
 # DEPTH-NOT: nv.producer {
 @triton.jit
 def reads_its_depth(a, b, c, depth, stride, table):
@@ -362,7 +362,7 @@ def starts_before(a, b, c, depth, stride):
 
 
 # The sum is of the branch that was taken.
-# CONDITION: warps are not specialised: it stands under a condition
+# CONDITION: warps are not specialised: it runs under a condition
 # CONDITION-NOT: nv.producer {
 @triton.jit
 def stands_under_a_condition(a, b, c, depth, stride):
@@ -390,7 +390,7 @@ def goes_on_while(a, b, c, depth, stride):
 
 
 # Assembly may count on the threads that were asked for.
-# ASSEMBLY: warps are not specialised: assembly with effects may count on its threads
+# ASSEMBLY: warps are not specialised: inline assembly with side effects may depend on its threads
 # ASSEMBLY-NOT: nv.producer {
 @triton.jit
 def has_assembly(a, b, c, depth, stride):

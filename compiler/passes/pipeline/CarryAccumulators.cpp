@@ -1,13 +1,14 @@
-//===- CarryAccumulators.cpp - a product that stays under way into the next iteration -------------===//
-// Needs: ExpandPipeline ran; ScheduleLoops marked the loop, and gave its circular buffers a stage more than
-//        copies and one iteration's products have.
-// Gives: in a loop `s = first(..); acc = second(f(s), .., g(acc))`, as attention is, the second
-//        product is waited for when the next iteration's first one has started, so that the tensor
-//        cores go on while the threads meet and choose stages.
-// How:   the wait for the first product becomes one for both, since the assembler puts products one
-//        after the other if sums of one are read while another is under way; one stands behind the
-//        loop. A stage is written again by copies that follow a meeting of all threads after that
-//        wait: this is what the stage more is for. Loops with a producer have OverlapIterations.
+//===- CarryAccumulators.cpp - defer the wait for the second of two chained MMAs -----------===//
+// Needs: ExpandPipeline ran. ScheduleLoops marked the loop, and added a stage to its circular
+//        buffers or shortened the prefetch distance.
+// Gives: in a loop `s = dot1(..); acc = dot2(f(s), .., g(acc))`, such as attention, the second MMA
+//        is waited for after the first MMA of the next iteration is issued: the tensor cores stay
+//        busy while threads synchronise and select stages.
+// How:   the wait for the first MMA becomes one for both, since ptxas serialises MMAs if
+//        accumulators of one are read while another is in flight. One more wait follows the loop.
+//        Copies overwrite a stage only after a barrier that follows this wait, one iteration later
+//        than otherwise: so the additional stage. In loops with a producer, OverlapIterations does
+//        this instead.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Remarks.h"
@@ -25,17 +26,17 @@ namespace pantile {
 namespace {
 
 void carry(scf::ForOp loop, CarriedAccumulator &carried) {
-  BlockArgument sum = loop.getRegionIterArg(carried.position);
+  BlockArgument accumulator = loop.getRegionIterArg(carried.position);
   OpBuilder b(carried.firstWait);
   nv::MmaWaitOpInterface both = carried.first.createWait(
-      b, carried.secondWait.getLoc(), ValueRange{carried.first.getResult(), sum});
+      b, carried.secondWait.getLoc(), ValueRange{carried.first.getResult(), accumulator});
   carried.firstWait->getResult(0).replaceAllUsesWith(both->getResult(0));
   carried.firstWait.erase();
-  sum.replaceAllUsesExcept(both->getResult(1), both);
+  accumulator.replaceAllUsesExcept(both->getResult(1), both);
   leaveInFlight(loop, {carried.second});
 }
 
-struct CarrySumsPass : impl::CarryAccumulatorsBase<CarrySumsPass> {
+struct CarryAccumulatorsPass : impl::CarryAccumulatorsBase<CarryAccumulatorsPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
@@ -47,7 +48,7 @@ struct CarrySumsPass : impl::CarryAccumulatorsBase<CarrySumsPass> {
       if (!carried)
         continue;
       remarkApplied(loop.getLoc(), Technique::Pipelining)
-          << "the second product of an iteration ends beside the first of the next";
+          << "the second dot's MMA overlaps the first dot of the next iteration";
       carry(loop, *carried);
       loop->removeAttr(names::carriesAccumulator);
     }
@@ -55,11 +56,11 @@ struct CarrySumsPass : impl::CarryAccumulatorsBase<CarrySumsPass> {
 };
 } // namespace
 
-/// Whether the registers that `product` reads are not written before the next iteration has waited for
-/// it, which is at `wait` or earlier: their tile is made after that, or before the loop.
-static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface product,
+/// Whether the registers that `mma` reads are not overwritten while it is in flight: their tile is
+/// computed before the loop, or after `wait`, at which the next iteration has waited for it.
+static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface mma,
                            nv::MmaWaitOpInterface wait) {
-  Value left = product.getHeldRegisters();
+  Value left = mma.getHeldRegisters();
   if (!left || loop.isDefinedOutsideOfLoop(left))
     return true;
   Operation *maker = left.getDefiningOp();
@@ -67,13 +68,11 @@ static bool keepsRegisters(scf::ForOp loop, nv::AsyncMmaOpInterface product,
 }
 
 std::optional<CarriedAccumulator> findCarriedAccumulator(scf::ForOp loop) {
-  SmallVector<nv::AsyncMmaOpInterface> products;
-  loop.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
-  if (products.size() != 2 || products[0]->getParentOp() != loop ||
-      products[1]->getParentOp() != loop)
+  SmallVector<nv::AsyncMmaOpInterface> mmas;
+  loop.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
+  if (mmas.size() != 2 || mmas[0]->getParentOp() != loop || mmas[1]->getParentOp() != loop)
     return std::nullopt;
-  CarriedAccumulator found{products[0], products[1], movableWaitOf(products[0]),
-                           movableWaitOf(products[1]), 0};
+  CarriedAccumulator found{mmas[0], mmas[1], movableWaitOf(mmas[0]), movableWaitOf(mmas[1]), 0};
   Operation *yield = loop.getBody()->getTerminator();
   if (!found.firstWait || !found.secondWait || !found.firstWait->isBeforeInBlock(found.second) ||
       !found.second.getHeldRegisters() || !keepsRegisters(loop, found.second, found.firstWait))
@@ -90,31 +89,31 @@ std::optional<CarriedAccumulator> findCarriedAccumulator(scf::ForOp loop) {
   return isLeftAlone ? std::optional(found) : std::nullopt;
 }
 
-SmallVector<nv::AsyncMmaOpInterface> findAddedSums(scf::ForOp loop) {
-  SmallVector<nv::AsyncMmaOpInterface> products, added;
-  loop.walk([&](nv::AsyncMmaOpInterface product) { products.push_back(product); });
-  for (nv::AsyncMmaOpInterface product : products) {
-    if (product->getParentOp() != loop || !movableWaitOf(product))
+SmallVector<nv::AsyncMmaOpInterface> findAccumulatingMmas(scf::ForOp loop) {
+  SmallVector<nv::AsyncMmaOpInterface> mmas, accumulating;
+  loop.walk([&](nv::AsyncMmaOpInterface mma) { mmas.push_back(mma); });
+  for (nv::AsyncMmaOpInterface mma : mmas) {
+    if (mma->getParentOp() != loop || !movableWaitOf(mma))
       return {};
-    if (!isa<BlockArgument>(product.getAcc()))
+    if (!isa<BlockArgument>(mma.getAcc()))
       continue;
-    if (!carriedAccumulatorOf(product) || !product.getHeldRegisters() ||
-        !keepsRegisters(loop, product, movableWaitOf(products.front())))
+    if (!carriedAccumulatorOf(mma) || !mma.getHeldRegisters() ||
+        !keepsRegisters(loop, mma, movableWaitOf(mmas.front())))
       return {};
-    added.push_back(product);
+    accumulating.push_back(mma);
   }
-  const bool isChained = added.size() > 1 && added.size() < products.size() &&
-                         !isa<BlockArgument>(products.front().getAcc());
-  return isChained ? added : SmallVector<nv::AsyncMmaOpInterface>();
+  const bool isChained = accumulating.size() > 1 && accumulating.size() < mmas.size() &&
+                         !isa<BlockArgument>(mmas.front().getAcc());
+  return isChained ? accumulating : SmallVector<nv::AsyncMmaOpInterface>();
 }
 
-void carryAddedSums(scf::ForOp loop) {
-  const SmallVector<nv::AsyncMmaOpInterface> added = findAddedSums(loop);
-  if (added.empty())
+void deferAccumulatingMmas(scf::ForOp loop) {
+  const SmallVector<nv::AsyncMmaOpInterface> accumulating = findAccumulatingMmas(loop);
+  if (accumulating.empty())
     return;
-  leaveInFlight(loop, added);
+  leaveInFlight(loop, accumulating);
   remarkApplied(loop.getLoc(), Technique::Pipelining)
-      << "the last products of an iteration end beside the first of the next";
+      << "the last MMAs of an iteration overlap the first of the next iteration";
 }
 
 } // namespace pantile

@@ -1,12 +1,13 @@
 //===- CountIterations.cpp - count the iterations of a loop with exits before it runs -------===//
-// Needs: CountLoops ran; what a loop computes that never changes stands before it.
-// Gives: scf.for for an scf.while with dots, or with stages of its own, whose exits scalars decide:
-//        how often it iterates is counted first, by a loop of these scalars alone.
-// How:   legal where the condition, and all that it follows from in earlier iterations, is scalar,
-//        without regions and without memory: then it is the same before the loop as in it, and the
-//        body runs as often and with the same values. Where a flag ends the loop and the body only
-//        has scalar arithmetic outside of the branches on that flag, the iteration that sets it
-//        stands after the loop, so that nothing in the loop is under a condition.
+// Needs: CountLoops ran; loop-invariant operations are before the loop.
+// Gives: scf.for for an scf.while with dots or `num_stages` whose exits depend on scalars alone.
+//        Before it, a loop of these scalars alone counts its iterations.
+// How:   legal where the condition, and all values of earlier iterations that it depends on, are
+//        scalars that are computed without regions and without memory. Then they are the same
+//        before the loop as in it, so the trip count and the values of the body do not change. If a
+//        flag ends the loop, and the body has only pure operations outside of the branches on that
+//        flag, the iteration that sets the flag is peeled to after the loop: nothing in the loop
+//        remains under a condition.
 //===----------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,19 +33,19 @@ bool isScalarArithmetic(Operation *op) {
          llvm::none_of(op->getResultTypes(), isTile);
 }
 
-/// What decides how often a loop iterates.
+/// The computation that decides the trip count of a loop.
 class Control {
 public:
   explicit Control(scf::WhileOp loop) : loop(loop) {}
 
-  /// False where it is not scalar arithmetic alone.
+  /// Finds it; false if it is more than scalar arithmetic.
   bool find() {
     Block &before = *loop.getBeforeBody();
     for (Value passed : loop.getConditionOp().getArgs()) {
       auto argument = dyn_cast<BlockArgument>(passed);
       if (!argument || argument.getOwner() != &before)
         return false;
-      places.push_back(argument.getArgNumber());
+      positions.push_back(argument.getArgNumber());
     }
     if (!llvm::all_of(before.without_terminator(),
                       [](Operation &op) { return isScalarArithmetic(&op); }) ||
@@ -59,7 +60,7 @@ public:
   scf::WhileOp loop;
   llvm::SetVector<unsigned> carried; ///< values that the loop carries and the condition depends on
   llvm::SetVector<Operation *> ops;
-  SmallVector<unsigned> places; ///< of each argument of the body, among what is carried
+  SmallVector<unsigned> positions; ///< of each argument of the body, among the carried values
 
 private:
   bool add(Value value) {
@@ -69,7 +70,7 @@ private:
       if (argument.getOwner() != loop.getBeforeBody() && argument.getOwner() != loop.getAfterBody())
         return false;
       const bool isBefore = argument.getOwner() == loop.getBeforeBody();
-      carried.insert(isBefore ? argument.getArgNumber() : places[argument.getArgNumber()]);
+      carried.insert(isBefore ? argument.getArgNumber() : positions[argument.getArgNumber()]);
       return !isa<ShapedType>(argument.getType());
     }
     Operation *op = value.getDefiningOp();
@@ -81,14 +82,14 @@ private:
   }
 };
 
-/// The value that a flag gets, where it is the only one that ends the loop by a branch of the body:
-/// all that such an iteration does besides is scalar arithmetic.
+/// A carried flag that ends the loop, where the iteration that sets it only runs pure operations,
+/// and no dots.
 struct Flag {
-  unsigned place;
-  Value set;
+  unsigned position;
+  Value set; ///< what the body yields for it
 };
 
-/// Whether `condition` is false where `flag` is set: `not flag` is one of what it is the and of.
+/// Whether `condition` is false where `flag` is set: it is a conjunction that has `not flag`.
 bool endsWith(Value condition, Value flag) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>())
     return endsWith(both.getLhs(), flag) || endsWith(both.getRhs(), flag);
@@ -100,12 +101,12 @@ bool dependsOn(scf::IfOp branch, Value flag) { return branch.getCondition() == f
 
 std::optional<Flag> flagOf(Control &control) {
   scf::WhileOp loop = control.loop;
-  for (unsigned place : control.carried) {
-    Value set = loop.getYieldOp().getOperand(place);
+  for (unsigned position : control.carried) {
+    Value set = loop.getYieldOp().getOperand(position);
     const bool endsLoop =
-        set.getType().isInteger(1) && matchPattern(loop.getInits()[place], m_Zero()) &&
+        set.getType().isInteger(1) && matchPattern(loop.getInits()[position], m_Zero()) &&
         control.ops.contains(set.getDefiningOp()) &&
-        endsWith(loop.getConditionOp().getCondition(), loop.getBeforeArguments()[place]);
+        endsWith(loop.getConditionOp().getCondition(), loop.getBeforeArguments()[position]);
     if (!endsLoop)
       continue;
     bool guards = false;
@@ -120,7 +121,7 @@ std::optional<Flag> flagOf(Control &control) {
           });
         });
     if (guards && isLight)
-      return Flag{place, set};
+      return Flag{position, set};
   }
   return std::nullopt;
 }
@@ -136,7 +137,7 @@ public:
     Value count = counting.getResults().back();
     Value isSet;
     if (flag) {
-      isSet = counting.getResult(placeInCount(flag->place));
+      isSet = counting.getResult(positionInCount(flag->position));
       Value fewer = arith::SubIOp::create(b, at, count, constant(1));
       count = arith::SelectOp::create(b, at, isSet, fewer, count);
     }
@@ -144,8 +145,8 @@ public:
     SmallVector<Value> results(made.getResults());
     if (flag)
       results = lastIteration(made, *flag, isSet);
-    for (auto [result, place] : llvm::zip_equal(loop.getResults(), control.places))
-      result.replaceAllUsesWith(results[place]);
+    for (auto [result, position] : llvm::zip_equal(loop.getResults(), control.positions))
+      result.replaceAllUsesWith(results[position]);
     loop.erase();
   }
 
@@ -154,8 +155,8 @@ private:
     return arith::ConstantOp::create(b, at, b.getI64IntegerAttr(value));
   }
 
-  unsigned placeInCount(unsigned place) {
-    return static_cast<unsigned>(llvm::find(control.carried, place) - control.carried.begin());
+  unsigned positionInCount(unsigned position) {
+    return static_cast<unsigned>(llvm::find(control.carried, position) - control.carried.begin());
   }
 
   void cloneInto(Block *block, Block &from, IRMapping &mapping) {
@@ -165,30 +166,30 @@ private:
         b.clone(op, mapping);
   }
 
-  /// Carries what decides, and last the number of iterations.
+  /// Creates the counting loop: it carries the control values and, last, the number of iterations.
   scf::WhileOp countFirst() {
     SmallVector<Value> inits;
-    for (unsigned place : control.carried)
-      inits.push_back(loop.getInits()[place]);
+    for (unsigned position : control.carried)
+      inits.push_back(loop.getInits()[position]);
     inits.push_back(constant(0));
     const SmallVector<Type> types(ValueRange(inits).getTypes());
-    const SmallVector<Location> places(types.size(), at);
+    const SmallVector<Location> locations(types.size(), at);
     auto counting = scf::WhileOp::create(b, at, types, inits);
-    Block *before = b.createBlock(&counting.getBefore(), {}, types, places);
+    Block *before = b.createBlock(&counting.getBefore(), {}, types, locations);
     IRMapping mapping;
-    for (auto [place, argument] : llvm::zip(control.carried, before->getArguments()))
-      mapping.map(loop.getBeforeArguments()[place], argument);
+    for (auto [position, argument] : llvm::zip(control.carried, before->getArguments()))
+      mapping.map(loop.getBeforeArguments()[position], argument);
     cloneInto(before, *loop.getBeforeBody(), mapping);
     scf::ConditionOp::create(b, at, mapping.lookupOrDefault(loop.getConditionOp().getCondition()),
                              before->getArguments());
-    Block *after = b.createBlock(&counting.getAfter(), {}, types, places);
-    for (auto [argument, place] : llvm::zip_equal(loop.getAfterArguments(), control.places))
-      if (control.carried.contains(place))
-        mapping.map(argument, after->getArgument(placeInCount(place)));
+    Block *after = b.createBlock(&counting.getAfter(), {}, types, locations);
+    for (auto [argument, position] : llvm::zip_equal(loop.getAfterArguments(), control.positions))
+      if (control.carried.contains(position))
+        mapping.map(argument, after->getArgument(positionInCount(position)));
     cloneInto(after, *loop.getAfterBody(), mapping);
     SmallVector<Value> next;
-    for (unsigned place : control.carried) {
-      Value value = loop.getYieldOp().getOperand(place);
+    for (unsigned position : control.carried) {
+      Value value = loop.getYieldOp().getOperand(position);
       auto argument = dyn_cast<BlockArgument>(value);
       const bool isKept = argument && argument.getOwner() == loop.getAfterBody();
       next.push_back(isKept ? mapping.lookup(value) : mapping.lookupOrDefault(value));
@@ -200,8 +201,8 @@ private:
   }
 
   void cloneBody(ValueRange carried, IRMapping &mapping) {
-    for (auto [argument, place] : llvm::zip_equal(loop.getAfterArguments(), control.places))
-      mapping.map(argument, carried[place]);
+    for (auto [argument, position] : llvm::zip_equal(loop.getAfterArguments(), control.positions))
+      mapping.map(argument, carried[position]);
     for (Operation &op : loop.getAfterBody()->without_terminator())
       b.clone(op, mapping);
   }
@@ -227,7 +228,7 @@ private:
     return made;
   }
 
-  /// What the iteration does that sets the flag.
+  /// Clones the iteration that sets the flag, after the loop.
   SmallVector<Value> lastIteration(scf::ForOp made, const Flag &flag, Value isSet) {
     auto branch = scf::IfOp::create(b, at, made.getResultTypes(), isSet, /*withElseRegion=*/true);
     b.setInsertionPointToEnd(branch.thenBlock());
@@ -241,7 +242,7 @@ private:
     return SmallVector<Value>(branch.getResults());
   }
 
-  /// Puts the branch of each `if flag` that is taken in its place; the flag is known there.
+  /// Replaces each `if flag` by the branch that is taken, where the flag is constant.
   void decide(Block *block, Value flag, bool isTaken) {
     for (auto branch : llvm::make_early_inc_range(block->getOps<scf::IfOp>())) {
       if (!dependsOn(branch, flag))

@@ -1,12 +1,12 @@
-//===- CountLoops.cpp - make a `while` that counts a loop over a range ----------------------===//
-// Needs: simplified loops; what a condition computes that never changes stands in front of the loop.
-// Gives: scf.for for an scf.while whose condition is `counter < end` and nothing else, where the
-//        body adds a constant to the counter once per iteration: its loads can run ahead.
-// How:   legal where both end after the same iterations. A counter that passes the last integer
-//        wraps around, which a loop over a range does not: but where the step is a power of two, it
-//        then comes back to where it was without having reached `end`, so that the `while` has no
-//        end. Whether it has is all that differs. Other steps are refused, and so are constant bounds
-//        whose distance has no sign bit left, which MLIR's folds take for negative.
+//===- CountLoops.cpp - convert a counting `while` to a loop over a range -------------------===//
+// Needs: simplified loops; loop-invariant operands of a condition are computed before the loop.
+// Gives: scf.for for an scf.while whose condition is `counter < end` alone, and whose body adds a
+//        constant to the counter once per iteration: its loads can then be prefetched.
+// How:   legal where both loops have the same trip count. A counter that overflows wraps around in
+//        the `while`, but not in a loop over a range. If the step is a power of two, a counter that
+//        wraps returns to where it was without having reached `end`, so the `while` never ends:
+//        whether it ends is all that differs. Other steps are refused. So are constant bounds whose
+//        difference overflows as a signed number, which MLIR's folds take for negative.
 //===----------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +27,8 @@ struct Counter {
   Value end, step;
 };
 
-/// `counter < end`, alone in front of the body, which gets all that the loop carries.
+/// The counter of `counter < end`, if that is all that precedes the body, and the body gets all
+/// carried values.
 std::optional<Counter> testOf(scf::WhileOp loop) {
   Block &before = *loop.getBeforeBody();
   scf::ConditionOp condition = loop.getConditionOp();
@@ -76,7 +77,7 @@ std::optional<Counter> counterOf(scf::WhileOp loop) {
   return counter->step ? counter : std::nullopt;
 }
 
-/// The counter is carried on only where something reads it after the loop.
+/// Replaces `loop` by an scf.for, which carries the counter only where that is read after the loop.
 void replace(scf::WhileOp loop, const Counter &counter) {
   const bool keeps = !loop.getResult(counter.position).use_empty();
   auto kept = [&](ValueRange values) {

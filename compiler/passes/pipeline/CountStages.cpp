@@ -1,9 +1,11 @@
-//===- CountStages.cpp - the next stage of a circular buffer without a division ------------------------===//
-// Needs: loops count their turns at circular buffers: stage = turn mod stages, round = turn / stages.
-// Gives: stage and round are carried and counted on, where the number of stages is no power of two.
-// How:   a carried number that grows by one, and of which only these two are made; what they are in
-//        front of the loop is divided once. So the first wait of an iteration has its address at
-//        once.
+//===- CountStages.cpp - increment and wrap stage indices instead of dividing --------------===//
+// Needs: loops carry a count of their iterations: stage index = count mod depth, and the phase is
+//        the parity of count / depth.
+// Gives: where the depth is no power of two, loops carry the stage index and the number of wraps;
+//        the index is incremented, and set to zero where it reaches the depth.
+// How:   only for a carried value that grows by one, and of which only these two are computed.
+//        Their initial values are divided once, before the loop. So the address of the first
+//        mbarrier wait of an iteration is ready at its start.
 //===------------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,21 +21,21 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// A count of turns, and what is made of it.
-struct Turns {
-  unsigned position = 0; ///< among the carried values
-  int64_t depth = 0;     ///< how many there are
-  SmallVector<arith::RemUIOp> stageOps;
-  SmallVector<arith::DivUIOp> roundOps;
+/// A carried iteration count, and the divisions of it by the depth of a circular buffer.
+struct IterationCount {
+  unsigned position = 0;                ///< among the carried values
+  int64_t depth = 0;                    ///< stages of the circular buffer
+  SmallVector<arith::RemUIOp> indexOps; ///< the stage index
+  SmallVector<arith::DivUIOp> wrapOps; ///< how often the index has wrapped; its parity is the phase
 };
 
-bool isNextOf(Value value, BlockArgument turn) {
+bool isNextOf(Value value, BlockArgument count) {
   auto add = value.getDefiningOp<arith::AddIOp>();
-  return add && ((add.getLhs() == turn && matchPattern(add.getRhs(), m_One())) ||
-                 (add.getRhs() == turn && matchPattern(add.getLhs(), m_One())));
+  return add && ((add.getLhs() == count && matchPattern(add.getRhs(), m_One())) ||
+                 (add.getRhs() == count && matchPattern(add.getLhs(), m_One())));
 }
 
-/// A constant number of stages that is no power of two, else 0: then the rest is a mask and a shift.
+/// The constant divisor, if it is no power of two; else 0: a power of two needs a mask and a shift.
 int64_t depthOf(Operation *division) {
   APInt number;
   const bool isKnown = isa<arith::RemUIOp, arith::DivUIOp>(division) &&
@@ -41,52 +43,54 @@ int64_t depthOf(Operation *division) {
   return isKnown && !number.isPowerOf2() ? number.getZExtValue() : 0;
 }
 
-std::optional<Turns> findTurns(scf::ForOp loop) {
-  for (auto [i, turn] : llvm::enumerate(loop.getRegionIterArgs())) {
+/// A carried value that grows by one per iteration, and of which the body only computes divisions.
+std::optional<IterationCount> findCount(scf::ForOp loop) {
+  for (auto [i, count] : llvm::enumerate(loop.getRegionIterArgs())) {
     Value next = loop.getYieldedValues()[i];
-    if (!turn.getType().isInteger(32) || !isNextOf(next, turn))
+    if (!count.getType().isInteger(32) || !isNextOf(next, count))
       continue;
-    Turns turns{static_cast<unsigned>(i), {}, {}, {}};
+    IterationCount found{static_cast<unsigned>(i), {}, {}, {}};
     auto isCounted = [&](Operation *user) {
       if (user == next.getDefiningOp())
         return true;
       const int64_t depth = depthOf(user);
-      if (depth == 0 || user->getOperand(0) != turn || (turns.depth != 0 && depth != turns.depth))
+      if (depth == 0 || user->getOperand(0) != count || (found.depth != 0 && depth != found.depth))
         return false;
-      turns.depth = depth;
-      if (auto stage = dyn_cast<arith::RemUIOp>(user))
-        turns.stageOps.push_back(stage);
+      found.depth = depth;
+      if (auto index = dyn_cast<arith::RemUIOp>(user))
+        found.indexOps.push_back(index);
       else
-        turns.roundOps.push_back(cast<arith::DivUIOp>(user));
+        found.wrapOps.push_back(cast<arith::DivUIOp>(user));
       return true;
     };
-    if (llvm::all_of(turn.getUsers(), isCounted) && !turns.stageOps.empty())
-      return turns;
+    if (llvm::all_of(count.getUsers(), isCounted) && !found.indexOps.empty())
+      return found;
   }
   return std::nullopt;
 }
 
-void countOn(scf::ForOp loop, Turns &turns) {
+/// Makes `loop` carry the index and the number of wraps, and increment these instead of dividing.
+void replaceDivisions(scf::ForOp loop, IterationCount &count) {
   IRRewriter b(loop);
   Location loc = loop.getLoc();
-  Value first = loop.getInitArgs()[turns.position];
+  Value first = loop.getInitArgs()[count.position];
   auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
-  SmallVector<Value> inits{arith::RemUIOp::create(b, loc, first, number(turns.depth)),
-                           arith::DivUIOp::create(b, loc, first, number(turns.depth))};
+  SmallVector<Value> inits{arith::RemUIOp::create(b, loc, first, number(count.depth)),
+                           arith::DivUIOp::create(b, loc, first, number(count.depth))};
   const DictionaryAttr attributes = loop->getAttrDictionary();
   auto next = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
-    for (arith::RemUIOp stage : turns.stageOps)
-      b.replaceOp(stage, carried[0]);
-    for (arith::DivUIOp round : turns.roundOps)
-      b.replaceOp(round, carried[1]);
+    for (arith::RemUIOp index : count.indexOps)
+      b.replaceOp(index, carried[0]);
+    for (arith::DivUIOp wraps : count.wrapOps)
+      b.replaceOp(wraps, carried[1]);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(carried[0].getOwner());
-    Value stage = arith::AddIOp::create(b, loc, carried[0], number(1));
-    Value round = arith::AddIOp::create(b, loc, carried[1], number(1));
-    Value isOver =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stage, number(turns.depth));
-    return SmallVector<Value>{arith::SelectOp::create(b, loc, isOver, number(0), stage),
-                              arith::SelectOp::create(b, loc, isOver, round, carried[1])};
+    Value index = arith::AddIOp::create(b, loc, carried[0], number(1));
+    Value wraps = arith::AddIOp::create(b, loc, carried[1], number(1));
+    Value wrapsNow =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, number(count.depth));
+    return SmallVector<Value>{arith::SelectOp::create(b, loc, wrapsNow, number(0), index),
+                              arith::SelectOp::create(b, loc, wrapsNow, wraps, carried[1])};
   };
   auto made =
       loop.replaceWithAdditionalYields(b, inits, /*replaceInitOperandUsesInLoop=*/false, next);
@@ -99,8 +103,8 @@ struct CountStagesPass : impl::CountStagesBase<CountStagesPass> {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
-      if (auto turns = findTurns(loop))
-        countOn(loop, *turns);
+      if (auto count = findCount(loop))
+        replaceDivisions(loop, *count);
   }
 };
 } // namespace

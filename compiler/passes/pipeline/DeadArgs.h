@@ -1,5 +1,6 @@
-//===- DeadArgs.h - remove loop-carried values that only feed themselves ------------------===//
-// What the pass DropDeadArgs does, for one block and the loops inside it.
+//===- DeadArgs.h - remove dead loop-carried values ---------------------------------------===//
+// Needs: nothing.
+// Gives: what the pass DropDeadArgs does, for the loops in one MLIR block.
 //===--------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -8,6 +9,6 @@ class Block;
 }
 
 namespace pantile {
-/// True if something was removed.
+/// Removes dead loop-carried values of all loops in `body`; true if there were any.
 bool dropDeadArgs(mlir::Block &body);
 } // namespace pantile

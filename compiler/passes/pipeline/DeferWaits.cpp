@@ -1,15 +1,17 @@
-//===- DeferWaits.cpp - several products of an iteration under way at once ----------------===//
-// Needs: circular buffers are expanded: what a product reads stands in a stage or in registers.
-// Gives: products start as soon as their operands are there, and are waited for where their sums
-//        are looked at.
-// How:   Within a block, an MMA that does not need the previous one moves before the wait for that
-//        one, with the choice of its stages. Then each wait moves down to the first use of its
-//        accumulator, and the release of its stages moves with it. Neither passes an operation that
-//        writes or frees shared memory or synchronises threads; but a wait passes stores into
-//        buffers that are allocated after its MMA. Stages are released after the waits that
-//        preceded the release. Short reads from global memory move before the first MMA. Where
-//        ScheduleLoops has made room, accumulators that are only added to are waited for after the
-//        loop.
+//===- DeferWaits.cpp - keep several MMAs of an iteration in flight -----------------------===//
+// Needs: circular buffers are expanded: operands of an MMA are in a stage or in registers.
+// Gives: MMAs are issued as soon as their operands are there, and waited for where their
+//        accumulators are first read.
+// How:   within a loop body:
+//        1. An MMA that does not depend on the previous one moves before the wait for that one,
+//        with the selection of its stages.
+//        2. Each wait moves down to the first use of its accumulator, and the releases of stages
+//        move after the waits that preceded them. Neither move passes an operation that writes or
+//        frees shared memory or synchronises threads; a wait may pass stores into buffers that are
+//        allocated after its MMA.
+//        3. Small loads from global memory move before the first MMA.
+//        4. If ScheduleLoops marked the loop, MMAs that only add to carried accumulators are waited
+//        for in the next iteration (CarriedAccumulator.h).
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Machine.h"
@@ -26,51 +28,54 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Nothing of shared memory changes, and no thread is met.
+/// Whether `op` neither changes shared memory nor synchronises threads.
 bool mayPass(Operation *op) {
   return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
          (isMemoryEffectFree(op) ||
           isa<LoadOp, nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface, nv::ReleaseOp>(op));
 }
 
-/// The same for reading global memory, which copies into shared memory do not change.
+/// Whether a load from global memory may move before `op`: copies into shared memory do not change
+/// what it reads.
 bool mayReadBefore(Operation *op) {
   return mayPass(op) || isa<nv::CopyAsyncOp, nv::CommitOp, nv::MbarrierWaitOp>(op);
 }
 
 bool isPlain(Operation *op) { return op->getNumRegions() == 0 && isMemoryEffectFree(op); }
 
-/// How a stage or a view is chosen.
-bool isChoice(Operation *op) {
+/// Whether `op` may be part of the selection of a stage or a view.
+bool isStageSelection(Operation *op) {
   return isPlain(op) && llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
-class Products {
+/// The MMAs of one block and their waits.
+class MmaOrder {
 public:
-  /// `carriesAccumulators`: those of the iteration before are under way when this one begins.
-  Products(Block &block, bool carriesAccumulators)
+  /// `carriesAccumulators`: MMAs of the iteration before are in flight when this one begins.
+  MmaOrder(Block &block, bool carriesAccumulators)
       : block(block), carriesAccumulators(carriesAccumulators) {}
 
-  /// Two or more, each with a wait of its own before the next one: else they have an order already.
+  /// True if there are two or more MMAs, each with a wait of its own before the next one. Otherwise
+  /// another pass has ordered them already.
   bool find() {
-    for (auto product : block.getOps<nv::AsyncMmaOpInterface>()) {
-      nv::MmaWaitOpInterface wait = movableWaitOf(product);
-      if (!wait || (!waits.empty() && !waits.back()->isBeforeInBlock(product)))
+    for (auto mma : block.getOps<nv::AsyncMmaOpInterface>()) {
+      nv::MmaWaitOpInterface wait = movableWaitOf(mma);
+      if (!wait || (!waits.empty() && !waits.back()->isBeforeInBlock(mma)))
         return false;
-      products.push_back(product);
+      mmas.push_back(mma);
       waits.push_back(wait);
     }
     for (auto wait : block.getOps<nv::MmaWaitOpInterface>())
       if (!llvm::is_contained(waits, wait))
         return false;
-    return products.size() > 1;
+    return mmas.size() > 1;
   }
 
   void run() {
     const auto released = waitsBeforeReleases();
-    for (auto [i, product] : llvm::enumerate(products))
+    for (auto [i, mma] : llvm::enumerate(mmas))
       if (i > 0)
-        startEarly(product);
+        issueEarly(mma);
     for (nv::MmaWaitOpInterface wait : waits)
       waitLate(wait);
     for (const auto &[release, earlier] : released)
@@ -82,7 +87,7 @@ public:
   }
 
 private:
-  /// A stage is free when all that was waited for before is done.
+  /// Each release with the waits before it: it must stay after them.
   SmallVector<std::pair<Operation *, SmallVector<Operation *>>> waitsBeforeReleases() {
     SmallVector<std::pair<Operation *, SmallVector<Operation *>>> result;
     for (auto release : block.getOps<nv::ReleaseOp>()) {
@@ -94,9 +99,10 @@ private:
     return result;
   }
 
-  /// What of the block must go along if `op` goes in front of `place`; false if something cannot.
+  /// Collects the operations of the block that must move with `op` before `place`; false if one of
+  /// them cannot move.
   bool collect(Operation *op, Operation *place, llvm::SetVector<Operation *> &along,
-               llvm::function_ref<bool(Operation *)> mayGo = isChoice) {
+               llvm::function_ref<bool(Operation *)> mayGo = isStageSelection) {
     for (Value operand : op->getOperands()) {
       Operation *source = operand.getDefiningOp();
       if (!source || source->getBlock() != &block || source->isBeforeInBlock(place))
@@ -108,17 +114,18 @@ private:
     return true;
   }
 
-  /// In front of the earliest wait that it can pass; behind it where that wait frees what products
-  /// of the iteration before hold. Where its stage is filled is waited for before.
-  void startEarly(nv::AsyncMmaOpInterface product) {
+  /// Moves `mma` before the earliest wait that it can pass, or, where MMAs of the iteration before
+  /// are in flight, after that wait, which releases what they hold. The mbarrier waits for its full
+  /// stage move with it.
+  void issueEarly(nv::AsyncMmaOpInterface mma) {
     llvm::SetVector<Operation *> best;
     Operation *place = nullptr;
-    SmallVector<Operation *> moved{product};
-    for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
+    SmallVector<Operation *> moved{mma};
+    for (Operation *op = mma->getPrevNode(); op; op = op->getPrevNode()) {
       auto filled = dyn_cast<nv::MbarrierWaitOp>(op);
       if (filled && !filled.getEmpty())
         moved.push_back(op);
-      else if (!mayPass(op) || readsRegistersOf(op, product))
+      else if (!mayPass(op) || readsRegistersOf(op, mma))
         break;
       Operation *to = carriesAccumulators ? op->getNextNode() : op;
       llvm::SetVector<Operation *> along;
@@ -135,34 +142,36 @@ private:
       op->moveBefore(place);
   }
 
-  /// Whether an ordinary instruction reads what would be registers of an MMA in flight.
-  static bool readsRegistersOf(Operation *op, nv::AsyncMmaOpInterface product) {
-    Value held = product.getHeldRegisters();
+  /// Whether an ordinary instruction `op` would read registers of an MMA in flight.
+  static bool readsRegistersOf(Operation *op, nv::AsyncMmaOpInterface mma) {
+    Value held = mma.getHeldRegisters();
     return held && !isa<nv::AsyncMmaOpInterface, nv::MmaWaitOpInterface>(op) &&
            llvm::is_contained(op->getOperands(), held);
   }
 
-  /// What a thread needs few registers for is read in front of the first product.
+  /// Moves a load that takes few registers per thread before the first MMA.
   void readEarly(LoadOp load) {
     const int64_t few = machineOf(load).registers.earlyLoad;
     if (load.getIsVolatile() || load.getCache() == CacheModifier::Cv ||
-        registersOf(load.getResult()) > few || load->isBeforeInBlock(products.front()) ||
+        registersOf(load.getResult()) > few || load->isBeforeInBlock(mmas.front()) ||
         isForNext(load))
       return;
-    for (Operation *op = load->getPrevNode(); op != products.front(); op = op->getPrevNode())
+    for (Operation *op = load->getPrevNode(); op != mmas.front(); op = op->getPrevNode())
       if (!mayReadBefore(op))
         return;
     llvm::SetVector<Operation *> along;
-    if (collect(load, products.front(), along, isPlain))
+    if (collect(load, mmas.front(), along, isPlain))
       for (Operation *op : along)
-        op->moveBefore(products.front());
+        op->moveBefore(mmas.front());
   }
 
-  /// What PrefetchLoads loads would take registers beside what this iteration has.
+  /// Whether PrefetchLoads loads it for the next iteration: it would be live next to the values of
+  /// this one.
   bool isForNext(LoadOp load) {
     return llvm::all_of(load->getUsers(), [&](Operation *user) { return user == &block.back(); });
   }
 
+  /// Moves `wait` down to the first use of its accumulator, or to what it must not pass.
   void waitLate(nv::MmaWaitOpInterface wait) {
     Operation *place = wait->getNextNode();
     auto uses = [&](Operation *op) {
@@ -171,14 +180,14 @@ private:
     auto isNext = [&](Operation *op) {
       return carriesAccumulators && isa<nv::AsyncMmaOpInterface>(op);
     };
-    while ((mayPass(place) || fillsYounger(place, wait)) && !uses(place) && !isNext(place))
+    while ((mayPass(place) || fillsLaterBuffer(place, wait)) && !uses(place) && !isNext(place))
       place = place->getNextNode();
     wait->moveBefore(place);
   }
 
-  /// Part of a store for a younger product, into a buffer that was not there when the product of
-  /// `wait` started.
-  bool fillsYounger(Operation *op, nv::MmaWaitOpInterface wait) {
+  /// Whether `op` is part of a store for a later MMA, into a buffer that is allocated after the MMA
+  /// of `wait` is issued.
+  bool fillsLaterBuffer(Operation *op, nv::MmaWaitOpInterface wait) {
     if (isa<nv::AllocOp, nv::FenceAsyncOp>(op))
       return true;
     auto store = dyn_cast<nv::LocalStoreOp>(op);
@@ -189,7 +198,7 @@ private:
 
   Block &block;
   const bool carriesAccumulators;
-  SmallVector<nv::AsyncMmaOpInterface> products;
+  SmallVector<nv::AsyncMmaOpInterface> mmas;
   SmallVector<nv::MmaWaitOpInterface> waits;
 };
 
@@ -197,12 +206,12 @@ struct DeferWaitsPass : impl::DeferWaitsBase<DeferWaitsPass> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
       const bool carriesAccumulators = loop->hasAttr(names::carriesAccumulator);
-      Products products(*loop.getBody(), carriesAccumulators);
-      if (!products.find())
+      MmaOrder order(*loop.getBody(), carriesAccumulators);
+      if (!order.find())
         return;
-      products.run();
+      order.run();
       if (carriesAccumulators)
-        carryAddedSums(loop);
+        deferAccumulatingMmas(loop);
       loop->removeAttr(names::carriesAccumulator);
     });
   }

@@ -1,9 +1,9 @@
-//===- DropDeadArgs.cpp - remove loop-carried values that only feed themselves -----------===//
+//===- DropDeadArgs.cpp - remove dead loop-carried values --------------------------------===//
 // Needs: nothing.
-// Gives: every iter arg of an scf.for is read by something that has an effect, is yielded to a
-//        live arg, or is a used result.
-// How:   mark live backwards from effects, inner regions, and results that are used; repeat over
-//        the loop's yield until nothing changes; rebuild the loop without the rest.
+// Gives: every iter arg of an scf.for is used by an operation with effects, is yielded to a live
+//        arg, or is a used result.
+// How:   mark live values backwards from effects, inner regions and used results; repeat over the
+//        loop's yield until nothing changes; rebuild the loop with the live args alone.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,7 +19,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Indices of `loop`'s iter args that something needs.
+/// Indices of the iter args of `loop` that are live.
 llvm::SmallBitVector liveArgs(scf::ForOp loop) {
   llvm::SmallBitVector live(loop.getNumRegionIterArgs());
   llvm::DenseSet<Operation *> seen;
@@ -67,7 +67,7 @@ void eraseArgs(scf::ForOp loop, const llvm::SmallBitVector &live) {
     smaller.getBody()->getTerminator()->erase();
   Operation *yield = loop.getBody()->getTerminator();
   for (unsigned i = 0, kept = 0; i < live.size(); ++i) {
-    // A dead arg is only read by operations that are dead with it; its init stands in until they
+    // A dead arg is only read by operations that are dead as well; its init replaces it until they
     // are erased.
     loop.getRegionIterArg(i).replaceAllUsesWith(live.test(i) ? smaller.getRegionIterArg(kept)
                                                              : loop.getInitArgs()[i]);

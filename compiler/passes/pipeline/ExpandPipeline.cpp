@@ -1,18 +1,22 @@
-//===- ExpandPipeline.cpp - asynchronous copies, iterations ahead of their use ----------===//
-// Needs: ScheduleLoops' marks.
-// Gives: each marked load is an `nv.copy_async` into a circular buffer of stages, issued `distance`
-//        iterations early; the loop itself orders the accesses to its circular buffers (`nv.circular_buffer`).
-// How:   1. Circular buffers are reserved before the loop. 2. The prologue copies for iterations
-//        0 .. distance-1, each under the condition that the iteration exists. 3. An iteration
-//        waits for its own copies (distance-1 younger groups may be under way), meets the other
-//        threads, and reads its stage; the copies for iteration i + distance go to the stage that
-//        iteration i - (stages - distance) read, which all threads have left since: they passed
-//        this barrier after their last product on it was done, or pass another behind its wait.
-//        4. After the loop everything is drained and the circular buffers end. Addresses ahead are computed
-//        by a second copy of the operations that they need, with loop-carried values of their own.
-//        Where these read memory, they do so one iteration before the copies and carry what they
-//        read. Where the mask of a load does not change, its zeros are stored into every stage once.
-//        What products read in all iterations is stored behind the prologue.
+//===- ExpandPipeline.cpp - software pipelining of loads by cp.async ----------------------===//
+// Needs: the marks of ScheduleLoops.
+// Gives: each marked load is an `nv.copy_async` into a circular buffer, issued `distance`
+//        iterations before its use. The loop itself synchronises accesses to its circular buffers
+//        (`nv.circular_buffer`).
+// How:   1. Circular buffers are allocated before the loop.
+//        2. The prologue issues the copies of iterations 0 .. distance-1, each under the condition
+//        that the iteration exists.
+//        3. Iteration i waits for its own copies (distance-1 later groups may be in flight), then a
+//        barrier follows, and it reads its stage. The copies for iteration i + distance overwrite
+//        the stage that iteration i - (depth - distance) has read. All threads are done with it:
+//        they passed this barrier after their last MMA on it was complete, or pass another one
+//        after its wait.
+//        4. After the loop all copies are waited for, and the circular buffers are freed. Addresses
+//        of later iterations are computed by a clone of the address computation, with loop-carried
+//        values of its own. If that computation loads (indirect accesses), its loads run one
+//        iteration before the copies, and their results are carried. If the mask of a load is
+//        loop-invariant, its zeros are stored into every stage once. Loop-invariant operands are
+//        stored after the prologue.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "analysis/StagedLoad.h"
@@ -23,7 +27,7 @@
 #include "passes/Passes.h"
 #include "passes/mma/LeaveInFlight.h"
 #include "passes/pipeline/CarriedAccumulator.h"
-#include "passes/pipeline/IterationsAhead.h"
+#include "passes/pipeline/LaterIterations.h"
 
 using namespace mlir;
 
@@ -53,10 +57,10 @@ public:
   void run() {
     if (inFlight)
       lastWait = deferByOneIteration(loop, loneAccumulation(loop));
-    const SmallVector<Operation *> operands = storesOfOperands();
-    reserveRings();
+    const SmallVector<Operation *> operands = invariantOperandStores();
+    allocBuffers();
     issuePrologue();
-    fillStages();
+    zeroFillStages();
     for (Operation *op : llvm::reverse(operands))
       op->moveBefore(loop);
     buildLoop();
@@ -73,9 +77,9 @@ private:
   }
   Value index(int value) { return constant(builder.getI32Type(), value); }
 
-  /// Stores in front of the loop of what was loaded for its products, and their fences, the last
-  /// one first: they wait for memory, and the first copies need not.
-  SmallVector<Operation *> storesOfOperands() {
+  /// Stores before the loop of loaded operands of its MMAs, and their fences, in reverse order.
+  /// These move after the prologue: they wait for memory, and the first copies need not.
+  SmallVector<Operation *> invariantOperandStores() {
     SmallVector<Operation *> stores;
     for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode()) {
       auto store = dyn_cast<nv::LocalStoreOp>(op);
@@ -88,33 +92,33 @@ private:
     return hasStores ? stores : SmallVector<Operation *>();
   }
 
-  void reserveRings() {
+  void allocBuffers() {
     for (StagedLoad load : staged) {
       nv::BufferType stage = load.alloc.getType();
       auto type = nv::BufferType::get(stage.getContext(), depth, stage.getShape(),
                                       stage.getElementType(), stage.getSwizzle());
-      auto ring = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
-      ring->setAttr(names::circularBuffer, builder.getUnitAttr());
-      rings.push_back(ring);
+      auto buffer = nv::AllocOp::create(builder, load.alloc.getLoc(), type, IntegerAttr());
+      buffer->setAttr(names::circularBuffer, builder.getUnitAttr());
+      buffers.push_back(buffer);
     }
   }
 
-  Value stageOf(Value ring, Value at) {
-    auto type = cast<nv::BufferType>(ring.getType()).getStageType();
-    return nv::SelectStageOp::create(builder, loc, type, ring, at);
+  Value stageOf(Value buffer, Value at) {
+    auto type = cast<nv::BufferType>(buffer.getType()).getStageType();
+    return nv::SelectStageOp::create(builder, loc, type, buffer, at);
   }
 
-  /// Clones the address computation under `mapping` and issues the copies of one iteration as one
+  /// Clones the address computation with `mapping`, and issues the copies of one iteration as one
   /// group.
   void issueCopies(IRMapping &mapping, Value enable, Value stage) {
     for (Operation &op : loop.getBody()->without_terminator())
       if (slice.ops.contains(&op))
         builder.clone(op, mapping);
-    for (auto [load, ring] : llvm::zip(staged, rings)) {
+    for (auto [load, buffer] : llvm::zip(staged, buffers)) {
       Value mask = load.load.getMask() ? mapping.lookupOrDefault(load.load.getMask()) : Value();
       auto copy = nv::CopyAsyncOp::create(builder, load.load.getLoc(),
                                           mapping.lookupOrDefault(load.load.getPtr()),
-                                          stageOf(ring, stage), mask, enable, vectorOf(load));
+                                          stageOf(buffer, stage), mask, enable, vectorOf(load));
       if (pipelined && keepsZeros(load))
         copy->setAttr(names::keepsZeros, builder.getUnitAttr());
       if (!pipelined)
@@ -132,20 +136,20 @@ private:
     return mask && distance > 0 && loop.isDefinedOutsideOfLoop(mask);
   }
 
-  /// Zeros for the stages that the loop is the first to copy to.
-  void fillStages() {
-    for (auto [load, ring, first] : llvm::zip(staged, rings, firstCopies)) {
+  /// Stores the zeros of masked loads into the stages to which the prologue does not copy.
+  void zeroFillStages() {
+    for (auto [load, buffer, first] : llvm::zip(staged, buffers, firstCopies)) {
       if (!keepsZeros(load))
         continue;
       for (int stage = distance; stage < depth; ++stage)
         nv::CopyAsyncOp::create(builder, load.load.getLoc(), first.getPtr(),
-                                stageOf(ring, index(stage)), first.getMask(), Value(),
+                                stageOf(buffer, index(stage)), first.getMask(), Value(),
                                 vectorOf(load))
             ->setAttr(names::onlyZeros, builder.getUnitAttr());
     }
   }
 
-  /// `load` under `mapping` where `enable` holds; zeros elsewhere.
+  /// The clone of `load` with `mapping`, masked by `enable`.
   Value loadWhere(LoadOp load, IRMapping &mapping, Value enable) {
     Value mask = enable;
     if (auto tile = dyn_cast<RankedTensorType>(load.getType())) {
@@ -160,20 +164,21 @@ private:
     return made.getResult();
   }
 
-  /// Reads what the addresses of the iteration at `iv` come from, and goes one iteration on.
+  /// Loads what the addresses of the iteration at `iv` depend on, and advances the carried indices
+  /// by one iteration.
   SmallVector<Value> issueLoads(Value iv, Value enable) {
-    IRMapping mapping = mappingAhead(indices, iv, indicesAhead);
+    IRMapping mapping = mappingAt(indices, iv, laterIndices);
     for (Operation &op : loop.getBody()->without_terminator())
       if (indices.ops.contains(&op))
         builder.clone(op, mapping);
     SmallVector<Value> loaded;
     for (Operation *load : slice.loads)
       loaded.push_back(loadWhere(cast<LoadOp>(load), mapping, enable));
-    indicesAhead = advanced(indices, mapping);
+    laterIndices = advanced(indices, mapping);
     return loaded;
   }
 
-  /// The carried values of an address computation, one iteration on.
+  /// The carried values of an address computation, advanced by one iteration.
   SmallVector<Value> advanced(const AddressSlice &of, const IRMapping &mapping) {
     SmallVector<Value> next;
     for (unsigned carried : of.carried)
@@ -181,7 +186,7 @@ private:
     return next;
   }
 
-  IRMapping mappingAhead(const AddressSlice &of, Value iv, ValueRange carried) {
+  IRMapping mappingAt(const AddressSlice &of, Value iv, ValueRange carried) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), iv);
     for (auto [argument, value] : llvm::zip(of.carried, carried))
@@ -189,25 +194,26 @@ private:
     return mapping;
   }
 
-  /// The copies of the iteration at `iv`, from what was loaded for it; goes one iteration on.
+  /// Issues the copies of the iteration at `iv`, whose addresses depend on `loaded`, and advances
+  /// the carried values by one iteration.
   void issueIteration(Value iv, Value enable, Value stage, ArrayRef<Value> loaded) {
-    IRMapping mapping = mappingAhead(slice, iv, ahead);
+    IRMapping mapping = mappingAt(slice, iv, later);
     for (auto [load, value] : llvm::zip_equal(slice.loads, loaded))
       mapping.map(load->getResult(0), value);
     issueCopies(mapping, enable, stage);
-    ahead = advanced(slice, mapping);
+    later = advanced(slice, mapping);
   }
 
   void issuePrologue() {
     for (unsigned carried : slice.carried)
-      ahead.push_back(loop.getInitArgs()[carried]);
+      later.push_back(loop.getInitArgs()[carried]);
     for (unsigned carried : indices.carried)
-      indicesAhead.push_back(loop.getInitArgs()[carried]);
+      laterIndices.push_back(loop.getInitArgs()[carried]);
     SmallVector<SmallVector<Value>> loaded(distance + 1);
     auto at = [&](int iteration) {
-      Value ahead = distanceOf(builder, loop, iteration);
-      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), ahead);
-      return std::pair(iv, existsFromStart(builder, loop, ahead));
+      Value offset = distanceOf(builder, loop, iteration);
+      Value iv = arith::AddIOp::create(builder, loc, loop.getLowerBound(), offset);
+      return std::pair(iv, existsFromStart(builder, loop, offset));
     };
     for (int iteration = 0; iteration <= distance && !slice.loads.empty(); ++iteration) {
       auto [iv, enable] = at(iteration);
@@ -217,14 +223,14 @@ private:
       auto [iv, enable] = at(iteration);
       issueIteration(iv, enable, index(iteration), loaded[iteration]);
     }
-    loadedAhead = loaded.back();
+    laterLoads = loaded.back();
   }
 
   void buildLoop() {
-    Value stepsAhead = distanceOf(builder, loop, distance),
-          stepsOfLoads = distanceOf(builder, loop, distance + 1);
+    Value copyDistance = distanceOf(builder, loop, distance),
+          loadDistance = distanceOf(builder, loop, distance + 1);
     SmallVector<Value> inits(loop.getInitArgs());
-    for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
+    for (const auto *values : {&later, &laterIndices, &laterLoads})
       inits.append(*values);
     inits.append({index(0), index(distance % depth)});
     pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
@@ -239,7 +245,7 @@ private:
     ValueRange args = pipelined.getRegionIterArgs();
     Value readStage = args[args.size() - 2], writeStage = args.back();
     ValueRange extra = args.drop_front(own);
-    for (auto *values : {&ahead, &indicesAhead, &loadedAhead}) {
+    for (auto *values : {&later, &laterIndices, &laterLoads}) {
       llvm::copy(extra.take_front(values->size()), values->begin());
       extra = extra.drop_front(values->size());
     }
@@ -250,25 +256,25 @@ private:
     enterIteration(mapping, readStage);
     Value now = pipelined.getInductionVar();
     auto issue = [&] {
-      Value iv = arith::AddIOp::create(builder, loc, now, stepsAhead);
-      issueIteration(iv, existsBehind(builder, loop, now, stepsAhead), writeStage, loadedAhead);
+      Value iv = arith::AddIOp::create(builder, loc, now, copyDistance);
+      issueIteration(iv, existsAfter(builder, loop, now, copyDistance), writeStage, laterLoads);
       if (slice.loads.empty())
         return;
-      iv = arith::AddIOp::create(builder, loc, now, stepsOfLoads);
-      loadedAhead = issueLoads(iv, existsBehind(builder, loop, now, stepsOfLoads));
+      iv = arith::AddIOp::create(builder, loc, now, loadDistance);
+      laterLoads = issueLoads(iv, existsAfter(builder, loop, now, loadDistance));
     };
     cloneBody(mapping, issue);
 
     SmallVector<Value> yields;
     for (Value value : loop.getYieldedValues())
       yields.push_back(mapping.lookupOrDefault(value));
-    for (const auto *values : {&ahead, &indicesAhead, &loadedAhead})
+    for (const auto *values : {&later, &laterIndices, &laterLoads})
       yields.append(*values);
     yields.append({nextStage(readStage), nextStage(writeStage)});
     scf::YieldOp::create(builder, loc, yields);
   }
 
-  /// Also one of a loop inside: what it reads may be copied out here.
+  /// Whether the body has an MMA, also one of an inner loop, whose operands may be copied out here.
   bool hasAsyncMma() {
     return loop.getBody()
         ->walk([](nv::AsyncMmaOpInterface) { return WalkResult::interrupt(); })
@@ -279,8 +285,8 @@ private:
     return op.walk([](nv::LocalStoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
-  /// Whether the body stores what its first MMA reads: the fence and the barrier between those two are
-  /// for the copies, too.
+  /// Whether the body stores an operand of its first MMA: the fence and the barrier between these
+  /// two then also order the copies.
   bool fencesFirstMma() {
     llvm::DenseSet<Value> stored, fenced;
     for (Operation &op : loop.getBody()->without_terminator()) {
@@ -292,7 +298,7 @@ private:
         fenced = stored;
       else if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
         return llvm::any_of(mma.getBuffersRead(),
-                            [&](Value buffer) { return fenced.contains(bufferOf(buffer)); });
+                            [&](Value buffer) { return fenced.contains(viewedBuffer(buffer)); });
       else if (op.walk([](nv::AsyncMmaOpInterface) {
                    return WalkResult::interrupt();
                  }).wasInterrupted())
@@ -301,27 +307,27 @@ private:
     return false;
   }
 
-  /// What an operand is a view of.
-  static Value bufferOf(Value operand) {
+  /// The buffer of which `operand` is a view.
+  static Value viewedBuffer(Value operand) {
     while (auto view = operand.getDefiningOp<nv::BufferTransOp>())
       operand = view.getBuffer();
     return operand;
   }
 
-  /// This iteration's copies have landed, for every thread.
+  /// Waits for the copies of this iteration, and makes them visible to all threads.
   void enterIteration(IRMapping &mapping, Value readStage) {
     nv::WaitOp::create(builder, loc, distance - 1);
     if (hasAsyncMma() && !fencesFirstMma())
       nv::FenceAsyncOp::create(builder, loc);
     nv::BarrierOp::create(builder, loc);
-    for (auto [load, ring] : llvm::zip(staged, rings))
-      mapping.map(load.alloc.getBuffer(), stageOf(ring, readStage));
+    for (auto [load, buffer] : llvm::zip(staged, buffers))
+      mapping.map(load.alloc.getBuffer(), stageOf(buffer, readStage));
   }
 
-  /// Copies for later iterations go between the issue of a product and the wait for it, else first,
-  /// or in front of the first product, whose operands are read by then. Where they go to the stage of
-  /// a product that was under way until this wait, they follow it, when all threads have waited.
-  /// Products need a fence of their own only behind what the body itself stores.
+  /// Clones the body, and issues the copies for a later iteration: between an MMA and its wait;
+  /// else before the first dot, whose operands are read by then; else at the start. If the copies
+  /// overwrite a stage whose MMA is in flight until that wait, they follow the wait and a barrier.
+  /// An MMA needs a fence of its own only after stores of the body itself.
   void cloneBody(IRMapping &mapping, function_ref<void()> issue) {
     llvm::DenseSet<Operation *> dropped;
     bool hasStored = false;
@@ -329,10 +335,10 @@ private:
       for (Operation *op :
            {load.load.getOperation(), load.store.getOperation(), load.alloc.getOperation()})
         dropped.insert(op);
-    const bool inFront = loop.getBody()->getOps<nv::MmaWaitOpInterface>().empty();
-    const bool late = inFront && !loop.getBody()->getOps<DotOp>().empty();
-    const bool behindWait = inFlight >= depth - distance;
-    bool issued = inFront && !late;
+    const bool hasNoWait = loop.getBody()->getOps<nv::MmaWaitOpInterface>().empty();
+    const bool beforeDot = hasNoWait && !loop.getBody()->getOps<DotOp>().empty();
+    const bool afterWait = inFlight >= depth - distance;
+    bool issued = hasNoWait && !beforeDot;
     if (issued)
       issue();
     for (Operation &op : loop.getBody()->without_terminator()) {
@@ -342,12 +348,12 @@ private:
           (isa<nv::FenceAsyncOp>(op) && !std::exchange(hasStored, false)))
         continue;
       hasStored |= storesLocally(op);
-      const bool issuesHere =
-          (late ? isa<DotOp>(op) : isa<nv::MmaWaitOpInterface>(op)) && !std::exchange(issued, true);
-      if (issuesHere && !behindWait)
+      const bool issuesHere = (beforeDot ? isa<DotOp>(op) : isa<nv::MmaWaitOpInterface>(op)) &&
+                              !std::exchange(issued, true);
+      if (issuesHere && !afterWait)
         issue();
       builder.clone(op, mapping);
-      if (issuesHere && behindWait) {
+      if (issuesHere && afterWait) {
         nv::BarrierOp::create(builder, loc);
         issue();
       }
@@ -365,8 +371,8 @@ private:
     loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
     if (lastWait)
       builder.setInsertionPointAfter(lastWait);
-    for (Value ring : rings)
-      nv::DeallocOp::create(builder, loc, ring);
+    for (Value buffer : buffers)
+      nv::DeallocOp::create(builder, loc, buffer);
     loop.erase();
   }
 
@@ -376,13 +382,13 @@ private:
   Location loc;
   int distance, depth, inFlight;
   SmallVector<StagedLoad> staged;
-  AddressSlice slice;   ///< of the copies' addresses
-  AddressSlice indices; ///< of the addresses of the loads that `slice` begins with
-  SmallVector<Value> rings;
-  SmallVector<nv::CopyAsyncOp> firstCopies; ///< of the prologue, iteration by iteration
-  SmallVector<Value> ahead;                 ///< carried values of `slice`, `distance` iterations on
-  SmallVector<Value> indicesAhead;          ///< those of `indices`, one iteration more
-  SmallVector<Value> loadedAhead;           ///< what the loads gave, `distance` iterations on
+  AddressSlice slice;   ///< the computation of the addresses of copies
+  AddressSlice indices; ///< the same for the loads that `slice` begins with
+  SmallVector<Value> buffers;
+  SmallVector<nv::CopyAsyncOp> firstCopies; ///< of the prologue, per iteration
+  SmallVector<Value> later;        ///< carried values of `slice`, `distance` iterations later
+  SmallVector<Value> laterIndices; ///< those of `indices`, one iteration after that
+  SmallVector<Value> laterLoads;   ///< results of the loads, `distance` iterations later
 };
 
 struct ExpandPipelinePass : impl::ExpandPipelineBase<ExpandPipelinePass> {

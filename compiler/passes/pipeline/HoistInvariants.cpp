@@ -1,7 +1,7 @@
-//===- HoistInvariants.cpp - move what does not change in a loop out of it -----------------===//
-// Needs: nothing. Gives: loops without the pure operations that give the same in every iteration.
-// How:   MLIR's loop-invariant code motion, inner loops first. A loop that `disable_licm` was given
-//        for keeps all that its body computes, also what an inner loop had: that stops in the body.
+//===- HoistInvariants.cpp - loop-invariant code motion ------------------------------------===//
+// Needs: nothing. Gives: loops without pure operations that are loop-invariant.
+// How:   MLIR's loop-invariant code motion, inner loops first. A loop with `disable_licm` keeps all
+//        that its body computes; what moves out of its inner loops stops in its body.
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace pantile {
 
-bool LateStage::find() { return sortMmas() && sortOthers() && findChoice(); }
+bool LateStage::find() { return sortMmas() && sortOthers() && findStageSelection(); }
 
 bool LateStage::isLastConversion(Operation *op) const {
   auto isLate = [&](Operation *user) { return late.contains(user); };
@@ -40,7 +40,8 @@ bool LateStage::sortMmas() {
          });
 }
 
-/// False, and nothing changed, if `mma` does not add to a value that the loop carries.
+/// Adds `mma` to stage 1. False, and nothing is changed, if it does not add to a carried
+/// accumulator.
 bool LateStage::addLate(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait) {
   Value result = wait->getResult(0);
   if (!result.hasOneUse() || result.use_begin()->getOwner() != loop.getBody()->getTerminator())
@@ -54,7 +55,8 @@ bool LateStage::addLate(nv::AsyncMmaOpInterface mma, nv::MmaWaitOpInterface wait
   return true;
 }
 
-/// Follows `accumulator` to `mma`; nothing else reads it, or what becomes of it.
+/// Collects the operations from `accumulator` to `mma`. False if anything else reads the
+/// accumulator, or what is computed from it.
 bool LateStage::findRescale(nv::AsyncMmaOpInterface mma, Value accumulator) {
   llvm::SetVector<Operation *> found;
   SmallVector<Value> work{accumulator};
@@ -106,13 +108,14 @@ bool LateStage::sortOthers() {
 
 //===- buffers -----------------------------------------------------------------------------===//
 
-/// What `stage` is a stage of.
+/// The circular buffer of which `selected` is a stage.
 static Value circularBufferOf(Value selected) {
   auto op = selected.getDefiningOp<nv::SelectStageOp>();
   return op ? op->getOperand(0) : selected;
 }
 
-/// Whether stage 0 waits for the buffer that `mma` reads, or may, and no third one could be filled.
+/// Whether the circular buffer that `mma` reads has too few stages, where stage 0 waits, or may
+/// wait, for its stages.
 bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
   Value view = mma.getRhs(), barriers;
   while (auto trans = view.getDefiningOp<nv::BufferTransOp>())
@@ -132,9 +135,10 @@ bool LateStage::lacksRoom(nv::AsyncMmaOpInterface mma) {
   return !barriers || llvm::any_of(earlyBarriers, guards) || llvm::none_of(lateBarriers, guards);
 }
 
-/// Integers that stage 0 computes as well are carried; those that late barriers go by are computed
-/// from what the body's own arguments were, as a phase and an index come from one of them.
-bool LateStage::findChoice() {
+/// Collects the selection of stages and its leaves, which the rotated loop carries. Without late
+/// mbarrier waits the leaves are integers that stage 0 computes as well. With them the leaves are
+/// arguments of the body: stage index and phase are computed from the same one.
+bool LateStage::findStageSelection() {
   SmallVector<Value> work;
   for (Operation *op : late)
     if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op))
@@ -153,7 +157,7 @@ bool LateStage::findChoice() {
     if (!op || !isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
         llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
       return false;
-    if (choice.insert(op))
+    if (selection.insert(op))
       work.append(op->operand_begin(), op->operand_end());
   }
   return llvm::none_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return lacksRoom(mma); });

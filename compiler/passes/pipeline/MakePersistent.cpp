@@ -1,9 +1,10 @@
-//===- MakePersistent.cpp - CTAs that run one program after the other --------------------===//
+//===- MakePersistent.cpp - make a kernel persistent --------------------------------------===//
 // Needs: PlanPrograms chose a persistent kernel; SpecialiseWarps comes next.
-// Gives: the kernel's body in a loop over program numbers (Programs.h), `persistent` of `nv.launch`;
-//        then the producer loads a program's first tiles while the consumers still store those of
-//        the program before.
-// How:   the schedule is static: all programs take the same time as far as the arguments tell.
+// Gives: the body of the kernel in a loop over program numbers (Programs.h), and `persistent` of
+//        `nv.launch`. Then the producer loads the first tiles of the next program while the
+//        consumers store those of the current one.
+// How:   the schedule is static, since nothing in the arguments says that programs differ in
+//        length.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "ir/Candidates.h"
@@ -23,7 +24,8 @@ namespace pantile {
 
 namespace {
 
-/// Puts the kernel's body into a loop over programs.
+/// Puts the body of the kernel into a loop over program numbers, from the CTA's number in steps of
+/// the number of CTAs.
 void wrap(func::FuncOp kernel) {
   Block &entry = kernel.getBody().front();
   Location loc = kernel.getLoc();
@@ -62,7 +64,8 @@ struct MakePersistentPass : impl::MakePersistentBase<MakePersistentPass> {
       launch.persistent = true;
       launch.storeOn(module);
       remarkApplied(kernel.getLoc(), Technique::Persistence)
-          << "a CTA runs one program after the other, and loads for the next while it stores";
+          << "persistent kernel: a CTA runs several programs, and loads for the next while it "
+             "stores";
     }
   }
 };

@@ -1,13 +1,15 @@
-//===- OrderRaster.cpp - programs that run together read the same rows and columns ------===//
+//===- OrderRaster.cpp - visit output tiles in raster order (threadblock swizzle) -------===//
 // Needs: MakePersistent ran; SpecialiseWarps comes next.
-// Gives: `nv.raster_program` between the loop over programs and the numbers that they ask for:
-//        a grid whose one axis chooses rows of the left operand and whose other chooses columns of
-//        the right one is walked in bands, as a kernel's own grouping would do.
-// How:   1. What the addresses of each operand take from the program's number: an axis of the grid,
-//        or its quotient and remainder by one width. 2. One thing of each kind must be left when
-//        what both operands take (a batch) is put aside. 3. A band has so many rows (or columns)
-//        that L2 keeps what its programs read of one operand, while they walk along the other.
-//        Programs do not meet, so any order is the same.
+// Gives: `nv.raster_program` between the loop over programs and the program indices: output tiles
+//        are visited in bands, as with `GROUP_M` in a kernel's source, so that the programs of a
+//        wave share rows of A and columns of B in L2.
+// How:   1. Find how the addresses of each operand depend on the program: by an axis of the grid,
+//        or by quotient and remainder of one axis by a width.
+//        2. What both operands depend on is a batch. Without it each operand must depend on one
+//        index: A on the row of tiles, B on the column.
+//        3. A band has as many rows (or columns) of tiles as L2 holds operand rows for, and is
+//        walked along the other index. Programs do not synchronise with each other, so any order is
+//        legal.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "ir/Machine.h"
@@ -27,35 +29,35 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// What an address takes from its program: the index along an axis, or a quotient or remainder of
-/// the first one.
-struct Place {
+/// How an address depends on its program: by the index along an axis of the grid, or by the
+/// quotient or remainder of the first index.
+struct GridIndex {
   enum class Kind { Axis, Quotient, Remainder } kind = Kind::Axis;
   unsigned axis = 0;
   Value width;
 
-  bool operator==(const Place &other) const = default;
-  /// Whether programs that follow each other differ in it.
+  bool operator==(const GridIndex &other) const = default;
+  /// Whether it differs between programs with consecutive numbers.
   bool isFast() const { return kind == Kind::Axis ? axis == 0 : kind == Kind::Remainder; }
 };
-using Places = SmallVector<Place>;
+using GridIndices = SmallVector<GridIndex>;
 
 nv::ProgramAtOp firstIndex(Value value) {
   auto at = value.getDefiningOp<nv::ProgramAtOp>();
   return at && at.getAxis() == 0 ? at : nv::ProgramAtOp();
 }
 
-std::optional<Place> placeOf(Operation *op) {
+std::optional<GridIndex> gridIndexOf(Operation *op) {
   if (auto at = dyn_cast<nv::ProgramAtOp>(op))
-    return Place{Place::Kind::Axis, at.getAxis(), Value()};
+    return GridIndex{GridIndex::Kind::Axis, at.getAxis(), Value()};
   if (auto quotient = dyn_cast<arith::DivSIOp>(op); quotient && firstIndex(quotient.getLhs()))
-    return Place{Place::Kind::Quotient, 0, quotient.getRhs()};
+    return GridIndex{GridIndex::Kind::Quotient, 0, quotient.getRhs()};
   if (auto remainder = dyn_cast<arith::RemSIOp>(op); remainder && firstIndex(remainder.getLhs()))
-    return Place{Place::Kind::Remainder, 0, remainder.getRhs()};
+    return GridIndex{GridIndex::Kind::Remainder, 0, remainder.getRhs()};
   return std::nullopt;
 }
 
-/// What `value` is computed from, one step back.
+/// The values that `value` is directly computed from.
 SmallVector<Value> sourcesOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -75,8 +77,8 @@ SmallVector<Value> sourcesOf(Value value) {
   return sources;
 }
 
-Places placesOf(Value operand) {
-  Places places;
+GridIndices gridIndicesOf(Value operand) {
+  GridIndices indices;
   SmallVector<Value> work{operand};
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
@@ -84,65 +86,65 @@ Places placesOf(Value operand) {
     if (!seen.insert(value).second)
       continue;
     Operation *op = value.getDefiningOp();
-    const std::optional<Place> place = op ? placeOf(op) : std::nullopt;
-    if (!place)
+    const std::optional<GridIndex> index = op ? gridIndexOf(op) : std::nullopt;
+    if (!index)
       llvm::append_range(work, sourcesOf(value));
-    else if (!llvm::is_contained(places, *place))
-      places.push_back(*place);
+    else if (!llvm::is_contained(indices, *index))
+      indices.push_back(*index);
   }
-  return places;
+  return indices;
 }
 
-/// The one place in `of` that `other` has not.
-std::optional<Place> ownPlace(const Places &of, const Places &other) {
-  Places own;
+/// The one index of `of` that `other` does not depend on.
+std::optional<GridIndex> ownIndex(const GridIndices &of, const GridIndices &other) {
+  GridIndices own;
   llvm::copy_if(of, std::back_inserter(own),
-                [&](const Place &place) { return !llvm::is_contained(other, place); });
+                [&](const GridIndex &index) { return !llvm::is_contained(other, index); });
   return own.size() == 1 ? std::optional(own[0]) : std::nullopt;
 }
 
-/// Rows and columns of blocks as the grid has them.
-struct Blocks {
-  Place rows, columns;
-  int64_t height = 0, width = 0; ///< of one block, in elements
+/// How the grid numbers the rows and columns of output tiles.
+struct OutputTiles {
+  GridIndex rows, columns;
+  int64_t height = 0, width = 0; ///< of one tile, in elements
 
-  bool operator==(const Blocks &other) const = default;
-  const Place &fast() const { return rows.isFast() ? rows : columns; }
+  bool operator==(const OutputTiles &other) const = default;
+  const GridIndex &fast() const { return rows.isFast() ? rows : columns; }
 };
 
-std::optional<Blocks> blocksOf(nv::AsyncMmaOpInterface product) {
-  const Places left = placesOf(product.getLhs()), right = placesOf(product.getRhs());
-  const std::optional<Place> rows = ownPlace(left, right), columns = ownPlace(right, left);
+std::optional<OutputTiles> outputTilesOf(nv::AsyncMmaOpInterface mma) {
+  const GridIndices left = gridIndicesOf(mma.getLhs()), right = gridIndicesOf(mma.getRhs());
+  const std::optional<GridIndex> rows = ownIndex(left, right), columns = ownIndex(right, left);
   if (!rows || !columns || rows->isFast() == columns->isFast() ||
-      (rows->kind == Place::Kind::Axis) != (columns->kind == Place::Kind::Axis) ||
+      (rows->kind == GridIndex::Kind::Axis) != (columns->kind == GridIndex::Kind::Axis) ||
       rows->width != columns->width || rows->axis + columns->axis > 1)
     return std::nullopt;
-  auto tile = cast<RankedTensorType>(product.getResult().getType());
-  return Blocks{*rows, *columns, tile.getDimSize(0), tile.getDimSize(1)};
+  auto tile = cast<RankedTensorType>(mma.getResult().getType());
+  return OutputTiles{*rows, *columns, tile.getDimSize(0), tile.getDimSize(1)};
 }
 
-/// The same for all products of the kernel.
-std::optional<Blocks> commonBlocks(scf::ForOp programs) {
-  std::optional<Blocks> common;
-  auto end = programs.walk([&](nv::AsyncMmaOpInterface product) {
-    const std::optional<Blocks> blocks = blocksOf(product);
-    if (!blocks || (common && !(*common == *blocks)))
+/// The output tiles of all MMAs of the kernel; none where these differ.
+std::optional<OutputTiles> commonOutputTiles(scf::ForOp programs) {
+  std::optional<OutputTiles> common;
+  auto end = programs.walk([&](nv::AsyncMmaOpInterface mma) {
+    const std::optional<OutputTiles> tiles = outputTilesOf(mma);
+    if (!tiles || (common && !(*common == *tiles)))
       return WalkResult::interrupt();
-    common = blocks;
+    common = tiles;
     return WalkResult::advance();
   });
   return end.wasInterrupted() ? std::nullopt : common;
 }
 
-/// Programs next to each other in a band, whose rows L2 holds.
-int64_t bandOf(const Blocks &blocks, const MachineModel &machine) {
+/// The rows (or columns) of tiles in a band, such that L2 holds the operand rows that they read.
+int64_t bandOf(const OutputTiles &tiles, const MachineModel &machine) {
   const int64_t elements = machine.memory.rasterRows;
-  return std::max<int64_t>(elements / (blocks.rows.isFast() ? blocks.height : blocks.width), 1);
+  return std::max<int64_t>(elements / (tiles.rows.isFast() ? tiles.height : tiles.width), 1);
 }
 
-/// `value` at the place of `b`, computed again where it stands in `body`. None: it takes something
-/// that differs from program to program, or is more than scalars.
-Value before(OpBuilder &b, Value value, Block *body, IRMapping &copies) {
+/// `value` as computed before the loop, at the insertion point of `b`, with clones of operations in
+/// `body`. None where it differs between programs, or does not come from scalars alone.
+Value hoisted(OpBuilder &b, Value value, Block *body, IRMapping &copies) {
   if (Value known = copies.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -153,58 +155,61 @@ Value before(OpBuilder &b, Value value, Block *body, IRMapping &copies) {
       !value.getType().isInteger())
     return Value();
   for (Value operand : op->getOperands())
-    if (!before(b, operand, body, copies))
+    if (!hoisted(b, operand, body, copies))
       return Value();
   Operation *copy = b.clone(*op, copies);
   return copy->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-/// The number of blocks along the grid's fast and slow axes; none: it is not known in front.
-std::optional<std::pair<Value, Value>> extentsOf(OpBuilder &b, Block *body, const Place &fast) {
+/// The number of tiles along the fast and the slow index; none where it cannot be computed before
+/// the loop.
+std::optional<std::pair<Value, Value>> extentsOf(OpBuilder &b, Block *body, const GridIndex &fast) {
   Location loc = b.getUnknownLoc();
   auto alongAxis = [&](uint32_t axis) -> Value {
     return NumProgramsOp::create(b, loc, b.getI32Type(), axis);
   };
-  if (fast.kind == Place::Kind::Axis)
+  if (fast.kind == GridIndex::Kind::Axis)
     return std::pair(alongAxis(0), alongAxis(1));
   IRMapping copies;
-  Value width = before(b, fast.width, body, copies);
+  Value width = hoisted(b, fast.width, body, copies);
   if (!width)
     return std::nullopt;
   return std::pair(width, Value(arith::DivUIOp::create(b, loc, alongAxis(0), width)));
 }
 
-bool order(scf::ForOp programs, const Blocks &blocks) {
+bool order(scf::ForOp programs, const OutputTiles &tiles) {
   Block *body = programs.getBody();
   OpBuilder b(programs);
-  auto extents = extentsOf(b, body, blocks.fast());
+  auto extents = extentsOf(b, body, tiles.fast());
   if (!extents)
     return false;
-  Value place = programs.getInductionVar();
+  Value index = programs.getInductionVar();
   b.setInsertionPointToStart(body);
   auto ordered =
-      nv::RasterProgramOp::create(b, programs.getLoc(), b.getI32Type(), place, extents->first,
-                                  extents->second, bandOf(blocks, machineOf(programs)));
+      nv::RasterProgramOp::create(b, programs.getLoc(), b.getI32Type(), index, extents->first,
+                                  extents->second, bandOf(tiles, machineOf(programs)));
   programs.walk([&](nv::ProgramAtOp at) { at.getProgramMutable().assign(ordered); });
   return true;
 }
 
-scf::ForOp loopOverPrograms(func::FuncOp kernel) {
+scf::ForOp programLoopOf(func::FuncOp kernel) {
   for (auto loop : kernel.getOps<scf::ForOp>())
     if (loop->hasAttr(names::programs))
       return loop;
   return {};
 }
 
-struct OrderProgramsPass : impl::OrderRasterBase<OrderProgramsPass> {
+struct OrderRasterPass : impl::OrderRasterBase<OrderRasterPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      scf::ForOp programs = loopOverPrograms(kernel);
-      const std::optional<Blocks> blocks = programs ? commonBlocks(programs) : std::nullopt;
-      if (blocks && order(programs, *blocks))
+      scf::ForOp programs = programLoopOf(kernel);
+      const std::optional<OutputTiles> tiles =
+          programs ? commonOutputTiles(programs) : std::nullopt;
+      if (tiles && order(programs, *tiles))
         remarkApplied(kernel.getLoc(), Technique::Persistence)
-            << "programs are run in bands of " << bandOf(*blocks, machineOf(kernel))
-            << ", so that those which run together read the same rows and columns";
+            << "programs are run in raster order (threadblock swizzle) with bands of "
+            << bandOf(*tiles, machineOf(kernel))
+            << ", so that a wave reads the same rows and columns";
     }
   }
 };

@@ -1,15 +1,16 @@
-//===- OverlapIterations.cpp - MMAs of one iteration in flight with those of the next ----===//
-// Needs: DeferWaits ran: MMAs start when their operands are there; a producer fills the buffers.
-// Gives: in a loop whose iterations have a late stage (LateStage.h), as attention's and its
-//        gradients' have, that stage runs one iteration later: its MMAs are issued behind those of
-//        the next iteration, and the tensor cores multiply while the values between the two stages
-//        are computed.
-// How:   the loop starts at the second iteration; what the late stage reads of the one before is
-//        carried (left operands, and the integers that choose buffers), and the last late stage
-//        stands behind the loop. Rescaling stays in front of the late MMAs, which is behind those of
-//        the iteration before. All this stands under the condition that there is an iteration. The
-//        producer sees no change: buffers are waited for and released in the same order. Nothing is
-//        in flight from one iteration into the next.
+//===- OverlapIterations.cpp - overlap the last MMAs of an iteration with the next one ---===//
+// Needs: DeferWaits ran: MMAs are issued when their operands are there; a producer fills the
+//        buffers.
+// Gives: in a loop whose iterations have a late stage (LateStage.h), such as attention and its
+//        gradients, that stage runs one iteration later. Its MMAs are issued after those of the
+//        next iteration, so the tensor cores are busy while the values between the stages are
+//        computed.
+// How:   loop rotation. The first iteration is peeled, and the last late stage follows the loop;
+//        both are under the condition that the loop has an iteration. The loop carries what the
+//        late stage of the iteration before reads: left operands, and the integers that select
+//        stages. Accumulators are rescaled before the late MMAs, after those of the iteration
+//        before. Stages are waited for and released in the same order, so the producer does not
+//        change. No MMA is in flight over the back edge.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/OverlapIterations.h"
 #include "analysis/MmaWaits.h"
@@ -32,9 +33,9 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-class Rotator {
+class LoopRotator {
 public:
-  explicit Rotator(LateStage &stage)
+  explicit LoopRotator(LateStage &stage)
       : stage(stage), loop(stage.loop), b(loop), loc(loop.getLoc()) {}
 
   void run() {
@@ -45,7 +46,7 @@ public:
     cloneEarly(mapping, Part::Issue);
     cloneEarly(mapping, Part::Rest);
     cloneLast(mapping);
-    scf::ForOp rest = makeLoop(handOn(mapping));
+    scf::ForOp rest = makeLoop(carriedValues(mapping));
     scf::YieldOp::create(b, loc, finish(rest));
     loop.replaceAllUsesWith(branch.getResults());
     loop.erase();
@@ -56,7 +57,7 @@ private:
 
   bool isLast(Operation *op) { return stage.rescale.contains(op) || stage.isLastConversion(op); }
 
-  /// Stage 0 up to the first wait for its MMAs, and from there on.
+  /// Clones stage 0, up to the first wait for its MMAs or from there on.
   enum class Part { Issue, Rest };
   void cloneEarly(IRMapping &mapping, Part part) {
     for (Operation &op : loop.getBody()->without_terminator()) {
@@ -66,16 +67,16 @@ private:
     }
   }
 
-  /// What follows the late MMAs of the iteration before, in the order of the body.
+  /// Clones what must follow the late MMAs of the iteration before, in the order of the body.
   void cloneLast(IRMapping &mapping) {
     for (Operation &op : loop.getBody()->without_terminator())
       if (isLast(&op))
         b.clone(op, mapping);
   }
 
-  /// What the next round needs: carried values, accumulators rescaled; left operands; the leaves of
-  /// the choice of buffers.
-  SmallVector<Value> handOn(IRMapping &mapping) {
+  /// What the next iteration of the rotated loop needs: the carried values with accumulators
+  /// rescaled, the left operands, and the leaves of the selection of stages.
+  SmallVector<Value> carriedValues(IRMapping &mapping) {
     SmallVector<Value> values;
     for (Value value : loop.getYieldedValues())
       values.push_back(mapping.lookupOrDefault(value));
@@ -88,8 +89,8 @@ private:
     return values;
   }
 
-  /// Issues the late MMAs of the iteration whose values `carried` has.
-  IRMapping startLate(ValueRange carried) {
+  /// Issues the late MMAs of the iteration that passed on `carried`.
+  IRMapping issueLate(ValueRange carried) {
     IRMapping mapping;
     ValueRange own = carried.drop_front(count());
     for (auto [mma, left] : llvm::zip(stage.mmas, own))
@@ -99,7 +100,7 @@ private:
     for (nv::AsyncMmaOpInterface mma : stage.mmas)
       mapping.map(mma.getAcc(), carried[stage.positionOf(mma)]);
     for (Operation &op : loop.getBody()->without_terminator())
-      if (stage.choice.contains(&op))
+      if (stage.selection.contains(&op))
         b.clone(op, mapping);
     for (Operation *op : stage.late)
       if (isa<nv::MbarrierWaitOp>(op))
@@ -109,15 +110,16 @@ private:
     return mapping;
   }
 
-  /// Waits for them and releases their buffers; gives the accumulators, in the order of the MMAs.
-  SmallVector<Value> endLate(IRMapping &mapping) {
-    SmallVector<Value> sums;
+  /// Waits for the late MMAs and releases their stages; gives the accumulators, in the order of the
+  /// MMAs.
+  SmallVector<Value> completeLate(IRMapping &mapping) {
+    SmallVector<Value> accumulators;
     for (nv::AsyncMmaOpInterface mma : stage.mmas)
-      sums.push_back(b.clone(*waitOf(mma), mapping)->getResult(0));
+      accumulators.push_back(b.clone(*waitOf(mma), mapping)->getResult(0));
     for (Operation *op : stage.late)
       if (isa<nv::ReleaseOp>(op))
         b.clone(*op, mapping);
-    return sums;
+    return accumulators;
   }
 
   scf::ForOp makeLoop(ValueRange carried) {
@@ -129,25 +131,25 @@ private:
     ValueRange args = rest.getRegionIterArgs();
     mapping.map(loop.getRegionIterArgs(), args.take_front(count()));
     cloneEarly(mapping, Part::Issue);
-    IRMapping before = startLate(args);
+    IRMapping before = issueLate(args);
     cloneEarly(mapping, Part::Rest);
     settle(mapping);
-    for (auto [mma, sum] : llvm::zip(stage.mmas, endLate(before)))
-      mapping.map(loop.getRegionIterArg(stage.positionOf(mma)), sum);
+    for (auto [mma, accumulator] : llvm::zip(stage.mmas, completeLate(before)))
+      mapping.map(loop.getRegionIterArg(stage.positionOf(mma)), accumulator);
     cloneLast(mapping);
-    scf::YieldOp::create(b, loc, handOn(mapping));
+    scf::YieldOp::create(b, loc, carriedValues(mapping));
     return rest;
   }
 
   SmallVector<Value> finish(scf::ForOp rest) {
-    IRMapping mapping = startLate(rest.getResults());
+    IRMapping mapping = issueLate(rest.getResults());
     SmallVector<Value> results(rest.getResults().take_front(count()));
-    for (auto [mma, sum] : llvm::zip(stage.mmas, endLate(mapping)))
-      results[stage.positionOf(mma)] = sum;
+    for (auto [mma, accumulator] : llvm::zip(stage.mmas, completeLate(mapping)))
+      results[stage.positionOf(mma)] = accumulator;
     return results;
   }
 
-  /// Whether `value` is computed from what a left operand is made of.
+  /// Whether `value` is computed from a left operand or from what that is converted from.
   bool comesFromLeft(Value value) {
     llvm::DenseSet<Value> sources, seen;
     for (nv::AsyncMmaOpInterface mma : stage.mmas) {
@@ -166,8 +168,9 @@ private:
     return false;
   }
 
-  /// What the left operands are made of is computed before the late MMAs are waited for: what the
-  /// loop carries of it is held there, or, where that is nothing, what the last one is made of.
+  /// Keeps ptxas from moving the wait for the late MMAs above the computation of left operands:
+  /// settles the carried values that depend on these or, if there are none, the source of the last
+  /// operand.
   void settle(IRMapping &mapping) {
     auto isFp32 = [](Value value) {
       auto tile = dyn_cast<RankedTensorType>(value.getType());
@@ -191,8 +194,9 @@ private:
   Location loc;
 };
 
-/// Accumulators of both stages and left operands are alive at once, and the left operands of the
-/// next iteration before they are converted. What rescales takes registers of its own.
+/// Whether registers suffice: accumulators of both stages and left operands are live at once, and
+/// the left operands of the next iteration before their conversion. Rescaling takes registers of
+/// its own.
 bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warps) {
   int64_t registers =
       stage.rescale.empty() ? machine.registers.besideIterations : machine.registers.besideRescaled;
@@ -221,33 +225,30 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
         if (isLast)
           remarkMissed(loop.getLoc(), Technique::Pipelining)
               << "MMAs of two iterations are not in flight together: accumulators and left "
-                 "operands "
-                 "take too many registers";
+                 "operands take too many registers";
         continue;
       }
       remarkApplied(loop.getLoc(), Technique::Pipelining)
           << "the last MMAs of an iteration are in flight together with the first of the next";
-      Rotator(stage).run();
+      LoopRotator(stage).run();
     }
   }
 };
 } // namespace
 
-/// Heads, sums and left operands are alive at once, and the left operands of the next iteration
-/// before they are converted.
 bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
-  int64_t registers = target.machine().registers.besideIterations, heads = 0, tails = 0;
-  for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    registers += registersOf(product.getResult());
-    if (matchPattern(product.getAcc(), m_AnyZeroFloat())) {
-      ++heads;
+  int64_t registers = target.machine().registers.besideIterations, early = 0, late = 0;
+  for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
+    registers += registersOf(mma.getResult());
+    if (matchPattern(mma.getAcc(), m_AnyZeroFloat())) {
+      ++early;
     } else {
-      ++tails;
-      registers += registersOf(product.getLhs());
+      ++late;
+      registers += registersOf(mma.getLhs());
     }
   }
   const RegisterBudget budget{target.machine(), warps};
-  return heads >= 2 && tails > 0 && registers <= budget.consumer(1);
+  return early >= 2 && late > 0 && registers <= budget.consumer(1);
 }
 
 } // namespace pantile

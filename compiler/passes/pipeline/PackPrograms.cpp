@@ -1,10 +1,10 @@
-//===- PackPrograms.cpp - several programs of one warp in a block -------------------------===//
-// Needs: shared memory is allocated, and barriers are there.
+//===- PackPrograms.cpp - allow several programs of one warp per CTA ----------------------===//
+// Needs: shared memory is allocated, and barriers are inserted.
 // Gives: `programs_per_cta` of `nv.launch`.
-// How:   an SM holds fewer blocks than warps, and starts blocks one after the other; so
-//        many short programs of one warp leave it half empty. What has no shared memory, no barrier
-//        and does not meet other programs takes no notice of the warps beside it. Whether a launch
-//        packs them is decided there, by the grid.
+// How:   an SM holds fewer CTAs than warps, and launches CTAs one after the other, so many short
+//        programs of one warp leave it half empty. Programs may share a CTA if they use no shared
+//        memory and no barrier, and do not synchronise with other programs. A launch decides by its
+//        grid whether it packs them.
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/Programs.h"
 #include "ir/Launch.h"
@@ -20,7 +20,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Whether code of the user may ask for the program's place in a way that a shared block changes.
+/// Whether user code may read thread or CTA numbers, which packing changes.
 bool readsThreads(Operation *op) {
   if (auto call = dyn_cast<ExternCallOp>(op))
     return !call.getLibrary().empty();
@@ -30,7 +30,7 @@ bool readsThreads(Operation *op) {
                       [&](StringRef name) { return assembly.getText().contains(name); });
 }
 
-bool standAlone(ModuleOp module) {
+bool areIndependent(ModuleOp module) {
   return !module
               .walk([](Operation *op) {
                 return meetsOthers(op) || readsThreads(op) ? WalkResult::interrupt()
@@ -44,7 +44,7 @@ struct PackProgramsPass : impl::PackProgramsBase<PackProgramsPass> {
     ModuleOp module = getOperation();
     Launch launch = Launch::of(module);
     if (moduleInt(module, names::numWarps, 4) != 1 || launch.producerWarps != 0 ||
-        launch.persistent || launch.sharedBytes != 0 || !standAlone(module))
+        launch.persistent || launch.sharedBytes != 0 || !areIndependent(module))
       return;
     launch.programsPerCta = machineOf(module).occupancy.programsOfCta;
     launch.storeOn(module);

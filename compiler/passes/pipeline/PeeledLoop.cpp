@@ -1,7 +1,6 @@
-//===- PeeledLoop.cpp - a loop whose first iteration stands in front of it ----------------===//
-// Needs, gives: see the header.
-// How:   the second iteration's number is computed so that nothing overflows near the end of the
-//        range of integers.
+//===- PeeledLoop.cpp - see PeeledLoop.h --------------------------------------------------===//
+// How:   the lower bound of the remaining iterations is computed without overflow near the largest
+//        integer: a step beyond the upper bound stops there.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/PeeledLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,19 +1,21 @@
-//===- PeeledLoop.h - a loop whose first iteration stands in front of it ------------------===//
-// Needs: a loop whose iterations are about to be written in an order of their own.
-// Gives: the branch in which it has an iteration, and the loop over all but the first one.
-// How:   first iteration, loop over the rest and what is left of the last one stand in the branch
-//        and yield there; where there is no iteration, the initial values are the results.
+//===- PeeledLoop.h - peel the first iteration of a loop ----------------------------------===//
+// Needs: a loop whose iterations a pass is about to rotate.
+// Gives: the branch that is taken where the loop has an iteration, and the loop over all but the
+//        first.
+// How:   the peeled iteration, the loop over the rest and the epilogue go into that branch, which
+//        yields the results. Without an iteration the initial values are the results.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pantile {
 
-/// In front of `loop`, with results like its own; `b` is set to the start of the branch.
+/// Creates, before `loop`, an scf.if that is taken where `loop` has an iteration. Its results have
+/// the types of the loop's; `b` is set to the start of the taken branch.
 mlir::scf::IfOp branchOfIterations(mlir::OpBuilder &b, mlir::scf::ForOp loop);
 
-/// From the second iteration on, carrying `carried`; the body is empty, and lacks its yield. It
-/// stands where `b` is, and has `loop`'s attributes.
+/// Creates, at `b`, the loop over all iterations of `loop` but the first, with initial values
+/// `carried` and the attributes of `loop`. Its body is empty, without a yield.
 mlir::scf::ForOp loopOverRest(mlir::OpBuilder &b, mlir::scf::ForOp loop, mlir::ValueRange carried);
 
 } // namespace pantile

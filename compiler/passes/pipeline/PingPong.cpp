@@ -1,15 +1,15 @@
-//===- PingPong.cpp - groups of warps that start their products in turn ------------===//
-// Needs: OverlapIterations ran: the products of an iteration start together.
-// Gives: in loops of several products, as the gradients of attention are, a group of four warps
-//        starts its products when the group before it has started its own. So the tensor cores
-//        work for one group while another computes elements, instead of for all of them, and then
-//        for none (FlashAttention-3, arXiv:2407.08608, section 3.1, has it for attention itself,
-//        whose two products were slower in turn).
-// How:   A group takes its turn in front of the first product of an iteration and passes it on
-//        behind the last one. In front of the loop the last group passes a turn to the first,
-//        which takes what is left of it behind the loop, so as many are taken as are passed. The
-//        groups must not meet in the loop otherwise: who waits for all would wait for his turn. So
-//        barriers for what stands in front of the loop must stand there, too.
+//===- PingPong.cpp - let consumer warp groups issue their MMAs in turn (ping-pong) ---------===//
+// Needs: OverlapIterations ran: the MMAs of an iteration are issued together.
+// Gives: in loops of more than two MMAs, such as the gradients of attention, a warp group issues
+//        its MMAs after the warp group before it has issued its own. So one group multiplies while
+//        another computes elements. (FlashAttention-3, arXiv:2407.08608, section 3.1, does so in
+//        the forward pass too, whose two MMAs were slower that way here.)
+// How:   a group waits for its named barrier before the first MMA of an iteration, and arrives at
+//        that of the next group after the last MMA. Before the loop the last group arrives for the
+//        first one; after the loop the first group waits once more, so arrivals and waits match.
+//        The groups must not synchronise in the loop otherwise, since that would deadlock: a group
+//        would wait for one whose turn comes later. So barriers for code before the loop stay
+//        before it.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
@@ -28,44 +28,44 @@ namespace pantile {
 #define GEN_PASS_DEF_PINGPONG
 #include "passes/Passes.h.inc"
 namespace {
-/// All threads, or warps of several groups.
-bool letsGroupsMeet(Operation *op) {
+/// Whether `op` synchronises all threads, or warps of several groups.
+bool synchronisesGroups(Operation *op) {
   return isa<nv::BarrierOp, BarrierOp, nv::LocalStoreOp, nv::CopyAsyncOp, nv::WaitOp,
              nv::ProducerOp>(op) ||
          (scratchBytes(op) > 0 && !scratchIsPerWarp(op));
 }
 
-/// The products of the body if there are more than two, and all start before one is waited for.
-SmallVector<nv::AsyncMmaOpInterface> productsTogether(scf::ForOp loop) {
-  auto products = llvm::to_vector(loop.getBody()->getOps<nv::AsyncMmaOpInterface>());
+/// The MMAs of the body if there are more than two, and all are issued before the first wait.
+SmallVector<nv::AsyncMmaOpInterface> mmasIssuedTogether(scf::ForOp loop) {
+  auto mmas = llvm::to_vector(loop.getBody()->getOps<nv::AsyncMmaOpInterface>());
   auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
-  if (products.size() <= 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(products.back()))
+  if (mmas.size() <= 2 || waits.empty() || (*waits.begin())->isBeforeInBlock(mmas.back()))
     return {};
-  return products;
+  return mmas;
 }
 
-void alternate(scf::ForOp loop) {
-  const SmallVector<nv::AsyncMmaOpInterface> products = productsTogether(loop);
-  if (products.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
+void orderGroups(scf::ForOp loop) {
+  const SmallVector<nv::AsyncMmaOpInterface> mmas = mmasIssuedTogether(loop);
+  if (mmas.empty() || loop.getBody()->getOps<nv::MbarrierWaitOp>().empty() ||
       loop.walk([](Operation *op) {
-            return letsGroupsMeet(op) ? WalkResult::interrupt() : WalkResult::advance();
+            return synchronisesGroups(op) ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted())
     return;
   const Location loc = loop.getLoc();
   OpBuilder b(loop);
   nv::PingPongArriveOp::create(b, loc, /*first=*/true);
-  b.setInsertionPoint(products.front());
+  b.setInsertionPoint(mmas.front());
   nv::PingPongWaitOp::create(b, loc, /*last=*/false);
-  b.setInsertionPointAfter(products.back());
+  b.setInsertionPointAfter(mmas.back());
   nv::PingPongArriveOp::create(b, loc, /*first=*/false);
   b.setInsertionPointAfter(loop);
   nv::PingPongWaitOp::create(b, loc, /*last=*/true);
   remarkApplied(loc, Technique::WarpSpecialisation)
-      << "groups of four warps start their products in turn";
+      << "warp groups issue their MMAs in turn (ping-pong)";
 }
 
-struct AlternateGroupsPass : impl::PingPongBase<AlternateGroupsPass> {
+struct PingPongPass : impl::PingPongBase<PingPongPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (moduleInt(module, names::numWarps, 4) < 2 * InstructionSet::warpsOfGroup ||
@@ -74,7 +74,7 @@ struct AlternateGroupsPass : impl::PingPongBase<AlternateGroupsPass> {
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops)
-      alternate(loop);
+      orderGroups(loop);
   }
 };
 } // namespace

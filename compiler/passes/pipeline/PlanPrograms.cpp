@@ -18,8 +18,8 @@
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/FedLoops.h"
 #include "passes/pipeline/ProducerOccupancy.h"
+#include "passes/pipeline/SpecialisableLoops.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

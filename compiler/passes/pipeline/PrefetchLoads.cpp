@@ -1,16 +1,18 @@
-//===- PrefetchLoads.cpp - load the next row while this one is computed with ------------------===//
-// Needs: ExpandPipeline ran: what goes through shared memory is prefetched already.
-// Gives: loops that the user gave `num_stages` (tl.range) load into registers iterations ahead.
-// How:   the tile for a later iteration is loaded at the beginning of this one, under a mask that
-//        is empty where there is none, and carried; the first are loaded in front of the loop. Only
-//        loads whose addresses follow from the counter, one iteration less ahead than there are
-//        stages, or fewer, so that what is carried fits the registers. An explicit
-//        `num_stages` says that the loop's stores go elsewhere than to what it is yet to read; a
-//        store through the pointer that is loaded from, or an atomic, still forbids it. In loops
-//        with products that write only through other arguments, a vector or number for the next
-//        iteration is loaded behind the last use of this one's, so that both take the same
-//        registers; in the last iteration it is loaded from where this one's came, or, where the
-//        loop carries tiles of pointers, not at all.
+//===- PrefetchLoads.cpp - prefetch loads into registers ----------------------------------===//
+// Needs: ExpandPipeline ran: loads that go through shared memory are prefetched already.
+// Gives: loops with `num_stages` (tl.range) and without MMAs load tiles of later iterations; loops
+//        with MMAs load the vectors and scalars of the next one.
+// How:   1. Without MMAs: the tile of a later iteration is loaded at the start of the body, under a
+//        mask that is empty where there is no such iteration, and carried; the first ones are
+//        loaded before the loop. Only loads whose addresses follow from the induction variable
+//        qualify. The distance is one iteration less than there are stages, or smaller, so that the
+//        carried tiles fit the registers. With an explicit `num_stages` the user promises that
+//        stores of the loop do not alias its later loads; a store through the same pointer, or an
+//        atomic, still forbids it.
+//        2. With MMAs, if the loop writes through other arguments only: a vector or scalar of the
+//        next iteration is loaded after the last use of the current one, so that both share
+//        registers. The last iteration loads from its own addresses again or, where the loop
+//        carries tiles of pointers, is masked.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CopyAhead.h"
 #include "analysis/Programs.h"
@@ -29,7 +31,8 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Whether the loop may write what is read through `base`, given that other arguments lie apart.
+/// Whether the loop may write memory that is loaded through `base`, given that other arguments do
+/// not alias it.
 bool mayWrite(scf::ForOp loop, Value base) {
   auto isHarmful = [&](Operation *op) {
     if (auto store = dyn_cast<StoreOp>(op)) {
@@ -47,8 +50,8 @@ bool mayWrite(scf::ForOp loop, Value base) {
       .wasInterrupted();
 }
 
-/// Registers of 32 bits; those at one address are one.
-int64_t wordsOf(LoadOp load, const AxisInfoAnalysis &axes) {
+/// The 32-bit registers that `load` takes; elements at one address share theirs.
+int64_t registersFor(LoadOp load, const AxisInfoAnalysis &axes) {
   auto tile = dyn_cast<RankedTensorType>(load.getType());
   if (!tile)
     return 1;
@@ -58,90 +61,91 @@ int64_t wordsOf(LoadOp load, const AxisInfoAnalysis &axes) {
   return (regs * storageBits(tile.getElementType()) + 31) / 32;
 }
 
-/// What the user asked for; 0 where the text says nothing.
+/// The `num_stages` of the source; 0 without it.
 int64_t hintedStages(scf::ForOp loop) {
   auto stages = loop->getAttrOfType<IntegerAttr>(names::numStages);
   return stages ? stages.getInt() : 0;
 }
 
-/// Vectors of a loop with products, such as the sums that attention's gradients begin with; what is
-/// yielded as it is was loaded ahead before.
+/// Whether `load` is a short vector in a loop with MMAs, such as the row sums that attention's
+/// gradients begin with. A load whose result is yielded has been prefetched already.
 bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
-  return wordsOf(load, axes) <= machineOf(load).registers.carriedBesideMma &&
+  return registersFor(load, axes) <= machineOf(load).registers.carriedBesideMma &&
          llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp, scf::YieldOp>);
 }
 
-/// Whether the loop may change what is read through `base`, or meets other programs.
+/// Whether the loop may change memory that is loaded through `base`, or synchronises with other
+/// programs.
 bool mayChange(scf::ForOp loop, Value base) {
-  auto meets = [&](Operation *op) {
+  auto ordersLoad = [&](Operation *op) {
     return meetsOthers(op) && !writesApart(loop, op, base) ? WalkResult::interrupt()
                                                            : WalkResult::advance();
   };
-  return memoryChange(loop, base) || loop.getBody()->walk(meets).wasInterrupted();
+  return memoryChange(loop, base) || loop.getBody()->walk(ordersLoad).wasInterrupted();
 }
 
-class Ahead {
+class Prefetcher {
 public:
-  Ahead(scf::ForOp loop, bool besideProducts, const AxisInfoAnalysis &axes)
-      : loop(loop), besideProducts(besideProducts), axes(axes), rewriter(loop.getContext()) {}
+  Prefetcher(scf::ForOp loop, bool hasMmas, const AxisInfoAnalysis &axes)
+      : loop(loop), hasMmas(hasMmas), axes(axes), rewriter(loop.getContext()) {}
 
   void run() {
-    const int64_t words = chooseLoads();
+    const int64_t registers = chooseLoads();
     if (loads.empty())
       return;
-    if (!besideProducts)
+    if (!hasMmas)
       distance = std::clamp<int64_t>(hintedStages(loop) - 1, 1,
-                                     std::max<int64_t>(mostRegisters() / words, 1));
+                                     std::max<int64_t>(mostRegisters() / registers, 1));
     for (LoadOp load : loads)
       remarkApplied(load.getLoc(), Technique::Pipelining)
-          << "load is made " << distance << (distance == 1 ? " iteration" : " iterations")
-          << " ahead, into registers";
+          << "load is prefetched " << distance << (distance == 1 ? " iteration" : " iterations")
+          << " ahead into registers";
     const SmallVector<Value> first = firstLoads();
     const DictionaryAttr attributes = loop->getAttrDictionary();
     auto made = loop.replaceWithAdditionalYields(
         rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
         [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
-          return besideProducts ? nextVectors(carried) : nextLoads(carried);
+          return hasMmas ? nextVectors(carried) : nextLoads(carried);
         });
     if (succeeded(made))
       (*made)->setAttrs(attributes);
   }
 
 private:
-  /// The loads of the body itself that can be made early, while registers last; gives the words
-  /// that they take.
+  /// Chooses loads of the body itself, while registers suffice; gives the registers that they take.
   int64_t chooseLoads() {
-    int64_t words = 0;
+    int64_t registers = 0;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
       Value base = baseOf(load.getPtr());
       if (!isKernelArgument(base) || isCarried(load) ||
-          (besideProducts ? !isShort(load, axes) || mayChange(loop, base)
-                          : !isa<RankedTensorType>(load.getType()) || mayWrite(loop, base)))
+          (hasMmas ? !isShort(load, axes) || mayChange(loop, base)
+                   : !isa<RankedTensorType>(load.getType()) || mayWrite(loop, base)))
         continue;
       auto slice = addressSlice(loop, SmallVector<Value>(load->getOperands()));
       if (!slice || !canCarry(*slice) || isInvariant(*slice) ||
-          words + wordsOf(load, axes) > mostRegisters())
+          registers + registersFor(load, axes) > mostRegisters())
         continue;
-      words += wordsOf(load, axes);
+      registers += registersFor(load, axes);
       loads.push_back(load);
       ops.insert(slice->ops.begin(), slice->ops.end());
       counters.insert(slice->carried.begin(), slice->carried.end());
     }
-    return words;
+    return registers;
   }
 
-  /// Whether it is for the next iteration alone, as that of a table which copies go by.
+  /// Whether `load` is for the next iteration alone, as one of indices for later copies.
   bool isCarried(LoadOp load) {
     return llvm::all_of(load->getUsers(), llvm::IsaPred<scf::YieldOp>);
   }
 
-  /// Beside products, what the loop counts on itself may be read.
-  /// That the carried tiles of one loop may take.
+  /// Registers that the carried tiles of one loop may take.
   int64_t mostRegisters() { return machineOf(loop).registers.carriedLoads; }
 
-  bool canCarry(const AddressSlice &slice) { return besideProducts || slice.carried.empty(); }
+  /// Whether the address can be computed for a later iteration. In loops with MMAs it may depend on
+  /// carried values.
+  bool canCarry(const AddressSlice &slice) { return hasMmas || slice.carried.empty(); }
 
-  /// What does not depend on the counter is loaded again and again anyway, and found in a cache.
+  /// Whether the address is loop-invariant: the load then hits a cache.
   bool isInvariant(const AddressSlice &slice) {
     return slice.carried.empty() && llvm::none_of(slice.ops, [&](Operation *op) {
              return llvm::is_contained(op->getOperands(), loop.getInductionVar());
@@ -152,7 +156,7 @@ private:
     return arith::CmpIOp::create(rewriter, loop.getLoc(), predicate, x, y);
   }
 
-  /// The loads of the iteration of the counters in `mapping`; no `exists`: there is one.
+  /// Clones the loads for the iteration in `mapping`, masked by `exists` if that is given.
   SmallVector<Value> loadsWith(IRMapping &mapping, Value exists = {}) {
     for (Operation &op : *loop.getBody())
       if (ops.contains(&op))
@@ -178,8 +182,9 @@ private:
     return results;
   }
 
-  /// An iteration that the loop may have: its counter, what the bound leaves there, and whether it
-  /// exists. The counter plus a step may lie beyond the last integer, so what is left is compared.
+  /// An iteration that the loop may have: its induction variable, the difference to the upper
+  /// bound, and whether it exists. Induction variable plus step may overflow, so the difference is
+  /// compared.
   struct Iteration {
     Value counter, left, exists;
   };
@@ -199,7 +204,7 @@ private:
     return {counter, left, exists};
   }
 
-  /// In front of the loop: those of each iteration that finds its own loaded.
+  /// The loads of the first iterations, before the loop.
   SmallVector<Value> firstLoads() {
     rewriter.setInsertionPoint(loop);
     Iteration next =
@@ -218,7 +223,8 @@ private:
     return results;
   }
 
-  /// At the beginning of the body; the iteration's own loads become what is carried longest.
+  /// The loads of a later iteration, at the start of the body. The loads of the current iteration
+  /// are replaced by the oldest carried tiles.
   SmallVector<Value> nextLoads(ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
@@ -229,20 +235,21 @@ private:
     mapping.map(loop.getInductionVar(), next.counter);
     SmallVector<Value> results(carried.drop_front(loads.size()));
     results.append(loadsWith(mapping, next.exists));
-    return handOn(results, carried.take_front(loads.size()));
+    return replaceLoads(results, carried.take_front(loads.size()));
   }
 
-  SmallVector<Value> handOn(ArrayRef<Value> results, ArrayRef<BlockArgument> carried) {
+  SmallVector<Value> replaceLoads(ArrayRef<Value> results, ArrayRef<BlockArgument> carried) {
     for (auto [load, tile] : llvm::zip_equal(loads, carried))
       rewriter.replaceOp(load, tile);
     return SmallVector<Value>(results);
   }
 
-  /// Behind the last use of this iteration's, and of what the counters become.
+  /// The vectors of the next iteration, after the last use of the current ones, and after the next
+  /// values of the carried values in their addresses.
   SmallVector<Value> nextVectors(ArrayRef<BlockArgument> carried) {
     OpBuilder::InsertionGuard guard(rewriter);
     Operation *last = loads.front();
-    auto passBy = [&](Operation *op) {
+    auto mustFollow = [&](Operation *op) {
       op = op ? loop.getBody()->findAncestorOpInBlock(*op) : nullptr;
       if (op && !op->hasTrait<OpTrait::IsTerminator>() && last->isBeforeInBlock(op))
         last = op;
@@ -251,12 +258,12 @@ private:
         llvm::map_range(loads, [](LoadOp load) { return load.getResult(); }));
     while (!vectors.empty())
       for (Operation *user : vectors.pop_back_val().getUsers()) {
-        passBy(user);
-        if (isa<ExpandDimsOp, BroadcastOp>(user)) // takes no registers of its own
+        mustFollow(user);
+        if (isa<ExpandDimsOp, BroadcastOp>(user)) // views of the same registers
           vectors.push_back(user->getResult(0));
       }
     for (unsigned i : counters)
-      passBy(loop.getYieldedValues()[i].getDefiningOp());
+      mustFollow(loop.getYieldedValues()[i].getDefiningOp());
     rewriter.setInsertionPointAfter(last);
     const Iteration following = after(at(loop.getInductionVar(), {}));
     const bool carriesTiles = llvm::any_of(counters, [&](unsigned i) {
@@ -273,11 +280,11 @@ private:
     for (unsigned i : counters)
       mapping.map(loop.getRegionIterArg(i),
                   choose(loop.getYieldedValues()[i], loop.getRegionIterArg(i)));
-    return handOn(loadsWith(mapping, carriesTiles ? following.exists : Value()), carried);
+    return replaceLoads(loadsWith(mapping, carriesTiles ? following.exists : Value()), carried);
   }
 
   scf::ForOp loop;
-  bool besideProducts;
+  bool hasMmas;
   const AxisInfoAnalysis &axes;
   int64_t distance = 1; ///< iterations
   IRRewriter rewriter;
@@ -286,7 +293,7 @@ private:
   llvm::DenseSet<Operation *> ops;
 };
 
-bool hasProduct(scf::ForOp loop) {
+bool hasMma(scf::ForOp loop) {
   return loop.getBody()
       ->walk([](Operation *op) {
         return isa<DotOp, nv::AsyncMmaOpInterface, nv::FmaOp>(op) ? WalkResult::interrupt()
@@ -295,24 +302,24 @@ bool hasProduct(scf::ForOp loop) {
       .wasInterrupted();
 }
 
-struct LoadAheadPass : impl::PrefetchLoadsBase<LoadAheadPass> {
+struct PrefetchLoadsPass : impl::PrefetchLoadsBase<PrefetchLoadsPass> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops, loopsOfProducts;
+    SmallVector<scf::ForOp> loops, mmaLoops;
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->getParentOfType<nv::ProducerOp>())
         return;
-      if (hintedStages(loop) >= 2 && !hasProduct(loop))
+      if (hintedStages(loop) >= 2 && !hasMma(loop))
         loops.push_back(loop);
       else if (llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>))
-        loopsOfProducts.push_back(loop);
+        mmaLoops.push_back(loop);
     });
-    if (loops.empty() && loopsOfProducts.empty())
+    if (loops.empty() && mmaLoops.empty())
       return;
     const AxisInfoAnalysis axes(getOperation());
     for (scf::ForOp loop : loops)
-      Ahead(loop, /*besideProducts=*/false, axes).run();
-    for (scf::ForOp loop : loopsOfProducts)
-      Ahead(loop, /*besideProducts=*/true, axes).run();
+      Prefetcher(loop, /*hasMmas=*/false, axes).run();
+    for (scf::ForOp loop : mmaLoops)
+      Prefetcher(loop, /*hasMmas=*/true, axes).run();
   }
 };
 } // namespace

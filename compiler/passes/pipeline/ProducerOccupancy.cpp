@@ -1,9 +1,8 @@
-//===- ProducerOccupancy.cpp - CTAs per SM with a producer and without one ---------------===//
-// Gives: see ProducerOccupancy.h.
-// How:   a producer takes as many registers as four warps at launch, and gives back what it can. The
-//        registers per thread are estimated from the tiles that loops hold, the shared memory per
-//        CTA from the stages of their loads and the operands that loops read. Without a producer the
-//        tiles have all registers: the few that addresses need besides are computed again.
+//===- ProducerOccupancy.cpp - see ProducerOccupancy.h ------------------------------------===//
+// How:   a producer takes as many registers as four warps at launch, and gives back what setmaxnreg
+//        allows. Registers per thread are estimated from the tiles that are live in loops, shared
+//        memory per CTA from the stages of their loads and the operands that loops read. Without a
+//        producer the tiles may take all registers: the few for addresses are rematerialised.
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "analysis/AxisInfo.h"
@@ -20,9 +19,9 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// What a CTA of the kernel takes, as far as its loops with staged loads tell.
+/// What a CTA of the kernel takes, as estimated from its loops with staged loads.
 struct Demand {
-  int64_t registers = 0, ofVectors = 0, ringBytes = 0, otherBytes = 0;
+  int64_t registers = 0, ofVectors = 0, bufferBytes = 0, otherBytes = 0;
   bool isWaitedFor = false;         ///< some accumulator is read before the iteration ends
   bool carriesAccumulators = false; ///< waits for others can be deferred by one iteration
   std::optional<Location> at;       ///< of the first loop
@@ -36,7 +35,7 @@ bool isAccumulated(nv::AsyncMmaOpInterface mma, scf::ForOp loop) {
          });
 }
 
-/// What is loaded into registers in each iteration.
+/// Registers of the tiles that an iteration loads without a buffer.
 int64_t registersOfVectors(scf::ForOp loop) {
   int64_t registers = 0;
   for (auto load : loop.getBody()->getOps<LoadOp>())
@@ -45,14 +44,14 @@ int64_t registersOfVectors(scf::ForOp loop) {
   return registers;
 }
 
-/// Those that only go into buffers.
+/// The loads whose results are only stored into buffers.
 SmallVector<LoadOp> stagedLoads(scf::ForOp loop) {
   return llvm::to_vector(llvm::make_filter_range(loop.getBody()->getOps<LoadOp>(), [](LoadOp load) {
     return !load->use_empty() && llvm::all_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp>);
   }));
 }
 
-/// One stage of each staged load; those of several MMAs become one.
+/// Bytes of one stage of each staged load; the buffers of several MMAs for one load are merged.
 int64_t stageBytesOf(scf::ForOp loop) {
   int64_t bytes = 0;
   for (LoadOp load : stagedLoads(loop))
@@ -66,12 +65,12 @@ void addLoop(Demand &demand, scf::ForOp loop) {
   if (stageBytes == 0 || mmas.empty())
     return;
   demand.at = demand.at ? demand.at : loop.getLoc();
-  demand.ringBytes = std::max(demand.ringBytes, stagesOf(loop) * stageBytes);
+  demand.bufferBytes = std::max(demand.bufferBytes, stagesOf(loop) * stageBytes);
   demand.registers = std::max(demand.registers, registersWithoutPointers(loop));
   demand.ofVectors = std::max(demand.ofVectors, registersOfVectors(loop));
   demand.isWaitedFor |=
       llvm::any_of(mmas, [&](nv::AsyncMmaOpInterface mma) { return !isAccumulated(mma, loop); });
-  demand.carriesAccumulators |= !findAddedSums(loop).empty();
+  demand.carriesAccumulators |= !findAccumulatingMmas(loop).empty();
 }
 
 Demand loopDemand(func::FuncOp kernel) {
@@ -85,7 +84,7 @@ Demand loopDemand(func::FuncOp kernel) {
 }
 
 int64_t ctasByShared(const Demand &demand, int64_t barriers, const Target &target) {
-  return target.machine().ctasByShared(demand.ringBytes + demand.otherBytes + barriers);
+  return target.machine().ctasByShared(demand.bufferBytes + demand.otherBytes + barriers);
 }
 
 int64_t ctasWithout(const Demand &demand, int warps, const Target &target) {
@@ -97,7 +96,7 @@ int64_t ctasWithout(const Demand &demand, int warps, const Target &target) {
                   machine.ctasByRegisters(std::min(demand.registers, most), warps));
 }
 
-/// None where a CTA without a producer has more registers, and needs them.
+/// CTAs per SM with a producer; 0 where a CTA without one has more registers, and needs them.
 int64_t ctasWith(const Demand &demand, int warps, const Target &target) {
   const MachineModel &machine = target.machine();
   const RegisterBudget budget{machine, warps};
@@ -120,7 +119,7 @@ std::optional<ProducerOccupancy> producerOccupancy(func::FuncOp kernel) {
     return std::nullopt;
   return ProducerOccupancy{.without = ctasWithout(demand, warps, *target),
                            .with = ctasWith(demand, warps, *target),
-                           .sharedBytes = demand.ringBytes + demand.otherBytes,
+                           .sharedBytes = demand.bufferBytes + demand.otherBytes,
                            .waitsCanBeDeferred = demand.carriesAccumulators,
                            .at = *demand.at};
 }

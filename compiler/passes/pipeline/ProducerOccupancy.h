@@ -1,7 +1,7 @@
 //===- ProducerOccupancy.h - CTAs per SM with a producer and without one -----------------===//
 // Needs: StageOperands ran; loads still write the buffers that the MMAs read.
-// Gives: for a kernel whose MMAs are waited for in the iteration, as those of attention are, how many
-//        of its CTAs share an SM with a producer and without one.
+// Gives: for a kernel whose MMAs are waited for in their iteration, such as attention, the
+//        predicted CTAs per SM with a producer and without one.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,16 +11,17 @@ namespace pantile {
 
 struct ProducerOccupancy {
   int64_t without, with;   ///< CTAs per SM; `with` is 0 where a consumer has too few registers
-  int64_t sharedBytes;     ///< of a CTA, about
+  int64_t sharedBytes;     ///< estimate per CTA
   bool waitsCanBeDeferred; ///< by one iteration, for some of the MMAs
-  mlir::Location at;       ///< of the first loop
+  mlir::Location at;       ///< location of the first loop
 };
 
-/// None where no accumulator is read before its iteration ends: nothing there waits.
+/// Predicts both. None where no accumulator is read before its iteration ends, so that no wait
+/// stalls.
 std::optional<ProducerOccupancy> producerOccupancy(mlir::func::FuncOp kernel);
 
-/// Whether the threads copy what the MMAs read as cheaply as TMA does: not in small pieces, and not
-/// with masks, as those of descriptors are.
+/// Whether cp.async copies the operands of MMAs as cheaply as TMA: not in small vectors, and
+/// without masks, such as those of descriptors.
 bool areCopiesPlain(mlir::func::FuncOp kernel);
 
 } // namespace pantile

@@ -1,12 +1,12 @@
-//===- RecordPlan.cpp - what the passes decided, in one place ------------------------------===//
-// Needs: the IR that is lowered; nothing decides or changes anything later.
-// Gives: `nv.plan` on the kernel, and on loops with MMAs or channels, but a producer's and the one
-//        over programs. Changes nothing else.
-// How:   program map, partitions and shared memory are read from the module's attributes, the band
-//        from `nv.raster_program`, channels from buffers and what fills them. Registers per thread
-//        are those that nv-reallocate-registers settled, or the estimate that passes decide by, at most
-//        what a thread may have; CTAs per SM follow from them. Kernels without MMAs in loops have
-//        no estimate.
+//===- RecordPlan.cpp - record what the passes decided, in one place -----------------------===//
+// Needs: the IR that is lowered; no later pass decides or changes anything.
+// Gives: `nv.plan` on the kernel and on its loops with MMAs or channels, except loops of the
+//        producer and the loop over programs. Changes nothing else.
+// How:   program map, partitions and shared memory come from the module's attributes, the band from
+//        `nv.raster_program`, channels from buffers and the operations that fill them. Registers
+//        per thread are those that nv-reallocate-registers set, or else the estimate that other
+//        passes use, limited to what a thread can have; CTAs per SM follow from them. Kernels
+//        without MMAs in loops have no estimate.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/EngineCycles.h"
 #include "analysis/LoopChannels.h"
@@ -119,7 +119,7 @@ private:
       return launch.registers->atLaunch;
     const int64_t estimate = registersOfMmas(kernel);
     const SmLimits &sm = machineOf(module).sm;
-    // A partition that has one warp more than others has to have room for it.
+    // SM partitions that get one warp more than others must hold its registers, too.
     const int64_t threads = llvm::alignTo(warps, sm.partitions) * InstructionSet::warpThreads;
     const int64_t most =
         machineOf(module).registersOfThread(threads, std::max<int64_t>(launch.ctasPerSm, 1));

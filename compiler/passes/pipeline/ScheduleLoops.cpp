@@ -1,17 +1,18 @@
-//===- ScheduleLoops.cpp - decide which loads of a loop are prefetched ------------------===//
-// Needs: StageOperands ran: what a tensor core reads from a loop's loads passes a buffer.
+//===- ScheduleLoops.cpp - decide which loads are prefetched, how far, and the depth --------===//
+// Needs: StageOperands ran: what a tensor core reads from a loop's loads goes through a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.depth` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies when it can be prefetched (CopyAhead.h; through a table while
-//        no second block goes for the circular buffers). What else the loop loads to compute with is staged
-//        first, while two blocks have room. With num_stages = s there are s stages and
-//        copies run s - 1 iterations ahead. A loop with one wgmma whose sum only goes to the next
-//        iteration keeps one product under way, if its operands outlast the iteration: its stage is
-//        free one iteration later, so there is one stage more, or, where that would cost a
-//        CTA per SM, a barrier in front of the copies. So does a loop with two
-//        chained products (CarriedAccumulator.h), or copies run an iteration less ahead. A loop that has
-//        read all when its product has ended does with a stage less, behind such a barrier, where
-//        that makes room for a third block.
+// How:   a staged load qualifies if it can be prefetched (CopyAhead.h); an indirect one only while
+//        its circular buffer does not cost the second CTA per SM. Other tiles that the loop
+//        computes with are staged first, while two CTAs fit. With num_stages = s, copies are issued
+//        s - 1 iterations before their use, into s stages. Exceptions:
+//        1. A loop with one wgmma whose accumulator is carried defers its wait by one iteration.
+//        Its stage is then free one iteration later, so there is one stage more or, where that
+//        would cost a CTA per SM, a barrier before the copies.
+//        2. The patterns of CarriedAccumulator.h take one stage more, too, or copies are issued one
+//        iteration later.
+//        3. A loop whose operands have all been read when its MMA is complete takes one stage less,
+//        with such a barrier, where that lets another CTA fit.
 //===------------------------------------------------------------------------------------===//
 #include "analysis/CopyAhead.h"
 #include "analysis/MmaWaits.h"
@@ -42,8 +43,8 @@ int64_t stageBytes(ArrayRef<StagedLoad> loads) {
   return bytes;
 }
 
-/// True when `buffer` is not written by the next iteration: it is in a circular buffer, or the loop leaves it
-/// alone.
+/// Whether the next iteration does not overwrite `buffer`: it is a stage of a circular buffer, or
+/// loop-invariant.
 bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads) {
   while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
     buffer = view.getBuffer();
@@ -53,17 +54,18 @@ bool outlastsIteration(scf::ForOp loop, Value buffer, ArrayRef<StagedLoad> loads
           llvm::any_of(loads, [&](const StagedLoad &load) { return load.alloc == alloc; }));
 }
 
-/// True when the loop's only product is added up from iteration to iteration, not looked at in
-/// between, and what it reads is not written meanwhile.
-bool canKeepProductInFlight(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
-  nv::AsyncMmaOpInterface product = loneAccumulation(loop);
-  return product && outlastsIteration(loop, product.getLhs(), loads) &&
-         outlastsIteration(loop, product.getRhs(), loads);
+/// Whether the wait for the only MMA of the loop can be deferred by one iteration: nothing else
+/// reads its accumulator in the loop, and its operands are not overwritten meanwhile.
+bool canDeferLoneWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
+  nv::AsyncMmaOpInterface mma = loneAccumulation(loop);
+  return mma && outlastsIteration(loop, mma.getLhs(), loads) &&
+         outlastsIteration(loop, mma.getRhs(), loads);
 }
 
-/// True when products may end in the next iteration: what they read lasts, and only copies write to
-/// shared memory. Several keep their left operands in registers meanwhile: all must fit.
-bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &target) {
+/// Whether waits for MMAs with carried accumulators can be deferred by one iteration: their
+/// operands are not overwritten meanwhile, and only copies write to shared memory. Several such
+/// MMAs keep their left operands in registers meanwhile, which must all fit.
+bool canCarryAccumulators(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &target) {
   auto isCopied = [&](nv::LocalStoreOp store) {
     return llvm::any_of(loads, [&](const StagedLoad &load) { return load.store == store; });
   };
@@ -71,9 +73,9 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
   if (auto carried = findCarriedAccumulator(loop))
     late = {carried->second};
   else
-    late = findAddedSums(loop);
-  auto outlasts = [&](nv::AsyncMmaOpInterface product) {
-    return outlastsIteration(loop, product.getRhs(), loads);
+    late = findAccumulatingMmas(loop);
+  auto outlasts = [&](nv::AsyncMmaOpInterface mma) {
+    return outlastsIteration(loop, mma.getRhs(), loads);
   };
   const bool fits =
       late.size() == 1 || registersWithoutPointers(loop) <= target.machine().sm.registersOfThread;
@@ -81,12 +83,12 @@ bool canCarrySum(scf::ForOp loop, ArrayRef<StagedLoad> loads, const Target &targ
          llvm::all_of(loop.getBody()->getOps<nv::LocalStoreOp>(), isCopied);
 }
 
-/// True when as many blocks have room with `stages` as with one less.
+/// Whether circular buffers of `depth` stages leave as many CTAs per SM as those of one less.
 bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, const Target &target) {
   const MachineModel &machine = target.machine();
   auto kernel = loop->getParentOfType<func::FuncOp>();
   CtaDemand demand = demandOf(kernel);
-  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops follow each other
+  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops are not live together
     if (alloc->getParentOfType<scf::ForOp>())
       demand.sharedBytes -= ringBytes(alloc.getType());
   });
@@ -96,7 +98,7 @@ bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, con
   return demand.sharedBytes <= target.maxSharedBytes() && machine.ctasPerSm(demand) == before;
 }
 
-/// Whether all that the body reads of `loads` is read when its only product has been waited for.
+/// Whether all reads of `loads` in the body precede the wait for its only MMA.
 bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
   auto waits = loop.getBody()->getOps<nv::MmaWaitOpInterface>();
   if (!llvm::hasSingleElement(waits) || !(*waits.begin()).getDone().empty() ||
@@ -120,16 +122,16 @@ bool isReadBeforeWait(scf::ForOp loop, ArrayRef<StagedLoad> loads) {
 Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
                         const Target &target, const ScheduleLoopsOptions &options) {
   Schedule plain{stages - 1, stages, 0};
-  if (options.carriesAccumulators && canCarrySum(loop, loads, target)) {
+  if (options.carriesAccumulators && canCarryAccumulators(loop, loads, target)) {
     if (hasRoomForStage(loop, loads, stages + 1, target))
       return {stages - 1, stages + 1, 0, /*carriesAccumulator=*/true};
     return stages >= 3 ? Schedule{stages - 2, stages, 0, /*carriesAccumulator=*/true} : plain;
   }
-  if (!canKeepProductInFlight(loop, loads)) {
+  if (!canDeferLoneWait(loop, loads)) {
     const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers;
-    const int64_t blocks = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
-    if (isTight && blocks < target.machine().occupancy.ctasWorthStage &&
-        blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(blocks, 1))
+    const int64_t ctas = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
+    if (isTight && ctas < target.machine().occupancy.ctasWorthStage &&
+        blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(ctas, 1))
       return {stages - 1, stages - 1, 0};
     return plain;
   }
@@ -140,8 +142,8 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   return {stages - 1, stages, 1};
 }
 
-/// Whether circular buffers of `stages` take the place of the second block.
-bool costsSecondBlock(scf::ForOp loop, int depth, const Target &target) {
+/// Whether circular buffers of `depth` stages cost the second CTA per SM.
+bool costsSecondCta(scf::ForOp loop, int depth, const Target &target) {
   const int64_t before = blocksWithRings(loop, {}, 1, target);
   return blocksWithRings(loop, {}, depth, target) <
          std::min(before, target.machine().occupancy.ctasToKeep);
@@ -159,7 +161,7 @@ struct ScheduleLoopsPass : impl::ScheduleLoopsBase<ScheduleLoopsPass> {
   }
 
 private:
-  /// How often such a loop goes round is known when it has gone.
+  /// The trip count of such a loop is not known before it ends.
   void remarkWhile(scf::WhileOp loop) {
     for (auto store : loop.getAfterBody()->getOps<nv::LocalStoreOp>())
       if (auto load = store.getValue().getDefiningOp<LoadOp>();
@@ -168,7 +170,7 @@ private:
             << "load is not prefetched: its loop is a `while`";
   }
 
-  /// Bytes of one cp.async of `staged`, or 0 with a remark that says why there is none.
+  /// Bytes of one cp.async of `staged`; 0, with a remark that says why, if it is not prefetched.
   int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
     const AheadCopy copy = aheadCopyOf(loop, staged.load, staged.alloc.getType(), axes);
     if (copy.bytes == 0) {
@@ -180,13 +182,14 @@ private:
     return copy.bytes;
   }
 
-  /// Gives up copies through a table, whose circular buffers would cost the second block.
-  bool leaveInOrder(scf::ForOp loop, StagedLoad staged) {
+  /// Does not prefetch an indirect (gathered) load, whose circular buffer would cost the second CTA
+  /// per SM.
+  bool leaveSynchronous(scf::ForOp loop, StagedLoad staged) {
     if (!isThroughTable(loop, staged.load))
       return false;
     staged.store->removeAttr(names::prefetch);
     remarkMissed(staged.load.getLoc(), Technique::Pipelining)
-        << "load is not prefetched: its buffers would leave room for one block only";
+        << "load is not prefetched: its buffers would leave one CTA per SM";
     return true;
   }
 
@@ -204,8 +207,8 @@ private:
         chosen.push_back(staged);
       }
     }
-    if (costsSecondBlock(loop, stages, target))
-      llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveInOrder(loop, staged); });
+    if (costsSecondCta(loop, stages, target))
+      llvm::erase_if(chosen, [&](StagedLoad staged) { return leaveSynchronous(loop, staged); });
     if (chosen.empty())
       return;
     Schedule schedule =

@@ -1,12 +1,15 @@
-//===- SpecialiseWarps.cpp - an extra warp that loads what the others multiply ------------===//
-// Needs: StageOperands ran; loads still write the buffers that the products read.
-// Gives: `nv.producer`, which runs ahead through circular buffers of stages by TMA, `nv.tensor_map`s, and loops
-//        that only wait for full stages and release them; `producer_warps` of `nv.launch`.
-// How:   1. FedLoops.cpp says which kernels qualify, and plans. 2. Such a loop gets a turn, counted through
-//        all loops around it and on from a loop in front with the same circular buffer: stage = turn mod stages,
-//        phase = turn / stages. Its loads become copies by the producer into the stage. 3. The
-//        producer gets a copy of the scalars and the control flow that its copies need, and each side
-//        loses the other's operations.
+//===- SpecialiseWarps.cpp - split load-dot loops into a producer warp and consumer warps -===//
+// Needs: StageOperands ran; loads still write the buffers that the MMAs read.
+// Gives: `nv.producer`, which fills circular buffers by TMA loads, their `nv.tensor_map`s, and
+//        consumer loops that wait for full stages and release them; `producer_warps` of
+//        `nv.launch`.
+// How:   1. SpecialisableLoops.cpp decides which kernels qualify, and plans.
+//        2. Each loop gets a count of its iterations, carried through the loops around it and
+//        continued from a previous loop that shares its circular buffers: stage index = count mod
+//        depth, phase = (count / depth) mod 2. Each load becomes a TMA load into the stage, between
+//        a wait for the stage to be empty and one for it to be full.
+//        3. The producer gets a copy of the scalars and the control flow that its TMA loads need,
+//        and each side loses the operations of the other (ProducerPartition.cpp).
 //===--------------------------------------------------------------------------------------===//
 #include "analysis/MmaWaits.h"
 #include "ir/Candidates.h"
@@ -21,8 +24,8 @@
 #include "passes/Passes.h"
 #include "passes/memory/MakeTensorMap.h"
 #include "passes/mma/LeaveInFlight.h"
-#include "passes/pipeline/FedLoops.h"
-#include "passes/pipeline/ProducerSlice.h"
+#include "passes/pipeline/ProducerPartition.h"
+#include "passes/pipeline/SpecialisableLoops.h"
 
 using namespace mlir;
 
@@ -30,7 +33,7 @@ namespace pantile {
 #define GEN_PASS_DEF_SPECIALISEWARPS
 #include "passes/Passes.h.inc"
 namespace {
-/// What TMA brings into one stage.
+/// The bytes that TMA copies into one stage.
 int64_t copiedBytes(nv::BufferType type) {
   const TmaBoxes boxes = *tmaBoxes(sharedLayoutOf(type));
   int64_t elements = boxes.places.size();
@@ -45,7 +48,7 @@ public:
       : function(function), b(function.getContext()),
         warps(moduleInt(function, names::numWarps, 4)) {}
 
-  /// The warps of the producer; none, and nothing changed, if there can be no producer.
+  /// The number of producer warps; 0, and nothing is changed, if there can be no producer.
   FailureOr<int> run(ProducerChoices choices) {
     if (nv::CandidateAttr chosen = chosenCandidate(function); chosen && !chosen.getProducer())
       return 0;
@@ -59,90 +62,96 @@ public:
     loops = std::move(plan->loops);
     remarkOnLoops();
     b.setInsertionPointToStart(&function.getBody().front());
-    for (FedLoop &fed : loops)
-      feed(fed);
-    if (!splitRoles(function))
+    for (SpecialisableLoop &specialisable : loops)
+      specialise(specialisable);
+    if (!partitionWarps(function))
       return function.emitError("the producer needs more than was planned for it");
     return plan->warps;
   }
 
 private:
-  /// Before they are rebuilt.
+  /// Runs before the loops are rebuilt.
   void remarkOnLoops() {
-    for (FedLoop &fed : loops) {
-      remarkApplied(fed.loop.getLoc(), Technique::WarpSpecialisation)
-          << "a warp of its own loads for this loop, through " << fed.depth << " buffers";
-      for (Raised &raised : fed.loads)
-        remarkApplied(raised.staged.load.getLoc(), Technique::TensorMaps)
-            << "load is raised to a tensor map of " << raised.access.dims.size() << " dimensions"
-            << conditionsOf(raised.access);
+    for (SpecialisableLoop &specialisable : loops) {
+      remarkApplied(specialisable.loop.getLoc(), Technique::WarpSpecialisation)
+          << "a producer warp loads for this loop, through " << specialisable.depth << " stages";
+      for (TmaLoad &load : specialisable.loads)
+        remarkApplied(load.staged.load.getLoc(), Technique::TensorMaps)
+            << "load is converted to TMA with a tensor map of " << load.access.dims.size()
+            << " dimensions" << conditionsOf(load.access);
     }
   }
 
   static std::string conditionsOf(const TmaAccess &access) {
     std::string text;
     for (const TmaAccess::Multiple &multiple : access.multiples)
-      text += ", for launches where a start or what a remainder is taken by is a multiple of " +
+      text += ", for launches where a start or a modulus is a multiple of " +
               std::to_string(multiple.of);
     return text;
   }
 
   //===- one loop --------------------------------------------------------------------------===//
 
-  Value index(int64_t value) { return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value); }
-
-  void feed(FedLoop &fed) {
-    loc = fed.loop.getLoc();
-    Block *entry = &function.getBody().front();
-    b.setInsertionPointToStart(entry);
-    depth = fed.depth;
-    SmallVector<unsigned> groupOf = groupsOf(fed);
-    makeRings(fed, groupOf.empty() ? 0 : groupOf.back() + 1);
-    SmallVector<Value> maps;
-    for (Raised &raised : fed.loads)
-      maps.push_back(tensorMap(raised));
-    Value turn = fed.before ? countOn(fed) : countTurns(fed.loop);
-    b.setInsertionPointToStart(fed.loop.getBody());
-    Value stage = arith::RemUIOp::create(b, loc, turn, index(depth));
-    Value parity =
-        arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, turn, index(depth)), index(1));
-    Value other = arith::XOrIOp::create(b, loc, parity, index(1));
-    Turn now{stage, parity, other};
-    for (unsigned group = 0; group < fed.barriers.size(); ++group)
-      feedGroup(fed, group, groupOf, fed.rings, maps, fed.barriers[group], now);
-    removeFences(fed.loop);
-    endRings(fed, entry->findAncestorOpInBlock(*fed.loop));
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
   }
 
-  /// Behind `last`: the producer fills a circular buffer for the next round of the loops around before this
-  /// one's end. An end from the loop before may be what stands there.
-  void endRings(FedLoop &fed, Operation *last) {
-    for (Value ring : fed.rings)
-      for (Operation *user : llvm::make_early_inc_range(ring.getUsers()))
+  void specialise(SpecialisableLoop &specialisable) {
+    loc = specialisable.loop.getLoc();
+    Block *entry = &function.getBody().front();
+    b.setInsertionPointToStart(entry);
+    depth = specialisable.depth;
+    SmallVector<unsigned> groupOf = groupsOf(specialisable);
+    allocBuffers(specialisable, groupOf.empty() ? 0 : groupOf.back() + 1);
+    SmallVector<Value> maps;
+    for (TmaLoad &load : specialisable.loads)
+      maps.push_back(tensorMap(load));
+    Value count =
+        specialisable.previous ? continueCount(specialisable) : countIterations(specialisable.loop);
+    b.setInsertionPointToStart(specialisable.loop.getBody());
+    Value stage = arith::RemUIOp::create(b, loc, count, constant(depth));
+    Value phase = arith::AndIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, count, constant(depth)), constant(1));
+    Value opposite = arith::XOrIOp::create(b, loc, phase, constant(1));
+    PipelineState state{stage, phase, opposite};
+    for (unsigned group = 0; group < specialisable.barriers.size(); ++group)
+      specialiseGroup(specialisable, group, groupOf, specialisable.buffers, maps,
+                      specialisable.barriers[group], state);
+    removeFences(specialisable.loop);
+    deallocBuffers(specialisable, entry->findAncestorOpInBlock(*specialisable.loop));
+  }
+
+  /// Frees the circular buffers after `last`, the outermost loop: the producer already fills them
+  /// for the next iteration of the loops around while this loop runs. Replaces the deallocations of
+  /// a previous loop that shares the buffers.
+  void deallocBuffers(SpecialisableLoop &specialisable, Operation *last) {
+    for (Value buffer : specialisable.buffers)
+      for (Operation *user : llvm::make_early_inc_range(buffer.getUsers()))
         if (isa<nv::DeallocOp>(user))
           user->erase();
     b.setInsertionPointAfter(last);
-    for (Value ring : fed.rings)
-      nv::DeallocOp::create(b, loc, ring);
+    for (Value buffer : specialisable.buffers)
+      nv::DeallocOp::create(b, loc, buffer);
   }
 
-  void makeRings(FedLoop &fed, unsigned groups) {
-    if (fed.before) {
-      fed.rings = fed.before->rings;
-      fed.barriers = fed.before->barriers;
+  void allocBuffers(SpecialisableLoop &specialisable, unsigned groups) {
+    if (specialisable.previous) {
+      specialisable.buffers = specialisable.previous->buffers;
+      specialisable.barriers = specialisable.previous->barriers;
       return;
     }
-    for (Raised &raised : fed.loads)
-      fed.rings.push_back(ring(raised.staged.alloc.getType()));
+    for (TmaLoad &load : specialisable.loads)
+      specialisable.buffers.push_back(allocCircular(load.staged.alloc.getType()));
     for (unsigned group = 0; group < groups; ++group)
-      fed.barriers.push_back(makeBarriers());
+      specialisable.barriers.push_back(allocBarriers());
   }
 
-  struct Turn {
-    Value stage, parity, otherParity;
+  /// The stage index and the mbarrier phase of an iteration.
+  struct PipelineState {
+    Value index, phase, oppositePhase;
   };
 
-  Value ring(nv::BufferType stage) {
+  Value allocCircular(nv::BufferType stage) {
     auto type = nv::BufferType::get(b.getContext(), depth, stage.getShape(), stage.getElementType(),
                                     stage.getSwizzle());
     auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
@@ -150,7 +159,7 @@ private:
     return alloc;
   }
 
-  Value makeBarriers() {
+  Value allocBarriers() {
     auto plain = nv::SwizzleAttr::get(b.getContext(), {0}, 0);
     auto type = nv::BufferType::get(b.getContext(), depth, {2}, b.getI64Type(), plain);
     auto alloc = nv::AllocOp::create(b, loc, type, IntegerAttr());
@@ -159,45 +168,45 @@ private:
     return alloc;
   }
 
-  Value stageOf(Value ring, Value stage) {
-    auto type = cast<nv::BufferType>(ring.getType()).getStageType();
-    return nv::SelectStageOp::create(b, loc, type, ring, stage);
+  Value stageOf(Value buffer, Value stage) {
+    auto type = cast<nv::BufferType>(buffer.getType()).getStageType();
+    return nv::SelectStageOp::create(b, loc, type, buffer, stage);
   }
 
-  Value tensorMap(Raised &raised) {
-    nv::BufferType buffer = raised.staged.alloc.getType();
+  Value tensorMap(TmaLoad &load) {
+    nv::BufferType buffer = load.staged.alloc.getType();
     SharedLayout shared = sharedLayoutOf(buffer);
-    const Type element = isRounded(raised.staged.alloc) ? b.getTF32Type() : buffer.getElementType();
+    const Type element = isRounded(load.staged.alloc) ? b.getTF32Type() : buffer.getElementType();
     TmaBox box{{}, shared.swizzle(), element};
-    for (const TmaAccess::Dim &dim : raised.access.dims)
+    for (const TmaAccess::Dim &dim : load.access.dims)
       box.sizes.push_back(static_cast<int32_t>(dim.size));
     llvm::copy(tmaBoxes(shared)->sizes, box.sizes.begin());
-    return makeTensorMap(b, loc, function, affine, raised.access, box);
+    return makeTensorMap(b, loc, function, affine, load.access, box);
   }
 
-  /// A count of the iterations of `loop` so far, carried through all loops and branches around it.
-  /// Rebuilds them; `loop` becomes the new one.
-  Value countTurns(scf::ForOp &loop) {
+  /// The number of iterations of `loop` so far, carried through all loops and branches around it.
+  /// Rebuilds these; `loop` becomes the new one.
+  Value countIterations(scf::ForOp &loop) {
     SmallVector<Operation *> nest{loop};
     while (isa<scf::ForOp, scf::IfOp>(nest.back()->getParentOp()))
       nest.push_back(nest.back()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(nest.back());
-    Value turn = index(0);
+    Value count = constant(0);
     SmallVector<Block *> bodies(nest.size());
     for (size_t depth = nest.size(); depth-- > 0;) {
       if (auto level = dyn_cast<scf::ForOp>(nest[depth])) {
-        scf::ForOp wider = withCarried(level, turn);
-        for (FedLoop &other : loops)
+        scf::ForOp wider = withCarried(level, count);
+        for (SpecialisableLoop &other : loops)
           if (other.loop == level)
             other.loop = wider;
         level.erase();
         nest[depth] = wider;
         bodies[depth] = wider.getBody();
-        turn = wider.getRegionIterArgs().back();
+        count = wider.getRegionIterArgs().back();
       } else {
         bodies[depth] = nest[depth - 1]->getBlock();
-        nest[depth] = withResult(cast<scf::IfOp>(nest[depth]), bodies[depth], turn);
+        nest[depth] = withResult(cast<scf::IfOp>(nest[depth]), bodies[depth], count);
       }
     }
     loop = cast<scf::ForOp>(nest[0]);
@@ -206,15 +215,15 @@ private:
       Operation *yield = bodies[depth]->getTerminator();
       b.setInsertionPoint(yield);
       if (depth == 0)
-        next = arith::AddIOp::create(b, loc, turn, index(1));
+        next = arith::AddIOp::create(b, loc, count, constant(1));
       yield->insertOperands(yield->getNumOperands(), next);
       next = level->getResults().back();
     }
-    return turn;
+    return count;
   }
 
-  /// `branch` with one more result, which is `unchanged` where `block` does not run; the yield of
-  /// `block` still lacks it.
+  /// `branch` with one more result, which is `unchanged` where `block` does not run. The caller
+  /// appends it to the yield of `block`.
   scf::IfOp withResult(scf::IfOp branch, Block *block, Value unchanged) {
     b.setInsertionPoint(branch);
     SmallVector<Type> types(branch->getResultTypes());
@@ -236,24 +245,25 @@ private:
     return wider;
   }
 
-  /// The same, from where the loop in front stopped; loops around carry on this one's count.
-  Value countOn(FedLoop &fed) {
+  /// The same, continuing the count of the previous loop, with which `specialisable` shares
+  /// circular buffers. Loops around then carry the count after this loop.
+  Value continueCount(SpecialisableLoop &specialisable) {
     OpBuilder::InsertionGuard guard(b);
-    Value sofar = fed.before->loop.getResults().back();
-    Operation *around = fed.loop->getBlock()->getTerminator();
-    scf::ForOp wider = withCarried(fed.loop, sofar);
-    fed.loop.erase();
-    fed.loop = wider;
+    Value sofar = specialisable.previous->loop.getResults().back();
+    Operation *around = specialisable.loop->getBlock()->getTerminator();
+    scf::ForOp wider = withCarried(specialisable.loop, sofar);
+    specialisable.loop.erase();
+    specialisable.loop = wider;
     around->replaceUsesOfWith(sofar, wider.getResults().back());
-    Value turn = wider.getRegionIterArgs().back();
+    Value count = wider.getRegionIterArgs().back();
     Operation *yield = wider.getBody()->getTerminator();
     b.setInsertionPoint(yield);
     yield->insertOperands(yield->getNumOperands(),
-                          Value(arith::AddIOp::create(b, loc, turn, index(1))));
-    return turn;
+                          Value(arith::AddIOp::create(b, loc, count, constant(1))));
+    return count;
   }
 
-  /// `loop` with one more carried value; the yield still lacks it.
+  /// `loop` with one more carried value. The caller appends it to the yield.
   scf::ForOp withCarried(scf::ForOp loop, Value init) {
     b.setInsertionPoint(loop);
     SmallVector<Value> inits(loop.getInitArgs());
@@ -275,43 +285,45 @@ private:
     return wider;
   }
 
-  void feedGroup(FedLoop &fed, unsigned group, ArrayRef<unsigned> groupOf, ArrayRef<Value> rings,
-                 ArrayRef<Value> maps, Value barriers, const Turn &now) {
+  void specialiseGroup(SpecialisableLoop &specialisable, unsigned group, ArrayRef<unsigned> groupOf,
+                       ArrayRef<Value> buffers, ArrayRef<Value> maps, Value barriers,
+                       const PipelineState &state) {
     Operation *first = nullptr;
     nv::AsyncMmaOpInterface last;
     int64_t bytes = 0;
-    for (auto [i, raised] : llvm::enumerate(fed.loads))
+    for (auto [i, load] : llvm::enumerate(specialisable.loads))
       if (groupOf[i] == group) {
-        first = !first || raised.first->isBeforeInBlock(first) ? raised.first : first;
-        if (!last || last->isBeforeInBlock(raised.last))
-          last = raised.last;
-        bytes += copiedBytes(raised.staged.alloc.getType());
+        first = !first || load.first->isBeforeInBlock(first) ? load.first : first;
+        if (!last || last->isBeforeInBlock(load.last))
+          last = load.last;
+        bytes += copiedBytes(load.staged.alloc.getType());
       }
     b.setInsertionPoint(first);
-    Value barrier = stageOf(barriers, now.stage);
+    Value barrier = stageOf(barriers, state.index);
     // Before the wait, so that a copy starts as soon as its stage is released.
-    std::vector<SmallVector<Value>> coordinates(fed.loads.size());
-    for (auto [i, raised] : llvm::enumerate(fed.loads))
+    std::vector<SmallVector<Value>> coordinates(specialisable.loads.size());
+    for (auto [i, load] : llvm::enumerate(specialisable.loads))
       if (groupOf[i] == group)
-        coordinates[i] = makeCoordinates(b, loc, affine, raised.access);
-    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, now.otherParity));
+        coordinates[i] = makeCoordinates(b, loc, affine, load.access);
+    // The producer waits for the phase before this one: a fresh mbarrier counts as released.
+    markProducer(nv::MbarrierWaitOp::create(b, loc, barrier, true, state.oppositePhase));
     markProducer(nv::ExpectOp::create(b, loc, barrier, bytes));
-    for (auto [i, raised] : llvm::enumerate(fed.loads))
+    for (auto [i, load] : llvm::enumerate(specialisable.loads))
       if (groupOf[i] == group)
-        copyInto(raised, stageOf(rings[i], now.stage), maps[i], coordinates[i], barrier);
-    nv::MbarrierWaitOp::create(b, loc, barrier, false, now.parity);
-    release(fed, last, barriers, barrier, now);
+        copyInto(load, stageOf(buffers[i], state.index), maps[i], coordinates[i], barrier);
+    nv::MbarrierWaitOp::create(b, loc, barrier, false, state.phase);
+    release(specialisable, last, barriers, barrier, state);
   }
 
-  void copyInto(Raised &raised, Value buffer, Value map, ValueRange coordinates, Value barrier) {
+  void copyInto(TmaLoad &load, Value buffer, Value map, ValueRange coordinates, Value barrier) {
     markProducer(nv::TmaLoadOp::create(b, loc, map, coordinates, buffer, barrier));
-    StagedLoad staged = raised.staged;
+    StagedLoad staged = load.staged;
     for (Operation *user : llvm::make_early_inc_range(staged.alloc->getUsers()))
-      if (isa<nv::DeallocOp, nv::RoundBufferOp>(user)) // the copy rounds
+      if (isa<nv::DeallocOp, nv::RoundBufferOp>(user)) // the TMA load rounds to tf32
         user->erase();
     staged.store.erase();
     staged.load.erase();
-    // Views of the buffer may stand above this place.
+    // Views of the buffer may come before this place.
     for (Operation *user : staged.alloc->getUsers())
       if (isa<nv::BufferTransOp>(user))
         user->moveBefore(&*b.getInsertionPoint());
@@ -319,38 +331,42 @@ private:
     staged.alloc.erase();
   }
 
-  void release(FedLoop &fed, nv::AsyncMmaOpInterface product, Value barriers, Value barrier,
-               const Turn &now) {
-    b.setInsertionPointAfter(waitOf(product));
-    if (!fed.inFlight) {
-      releaseStage(fed, barrier, Value());
+  /// Releases the stage after the wait for `mma`, its last reader. If that wait is deferred by one
+  /// iteration, releases the stage of the iteration before, and the last one after the loop.
+  void release(SpecialisableLoop &specialisable, nv::AsyncMmaOpInterface mma, Value barriers,
+               Value barrier, const PipelineState &state) {
+    b.setInsertionPointAfter(waitOf(mma));
+    if (!specialisable.inFlight) {
+      releaseStage(specialisable, barrier, Value());
       return;
     }
-    nv::MmaWaitOpInterface last = deferByOneIteration(fed.loop, product);
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, now.stage, index(0));
-    Value before = arith::SubIOp::create(b, loc, now.stage, index(1));
-    Value stage = arith::SelectOp::create(b, loc, isFirst, index(depth - 1), before);
+    nv::MmaWaitOpInterface last = deferByOneIteration(specialisable.loop, mma);
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.index, constant(0));
+    Value before = arith::SubIOp::create(b, loc, state.index, constant(1));
+    Value stage = arith::SelectOp::create(b, loc, isFirst, constant(depth - 1), before);
     Value notFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                           fed.loop.getInductionVar(), fed.loop.getLowerBound());
-    releaseStage(fed, stageOf(barriers, stage), notFirst);
+                                           specialisable.loop.getInductionVar(),
+                                           specialisable.loop.getLowerBound());
+    releaseStage(specialisable, stageOf(barriers, stage), notFirst);
     b.setInsertionPointAfter(last);
-    Value turns = fed.loop.getResults().back();
-    Value lastTurn = arith::SubIOp::create(b, loc, turns, index(1));
-    Value lastStage = arith::RemUIOp::create(b, loc, lastTurn, index(depth));
+    Value count = specialisable.loop.getResults().back();
+    Value lastIteration = arith::SubIOp::create(b, loc, count, constant(1));
+    Value lastStage = arith::RemUIOp::create(b, loc, lastIteration, constant(depth));
     const auto less =
-        fed.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
-    Value ran =
-        arith::CmpIOp::create(b, loc, less, fed.loop.getLowerBound(), fed.loop.getUpperBound());
-    releaseStage(fed, stageOf(barriers, lastStage), ran);
+        specialisable.loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value ran = arith::CmpIOp::create(b, loc, less, specialisable.loop.getLowerBound(),
+                                      specialisable.loop.getUpperBound());
+    releaseStage(specialisable, stageOf(barriers, lastStage), ran);
   }
 
-  void releaseStage(FedLoop &fed, Value barrier, Value enable) {
+  void releaseStage(SpecialisableLoop &specialisable, Value barrier, Value enable) {
     auto release = nv::ReleaseOp::create(b, loc, barrier, enable);
-    if (llvm::any_of(fed.loads, [](Raised &raised) { return raised.isReadByThreads; }))
+    if (llvm::any_of(specialisable.loads, [](TmaLoad &load) { return load.isReadByThreads; }))
       release->setAttr(names::readByThreads, b.getUnitAttr());
   }
 
-  /// Ordinary stores no longer write what the products read.
+  /// Removes the fences: no ordinary store writes the operands of MMAs any more.
   void removeFences(scf::ForOp loop) {
     if (!loop.getBody()->getOps<nv::LocalStoreOp>().empty())
       return;
@@ -366,7 +382,7 @@ private:
   Location loc = b.getUnknownLoc();
   int depth = 0;
   AffineAnalysis affine;
-  std::vector<FedLoop> loops;
+  std::vector<SpecialisableLoop> loops;
 };
 
 struct SpecialiseWarpsPass : impl::SpecialiseWarpsBase<SpecialiseWarpsPass> {

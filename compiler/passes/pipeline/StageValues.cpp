@@ -1,10 +1,11 @@
-//===- StageValues.cpp - buffers for tiles that a loop with products computes with ---------===//
-// Needs: as ScheduleLoops, whose part this is.
-// Gives: loads whose tiles no product reads as they are, such as weights that are unpacked first,
-//        or what a product is added to, are staged like operands: ScheduleLoops copies them ahead.
-// How:   the tile is read from its buffer where it is first used, and in the layout that it would
-//        have been converted to. Rows and columns stay in registers (PrefetchLoads). Each buffer must
-//        leave as many blocks room as there were, or two.
+//===- StageValues.cpp - see StageValues.h ------------------------------------------------===//
+// Needs: as ScheduleLoops, of which this is a part.
+// Gives: loads whose tiles no MMA reads unchanged are staged like operands, so that ScheduleLoops
+//        can prefetch them: weights that are unpacked first, or a tile that is added to an
+//        accumulator.
+// How:   the tile is loaded from its buffer at its first use, in the layout to which it would have
+//        been converted. Rows and columns stay in registers (PrefetchLoads). A buffer must leave as
+//        many CTAs per SM as there were, or two.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
 #include "analysis/CopyAhead.h"
@@ -17,17 +18,17 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-bool hasProduct(scf::ForOp loop) {
+bool hasMma(scf::ForOp loop) {
   return llvm::any_of(*loop.getBody(), llvm::IsaPred<DotOp, nv::AsyncMmaOpInterface>);
 }
 
-/// Whether threads load words once for several of their elements.
+/// Whether a thread loads one 32-bit word for several of its elements.
 bool repeats(LoadOp load, const AxisInfoAnalysis &axes) {
   return axes.repeatedRegs(load.getPtr(), load.getMask(),
                            layoutOf(cast<RankedTensorType>(load.getType()))) != 0;
 }
 
-/// A matrix of values, all used by the loop's own operations.
+/// Whether `load` gives a matrix that only operations of the loop body itself use.
 bool isMatrix(scf::ForOp loop, LoadOp load) {
   const int64_t least = machineOf(loop).tiles.leastStagedAxis;
   auto tile = dyn_cast<RankedTensorType>(load.getType());
@@ -49,7 +50,7 @@ nv::BufferType bufferTypeOf(RankedTensorType tile) {
   return nv::BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(), swizzle);
 }
 
-/// `load` through a buffer of `type`.
+/// Stages `load` through a buffer of `type`.
 void stage(LoadOp load, nv::BufferType type) {
   OpBuilder builder(load);
   Location loc = load.getLoc();
@@ -79,7 +80,8 @@ void stage(LoadOp load, nv::BufferType type) {
   builder.setInsertionPointAfter(load);
   nv::LocalStoreOp::create(builder, loc, load.getResult(), alloc);
 }
-/// The buffer that `load` is worth; null where it is none.
+
+/// The buffer that `load` is staged through; null where it is not worth one.
 nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
                               const AxisInfoAnalysis &axes, const Target &target) {
   if (!isMatrix(loop, load) || repeats(load, axes))
@@ -105,7 +107,7 @@ LoadOp valueToStage(scf::ForOp loop, int stages, const Target &target) {
 }
 
 void stageValues(scf::ForOp loop, int stages, const AxisInfoAnalysis &axes, const Target &target) {
-  if (!hasProduct(loop))
+  if (!hasMma(loop))
     return;
   auto kernel = loop->getParentOfType<func::FuncOp>();
   if (kernel.walk([](nv::ProducerOp) { return WalkResult::interrupt(); }).wasInterrupted())

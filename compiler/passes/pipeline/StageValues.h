@@ -1,6 +1,6 @@
-//===- StageValues.h - buffers for tiles that a loop with products computes with ----------===//
+//===- StageValues.h - stage tiles that a loop with MMAs computes with --------------------===//
 // Needs: layouts.
-// Gives: loads that are worth a buffer though no product reads what they load as it is.
+// Gives: buffers for loads whose tiles no MMA reads unchanged, but which are worth prefetching.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
@@ -10,11 +10,11 @@
 
 namespace pantile {
 
-/// A load that stageValues would stage; null where there is none.
+/// The first load that stageValues would stage; null where there is none.
 LoadOp valueToStage(mlir::scf::ForOp loop, int stages, const Target &target);
 
-/// Lets tiles that the body of a loop with products computes with pass through buffers, where they
-/// can be prefetched through `stages` stages and no block of two goes for them.
+/// Stages tiles that the body of a loop with MMAs computes with, where they can be prefetched
+/// through `stages` stages and their buffers do not cost the second CTA per SM.
 void stageValues(mlir::scf::ForOp loop, int stages, const AxisInfoAnalysis &axes,
                  const Target &target);
 

@@ -31,9 +31,9 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Passes.h"
-#include "passes/pipeline/FedLoops.h"
-#include "passes/pipeline/ProducerSlice.h"
+#include "passes/pipeline/ProducerPartition.h"
 #include "passes/pipeline/Shares.h"
+#include "passes/pipeline/SpecialisableLoops.h"
 #include "support/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>

@@ -10,7 +10,7 @@ import pytest
 from conftest import check_product, random
 
 SHAPE = (144, 112, 80)  # multiples of 16, but not of the blocks
-RAISED, PERSISTENT = "load is raised", "a CTA runs one program after the other"
+RAISED, PERSISTENT = "load is converted to TMA", "persistent kernel: a CTA runs several programs"
 
 
 @triton.jit
@@ -413,7 +413,7 @@ STYLES = {
     "grouped": (grouped, (), _plain, BOTH),
     "split": (split, (), _plain, (RAISED, "programs synchronise, or are observed while they run")),
     "loops_over_tiles": (loops_over_tiles, (), _plain, (RAISED, "its own loop is over programs")),
-    "loops_in_order": (loops_in_order, (), _plain, ("what it reads may have been written",)),
+    "loops_in_order": (loops_in_order, (), _plain, ("memory that it loads may have been written before",)),
     "chooses_rows": (chooses_rows, (), _plain, (RAISED, "its own loop is over programs")),
     "clamps": (clamps, (), _plain, BOTH),
     "residual": (residual, (BIAS, REST), lambda a, b: _leaky(a @ b + BIAS.astype(float) + REST), BOTH),
@@ -427,7 +427,7 @@ STYLES = {
     "meets_behind": (meets_behind, (), lambda a, b: 2 * (a @ b), (RAISED, "programs synchronise, or are observed while they run")),
     "peels": (peels, (), _plain, BOTH),
     "goes_on_while": (goes_on_while, (), _plain, BOTH),
-    "is_left": (is_left, (), _plain, (RAISED, "a warp of its own loads", "programs differ in length")),
+    "is_left": (is_left, (), _plain, (RAISED, "a producer warp loads", "programs differ in length")),
     "triangular": (triangular, (), lambda a, b: np.tril(a[:, :]) @ b, ("its mask bounds something else", "programs differ in length")),
     "gathered": (gathered, (ORDER,), lambda a, b: a[ORDER] @ b, ("no sum of index times stride", "prefetched 2 iterations ahead")),
 }  # fmt: skip

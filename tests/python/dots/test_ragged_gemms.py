@@ -73,7 +73,7 @@ def run_groups(device, kernel, a, b, out, starts=STARTS, **options):
 
 
 def raised(compiled):
-    return sum("load is raised" in remark.message for remark in compiled.remarks)
+    return sum("load is converted to TMA" in remark.message for remark in compiled.remarks)
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64], ids=["i32", "i64"])

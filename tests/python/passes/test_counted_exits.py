@@ -6,7 +6,7 @@ import pantile.language as tl
 import pytest
 from conftest import random
 
-AHEAD = ("load is raised", "load is prefetched")
+AHEAD = ("load is converted to TMA", "load is prefetched")
 
 
 @triton.jit

@@ -165,5 +165,5 @@ def test_products(device, loop, shape):
     check_product(out.numpy(), a, b)
     if device.arch:
         messages = [remark.message for remark in kernel.remarks]
-        ahead = ("load is raised", "load is prefetched")
+        ahead = ("load is converted to TMA", "load is prefetched")
         assert any(text.startswith(ahead) for text in messages), messages

@@ -85,7 +85,7 @@ def multiply(device, operands, **options):
 
 
 def is_raised(kernel):
-    return any("load is raised" in remark.message for remark in kernel.remarks)
+    return any("load is converted to TMA" in remark.message for remark in kernel.remarks)
 
 
 UNLIKE_THE_MAPS = ["rows_from_the_end", "depth_from_the_end", "one_row_for_all"]

@@ -78,7 +78,7 @@ def conditions(compiled):
     return [
         remark.message
         for remark in compiled.remarks
-        if "load is raised" in remark.message and "is a multiple of 64" in remark.message
+        if "load is converted to TMA" in remark.message and "is a multiple of 64" in remark.message
     ]
 
 

@@ -1,13 +1,14 @@
-//===- FedLoops.cpp - which loops a producer can feed -------------------------------------===//
-// Needs: see FedLoops.h.
+//===- SpecialisableLoops.cpp - see SpecialisableLoops.h ----------------------------------===//
 // Gives: groupsOf, planProducer.
-// How:   every loop with products must take all their streamed operands from loads that tmaAccess
-//        can raise, with coordinates of scalars, and nothing before may write memory or meet other
-//        threads. What one thread computes for them, and for the control flow around the loops, must be
-//        scalars that no memory changes (ScalarSlice.h). Loops behind each other with equal stages go
-//        on with one circular buffer.
+// How:   a kernel qualifies if all its loops with staged loads and MMAs do. The rules for a loop:
+//        1. Its staged loads are read by MMAs of the loop alone, and TMA can do each of them
+//        (TmaAccess.h).
+//        2. One thread can compute their coordinates, and the bounds and conditions of the loops
+//        and branches around: scalars that do not depend on memory that changes (ScalarSlice.h).
+//        3. Nothing before the loop writes memory or synchronises with other threads. Consecutive
+//        loops with equal stages share circular buffers.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/FedLoops.h"
+#include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
@@ -30,23 +31,23 @@ constexpr llvm::StringLiteral flatten = "tile.flatten";                // of tl.
 constexpr llvm::StringLiteral warpSpecialize = "tile.warp_specialize"; // the same
 } // namespace names
 
-SmallVector<unsigned> groupsOf(FedLoop &fed) {
+SmallVector<unsigned> groupsOf(SpecialisableLoop &specialisable) {
   SmallVector<unsigned> groupOf;
-  SmallVector<nv::AsyncMmaOpInterface> products;
-  for (Raised &raised : fed.loads) {
-    auto it = llvm::find(products, raised.product);
-    groupOf.push_back(it - products.begin());
-    if (it == products.end())
-      products.push_back(raised.product);
+  SmallVector<nv::AsyncMmaOpInterface> mmas;
+  for (TmaLoad &load : specialisable.loads) {
+    auto it = llvm::find(mmas, load.mma);
+    groupOf.push_back(it - mmas.begin());
+    if (it == mmas.end())
+      mmas.push_back(load.mma);
   }
   return groupOf;
 }
 
 namespace {
-/// Loops behind each other, such as those left of the diagonal and on it, can have one circular buffer: the
-/// turns are counted on.
-bool canShareRings(FedLoop &first, FedLoop &second) {
-  auto sameStages = [](Raised &a, Raised &b) {
+/// Whether `second` can go on with the circular buffers of `first`, as the two loops of causal
+/// attention can: the stage index and the phase continue from one loop to the next.
+bool canShareBuffers(SpecialisableLoop &first, SpecialisableLoop &second) {
+  auto sameStages = [](TmaLoad &a, TmaLoad &b) {
     return a.staged.alloc.getType() == b.staged.alloc.getType();
   };
   return first.loop->getBlock() == second.loop->getBlock() &&
@@ -55,7 +56,7 @@ bool canShareRings(FedLoop &first, FedLoop &second) {
          groupsOf(first) == groupsOf(second);
 }
 
-/// Operations that loads must not be moved before: they write memory, or meet other threads.
+/// Whether loads must not move before `op`: it writes memory, or synchronises with other threads.
 bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
 
 class Collector {
@@ -68,8 +69,8 @@ public:
 
   bool collect() {
     SmallVector<scf::ForOp> candidates;
-    function.walk([&](nv::AsyncMmaOpInterface product) {
-      auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
+    function.walk([&](nv::AsyncMmaOpInterface mma) {
+      auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
       if (loop && !loop->hasAttr(names::programs) && !llvm::is_contained(candidates, loop))
         candidates.push_back(loop);
     });
@@ -77,10 +78,10 @@ public:
     if (candidates.empty())
       return false;
     if (InstructionSet::warpThreads * (warps + producerWarps) > target.maxThreadsPerBlock())
-      return refuse(candidates[0],
-                    "a block of " + Twine(warps) + " warps has no place for another");
+      return refuse(candidates[0], "a CTA of " + Twine(warps) + " warps has no room for another");
     if (Operation *assembly = opaqueAssembly())
-      return refuse(candidates[0], "assembly with effects may count on its threads", assembly);
+      return refuse(candidates[0], "inline assembly with side effects may depend on its threads",
+                    assembly);
     for (scf::ForOp loop : candidates)
       if (!collect(loop))
         return false;
@@ -88,26 +89,28 @@ public:
     return true;
   }
 
-  /// What a CTA takes: the circular buffers, their mbarriers, what loops keep, and scratch beside those.
+  /// What a CTA takes: circular buffers and their mbarriers, buffers of loop-invariant operands,
+  /// and the scratch that is live next to them.
   CtaDemand demand() {
     auto barriers = nv::SwizzleAttr::get(function.getContext(), {0}, 0);
-    auto ringOf = [&](FedLoop &fed, ArrayRef<int64_t> shape, Type element,
-                      nv::SwizzleAttr swizzle) {
+    auto bytesOf = [&](SpecialisableLoop &specialisable, ArrayRef<int64_t> shape, Type element,
+                       nv::SwizzleAttr swizzle) {
       return ringBytes(
-          nv::BufferType::get(function.getContext(), fed.depth, shape, element, swizzle));
+          nv::BufferType::get(function.getContext(), specialisable.depth, shape, element, swizzle));
     };
     CtaDemand demand{warps + producerWarps, registersOfProducts(function),
-                     scratchBesideRings(function, isPersistent()) + keptBytes()};
-    for (FedLoop &fed : loops) {
-      if (fed.before)
+                     scratchBesideRings(function, isPersistent()) + invariantBytes()};
+    for (SpecialisableLoop &specialisable : loops) {
+      if (specialisable.previous)
         continue;
-      for (Raised &raised : fed.loads) {
-        nv::BufferType stage = raised.staged.alloc.getType();
+      for (TmaLoad &load : specialisable.loads) {
+        nv::BufferType stage = load.staged.alloc.getType();
         demand.sharedBytes +=
-            ringOf(fed, stage.getShape(), stage.getElementType(), stage.getSwizzle());
+            bytesOf(specialisable, stage.getShape(), stage.getElementType(), stage.getSwizzle());
       }
-      demand.sharedBytes += (groupsOf(fed).back() + 1) *
-                            ringOf(fed, {2}, IntegerType::get(function.getContext(), 64), barriers);
+      demand.sharedBytes +=
+          (groupsOf(specialisable).back() + 1) *
+          bytesOf(specialisable, {2}, IntegerType::get(function.getContext(), 64), barriers);
     }
     return demand;
   }
@@ -118,7 +121,7 @@ private:
     return false;
   }
 
-  /// One thread can follow where the tiles of `access` are.
+  /// Whether one thread can compute the coordinates of `access`.
   bool followsCoordinates(const TmaAccess &access) {
     auto follows = [&](const Polynomial &coordinate) {
       return coordinate.onlyUses([&](unsigned leaf) { return slice.add(affine.leaf(leaf)); });
@@ -132,7 +135,7 @@ private:
     return map == ProgramMap::Persistent || &programBody(function) != &function.getBody().front();
   }
 
-  /// Its text may name barriers, or the number of threads.
+  /// Inline assembly with effects: its asm string may name barriers, or the number of threads.
   Operation *opaqueAssembly() {
     Operation *found = nullptr;
     function.walk([&](InlineAsmOp op) { found = isMemoryEffectFree(op) ? found : op; });
@@ -140,47 +143,49 @@ private:
   }
 
   bool collect(scf::ForOp loop) {
-    FedLoop fed;
-    fed.loop = loop;
-    fed.depth = stagesOf(loop);
-    if (fed.depth < 2)
+    SpecialisableLoop specialisable;
+    specialisable.loop = loop;
+    specialisable.depth = stagesOf(loop);
+    if (specialisable.depth < 2)
       return refuse(loop, "it has one stage");
-    if (LoadOp value = choices.bufferedValues ? valueToStage(loop, fed.depth, target) : LoadOp())
-      return refuse(value, "what the loop computes with is prefetched by all warps");
+    if (LoadOp value =
+            choices.bufferedValues ? valueToStage(loop, specialisable.depth, target) : LoadOp())
+      return refuse(value, "tiles that the loop computes with are prefetched by all warps");
     for (Operation *around = loop->getParentOp(); !isa<func::FuncOp>(around);
          around = around->getParentOp())
       if (!isa<scf::ForOp>(around) && !isPlainBranch(around))
-        return refuse(loop, "it stands under a condition", around);
+        return refuse(loop, "it runs under a condition", around);
     if (!slice.addControlOf(loop.getBody()->getTerminator()))
-      return refuse(loop, "how often it goes round only other threads know", slice.culprit());
+      return refuse(loop, "its trip count depends on tiles or on values in memory",
+                    slice.culprit());
     for (StagedLoad staged : findStagedLoads(loop)) {
       SmallVector<BufferReader> readers = readersOf(staged.alloc, loop.getBody());
       if (readers.empty())
-        return refuse(staged.load, "it feeds something else than products of the loop");
+        return refuse(staged.load, "its tile is read by more than MMAs of the loop");
       std::string reason;
       auto access = accessFor(staged, readers, reason);
       if (!access || !isFilledByBoxes(staged, reason))
         return refuse(staged.load, reason);
       if (!followsCoordinates(*access))
-        return refuse(staged.load, "its coordinates come from tiles or numbers in memory",
+        return refuse(staged.load, "its coordinates depend on tiles or on values in memory",
                       slice.culprit());
-      Raised raised{staged, readers.front().at, readers.front().product, readers.back().product,
-                    *access};
+      TmaLoad load{staged, readers.front().at, readers.front().product, readers.back().product,
+                   *access};
       for (const BufferReader &reader : readers) {
-        raised.first = reader.at->isBeforeInBlock(raised.first) ? reader.at : raised.first;
-        raised.isReadByThreads |= reader.at != reader.product;
+        load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
+        load.isReadByThreads |= reader.at != reader.product;
       }
-      fed.loads.push_back(raised);
+      specialisable.loads.push_back(load);
     }
-    if (Operation *effect = earlierEffect(fed))
-      return refuse(loop, "what it reads may have been written", effect);
+    if (Operation *effect = earlierEffect(specialisable))
+      return refuse(loop, "memory that it loads may have been written before", effect);
     nv::AsyncMmaOpInterface accumulation = loneAccumulation(loop);
-    fed.inFlight = accumulation && allRinged(accumulation, fed);
-    loops.push_back(std::move(fed));
+    specialisable.inFlight = accumulation && isBuffered(accumulation, specialisable);
+    loops.push_back(std::move(specialisable));
     return true;
   }
 
-  /// How TMA reads `staged`: legal for each of its readers, and the same for all.
+  /// The TMA access of `staged`: legal for each of its readers, and the same for all.
   std::optional<TmaAccess> accessFor(StagedLoad staged, ArrayRef<BufferReader> readers,
                                      std::string &reason) {
     std::optional<TmaAccess> access;
@@ -193,7 +198,7 @@ private:
                a.modulus == b.modulus && a.kind == b.kind && a.end == b.end;
       };
       if (access && !llvm::equal(access->dims, own->dims, isSame)) {
-        reason = "its products allow different extents";
+        reason = "its MMAs allow different extents";
         return std::nullopt;
       }
       if (!access)
@@ -207,21 +212,23 @@ private:
     return tmaBoxes(sharedLayoutOf(staged.alloc.getType())).has_value();
   }
 
-  /// What an early `return` leaves: whoever knows the scalar knows whether the rest is done.
+  /// The branch that an early `return` leaves: its condition is a scalar, so each side can branch.
   bool isPlainBranch(Operation *op) {
     auto branch = dyn_cast<scf::IfOp>(op);
     return branch && branch->getNumResults() == 0;
   }
 
-  /// A store through another argument than the loop's loads, in a loop around whose author says
-  /// that its rounds may overlap: Triton loads for the next one before such a store, too.
-  bool liesApart(Operation *op, FedLoop &fed) {
+  /// Whether `op` is a store through another argument than the loop's loads, in an outer loop whose
+  /// source has `flatten` or `warp_specialize`: the user then allows its iterations to overlap, and
+  /// Triton moves loads before such a store, too.
+  bool isHintedNoAlias(Operation *op, SpecialisableLoop &specialisable) {
     auto store = dyn_cast<StoreOp>(op);
     Value target = store ? baseOf(store.getPtr()) : Value();
     if (!store || !isKernelArgument(target) ||
-        llvm::any_of(fed.loads, [&](Raised &raised) { return raised.access.base == target; }))
+        llvm::any_of(specialisable.loads,
+                     [&](TmaLoad &load) { return load.access.base == target; }))
       return false;
-    for (auto around = fed.loop->getParentOfType<scf::ForOp>(); around;
+    for (auto around = specialisable.loop->getParentOfType<scf::ForOp>(); around;
          around = around->getParentOfType<scf::ForOp>())
       if (around->isAncestor(op) &&
           (around->hasAttr(names::flatten) || around->hasAttr(names::warpSpecialize)))
@@ -229,18 +236,19 @@ private:
     return false;
   }
 
-  /// What orders loads and may have run before `fed.loop` is entered, or in an earlier iteration.
-  Operation *earlierEffect(FedLoop &fed) {
-    scf::ForOp loop = fed.loop;
+  /// An operation that orders loads and may run before the loop is entered, or in an earlier
+  /// iteration of a loop around it.
+  Operation *earlierEffect(SpecialisableLoop &specialisable) {
+    scf::ForOp loop = specialisable.loop;
     Block &program = programBody(function);
-    Operation *repeated = loop; // also what stands behind the loop in there
+    Operation *repeated = loop; // with what follows the loop in there
     for (Operation *op = loop; op->getBlock() != &program; op = op->getParentOp())
       if (isa<scf::ForOp>(op->getParentOp()))
         repeated = op->getParentOp();
     Operation *effect = nullptr;
     auto look = [&](Operation *op) {
       op->walk([&](Operation *inner) {
-        effect = ordersLoads(inner) && !liesApart(inner, fed) ? inner : effect;
+        effect = ordersLoads(inner) && !isHintedNoAlias(inner, specialisable) ? inner : effect;
       });
     };
     look(repeated);
@@ -253,19 +261,20 @@ private:
     return effect;
   }
 
-  bool allRinged(nv::AsyncMmaOpInterface product, FedLoop &fed) {
-    return llvm::all_of(ArrayRef<Value>{product.getLhs(), product.getRhs()}, [&](Value buffer) {
+  /// Whether the operands of `mma` are in circular buffers, or do not change in the loop.
+  bool isBuffered(nv::AsyncMmaOpInterface mma, SpecialisableLoop &specialisable) {
+    return llvm::all_of(ArrayRef<Value>{mma.getLhs(), mma.getRhs()}, [&](Value buffer) {
       while (auto view = buffer.getDefiningOp<nv::BufferTransOp>())
         buffer = view.getBuffer();
       auto alloc = buffer.getDefiningOp<nv::AllocOp>();
-      return alloc && (fed.loop.isDefinedOutsideOfLoop(alloc) ||
-                       llvm::any_of(fed.loads,
-                                    [&](Raised &raised) { return raised.staged.alloc == alloc; }));
+      return alloc && (specialisable.loop.isDefinedOutsideOfLoop(alloc) ||
+                       llvm::any_of(specialisable.loads,
+                                    [&](TmaLoad &load) { return load.staged.alloc == alloc; }));
     });
   }
 
-  /// A stage more than stages where a product stays under way, or where products of two iterations
-  /// stand side by side then, if there is room for as many blocks.
+  /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,
+  /// or where OverlapIterations can then run, if as many CTAs still fit on an SM.
   void addStages() {
     CtaDemand demand{warps + 1, registersOfProducts(function),
                      scratchBesideRings(function, isPersistent())};
@@ -277,53 +286,57 @@ private:
       return larger.sharedBytes <= machine.sm.sharedBytesOfCta &&
              std::min(machine.ctasPerSm(larger), keep) >= std::min(machine.ctasPerSm(demand), keep);
     };
-    auto stageBytes = [&](FedLoop &fed) { // and its mbarriers
+    auto stageBytes = [&](SpecialisableLoop &specialisable) { // and its mbarriers
       int64_t sum = machine.occupancy.barriersOfStage;
-      for (Raised &raised : fed.loads)
-        sum += raised.staged.alloc.getType().getStageBytes();
+      for (TmaLoad &load : specialisable.loads)
+        sum += load.staged.alloc.getType().getStageBytes();
       return sum;
     };
-    findSharedRings();
-    for (FedLoop &fed : loops)
-      demand.sharedBytes += fed.before ? 0 : fed.depth * stageBytes(fed);
-    for (FedLoop &fed : loops)
-      if (fed.before)
-        fed.depth = fed.before->depth;
-      else if (fed.inFlight ? hasRoom(stageBytes(fed)) : mayOverlap(fed, demand, stageBytes(fed))) {
-        ++fed.depth;
-        demand.sharedBytes += stageBytes(fed);
+    findSharedBuffers();
+    for (SpecialisableLoop &specialisable : loops)
+      demand.sharedBytes +=
+          specialisable.previous ? 0 : specialisable.depth * stageBytes(specialisable);
+    for (SpecialisableLoop &specialisable : loops)
+      if (specialisable.previous)
+        specialisable.depth = specialisable.previous->depth;
+      else if (specialisable.inFlight
+                   ? hasRoom(stageBytes(specialisable))
+                   : mayOverlap(specialisable, demand, stageBytes(specialisable))) {
+        ++specialisable.depth;
+        demand.sharedBytes += stageBytes(specialisable);
       }
   }
 
-  /// Whether `more` bytes let OverlapIterations do its work, and take the place of no block, also not
-  /// of one whose scratch lies in the circular buffers; the producer's registers are the others'.
-  bool mayOverlap(FedLoop &fed, const CtaDemand &demand, int64_t more) {
+  /// Whether OverlapIterations can run with `more` bytes, and these cost no CTA per SM, even
+  /// compared with CTAs whose scratch reuses the circular buffers. Registers are counted after
+  /// setmaxnreg.
+  bool mayOverlap(SpecialisableLoop &specialisable, const CtaDemand &demand, int64_t more) {
     const RegisterBudget budget{target.machine(), warps};
-    auto blocksWith = [&](int64_t sharedBytes) {
+    auto ctasWith = [&](int64_t sharedBytes) {
       return budget.mostCtas(demand.registersOfThread, target.machine().ctasByShared(sharedBytes));
     };
-    const int64_t now = demand.sharedBytes + keptBytes(),
+    const int64_t now = demand.sharedBytes + invariantBytes(),
                   withoutScratch = now - scratchBesideRings(function, isPersistent());
-    return fed.depth + 1 == target.machine().occupancy.stagesOfOverlap &&
-           hasRegistersForOverlap(fed.loop, target, warps) &&
+    return specialisable.depth + 1 == target.machine().occupancy.stagesOfOverlap &&
+           hasRegistersForOverlap(specialisable.loop, target, warps) &&
            now + more <= target.maxSharedBytes() &&
-           blocksWith(now + more) >= blocksWith(withoutScratch);
+           ctasWith(now + more) >= ctasWith(withoutScratch);
   }
 
-  /// Of operands that loops keep.
-  int64_t keptBytes() {
+  /// Shared memory of loop-invariant operands.
+  int64_t invariantBytes() {
     int64_t bytes = 0;
     function.walk([&](nv::AllocOp alloc) { bytes += ringBytes(alloc.getType()); });
-    for (FedLoop &fed : loops)
-      for (Raised &raised : fed.loads)
-        bytes -= ringBytes(raised.staged.alloc.getType());
+    for (SpecialisableLoop &specialisable : loops)
+      for (TmaLoad &load : specialisable.loads)
+        bytes -= ringBytes(load.staged.alloc.getType());
     return bytes;
   }
 
-  void findSharedRings() {
+  void findSharedBuffers() {
     for (size_t i = 1; i < loops.size(); ++i)
-      if (canShareRings(loops[i - 1], loops[i]))
-        loops[i].before = &loops[i - 1];
+      if (canShareBuffers(loops[i - 1], loops[i]))
+        loops[i].previous = &loops[i - 1];
   }
 
   func::FuncOp function;
@@ -337,7 +350,7 @@ private:
   Refusal &refusal;
 
 public:
-  std::vector<FedLoop> loops;
+  std::vector<SpecialisableLoop> loops;
 };
 } // namespace
 

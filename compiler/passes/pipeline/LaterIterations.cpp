@@ -1,5 +1,5 @@
-//===- IterationsAhead.cpp - see IterationsAhead.h ----------------------------------------===//
-#include "passes/pipeline/IterationsAhead.h"
+//===- LaterIterations.cpp - see LaterIterations.h ----------------------------------------===//
+#include "passes/pipeline/LaterIterations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -21,27 +21,27 @@ arith::CmpIPredicate orderOf(scf::ForOp loop) {
   return loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
 }
 
-/// The counter at `distance` from the first, where all of it is known and in range.
+/// The induction variable at `distance` from the first iteration, if it is constant and in range.
 std::optional<APInt> knownCounter(scf::ForOp loop, Value distance) {
-  APInt first, ahead;
+  APInt first, offset;
   if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) ||
-      !matchPattern(distance, m_ConstantInt(&ahead)))
+      !matchPattern(distance, m_ConstantInt(&offset)))
     return std::nullopt;
   const bool isSigned = !loop.getUnsignedCmp();
   bool overflows = false;
   const APInt counter =
-      isSigned ? first.sadd_ov(ahead, overflows) : first.uadd_ov(ahead, overflows);
-  overflows |= isSigned && ahead.isNegative(); // beyond the largest signed number
+      isSigned ? first.sadd_ov(offset, overflows) : first.uadd_ov(offset, overflows);
+  overflows |= isSigned && offset.isNegative(); // beyond the largest signed number
   return overflows ? std::nullopt : std::optional(counter);
 }
 
-/// Whether what is left and `distance` are signed numbers that are not negative. LLVM knows more of a
-/// signed counter when both are compared as such.
+/// Whether the remaining difference and `distance` are not negative as signed numbers. LLVM infers
+/// more about a signed induction variable from a signed comparison.
 bool staysSigned(scf::ForOp loop, Value distance) {
-  APInt first, ahead;
+  APInt first, offset;
   return !loop.getUnsignedCmp() && matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) &&
-         matchPattern(distance, m_ConstantInt(&ahead)) && first.isNonNegative() &&
-         ahead.isNonNegative();
+         matchPattern(distance, m_ConstantInt(&offset)) && first.isNonNegative() &&
+         offset.isNonNegative();
 }
 
 } // namespace
@@ -59,7 +59,7 @@ Value distanceOf(OpBuilder &b, scf::ForOp loop, int iterations) {
   return b.createOrFold<arith::SelectOp>(loc, fits, product, number(b, loop, largest));
 }
 
-Value existsBehind(OpBuilder &b, scf::ForOp loop, Value counter, Value distance) {
+Value existsAfter(OpBuilder &b, scf::ForOp loop, Value counter, Value distance) {
   Value left = b.createOrFold<arith::SubIOp>(loop.getLoc(), loop.getUpperBound(), counter);
   auto greater =
       staysSigned(loop, distance) ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::ugt;
@@ -73,7 +73,7 @@ Value existsFromStart(OpBuilder &b, scf::ForOp loop, Value distance) {
   if (matchPattern(distance, m_Zero()))
     return any;
   return b.createOrFold<arith::AndIOp>(loop.getLoc(), any,
-                                       existsBehind(b, loop, loop.getLowerBound(), distance));
+                                       existsAfter(b, loop, loop.getLowerBound(), distance));
 }
 
 } // namespace pantile

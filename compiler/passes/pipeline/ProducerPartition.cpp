@@ -1,12 +1,13 @@
-//===- ProducerSlice.cpp - split a kernel into what the producer does and the rest --------===//
-// Needs: see ProducerSlice.h. Reservations, barriers' making and tensor maps stand at the start.
-// Gives: splitRoles.
-// How:   the producer's region gets the marked operations, and copies of the scalars and the control
-//        flow that they need (ScalarSlice.h); loops and branches pass on no more than that. What both
-//        load of scalars, before the kernel writes anything, they load together in front: consumers
-//        that had nothing to wait for may have overwritten it else before the producer reads.
+//===- ProducerPartition.cpp - see ProducerPartition.h ------------------------------------===//
+// Gives: partitionWarps.
+// How:   the region of the producer gets the marked operations, and copies of the scalars and the
+//        control flow that they depend on (ScalarSlice.h); its loops and branches carry no more
+//        than that. What both partitions use moves to the start of the kernel: circular buffers,
+//        mbarriers, tensor maps, and loads of scalars that both need. Such a load must run once,
+//        before the kernel writes memory: a consumer that waits for nothing could otherwise
+//        overwrite the value before the producer reads it.
 //===--------------------------------------------------------------------------------------===//
-#include "passes/pipeline/ProducerSlice.h"
+#include "passes/pipeline/ProducerPartition.h"
 #include "analysis/ScalarSlice.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -102,8 +103,8 @@ SmallVector<Operation *> markedOps(func::FuncOp function) {
   return marked;
 }
 
-/// The last operation of what both sides see.
-Operation *moveCommonToFront(Block &entry, const ScalarSlice &slice) {
+/// Moves what both partitions use to the start of the kernel; gives the last of these operations.
+Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
   Operation *front = nullptr;
   auto move = [&](Operation *op) {
     if (front)
@@ -122,7 +123,7 @@ Operation *moveCommonToFront(Block &entry, const ScalarSlice &slice) {
 }
 } // namespace
 
-bool splitRoles(func::FuncOp function) {
+bool partitionWarps(func::FuncOp function) {
   Block &entry = function.getBody().front();
   ScalarSlice slice(function);
   const SmallVector<Operation *> marked = markedOps(function);
@@ -130,7 +131,7 @@ bool splitRoles(func::FuncOp function) {
     if (!slice.addOperandsOf(op))
       return false;
   OpBuilder b(function.getContext());
-  b.setInsertionPointAfter(moveCommonToFront(entry, slice));
+  b.setInsertionPointAfter(moveCommonToStart(entry, slice));
   auto producer = nv::ProducerOp::create(b, function.getLoc());
   b.setInsertionPointToStart(&producer.getBody().emplaceBlock());
   Cloner(b, slice).clone(

@@ -1,0 +1,70 @@
+//===- SpecialisableLoops.h - which loops can be warp-specialised -------------------------===//
+// Needs: StageOperands ran; loads still write the buffers that the MMAs read.
+// Gives: a plan per kernel: the loads of each loop that a producer warp would issue by TMA, the
+//        depth of their circular buffers, and what a CTA then takes of an SM. Changes nothing, so
+//        passes can compare plans with and without a producer, for a grid and for a persistent
+//        kernel.
+// How:   SpecialisableLoops.cpp states the rules.
+//===--------------------------------------------------------------------------------------===//
+#pragma once
+#include "analysis/TmaAccess.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "support/MachineModel.h"
+
+namespace pantile {
+
+/// A load that the producer issues by TMA.
+struct TmaLoad {
+  StagedLoad staged;
+  mlir::Operation *first; ///< reader of the buffer: `mma`, or the load into registers for it
+  nv::AsyncMmaOpInterface mma, last; ///< the first and the last MMA that read it
+  TmaAccess access;
+  bool isReadByThreads = false; ///< into registers, which the MMA then reads
+};
+
+/// A loop whose loads move to a producer warp; the other warps are its consumers.
+struct SpecialisableLoop {
+  mlir::scf::ForOp loop;
+  std::vector<TmaLoad> loads;
+  int depth = 0;
+  bool inFlight = false;                 ///< the wait for its MMA is deferred by one iteration
+  SpecialisableLoop *previous = nullptr; ///< the loop before it whose circular buffers it shares
+  llvm::SmallVector<mlir::Value> buffers, barriers; ///< circular: per load, and per group of loads
+};
+
+/// The loops that a producer loads for, and what a CTA then takes of an SM.
+struct ProducerPlan {
+  std::vector<SpecialisableLoop> loops;
+  CtaDemand demand;
+  int warps = 1; ///< of the producer, with the helper warp
+};
+
+/// Why there is no producer. `at` is null where no loop of the kernel has an MMA that reads its
+/// loads.
+struct Refusal {
+  mlir::Operation *at = nullptr, *culprit = nullptr;
+  std::string reason;
+};
+
+/// How programs are run: as the IR has it, or as after MakePersistent.
+enum class ProgramMap { AsIs, Persistent };
+
+/// What a plan may assume: options of the passes that make one.
+struct ProducerChoices {
+  bool thirdCta = false;      ///< added stages do not cost the third CTA per SM
+  bool bufferedValues = true; ///< all warps may prefetch tiles that no MMA reads unchanged
+};
+
+/// Reports `refusal` in a remark and in `nv.candidates`.
+void remarkOn(mlir::func::FuncOp kernel, const Refusal &refusal);
+
+/// The group number of each load. Loads of one MMA form a group, which shares an mbarrier per
+/// stage.
+llvm::SmallVector<unsigned> groupsOf(SpecialisableLoop &specialisable);
+
+/// Plans a producer for every loop of `kernel` with staged loads and MMAs; none where one of these
+/// loops is not specialisable. The leaves of the accesses are those of `affine`.
+std::optional<ProducerPlan> planProducer(mlir::func::FuncOp kernel, AffineAnalysis &affine,
+                                         ProgramMap map, ProducerChoices choices, Refusal &refusal);
+
+} // namespace pantile
