@@ -37,7 +37,7 @@ int64_t registersOfLoads(func::FuncOp kernel, const Launch &launch) {
   int64_t registers = 0;
   kernel.walk([&](LoadOp load) { registers = std::max(registers, registersOf(load.getResult())); });
   const int64_t parked = launch.parked ? launch.parked->words : 0;
-  return std::max<int64_t>(registers - parked, 0) + machineOf(kernel).registers.besideTiles;
+  return std::max<int64_t>(registers - parked, 0) + machineOf(kernel).registers.overheadWithoutMma;
 }
 
 Spread spreadOf(nv::KernelPlanAttr plan) {
@@ -61,7 +61,7 @@ double wordsOf(Value value, int64_t threads) {
 
 /// Of a loop with dots: what it carries, and accumulators that begin at zero.
 double wordsOfLoop(scf::ForOp loop, int64_t threads) {
-  double words = machineOf(loop).registers.besideLoop;
+  double words = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
     words += wordsOf(argument, threads);
   for (auto dot : loop.getBody()->getOps<DotOp>())
@@ -79,8 +79,8 @@ CtaDemand demandOfTiles(func::FuncOp kernel, const LaunchVariant &variant) {
   int64_t bytes = 0;
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      words =
-          std::max(words, wordsOf(load.getResult(), threads) + machineOf(op).registers.besideTiles);
+      words = std::max(words, wordsOf(load.getResult(), threads) +
+                                  machineOf(op).registers.overheadWithoutMma);
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop || loop.getBody()->getOps<DotOp>().empty())
       return;

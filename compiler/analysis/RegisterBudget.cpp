@@ -8,7 +8,7 @@ using namespace mlir;
 namespace pantile {
 
 int64_t registersOfLoop(scf::ForOp loop) {
-  int64_t registers = machineOf(loop).registers.besideLoop;
+  int64_t registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
   for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {

@@ -28,7 +28,7 @@ struct RegisterBudget {
   int64_t consumer(int64_t ctas) const {
     const int64_t left = launch(ctas) * (warps + producerWarps) - producer * producerWarps;
     const int64_t unit = machine.sm.registerUnit;
-    return std::min(left / warps / unit * unit, machine.registers.mostBesideProducer);
+    return std::min(left / warps / unit * unit, machine.registers.maxOfConsumer);
   }
   /// How many of `ctas` CTAs share an SM where a consumer thread needs so many registers; at least
   /// one.

@@ -134,7 +134,7 @@ std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target 
   if (words == 0)
     return std::nullopt;
   const MachineModel &machine = target.machine();
-  return machine.ctasToAskFor(2 * (words + machine.registers.besideTiles), threads);
+  return machine.ctasToAskFor(2 * (words + machine.registers.overheadWithoutMma), threads);
 }
 
 /// What a loop carries, and all fragments of its products on mma.sync.
@@ -176,7 +176,7 @@ int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
   if (words == 0)
     return machine.occupancy.mostCtasToAskFor;
   const int64_t registers =
-      llvm::alignTo(words + machine.registers.besideMma, machine.sm.registerUnit);
+      llvm::alignTo(words + machine.registers.overheadOfMma, machine.sm.registerUnit);
   return machine.ctasToAskFor(registers, threads);
 }
 
@@ -202,7 +202,7 @@ std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Ta
   const MachineModel &machine = target.machine();
   const RegisterThresholds &limits = machine.registers;
   const bool waitsTwice = most > limits.vectorOfLoads && isElementwise(kernel, liveness);
-  const int64_t needed = most + limits.besideTiles;
+  const int64_t needed = most + limits.overheadWithoutMma;
   const bool isSmall = // warps serve it better
       needed <= (loads ? limits.smallWithLoads : limits.smallWithoutLoads);
   if (isSmall && !waitsTwice)

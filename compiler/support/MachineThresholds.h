@@ -13,23 +13,23 @@ namespace pantile {
 
 /// 32-bit registers per thread, if nothing else is said.
 struct RegisterThresholds {
-  // What ptxas takes beside the values that an estimate counts. The more values an estimate leaves
+  // What ptxas needs in addition to the values that an estimate counts. The more values it leaves
   // out, the larger the number.
-  int64_t besideTiles = 16;      ///< no MMA; all live tiles are counted: addresses and masks
-  int64_t besideMma = 26;        ///< of one wgmma, whose accumulator alone is counted (C7602)
-  int64_t besideFp64Mma = 48;    ///< of m16n8k16 of fp64, where all fragments are counted
-  int64_t besideIterations = 32; ///< two iterations in flight; accumulators and left operands
-  int64_t besideRescaled = 40; ///< the same where accumulators are rescaled; nor what rescales them
-  int64_t besideLoop = 40;     ///< any loop with MMA; carried values and left operands
+  int64_t overheadWithoutMma = 16;  ///< no MMA; all live tiles are counted: addresses and masks
+  int64_t overheadOfMma = 26;       ///< of one wgmma, whose accumulator alone is counted (C7602)
+  int64_t overheadOfFp64Mma = 48;   ///< of m16n8k16 of fp64, where all fragments are counted
+  int64_t overheadOfOverlap = 32;   ///< two iterations in flight; accumulators and left operands
+  int64_t overheadOfRescaling = 40; ///< the same where accumulators are rescaled, not counted
+  int64_t overheadOfLoop = 40;      ///< any loop with MMA; carried values and left operands
 
-  int64_t mostBesideProducer = 240; ///< of a consumer thread, after setmaxnreg
+  int64_t maxOfConsumer = 240; ///< of a consumer thread, after setmaxnreg
 
   // What a loop may load before it is needed.
-  int64_t earlyLoad = 16;        ///< read before the first MMA of an iteration
-  int64_t carriedLoads = 32;     ///< carried by a loop without MMA
-  int64_t carriedBesideMma = 16; ///< of one load, carried by a loop with MMA
-  int64_t carriedIndices = 32;   ///< indices of gathered loads, carried
-  int64_t vectorOfLoads = 4;     ///< fewer need not be in flight together: one 16-byte vector
+  int64_t earlyLoad = 16;      ///< read before the first MMA of an iteration
+  int64_t carriedLoads = 32;   ///< carried by a loop without MMA
+  int64_t carriedWithMma = 16; ///< of one load, carried by a loop with MMA
+  int64_t carriedIndices = 32; ///< indices of gathered loads, carried
+  int64_t vectorOfLoads = 4;   ///< fewer need not be in flight together: one 16-byte vector
 
   // Budgets that ptxas is given, as CTAs per SM.
   int64_t smallBudget = 64, largeBudget = 128; ///< the least of these that holds what is alive

@@ -79,7 +79,8 @@ struct WidenLatePass : impl::RematerialiseBase<WidenLatePass> {
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const MachineModel &machine = target->machine();
-    const int64_t registers = machine.registersOfThread(threads) - machine.registers.besideTiles;
+    const int64_t registers =
+        machine.registersOfThread(threads) - machine.registers.overheadWithoutMma;
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))

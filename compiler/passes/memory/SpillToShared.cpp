@@ -57,7 +57,7 @@ struct ParkRowsPass : impl::SpillToSharedBase<ParkRowsPass> {
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
     const int64_t words = mostWords(kernels[0]);
-    if (words + target->machine().registers.besideTiles <= registers)
+    if (words + target->machine().registers.overheadWithoutMma <= registers)
       return;
     const int64_t offset = llvm::alignTo(launch.sharedBytes, 128);
     const int64_t stageBytes = 4 * threads;

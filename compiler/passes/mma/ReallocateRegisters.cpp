@@ -45,7 +45,7 @@ struct ReallocateRegistersPass : impl::ReallocateRegistersBase<ReallocateRegiste
       // ptxas requires that the accumulator of each instruction fits into the registers at launch.
       // The limit is one reserve less than the shared memory of an SM: it was fitted so.
       return ctas * shared <= machine.sm.sharedBytesOfCta &&
-             accumulatorOfMma + machine.registers.besideLoop <= budget.launch(ctas);
+             accumulatorOfMma + machine.registers.overheadOfLoop <= budget.launch(ctas);
     };
     int64_t ctas = machine.occupancy.ctasWithSetmaxnreg;
     while (ctas > 0 && !(allows(ctas) && needed <= budget.consumer(ctas)))

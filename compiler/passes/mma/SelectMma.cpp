@@ -180,7 +180,7 @@ std::variant<ColumnSplit, const char *> splitColumns(const DotShape &s, int64_t 
 /// would not help.
 int64_t columnsWithProducer(int64_t columns, const DotShape &part, int64_t warpsOfPart,
                             int64_t numWarps, const MachineModel &machine) {
-  const int64_t bits = storageBits(part.accumulator), extra = machine.registers.besideMma;
+  const int64_t bits = storageBits(part.accumulator), extra = machine.registers.overheadOfMma;
   auto most = [&](int64_t warps) {
     return machine.registersOfThread(InstructionSet::warpThreads * warps) - extra;
   };
@@ -216,7 +216,7 @@ Choice tryWgmma(DotOp dot, const DotShape &s, const Target &target, int64_t numW
     instrN = columnsWithProducer(instrN, part, parts.warps, numWarps, target.machine());
   const int64_t accumulatorRegisters = instrN * storageBits(s.accumulator) / 64;
   const MachineModel &machine = target.machine();
-  if (accumulatorRegisters + machine.registers.besideMma >
+  if (accumulatorRegisters + machine.registers.overheadOfMma >
       machine.registersOfThread(InstructionSet::warpThreads * numWarps))
     return "the accumulator of one instruction leaves a thread too few registers";
   const Warps warps = parts.all({groupsM * 4, groupsN});
@@ -313,7 +313,7 @@ MmaAttr mmaSyncOf(DotOp dot, const DotShape &s, const Target &target, Warps warp
   if (!target.hasLargeFp64Mma() || s.m < 16)
     return of(8, 4);
   const MachineModel &machine = target.machine();
-  const bool hasRoom = registersOfFp64(dot, s, warps) + machine.registers.besideFp64Mma <=
+  const bool hasRoom = registersOfFp64(dot, s, warps) + machine.registers.overheadOfFp64Mma <=
                        machine.registersOfThread(InstructionSet::warpThreads * warps.m * warps.n);
   return of(16, hasRoom ? std::min<int64_t>(s.k, 16) : 4);
 }

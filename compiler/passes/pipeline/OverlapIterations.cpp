@@ -198,8 +198,8 @@ private:
 /// the left operands of the next iteration before their conversion. Rescaling takes registers of
 /// its own.
 bool fitsRegisters(const LateStage &stage, const MachineModel &machine, int warps) {
-  int64_t registers =
-      stage.rescale.empty() ? machine.registers.besideIterations : machine.registers.besideRescaled;
+  int64_t registers = stage.rescale.empty() ? machine.registers.overheadOfOverlap
+                                            : machine.registers.overheadOfRescaling;
   for (nv::AsyncMmaOpInterface mma : stage.early)
     registers += registersOf(mma.getResult());
   for (nv::AsyncMmaOpInterface mma : stage.mmas)
@@ -237,7 +237,7 @@ struct OverlapIterationsPass : impl::OverlapIterationsBase<OverlapIterationsPass
 } // namespace
 
 bool hasRegistersForOverlap(scf::ForOp loop, const Target &target, int warps) {
-  int64_t registers = target.machine().registers.besideIterations, early = 0, late = 0;
+  int64_t registers = target.machine().registers.overheadOfOverlap, early = 0, late = 0;
   for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
     registers += registersOf(mma.getResult());
     if (matchPattern(mma.getAcc(), m_AnyZeroFloat())) {

@@ -70,7 +70,7 @@ int64_t hintedStages(scf::ForOp loop) {
 /// Whether `load` is a short vector in a loop with MMAs, such as the row sums that attention's
 /// gradients begin with. A load whose result is yielded has been prefetched already.
 bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
-  return registersFor(load, axes) <= machineOf(load).registers.carriedBesideMma &&
+  return registersFor(load, axes) <= machineOf(load).registers.carriedWithMma &&
          llvm::none_of(load->getUsers(), llvm::IsaPred<nv::LocalStoreOp, scf::YieldOp>);
 }
 

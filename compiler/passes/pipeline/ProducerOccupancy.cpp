@@ -90,7 +90,7 @@ int64_t ctasByShared(const Demand &demand, int64_t barriers, const Target &targe
 int64_t ctasWithout(const Demand &demand, int warps, const Target &target) {
   const MachineModel &machine = target.machine();
   const int64_t most = machine.sm.registersOfThread;
-  if (demand.registers - machine.registers.besideLoop + demand.ofVectors > most)
+  if (demand.registers - machine.registers.overheadOfLoop + demand.ofVectors > most)
     return 1;
   return std::min(ctasByShared(demand, 0, target),
                   machine.ctasByRegisters(std::min(demand.registers, most), warps));

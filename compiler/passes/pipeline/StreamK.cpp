@@ -213,8 +213,8 @@ private:
     const RegisterBudget budget{target->machine(),
                                 static_cast<int>(moduleInt(kernel, names::numWarps, 4))};
     const int64_t needed =
-        2 * registersOf(product.getResult()) + budget.machine.registers.besideLoop;
-    const int64_t most = budget.machine.registers.mostBesideProducer;
+        2 * registersOf(product.getResult()) + budget.machine.registers.overheadOfLoop;
+    const int64_t most = budget.machine.registers.maxOfConsumer;
     return needed <= std::min(budget.launch(/*ctas=*/1), most)
                ? static_cast<int64_t>(
                      std::ceil(budget.machine.memory.partialLoadCycles / cyclesOfIteration()))
