@@ -1,9 +1,9 @@
-//===- Dependencies.cpp - what a compilation takes from outside of its key -----------------===//
+//===- Dependencies.cpp - what a compilation depends on besides its cache key ------===//
 // Needs: see Dependencies.h.
 // Gives: Dependencies, fileDependency.
-// How:   a question is a letter and bytes: `c`, the function's position, its arguments and their
+// How:   A question is a letter and bytes: `c`, the function's position, its arguments and their
 //        names; or `f` and a path. A program without host functions is used as it is.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "Dependencies.h"
 #include "cache/Bytes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,7 +15,7 @@ namespace pantile {
 namespace {
 
 constexpr uint8_t callQuestion = 'c', fileQuestion = 'f';
-/// No digest and no value: what cannot be had now.
+/// Not a digest and not a value: the answer cannot be computed now.
 constexpr std::string_view noAnswer;
 
 using Numbers = std::vector<size_t>;
@@ -29,7 +29,7 @@ std::optional<size_t> indexAt(const Numbers &numbers, size_t position) {
   return position < numbers.size() ? std::optional(numbers[position]) : std::nullopt;
 }
 
-/// Writes other numbers into the references of values.
+/// Renumbers the references in values.
 struct Renumbering {
   using Map = std::optional<size_t> (*)(const Numbers &, size_t);
   const ReachedParts &reached;
@@ -90,7 +90,7 @@ std::string answerOf(const ConstValue &value) {
   return out.take();
 }
 
-/// The call of a question without its letter; nothing for bytes that are none.
+/// The call of a question, given without its letter; nothing for invalid bytes.
 std::optional<Call> readCall(ByteReader &in) {
   Call call;
   call.function = in.u64();

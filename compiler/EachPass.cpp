@@ -1,9 +1,10 @@
-//===- EachPass.cpp - a kernel after each pass, for the interpreter ----------------------------===//
+//===- EachPass.cpp - interpret a kernel after each pass ---------------------------===//
 // Needs: see EachPass.h.
 // Gives: checksEachPass, createWithStates.
-// How:   the passes run as in a compilation for a GPU, once with launches that give tensor maps and
-//        once without. Remarks and errors of them are dropped: a compilation tells them.
-//===-------------------------------------------------------------------------------------------===//
+// How:   The passes run as in a compilation for a GPU, once for launches with tensor maps and once
+//        for launches without. Their remarks and errors are dropped, since a compilation emits
+//        them.
+//===-------------------------------------------------------------------------------===//
 #include "EachPass.h"
 #include "Pipeline.h"
 #include "interp/EachState.h"

@@ -1,9 +1,9 @@
-//===- IrDiagnostics.cpp - what passes say, in terms of the user's source -----------------===//
+//===- IrDiagnostics.cpp - diagnostics of passes, in terms of the user's source ----===//
 // Needs: see IrDiagnostics.h.
 // Gives: IrDiagnostics, rangeOf.
-// How:   an inlined operation's location is a chain of call sites: its own range is shown, the
+// How:   The location of an inlined operation is a chain of call sites: its own range is shown, the
 //        callers follow as notes.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "IrDiagnostics.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -21,7 +21,7 @@ using mlir::FileLineColRange;
 using mlir::FusedLoc;
 using mlir::NameLoc;
 
-/// `location` without names and fusions around it: a range, a call site, or unknown.
+/// `location` without the names and fusions around it: a range, a call site, or unknown.
 mlir::Location strip(mlir::Location location) {
   return llvm::TypeSwitch<mlir::Location, mlir::Location>(location)
       .Case([](NameLoc name) { return strip(name.getChildLoc()); })

@@ -1,11 +1,11 @@
-//===- IrDiagnostics.h - what passes say, in terms of the user's source -------------------===//
+//===- IrDiagnostics.h - diagnostics of passes, in terms of the user's source ------===//
 // Needs: operations whose locations are ranges of the sources.
-// Gives: while it lives, collects the context's diagnostics: the first error as an Error with the
-//        source rendered, warnings as text, remarks if they are wanted.
-// How:   a message that opens with the name of an operation ("'tile.dot' op ...") is about our IR:
-//        ErrorKind::Internal. Any other error speaks to the author of the kernel, unless it comes
-//        from a pass over the tile IR or the verifier after it: no kernel makes these fail.
-//===------------------------------------------------------------------------------------===//
+// Gives: while it exists, it collects the context's diagnostics: the first error as an Error with
+//        the source rendered, warnings as text, remarks if they are wanted.
+// How:   A message that begins with the name of an operation ("'tile.dot' op ...") is about our IR:
+//        ErrorKind::Internal. Any other error is for the author of the kernel, unless it comes from
+//        a pass over the tile IR or the verifier after it: no kernel may make these fail.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Diagnostics.h"
 #include "pantile/Error.h"
@@ -24,16 +24,16 @@ public:
                 bool wantsRemarks = false);
   IrDiagnostics(const IrDiagnostics &) = delete;
 
-  /// The first error with everything rendered that followed it. Of a failure without a message,
-  /// an internal error that names `stage`.
+  /// The first error, with the messages after it rendered. For a failure without a message, an
+  /// internal error that names `stage`.
   Error takeError(std::string_view stage);
 
-  /// The same of `pass`, which failed or left IR that the verifier refuses: an internal error.
+  /// The same for `pass`, which failed or left IR that does not verify: an internal error.
   Error takePassError(std::string_view pass);
 
   /// Warnings so far, rendered.
   const std::string &warnings() const { return warned; }
-  /// Remarks so far, by their place in the source; each once, however often a loop was unrolled.
+  /// Remarks so far, in source order; each once, also where a loop was unrolled.
   std::vector<Remark> takeRemarks();
   void addRemark(Remark remark);
 
@@ -49,7 +49,7 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// The narrowest range that `location` holds; without a file where it holds none.
+/// The narrowest range in `location`; without a file if there is none.
 SourceRange rangeOf(mlir::Location location);
 
 } // namespace pantile

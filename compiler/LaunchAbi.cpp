@@ -1,7 +1,8 @@
-//===- LaunchAbi.cpp - what kernels of an ABI may ask of their launches -------------------===//
+//===- LaunchAbi.cpp - which passes a launch ABI allows ----------------------------===//
 // Needs: see LaunchAbi.h.
-// Gives: withinAbi, needsOfPasses; launchAbiNamed, launchAbiName and needsBeyondArguments of pantile/Compiler.h.
-//===------------------------------------------------------------------------------------===//
+// Gives: withinAbi, needsOfPasses; launchAbiNamed, launchAbiName and needsBeyondArguments of
+//        pantile/Compiler.h.
+//===-------------------------------------------------------------------------------===//
 #include "LaunchAbi.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,17 +11,18 @@
 namespace pantile {
 namespace {
 
-/// Each with what it asks of a launch.
+/// Passes whose kernels need more than the arguments, with what they need.
 constexpr const char *passesBeyondTriton[] = {
     "nv-specialise-warps",   // tensor maps after the arguments, warps besides `numWarps`
     "nv-tma-stores",         // tensor maps
     "nv-make-persistent",    // the grid after the arguments, and fewer CTAs
-    "nv-stream-k",           // memory for parts of sums
+    "nv-stream-k",           // memory for partial tiles
     "nv-split-over-cluster", // a cluster per program
     "nv-pack-programs",      // CTAs of several programs, where that pays
 };
 
-/// Of the host: Triton passes one in another order, each extent and stride twice, or as a tensor map.
+/// Whether an argument has a descriptor that the host creates. Triton passes these in another
+/// order, each extent and stride twice, or as a tensor map.
 bool hasDescriptor(const ArgSpec &spec) {
   return spec.kind == ArgSpec::Kind::Descriptor ||
          std::any_of(spec.elements.begin(), spec.elements.end(), hasDescriptor);
@@ -55,22 +57,22 @@ std::vector<std::string> needsOfPasses(const Kernel::Data &kernel) {
     needs.push_back(fmt::format("{} tensor map{}", maps, plural(int64_t(maps))));
   const int own = kernel.options.numWarps;
   if (const int more = kernel.numWarps - own; more > 0 && kernel.options.target != "cpu")
-    needs.push_back(fmt::format("{} warp{} that load{}", more, plural(more), more == 1 ? "s" : ""));
+    needs.push_back(fmt::format("a producer of {} warp{}", more, plural(more)));
   if (kernel.persistent)
-    needs.push_back("blocks that run several programs");
+    needs.push_back("CTAs that run several programs");
   if (kernel.workspacePerBlock)
-    needs.push_back("memory for parts of sums");
+    needs.push_back("memory for partial tiles");
   if (kernel.blocksPerProgram > 1)
-    needs.push_back(fmt::format("clusters of {} blocks", kernel.blocksPerProgram));
+    needs.push_back(fmt::format("clusters of {} CTAs", kernel.blocksPerProgram));
   if (kernel.programsPerBlock > 1)
-    needs.push_back(fmt::format("blocks of up to {} programs", kernel.programsPerBlock));
+    needs.push_back(fmt::format("CTAs of up to {} programs", kernel.programsPerBlock));
   return needs;
 }
 
 std::vector<std::string> needsBeyondArguments(const Kernel::Data &kernel) {
   std::vector<std::string> needs = needsOfPasses(kernel);
   if (std::any_of(kernel.args.begin(), kernel.args.end(), hasDescriptor))
-    needs.push_back("descriptors taken apart");
+    needs.push_back("descriptors as separate arguments");
   return needs;
 }
 

@@ -1,18 +1,19 @@
-//===- LaunchAbi.h - what kernels of an ABI may ask of their launches ---------------------===//
-// Needs: the options of a compilation, or a kernel that was compiled.
-// Gives: the options its passes run under; what launches of the kernel need beyond its arguments.
-// How:   here alone stands which passes need a launcher that knows the kernel.
-//===------------------------------------------------------------------------------------===//
+//===- LaunchAbi.h - which passes a launch ABI allows ------------------------------===//
+// Needs: the options of a compilation, or a compiled kernel.
+// Gives: the options under which its passes run; what launches of the kernel need beyond its
+//        arguments.
+// How:   This is the only place that lists the passes whose kernels need a launcher of Pantile.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Compiler.h"
 
 namespace pantile {
 
-/// `options` without the passes that need more than `options.launchAbi` gives, even where they were
-/// switched on.
+/// `options` without the passes that need more than `options.launchAbi` provides, even where they
+/// were enabled.
 Options withinAbi(Options options);
 
-/// What passes made launches of a kernel need or do beyond Triton's, in words.
+/// What launches of a kernel need because of passes, and Triton's launches do not have; as text.
 std::vector<std::string> needsOfPasses(const Kernel::Data &kernel);
 
 } // namespace pantile

@@ -6,8 +6,8 @@
 //===------------------------------------------------------------------------------------===//
 #include "Pipeline.h"
 #include "LaunchAbi.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"

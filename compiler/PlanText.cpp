@@ -1,6 +1,6 @@
-//===- PlanText.cpp - a kernel's plan in lines to read ---------------------------------------===//
+//===- PlanText.cpp - a kernel's plan as text --------------------------------------===//
 // Gives: see PlanText.h.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "PlanText.h"
 #include "IrDiagnostics.h"
 #include "ir/Tile.h"
@@ -66,7 +66,7 @@ const char *mapText(nv::ProgramMap map) {
   return "";
 }
 
-/// What else was weighed, and why it was not taken.
+/// The other candidates, and why they were not taken.
 std::string candidateLines(func::FuncOp kernel, nv::KernelPlanAttr plan) {
   std::string out;
   auto all = kernel->getAttrOfType<ArrayAttr>(names::candidates);
@@ -121,7 +121,7 @@ std::string place(Location location) {
   return fmt::format(" at {}:{}:{}", file, range.line, range.column);
 }
 
-/// Where a loop stands, and where the function that it stands in is called.
+/// The source location of a loop, and where the function that contains it is called.
 std::string placeOf(scf::ForOp loop) {
   std::string out = place(loop.getLoc());
   if (auto call = loop.getLoc()->findInstanceOf<CallSiteLoc>())
@@ -158,7 +158,7 @@ std::string instructionText(std::optional<MmaAttr> mma) {
                      mma->getM(), mma->getN(), mma->getK());
 }
 
-/// The instructions of the loop's own MMAs, one per MMA.
+/// The instruction of each MMA in the loop's own body.
 std::vector<std::string> instructionsOf(scf::ForOp loop) {
   std::vector<std::string> texts;
   loop.getBody()->walk<WalkOrder::PreOrder>([&](Operation *op) {

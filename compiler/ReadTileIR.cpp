@@ -1,8 +1,9 @@
-//===- ReadTileIR.cpp - tile IR of a file in place of a kernel's source ---------------------===//
+//===- ReadTileIR.cpp - read tile IR from a file instead of a kernel's source ------===//
 // Needs: see ReadTileIR.h.
 // Gives: isTileIR, readTileIR.
-// How:   MLIR's parser verifies. What emission records of the options replaces what the file has.
-//===------------------------------------------------------------------------------------===//
+// How:   MLIR's parser verifies. The attributes that emission derives from the options replace
+//        those in the file.
+//===-------------------------------------------------------------------------------===//
 #include "ReadTileIR.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,7 +20,7 @@ namespace {
 
 Error refused(const FunctionSource &source, const std::string &why) {
   return makeError(ErrorKind::Unsupported,
-                   fmt::format("`{}` is no tile IR to compile: {}", source.file, why));
+                   fmt::format("cannot compile the tile IR of `{}`: {}", source.file, why));
 }
 
 bool isPointer(Type type) { return isa<PtrType>(type); }
@@ -29,13 +30,13 @@ bool takes(Type type, const ArgSpec &leaf) {
   return isPointer(type) == (leaf.kind == ArgSpec::Kind::Pointer);
 }
 
-/// Empty: none.
+/// What is wrong with the module; empty if nothing is.
 std::string defectOf(ModuleOp module, const Specialization &specialization) {
   auto functions = module.getOps<func::FuncOp>();
   if (llvm::range_size(functions) != 1 || !(*functions.begin())->hasAttr(names::kernel))
     return "it needs one function, which has the attribute `tile.kernel`";
   if (module->hasAttr(names::launch))
-    return "it has been through the passes of a GPU, which do not run again";
+    return "passes for a GPU have already run on it";
   std::vector<ArgSpec> leaves;
   for (const ArgSpec &spec : specialization.args)
     appendLaunchSpecs(spec, leaves);
@@ -44,7 +45,7 @@ std::string defectOf(ModuleOp module, const Specialization &specialization) {
       types.size() == leaves.size() && llvm::all_of(llvm::zip(types, leaves), [](const auto &pair) {
         return takes(std::get<0>(pair), std::get<1>(pair));
       });
-  return fits ? "" : "its kernel takes other arguments than were told";
+  return fits ? "" : "its kernel does not take the arguments of the signature";
 }
 
 } // namespace

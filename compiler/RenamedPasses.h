@@ -5,8 +5,8 @@
 
 namespace pantile {
 
-/// `options` with today's name of each pass that they give by a former one; `warnings` gets a line for
-/// each. A former name is taken for one version (CHANGELOG.md says since when).
+/// `options` with the current name of each pass that has a former name in them; `warnings` gets a
+/// line for each. Former names are accepted for one version (CHANGELOG.md says since when).
 Options withCurrentPassNames(Options options, std::string &warnings);
 
 } // namespace pantile

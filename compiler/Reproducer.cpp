@@ -1,8 +1,8 @@
-//===- Reproducer.cpp - what to send when the compiler itself is wrong --------------------===//
+//===- Reproducer.cpp - write a reproducer when the compiler itself fails ----------===//
 // Needs: see Reproducer.h.
 // Gives: ReproducerScope, withReproducer, commented, describeOptions.
-// How:   files are named by their content, so one fault leaves one file.
-//===------------------------------------------------------------------------------------===//
+// How:   Files are named by their content, so one fault leaves one file.
+//===-------------------------------------------------------------------------------===//
 #include "Reproducer.h"
 #include "LaunchAbi.h"
 #include "cache/Cache.h"
@@ -23,7 +23,7 @@ std::string save(const std::string &text) {
 
 } // namespace
 
-/// LLVM's hook. What it returns to ends the process.
+/// LLVM's hook for fatal errors. When it returns, LLVM ends the process.
 struct FatalError {
   static void handle(void *, const char *reason, bool) {
     std::fprintf(stderr, "pantile: internal error: %s\n", reason);

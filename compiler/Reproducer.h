@@ -1,9 +1,9 @@
-//===- Reproducer.h - what to send when the compiler itself is wrong ----------------------===//
-// Needs: the cache's directory; without it nothing is written.
+//===- Reproducer.h - write a reproducer when the compiler itself fails ------------===//
+// Needs: the cache directory; without it nothing is written.
 // Gives: a file with the tile IR, the options and the sources of the compilation that failed.
-// How:   the text is made only when it is needed. LLVM's fatal errors end the process, so a handler
+// How:   The text is made only when it is needed. LLVM's fatal errors end the process, so a handler
 //        writes the file of the compilation that runs on the thread before that.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
 #include "pantile/Options.h"
@@ -14,7 +14,7 @@
 
 namespace pantile {
 
-/// While it lives, a fatal error of LLVM on this thread writes `describe()` to a file first.
+/// While it exists, a fatal error of LLVM on this thread first writes `describe()` to a file.
 class ReproducerScope {
 public:
   explicit ReproducerScope(std::function<std::string()> describe);
@@ -27,12 +27,12 @@ private:
   friend struct FatalError;
 };
 
-/// Adds to an internal error the path of a file that holds what `describe` gives.
+/// Writes what `describe` returns to a file, and adds its path to an internal error.
 Error withReproducer(Error error, llvm::function_ref<std::string()> describe);
 
 /// `text` with "// " before each line.
 std::string commented(llvm::StringRef text);
-/// Everything of `options` that changes what passes do, on one line.
+/// All `options` that change what passes do, on one line.
 std::string describeOptions(const Options &options);
 
 } // namespace pantile

@@ -1,8 +1,8 @@
-//===- Request.cpp - from a text and a few words to a kernel ------------------------------===//
+//===- Request.cpp - compile a kernel from source text and a signature -------------===//
 // Needs: see pantile/Request.h.
 // Gives: specializeText, compileText, compileFile, stageText and the stages' names.
-// How:   scan, parameters, specialise, compile: nothing that an application could not do itself.
-//===------------------------------------------------------------------------------------===//
+// How:   Scan, parameters, specialise, compile: an application could do the same by the public API.
+//===-------------------------------------------------------------------------------===//
 #include "pantile/Request.h"
 #include <cerrno>
 #include <cstring>

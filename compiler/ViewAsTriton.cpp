@@ -1,8 +1,8 @@
-//===- ViewAsTriton.cpp - source text to a view of its tile IR ------------------------------===//
+//===- ViewAsTriton.cpp - from source text to a view of its tile IR as Triton's ----===//
 // Needs: see pantile/TritonView.h.
 // Gives: viewAsTriton.
-// How:   emission alone, in a context of its own; no pass runs.
-//===------------------------------------------------------------------------------------===//
+// How:   Only emission runs, in a context of its own; no pass runs.
+//===-------------------------------------------------------------------------------===//
 #include "IrDiagnostics.h"
 #include "analysis/TritonOperations.h"
 #include "frontend/Emit.h"
@@ -12,8 +12,8 @@
 namespace pantile {
 namespace {
 
-/// Adds the positions of `spec`'s sizes and strides among the launch arguments; `position` is that
-/// of its first argument, and then of the one after it.
+/// Adds the positions of `spec`'s sizes and strides among the launch arguments. `position` is the
+/// position of its first argument, and is advanced past its last.
 void addExtents(const ArgSpec &spec, unsigned &position, std::set<unsigned> &extents) {
   if (spec.kind == ArgSpec::Kind::Tuple) {
     for (const ArgSpec &element : spec.elements)

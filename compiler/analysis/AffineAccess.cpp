@@ -30,7 +30,7 @@ AffineTile expanded(AffineTile form, unsigned axis) {
   return form;
 }
 
-/// A dimension of size 1 has the index 0 alone, so its coefficient says nothing.
+/// A dimension of size 1 has only the index 0, so its coefficient has no meaning.
 template <typename Form> void forgetUnitDims(Form &form, RankedTensorType type) {
   for (auto [d, extent] : llvm::enumerate(type.getShape()))
     if (extent == 1)
@@ -126,18 +126,18 @@ std::optional<Polynomial> AffineAnalysis::times(scf::ForOp loop, const Polynomia
   auto by = constantOf(loop.getStep());
   if (!by)
     return std::nullopt;
-  auto share = step.dividedBy(*by);
-  if (!share)
+  auto quotient = step.dividedBy(*by);
+  if (!quotient)
     return std::nullopt;
   Polynomial passed = Polynomial::of(leafOf(loop.getInductionVar())) - scalar(loop.getLowerBound());
-  return *share * passed;
+  return *quotient * passed;
 }
 
 std::optional<AffineTile> AffineAnalysis::carried(BlockArgument arg, scf::ForOp loop) {
   unsigned index = arg.getArgNumber() - loop.getNumInductionVars();
   if (auto it = known.find(arg); it != known.end())
     return it->second;
-  // While its own step is looked at, the value stands for itself.
+  // While its step is computed, the value is a leaf.
   bool isPointer = isa<PtrType>(elementTypeOf(arg.getType()));
   unsigned self = leafOf(arg);
   known[arg] = isPointer ? uniform(rankOf(arg), Polynomial(), arg)
@@ -155,7 +155,7 @@ std::optional<AffineTile> AffineAnalysis::carried(BlockArgument arg, scf::ForOp 
   if (changes || !passed || !start)
     return std::nullopt;
   start->offset = start->offset + *passed;
-  // What was computed of the value while it stood for itself is wrong from here on.
+  // Forms that were computed while the value was a leaf are wrong from here on.
   llvm::SmallVector<Value> stale;
   for (auto &[value, form] : known)
     if (Operation *op = value.getDefiningOp(); op && loop->isAncestor(op))
@@ -260,7 +260,7 @@ std::optional<AffineTile> AffineAnalysis::compute(Value value) {
       .Default(std::nullopt);
 }
 
-/// An index where it is below `end`; what it is elsewhere does not matter.
+/// The form of an index that is used only where it is below `end`.
 std::optional<AffineTile> AffineAnalysis::upTo(AffineTile index, const Polynomial &end) {
   if (index.wrappedDim >= 0 || index.base || index.coefficients.size() != 1 ||
       index.coefficients[0].constant() != 1)
@@ -281,7 +281,7 @@ std::optional<AffineTile> AffineAnalysis::choice(arith::SelectOp op) {
   return upTo(*index, index->offset - bound->offset);
 }
 
-/// Either side may be the one that has the index: `i < n` is `n > i`.
+/// The index may be on either side: `i < n` is `n > i`.
 std::optional<AffineBound> AffineAnalysis::comparison(arith::CmpIOp op) {
   using enum arith::CmpIPredicate;
   const bool isLess = op.getPredicate() == slt || op.getPredicate() == sle;

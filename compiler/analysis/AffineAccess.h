@@ -1,12 +1,12 @@
-//===- AffineAccess.h - addresses and masks as base + sum of index * stride ---------------===//
+//===- AffineAccess.h - addresses and masks as base + sum of index * stride --------===//
 // Needs: tile IR before or after layouts.
-// Gives: for a tile of pointers or integers: a polynomial offset and one polynomial coefficient a
+// Gives: for a tile of pointers or integers: a polynomial offset and one polynomial coefficient per
 //        dimension, through splats, broadcasts, sums, products and pointers that a loop advances;
-//        for a mask: the bounds that it is the conjunction of.
-// How:   scalars that are no sum or product are leaves with a number. A value that a loop advances
-//        by a constant step is its start plus the induction variable times the step. Arithmetic
-//        is exact here: a kernel whose 32-bit indices wrap around has no affine access.
-//===--------------------------------------------------------------------------------------===//
+//        for a mask: the bounds of which it is the conjunction.
+// How:   Scalars that are no sum or product are numbered leaves. A value that a loop advances by a
+//        constant step is its start plus the induction variable times the step. Arithmetic is
+//        exact: a kernel whose 32-bit indices wrap around has no affine access.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/Polynomial.h"
 #include "ir/Tile.h"
@@ -15,7 +15,7 @@
 
 namespace pantile {
 
-/// The number that `value` surely is.
+/// The value of `value` if it is a known constant.
 std::optional<int64_t> constantOf(mlir::Value value);
 bool isKernelArgument(mlir::Value value);
 /// The loop that carries `value` from iteration to iteration; null for other values.
@@ -26,14 +26,15 @@ struct AffineTile {
   mlir::Value base; ///< a scalar pointer; null for integers
   Polynomial offset;
   llvm::SmallVector<Polynomial, 4> coefficients;
-  /// Along this dimension the index was `(dividend + index) % modulus`, or another one where it is
-  /// not below `modulus`; the form here is the one without the remainder or the choice.
+  /// Along this dimension the index was `(dividend + index) % modulus`, or with `isChoice`
+  /// `where(dividend + index < modulus, dividend + index, ...)`. The form is the one without modulo
+  /// and choice.
   int wrappedDim = -1;
   bool isChoice = false;
   Polynomial dividend, modulus;
 };
 
-/// `offset + sum over d of coefficients[d] * index[d] < 0`; `>= 0` for a lower one.
+/// `offset + sum over d of coefficients[d] * index[d] < 0`; `>= 0` for a lower bound.
 struct AffineBound {
   Polynomial offset;
   llvm::SmallVector<Polynomial, 4> coefficients;
@@ -49,20 +50,20 @@ public:
 
   mlir::Value leaf(unsigned number) const { return leaves[number]; }
   unsigned leafOf(mlir::Value value);
-  /// For passes that rebuild a loop: forms that were given out before stay right.
+  /// For passes that rebuild a loop: forms that were returned before stay valid.
   void replaceLeaf(mlir::Value from, mlir::Value to);
   /// True if every leaf is an argument of the kernel.
   bool isHostValue(const Polynomial &polynomial) const;
-  /// True if it cannot be negative as long as the arguments that are put into `assumed` are not.
-  /// Nobody divides a position by a negative number.
+  /// Whether `polynomial` is non-negative if the arguments that are put into `assumed` are.
+  /// Divisors are taken to be positive.
   bool isNonNegative(const Polynomial &polynomial, llvm::SetVector<mlir::Value> &assumed);
-  /// A polynomial that a non-negative one is at most, of arguments and of `program_id`s, each of which
-  /// stands for the grid's extent; as long as the arguments that are put into `assumed` are not
-  /// negative. None where it has no such bound.
+  /// An upper bound of a non-negative polynomial: a polynomial of arguments and of `program_id`s,
+  /// each of which stands for the grid's extent. It holds if the arguments that are put into
+  /// `assumed` are non-negative. None where there is no such bound.
   std::optional<Polynomial> upperBound(const Polynomial &polynomial,
                                        llvm::SetVector<mlir::Value> &assumed);
-  /// True if an integer of at most 32 bits that `root` is computed from has this value, so that it
-  /// fits 32 bits where the kernel's own arithmetic does not wrap around.
+  /// Whether `root` depends on an integer of at most 32 bits with this value: then it fits 32 bits,
+  /// as the kernel's own arithmetic is taken not to overflow.
   bool isComputedIn32Bits(mlir::Value root, const Polynomial &polynomial);
 
 private:

@@ -1,10 +1,11 @@
-//===- AffineBounds.cpp - what a polynomial is at least and at most -----------------------===//
+//===- AffineBounds.cpp - lower and upper bounds of polynomials --------------------===//
 // Needs: see AffineAccess.h.
 // Gives: AffineAnalysis::isNonNegative, upperBound, isComputedIn32Bits.
-// How:   a polynomial with positive coefficients is bounded by its leaves, and a leaf by what it is
-//        computed from: program numbers by the grid, a loop's counter by its end, a quotient by its
-//        dividend. Only numbers that are not negative have an upper bound here.
-//===--------------------------------------------------------------------------------------===//
+// How:   A polynomial with positive coefficients is bounded by the bounds of its leaves. The bound
+//        of a leaf follows from its operation: program ids are bounded by the grid, an induction
+//        variable by the loop's end, a quotient by its dividend. Only non-negative values have an
+//        upper bound here.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/AffineAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -28,7 +29,7 @@ bool AffineAnalysis::hasOnlyPositiveTerms(const Polynomial &polynomial,
   });
 }
 
-/// Takes out multiples of `n - 1 - i`, where `i` is a program's index among `n`: it is not negative.
+/// Removes multiples of `n - 1 - i`, where `i` is a program id below `n`: they are not negative.
 Polynomial AffineAnalysis::withoutWaysToLast(Polynomial polynomial,
                                              llvm::SetVector<Value> &assumed) {
   auto axisOf = [](Value leaf) -> std::optional<unsigned> {
@@ -69,8 +70,8 @@ bool AffineAnalysis::isNonNegative(Value value, llvm::SetVector<Value> &assumed)
   auto either = [&](auto op) {
     return isNonNegative(op.getLhs(), assumed) || isNonNegative(op.getRhs(), assumed);
   };
-  // As unsigned numbers, those that are not negative are the ones below half of all. A minimum, `&`
-  // and a rest are at most their operands (a rest also below its divisor), so one such operand is
+  // Non-negative values are, as unsigned ones, those below half of the range. A minimum, `&`
+  // and a remainder are at most their operands (a remainder also below its divisor), so one is
   // enough; `|` and a maximum have the highest bit if one of theirs has it.
   return llvm::TypeSwitch<Operation *, bool>(value.getDefiningOp())
       .Case<ProgramIdOp, NumProgramsOp, nv::ProgramAtOp>([](auto) { return true; })
@@ -113,7 +114,7 @@ std::optional<Polynomial> AffineAnalysis::upperBound(const Polynomial &polynomia
   return sum.isValid() ? std::optional(sum) : std::nullopt;
 }
 
-/// Of `factor` times a leaf that is not negative; at least as a number of its type.
+/// The bound of `factor` times a non-negative leaf: at worst the largest value of its type.
 std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor,
                                                      llvm::SetVector<Value> &assumed) {
   if (auto bound = upperBoundOfSource(value, factor, assumed))
@@ -123,7 +124,7 @@ std::optional<Polynomial> AffineAnalysis::upperBound(Value value, int64_t factor
                     : std::nullopt;
 }
 
-/// What it is computed from may have a bound that the launch knows. A quotient is bounded with its
+/// The bound that follows from the operands of `value`. A quotient is bounded together with its
 /// factor, since `c * (x / d)` is at most `ceil(c / d) * x`.
 std::optional<Polynomial> AffineAnalysis::upperBoundOfSource(Value value, int64_t factor,
                                                              llvm::SetVector<Value> &assumed) {

@@ -1,9 +1,9 @@
-//===- AxisInfo.cpp - the walk and the questions ------------------------------===//
+//===- AxisInfo.cpp - the walk over operations, and access widths ------------------===//
 // Needs: AxisInfoRules.h for what each operation does.
 // Gives: AxisInfo and AxisInfoAnalysis.
-// How:   one visitor for functions, loops, branches and everything else. A carried value starts
-//        at its initial facts and is joined with what the body yields until nothing changes.
-//===--------------------------------------------------------------------------===//
+// How:   One visitor for functions, loops, branches and everything else. A carried value starts
+//        with its initial facts and is joined with what the body yields until nothing changes.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 
 #include "analysis/AxisInfoRules.h"
@@ -21,7 +21,7 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-/// Larger divisors say nothing more, and their products must not overflow.
+/// Larger divisors add no information, and products of divisors must not overflow.
 constexpr int64_t maxDivisor = int64_t(1) << 30;
 
 class Visitor {

@@ -1,10 +1,11 @@
-//===- AxisInfo.h - what neighbours in a tile have in common ------------------===//
+//===- AxisInfo.h - contiguity, divisibility and constancy of the elements of a tile ---===//
 // Needs: tile IR, before or after layouts are assigned.
 // Gives: for each dimension of every integer or pointer tile (scalars count as one element):
 //        contiguity, divisibility and constancy, all powers of two; and the value of constants.
-// How:   a walk in program order over structured control flow; loops repeat until their carried
-//        values settle, which they do because a join only ever lowers powers of two.
-//===--------------------------------------------------------------------------===//
+// How:   A walk in program order over structured control flow. Loops are repeated until the facts
+//        of their carried values are stable. This terminates, because a join only lowers powers of
+//        two.
+//===-----------------------------------------------------------------------------------===//
 #ifndef PANTILE_ANALYSIS_AXISINFO_H
 #define PANTILE_ANALYSIS_AXISINFO_H
 
@@ -21,9 +22,9 @@ class Operation;
 
 namespace pantile {
 
-/// All of it is about aligned blocks: the elements whose index along a dimension lies between two
-/// neighbouring multiples of the block's length, whatever the other indices are. A tile whose extent
-/// is no power of two ends within the last block.
+/// All facts are about aligned blocks of elements: those whose index along a dimension lies between
+/// two consecutive multiples of the block's length, for any other indices. A tile whose extent is
+/// no power of two ends within the last block.
 struct AxisInfo {
   using PerDim = llvm::SmallVector<int64_t, 4>;
 
@@ -33,14 +34,14 @@ struct AxisInfo {
   PerDim divisibility;
   /// In each block of this length all values are equal.
   PerDim constancy;
-  /// The value, where every element has the same known one.
+  /// The value of all elements, if it is known.
   std::optional<int64_t> constant;
   bool nonNegative = false;
 
   /// Nothing is known: 1 everywhere.
   static AxisInfo unknown(size_t rank);
   static AxisInfo ofConstant(int64_t value, llvm::ArrayRef<int64_t> shape);
-  /// What is true of both.
+  /// The facts that hold for both.
   static AxisInfo join(const AxisInfo &a, const AxisInfo &b);
 
   size_t rank() const { return contiguity.size(); }
@@ -53,15 +54,15 @@ struct AxisInfo {
   bool operator==(const AxisInfo &) const = default;
 };
 
-/// The facts of one function or module. Values made later are unknown to it.
+/// The facts of one function or module. Nothing is known of values that are created later.
 class AxisInfoAnalysis {
 public:
   explicit AxisInfoAnalysis(mlir::Operation *top);
 
   const AxisInfo &of(mlir::Value value) const;
 
-  /// How many neighbours along `dim` one access through `ptr` can take: contiguous, aligned, with
-  /// one mask value, at most 16 bytes. `mask` may be null.
+  /// How many adjacent elements along `dim` one access through `ptr` can have: contiguous, aligned,
+  /// with one mask value, at most 16 bytes. `mask` may be null.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, int dim) const;
   /// The same, limited by the registers that `layout` keeps together.
   int64_t accessWidth(mlir::Value ptr, mlir::Value mask, const LinearLayout &layout) const;

@@ -1,10 +1,10 @@
-//===- AxisInfoRules.cpp - what each operation does to the facts --------------===//
+//===- AxisInfoRules.cpp - what each operation does to the facts -------------------===//
 // Needs: facts of the operands.
 // Gives: inferAxisInfo(), applyAxisHints().
-// How:   a small function a family of operations. Integer overflow is taken not to happen, as in
-//        the language; so is a remainder of a negative multiple of the divisor at the start of a
-//        block (`(x + arange) % M` wraps around an edge that nobody reaches from below).
-//===--------------------------------------------------------------------------===//
+// How:   One small function per family of operations. Integers are taken not to overflow, as in the
+//        language. In `(x + arange) % M` the sum is taken not to be negative at the start of a
+//        block.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfoRules.h"
 
 #include "ir/Hints.h"
@@ -29,7 +29,7 @@ int64_t capped(int64_t divisor) { return std::min(divisor, maxDivisor); }
 
 AxisInfo unknownOf(Value value) { return AxisInfo::unknown(axisShape(value.getType()).size()); }
 
-/// Equal inputs give equal outputs; true of every pure elementwise operation.
+/// Equal inputs give equal outputs: holds for every pure elementwise operation.
 AxisInfo elementwise(Value result, Operands operands) {
   AxisInfo info = unknownOf(result);
   for (size_t d = 0; d < info.rank(); ++d) {
@@ -85,7 +85,7 @@ AxisInfo multiplication(Value result, const AxisInfo &a, const AxisInfo &b) {
   return info;
 }
 
-/// Blocks of `a` along `d` that lie between neighbouring multiples of every value of `b`.
+/// Blocks of `a` along `d` that lie between consecutive multiples of every value of `b`.
 int64_t blockInsideDivisor(const AxisInfo &a, const AxisInfo &b, size_t d) {
   return std::min({a.contiguity[d], a.divisibility[d], b.divisibilityAt(d, 1), b.constancy[d]});
 }
@@ -117,7 +117,7 @@ AxisInfo remainder(Value result, const AxisInfo &a, const AxisInfo &b) {
     info.divisibility[d] = std::min(a.divisibilityAt(d, block), b.divisibilityAt(d, 1));
   }
   info.nonNegative = a.nonNegative;
-  // Where `x` is negative, the sign of the rest depends on the operation.
+  // Where `x` is negative, the sign of the remainder depends on the operation.
   foldConstant(info, result, a, b, [](int64_t x, int64_t y) -> std::optional<int64_t> {
     return x >= 0 && y > 0 ? std::optional(x % y) : std::nullopt;
   });
@@ -183,7 +183,7 @@ AxisInfo extremum(Operation *op, const AxisInfo &a, const AxisInfo &b) {
   for (size_t d = 0; d < info.rank(); ++d)
     info.divisibility[d] = std::min(a.divisibilityAt(d, 1), b.divisibilityAt(d, 1));
   const bool isSigned = isa<arith::MinSIOp, arith::MaxSIOp>(op);
-  // Unsigned, a number that is negative is above all that are not.
+  // As an unsigned number, a negative one is greater than all others.
   info.nonNegative =
       isMin == isSigned ? a.nonNegative && b.nonNegative : a.nonNegative || b.nonNegative;
   if (isSigned)
@@ -268,8 +268,8 @@ AxisInfo reinterpreted(Operation *op, const AxisInfo &source) {
   return info;
 }
 
-/// Numbers of few bits begin again within a tile, as a conversion to them may that is no overflow:
-/// from one multiple of a block's length to the next they do not, if half of all are that long.
+/// A truncation to few bits may wrap around within a tile, which is no overflow. Between two
+/// multiples of a block's length it does not wrap, if the block is at most half of the range.
 void endRunsWhereNumbersWrap(AxisInfo &info, unsigned bits) {
   if (bits >= 32) // indices, which are taken not to overflow
     return;
@@ -296,7 +296,7 @@ AxisInfo resized(Operation *op, const AxisInfo &source) {
   return info;
 }
 
-/// A tile of equal elements stays one under any cut.
+/// A tile of equal elements stays one in any shape.
 AxisInfo reshaped(ReshapeOp op, const AxisInfo &source) {
   const auto shape = axisShape(op.getType());
   AxisInfo info = AxisInfo::unknown(shape.size());
@@ -406,7 +406,7 @@ AxisInfo inferAxisInfo(Operation *op, unsigned index, Operands operands) {
 
 void applyAxisHints(OpResult result, AxisInfo &info) {
   const SmallVector<int64_t, 4> shape = axisShape(result.getType());
-  auto raise = [&](StringRef name, AxisInfo::PerDim &values, bool isRun) {
+  auto strengthen = [&](StringRef name, AxisInfo::PerDim &values, bool isRun) {
     Attribute hint = result.getOwner()->getDiscardableAttr(hintName(name, result));
     for (size_t d = 0; d < values.size(); ++d) {
       int64_t promised = 1;
@@ -418,9 +418,9 @@ void applyAxisHints(OpResult result, AxisInfo &info) {
       values[d] = std::max(values[d], isRun ? std::min(promised, shape[d]) : promised);
     }
   };
-  raise(names::divisibility, info.divisibility, false);
-  raise(names::contiguity, info.contiguity, true);
-  raise(names::constancy, info.constancy, true);
+  strengthen(names::divisibility, info.divisibility, false);
+  strengthen(names::contiguity, info.contiguity, true);
+  strengthen(names::constancy, info.constancy, true);
 }
 
 } // namespace pantile

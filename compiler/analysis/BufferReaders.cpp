@@ -1,4 +1,4 @@
-//===- BufferReaders.cpp - which products read a staged buffer ----------------------------===//
+//===- BufferReaders.cpp - which MMAs read a staged buffer ---------------------------------===//
 #include "analysis/BufferReaders.h"
 
 using namespace mlir;
@@ -16,7 +16,7 @@ bool forEachUse(Value buffer, llvm::function_ref<bool(OpOperand &)> visit) {
 
 namespace {
 
-/// The one user of `tile`, or of what its elements become.
+/// The only use of `tile`, after conversions.
 OpOperand *onlyUseOf(Value tile) {
   while (tile.hasOneUse()) {
     Operation *user = *tile.user_begin();
@@ -27,22 +27,21 @@ OpOperand *onlyUseOf(Value tile) {
   return nullptr;
 }
 
-/// The MMA that what `load` gives goes on to: in registers, or through a buffer of its own.
+/// The MMA that alone uses the tile of `load`: in registers, or through another buffer.
 std::optional<BufferReader> readerOf(nv::LocalLoadOp load, Block *block) {
   OpOperand *use = onlyUseOf(load.getResult());
   if (!use || use->getOwner()->getBlock() != block)
     return std::nullopt;
-  if (auto product = dyn_cast<nv::AsyncMmaOpInterface>(use->getOwner()))
-    return use->get() == product.getLhs()
-               ? std::optional(BufferReader{product, 0, load, load.getBuffer()})
-               : std::nullopt;
+  if (auto mma = dyn_cast<nv::AsyncMmaOpInterface>(use->getOwner()))
+    return use->get() == mma.getLhs() ? std::optional(BufferReader{mma, 0, load, load.getBuffer()})
+                                      : std::nullopt;
   auto store = dyn_cast<nv::LocalStoreOp>(use->getOwner());
   auto alloc = store ? store.getBuffer().getDefiningOp<nv::AllocOp>() : nv::AllocOp();
   const SmallVector<BufferReader> readers =
       alloc ? readersOf(alloc, block) : SmallVector<BufferReader>();
-  if (readers.size() != 1 || readers[0].at != readers[0].product)
+  if (readers.size() != 1 || readers[0].at != readers[0].mma)
     return std::nullopt;
-  return BufferReader{readers[0].product, readers[0].operand, load, load.getBuffer()};
+  return BufferReader{readers[0].mma, readers[0].operand, load, load.getBuffer()};
 }
 } // namespace
 
@@ -61,16 +60,16 @@ SmallVector<BufferReader> readersOf(nv::AllocOp alloc, Block *block) {
         readers.push_back(*reader);
       return reader.has_value();
     }
-    auto product = dyn_cast<nv::AsyncMmaOpInterface>(use.getOwner());
-    if (!product || product->getBlock() != block)
+    auto mma = dyn_cast<nv::AsyncMmaOpInterface>(use.getOwner());
+    if (!mma || mma->getBlock() != block)
       return false;
-    readers.push_back({product, &use == &product.getLhsMutable() ? 0 : 1, product, use.get()});
+    readers.push_back({mma, &use == &mma.getLhsMutable() ? 0 : 1, mma, use.get()});
     return true;
   };
   if (!forEachUse(alloc, collect))
     return {};
   llvm::sort(readers, [](const BufferReader &a, const BufferReader &b) {
-    return a.product->isBeforeInBlock(b.product);
+    return a.mma->isBeforeInBlock(b.mma);
   });
   return readers;
 }

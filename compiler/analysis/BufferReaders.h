@@ -1,7 +1,7 @@
-//===- BufferReaders.h - which products read a staged buffer ------------------------------===//
-// Needs: StageOperands ran, which gives each product a buffer of its own for each operand.
-// Gives: the uses of a buffer and of its views, and the products that read it.
-//===------------------------------------------------------------------------------------===//
+//===- BufferReaders.h - which MMAs read a staged buffer ---------------------------===//
+// Needs: StageOperands ran, which gives each operand of an MMA a buffer of its own.
+// Gives: the uses of a buffer and of its views, and the MMAs that read it.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/StagedLoad.h"
 
@@ -11,17 +11,17 @@ namespace pantile {
 bool forEachUse(mlir::Value buffer, llvm::function_ref<bool(mlir::OpOperand &)> visit);
 
 struct BufferReader {
-  nv::AsyncMmaOpInterface product;
+  nv::AsyncMmaOpInterface mma;
   int operand;         ///< 0: A, 1: B
-  mlir::Operation *at; ///< reads the buffer: `product`, or a load of what goes on to it alone
-  mlir::Value view;    ///< that it reads, of the operand's shape
+  mlir::Operation *at; ///< reads the buffer: `mma`, or a load whose values only `mma` uses
+  mlir::Value view;    ///< the view that it reads, with the operand's shape
 };
 
 /// Whether an MMA reads `alloc` rounded to tf32.
 bool isRounded(nv::AllocOp alloc);
 
-/// The products that read `alloc`, in the order of their block; empty if anything else reads it, or
-/// if they are not all in `block`.
+/// The MMAs that read `alloc`, in program order; empty if anything else reads it, or if they are
+/// not all in `block`.
 llvm::SmallVector<BufferReader> readersOf(nv::AllocOp alloc, mlir::Block *block);
 
 } // namespace pantile

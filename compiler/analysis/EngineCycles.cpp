@@ -1,6 +1,6 @@
-//===- EngineCycles.cpp - how long an iteration keeps each part of an SM busy --------------===//
+//===- EngineCycles.cpp - how long an iteration keeps each unit of an SM busy ------===//
 // Gives: see EngineCycles.h.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "analysis/EngineCycles.h"
 #include "analysis/LoopChannels.h"
 #include "ir/Machine.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Multiply-adds count 2. A type that tensor cores do not multiply is widened to fp16 before.
+/// A multiply-add counts 2. A type without MMAs is widened to fp16 first.
 double flopsPerCycle(Type element, const Throughput &perCycle) {
   double flops = perCycle.fp16;
   if (element.isF64())
@@ -28,7 +28,7 @@ double flopsPerCycle(Type element, const Throughput &perCycle) {
   return flops > 0 ? flops : perCycle.fp16;
 }
 
-/// MMAs that one of fp32 operands is split into.
+/// How many MMAs a dot of fp32 operands is split into.
 int64_t mmasOfPrecision(Precision precision) {
   switch (precision) {
   case Precision::Tf32x3:
@@ -55,20 +55,20 @@ int64_t bytesOf(RankedTensorType tile) {
   return elementsOf(tile.getShape()) * storageBits(tile.getElementType()) / 8;
 }
 
-/// What needs a special function unit for each element.
+/// Whether `op` needs a special function unit for each element.
 bool isSpecial(Operation *op) {
   return isa<math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp,
              math::SinOp, math::CosOp, math::TanhOp, math::ErfOp, arith::DivFOp, PreciseDivOp,
              PreciseSqrtOp>(op);
 }
 
-/// Whether a dot whose instruction was not chosen yet will get one of the tensor cores.
+/// Whether a dot whose instruction is not chosen yet will run on tensor cores.
 bool runsOnTensorCores(DotOp dot) {
   const Type element = elementTypeOf(dot.getLhs().getType());
   return !element.isF32() || dot.getPrecision() != Precision::Ieee;
 }
 
-/// What moves no data: the tile is only named otherwise, or known while compiling.
+/// Whether `op` moves no data: it only reinterprets the tile, or is constant.
 bool isFree(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() ||
          isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, UnsplatOp>(op);
@@ -105,7 +105,7 @@ public:
         .Default([&](Operation *other) { addElementwise(other); });
   }
 
-  /// What others write into the loop's stages.
+  /// Adds what asynchronous copies write into the loop's stages.
   void add(nv::ChannelAttr channel) {
     const bool isCopied = channel.getTransport() == nv::Transport::Tma ||
                           channel.getTransport() == nv::Transport::CpAsync;
@@ -120,14 +120,14 @@ public:
 private:
   double &at(nv::Limiter engine) { return work.at(engine); }
 
-  /// Instructions, counted by thread, of which `fp32Lanes` are done per cycle.
+  /// Instructions per thread, of which `fp32Lanes` are executed per cycle.
   void issue(int64_t count) { at(nv::Limiter::Issue) += count / perCycle.fp32Lanes; }
-  /// Instructions, counted by warp.
+  /// Instructions per warp.
   void issueWarps(int64_t count) {
     at(nv::Limiter::Issue) += static_cast<double>(count) / machine.sm.partitions;
   }
 
-  /// Elements that all threads hold together, replicas included.
+  /// Elements that all threads hold, replicas included.
   int64_t heldElements(RankedTensorType tile) const {
     if (!tile.getEncoding())
       return elementsOf(tile.getShape());
@@ -166,7 +166,7 @@ private:
     issueWarps(madds / (instruction->getM() * instruction->getN() * instruction->getK()));
   }
 
-  /// As a warp group does it: both operands pass through shared memory, and are read as by `addMma`.
+  /// As a wgmma: both operands go through shared memory, and are read as in `addMma`.
   void addUndecided(DotOp dot, int64_t madds) {
     auto lhs = cast<RankedTensorType>(dot.getLhs().getType()),
          rhs = cast<RankedTensorType>(dot.getRhs().getType());

@@ -1,13 +1,14 @@
-//===- EngineCycles.h - how long an iteration keeps each part of an SM busy ----------------===//
-// Needs: a loop as it is lowered, and its channels.
-// Gives: the cycles per iteration of one CTA that the busiest part works, and which it is.
-// How:   work divided by MachineModel's throughput; no latency and no waiting, so it is a lower
-//        bound where nothing else fills the waits. Counted are MMAs, what they, ldmatrix, copies
-//        and stores move through shared memory, bytes of global memory (as if L2 held them all),
-//        MUFU, and the issue of MMAs, accesses and floating-point arithmetic. Not counted: address
-//        arithmetic, masks, barriers. Both sides of a branch count. Of tiles that have no layout yet
-//        each element counts once, and dots run on tensor cores if their type does.
-//===------------------------------------------------------------------------------------===//
+//===- EngineCycles.h - how long an iteration keeps each unit of an SM busy --------===//
+// Needs: a loop in its final form, and its channels.
+// Gives: the cycles per iteration of one CTA for which the busiest unit works, and which unit it
+//        is.
+// How:   Work divided by MachineModel's throughput. Latencies and waits do not count, so it is a
+//        lower bound if nothing else runs during the waits. Counted are MMAs; what MMAs, ldmatrix,
+//        copies and stores move through shared memory; bytes of global memory, as if all were in
+//        L2; MUFU; and the issue of MMAs, accesses and floating-point arithmetic. Not counted are
+//        address arithmetic, masks and barriers. Both sides of a branch count. For tiles without a
+//        layout each element counts once, and dots run on tensor cores if their type does.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,7 +22,7 @@ struct BusiestEngine {
   nv::Limiter limiter;
 };
 
-/// Cycles that each part of an SM works.
+/// Cycles for which each unit of an SM works.
 struct EngineCycles {
   std::array<double, nv::getMaxEnumValForLimiter() + 1> cycles{};
 
@@ -29,9 +30,9 @@ struct EngineCycles {
   BusiestEngine busiest() const;
 };
 
-/// Of an iteration of `loop`, without the loops in it.
+/// The cycles of an iteration of `loop`, without the loops in it.
 EngineCycles engineCycles(mlir::scf::ForOp loop, llvm::ArrayRef<nv::ChannelAttr> channels);
-/// Of what `kernel` does outside of loops, but for its producer.
+/// The cycles of what `kernel` does outside of loops, without its producer.
 EngineCycles engineCyclesOutside(mlir::func::FuncOp kernel);
 
 BusiestEngine busiestEngine(mlir::scf::ForOp loop, llvm::ArrayRef<nv::ChannelAttr> channels);

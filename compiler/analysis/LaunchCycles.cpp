@@ -1,11 +1,11 @@
-//===- LaunchCycles.cpp - how long a launch is expected to keep the GPU busy --------------===//
+//===- LaunchCycles.cpp - how long a launch is expected to keep the GPU busy -------===//
 // Gives: see LaunchCycles.h.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "analysis/LaunchCycles.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/ProgramCycles.h"
 #include "analysis/ProgramValues.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/Residency.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include <cmath>
@@ -15,88 +15,89 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// How programs are spread over the SMs.
-struct Spread {
+/// How programs are distributed over the SMs.
+struct Distribution {
   double ctasPerProgram = 1, programsPerCta = 1;
   bool isPersistent = false; ///< the next program's loads hide its start
-  bool isCut = false;        ///< stream-K: no SM has more work than another
+  bool isStreamK = false;    ///< no SM has more work than another
 };
 
-double cyclesOf(const ProgramCycles &program, const Spread &spread, int64_t ctasPerSm,
+double cyclesOf(const ProgramCycles &program, const Distribution &distribution, int64_t ctasPerSm,
                 const MachineModel &machine, const LaunchShape &launch) {
   const double sms = launch.multiprocessors > 0 ? launch.multiprocessors : machine.sms;
-  const double share = programsOf(launch) * spread.ctasPerProgram / sms;
-  const double ofSm = spread.isCut ? share : std::ceil(share);
-  const double atOnce = ctasPerSm * spread.programsPerCta, rounds = std::ceil(ofSm / atOnce);
+  const double mean = programsOf(launch) * distribution.ctasPerProgram / sms;
+  const double ofSm = distribution.isStreamK ? mean : std::ceil(mean);
+  const double atOnce = ctasPerSm * distribution.programsPerCta, waves = std::ceil(ofSm / atOnce);
   const double start = machine.predictions.tripsToMemory * machine.cycles.globalLoad;
-  return ofSm * program.busy + rounds * program.waits + (spread.isPersistent ? 1 : rounds) * start;
+  return ofSm * program.busy + waves * program.waits +
+         (distribution.isPersistent ? 1 : waves) * start;
 }
 
-/// Tiles that are loaded are in registers at once, as far as they are not parked.
+/// Registers of the largest loaded tile, without those that are spilled to shared memory.
 int64_t registersOfLoads(func::FuncOp kernel, const Launch &launch) {
   int64_t registers = 0;
   kernel.walk([&](LoadOp load) { registers = std::max(registers, registersOf(load.getResult())); });
-  const int64_t parked = launch.parked ? launch.parked->words : 0;
-  return std::max<int64_t>(registers - parked, 0) + machineOf(kernel).registers.overheadWithoutMma;
+  const int64_t spilled = launch.parked ? launch.parked->words : 0;
+  return std::max<int64_t>(registers - spilled, 0) + machineOf(kernel).registers.overheadWithoutMma;
 }
 
-Spread spreadOf(nv::KernelPlanAttr plan) {
-  Spread spread;
-  spread.isCut = plan.getMap() == nv::ProgramMap::StreamK;
-  spread.isPersistent = spread.isCut || plan.getMap() == nv::ProgramMap::Persistent;
+Distribution distributionOf(nv::KernelPlanAttr plan) {
+  Distribution distribution;
+  distribution.isStreamK = plan.getMap() == nv::ProgramMap::StreamK;
+  distribution.isPersistent = distribution.isStreamK || plan.getMap() == nv::ProgramMap::Persistent;
   if (plan.getMap() == nv::ProgramMap::Cluster)
-    spread.ctasPerProgram = plan.getOf();
+    distribution.ctasPerProgram = plan.getOf();
   if (plan.getMap() == nv::ProgramMap::Packed)
-    spread.programsPerCta = plan.getOf();
-  return spread;
+    distribution.programsPerCta = plan.getOf();
+  return distribution;
 }
 
-/// 32-bit registers of a thread for `tile`, which has no layout yet; none for pointers.
-double wordsOf(Value value, int64_t threads) {
+/// 32-bit registers per thread for a tile without a layout; none for pointers.
+double registersPerThread(Value value, int64_t threads) {
   auto tile = dyn_cast<RankedTensorType>(value.getType());
   if (!tile || isa<PtrType>(tile.getElementType()))
     return 0;
   return double(tile.getNumElements()) * storageBits(tile.getElementType()) / 32 / threads;
 }
 
-/// Of a loop with dots: what it carries, and accumulators that begin at zero.
-double wordsOfLoop(scf::ForOp loop, int64_t threads) {
-  double words = machineOf(loop).registers.overheadOfLoop;
+/// Registers per thread of a loop with dots: what it carries, and accumulators that start at zero.
+double registersPerThreadOfLoop(scf::ForOp loop, int64_t threads) {
+  double registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
-    words += wordsOf(argument, threads);
+    registers += registersPerThread(argument, threads);
   for (auto dot : loop.getBody()->getOps<DotOp>())
     if (!isa<BlockArgument>(dot.getAcc()))
-      words += wordsOf(dot.getResult(), threads);
-  return words;
+      registers += registersPerThread(dot.getResult(), threads);
+  return registers;
 }
 
-/// Before layouts and stages: operands of dots have a buffer for each stage.
+/// The demand before layouts: operands of dots have a buffer per stage.
 CtaDemand demandOfTiles(func::FuncOp kernel, const LaunchVariant &variant) {
   CtaDemand demand;
   demand.warps = variant.numWarps;
   const int64_t threads = demand.warps * InstructionSet::warpThreads;
-  double words = 0;
+  double registers = 0;
   int64_t bytes = 0;
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      words = std::max(words, wordsOf(load.getResult(), threads) +
-                                  machineOf(op).registers.overheadWithoutMma);
+      registers = std::max(registers, registersPerThread(load.getResult(), threads) +
+                                          machineOf(op).registers.overheadWithoutMma);
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop || loop.getBody()->getOps<DotOp>().empty())
       return;
-    words = std::max(words, wordsOfLoop(loop, threads));
+    registers = std::max(registers, registersPerThreadOfLoop(loop, threads));
     int64_t ofLoop = 0;
     for (auto dot : loop.getBody()->getOps<DotOp>())
       for (Value operand : {dot.getLhs(), dot.getRhs()})
-        ofLoop += std::llround(wordsOf(operand, 1) * 4);
+        ofLoop += std::llround(registersPerThread(operand, 1) * 4);
     bytes = std::max(bytes, ofLoop);
   });
-  demand.registersOfThread = std::llround(words);
+  demand.registersOfThread = std::llround(registers);
   demand.sharedBytes = bytes * std::max(variant.numStages, 1);
   return demand;
 }
 
-/// Without cycles.
+/// The prediction without cycles.
 LaunchPrediction predictDemand(func::FuncOp kernel, const LaunchVariant &variant) {
   const MachineModel &machine = machineOf(kernel);
   CtaDemand demand = demandOfTiles(kernel, variant);
@@ -110,9 +111,9 @@ LaunchPrediction predictDemand(func::FuncOp kernel, const LaunchVariant &variant
 }
 
 void addCycles(LaunchPrediction &prediction, const std::optional<ProgramCycles> &program,
-               const Spread &spread, func::FuncOp kernel, const LaunchShape &launch) {
+               const Distribution &distribution, func::FuncOp kernel, const LaunchShape &launch) {
   if (program)
-    prediction.cycles = cyclesOf(*program, spread, std::max<int64_t>(prediction.ctasPerSm, 1),
+    prediction.cycles = cyclesOf(*program, distribution, std::max<int64_t>(prediction.ctasPerSm, 1),
                                  machineOf(kernel), launch);
 }
 
@@ -138,7 +139,7 @@ LaunchPrediction predictOfPlan(func::FuncOp kernel, func::FuncOp written,
     program = programCycles(written, launch, prediction.unknown);
   if (program)
     prediction.unknown.clear();
-  addCycles(prediction, program, spreadOf(plan), kernel, launch);
+  addCycles(prediction, program, distributionOf(plan), kernel, launch);
   return prediction;
 }
 

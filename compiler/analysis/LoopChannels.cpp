@@ -1,6 +1,6 @@
-//===- LoopChannels.cpp - through what tiles come into a loop's iterations -----------------===//
+//===- LoopChannels.cpp - the channels through which tiles reach a loop's iterations ---===//
 // Gives: see LoopChannels.h.
-//===------------------------------------------------------------------------------------===//
+//===-----------------------------------------------------------------------------------===//
 #include "analysis/LoopChannels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -18,7 +18,7 @@ int depthOf(Operation *op) {
   return depth;
 }
 
-/// How one buffer is filled and read, as far as one loop has to do with it.
+/// How one buffer is filled and read by one loop.
 class BufferUse {
 public:
   explicit BufferUse(scf::ForOp loop) : loop(loop), depth(depthOf(loop) + 1) {}
@@ -31,7 +31,7 @@ public:
         note(use);
   }
 
-  /// Nothing where no iteration of the loop has a stage of its own.
+  /// Nothing where the iterations of the loop have no stages.
   std::optional<nv::Transport> transport() const {
     if (isCopied)
       return nv::Transport::CpAsync;
@@ -61,8 +61,8 @@ private:
   bool isLoaded = false, isCopied = false, isStored = false, isRead = false;
 };
 
-/// Through how many iterations a loaded tile is carried before the last of them reads it as
-/// argument `index`; 0 where it is none.
+/// For how many iterations a loaded tile is carried in registers until it is used as argument
+/// `index`; 0 if the argument is no loaded tile.
 unsigned carriedFor(scf::ForOp loop, unsigned index) {
   unsigned iterations = 0;
   const unsigned most = loop.getNumRegionIterArgs();
@@ -82,7 +82,7 @@ unsigned carriedFor(scf::ForOp loop, unsigned index) {
   return 0;
 }
 
-/// Whether an operation other than the yield reads argument `index`: the last one of a chain.
+/// Whether an operation other than the yield reads argument `index`, the last of a chain.
 bool isComputedWith(scf::ForOp loop, unsigned index) {
   return llvm::any_of(loop.getRegionIterArg(index).getUsers(),
                       [&](Operation *user) { return user != loop.getBody()->getTerminator(); });

@@ -1,21 +1,24 @@
-//===- LoopChannels.h - through what tiles come into a loop's iterations -------------------===//
-// Needs: a loop as it is lowered: stages are expanded, and a producer has its own loops.
-// Gives: its channels, in the order of their buffers, then those in registers; and how many MMAs
-//        an iteration leaves in flight.
-// How:   a buffer is a channel of the loop that fills it, or, where a producer does, of those loops
-//        that read it as deep in other loops as the TMA load stands in the producer's. What is
-//        filled further out, such as attention's queries, is the same in every iteration.
-//===------------------------------------------------------------------------------------===//
+//===- LoopChannels.h - the channels through which tiles reach a loop's iterations ---===//
+// Needs: a loop in its final form: software pipelining is expanded, and a producer has loops of its
+//        own.
+// Gives: its channels, in the order of their buffers, then those in registers; and how many MMAs an
+//        iteration leaves in flight.
+// How:   A buffer is a channel of the loop that fills it. If a producer fills it, it is a channel
+//        of the loops that read it at the loop depth at which the TMA load is in the producer. A
+//        buffer that is filled further out, such as attention's queries, is the same in every
+//        iteration and no channel.
+//===---------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pantile {
 
-/// The loop around `op` of which it is a part in each iteration; null outside of loops.
+/// The innermost loop around `op`; null outside of loops.
 mlir::LoopLikeOpInterface loopAround(mlir::Operation *op);
 
-/// Calls `visit` with what is run in each iteration of `loop` itself, branches included.
+/// Calls `visit` with each operation of an iteration of `loop`, branches included. Loops in it are
+/// visited, not their bodies.
 void forEachInIteration(mlir::scf::ForOp loop, llvm::function_ref<void(mlir::Operation *)> visit);
 
 llvm::SmallVector<nv::ChannelAttr> channelsOf(mlir::scf::ForOp loop);

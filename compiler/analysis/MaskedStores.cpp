@@ -8,7 +8,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// `mask` is false wherever `bound + index[dim] >= 0`.
+/// Whether `mask` is false wherever `bound + index[dim] >= 0`.
 bool masks(AffineAnalysis &affine, Value mask, int dim, const Polynomial &bound) {
   auto bounds = affine.bounds(mask);
   return bounds && llvm::any_of(*bounds, [&](const AffineBound &have) {
@@ -22,11 +22,12 @@ bool masks(AffineAnalysis &affine, Value mask, int dim, const Polynomial &bound)
 }
 
 /// The dimension of the result that the operand's `dim` becomes.
-int placeIn(TransOp trans, int dim) {
+int resultDim(TransOp trans, int dim) {
   return llvm::find(trans.getOrder(), dim) - trans.getOrder().begin();
 }
 
-/// Tells `follow` where the elements go on; false where something else than such a store uses them.
+/// Calls `follow` with the values that the elements reach next; false where an operation other than
+/// a store with such a mask uses them.
 bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial &bound,
                llvm::function_ref<void(Value)> follow) {
   Operation *user = use.getOwner();
@@ -54,7 +55,7 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
     return true;
   }
   if (isa<nv::MmaWaitOpInterface>(user)) {
-    if (index < user->getNumResults()) // else its registers are held
+    if (index < user->getNumResults()) // else it only keeps the registers live
       follow(user->getResult(index));
     return true;
   }
@@ -63,7 +64,8 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
     follow(loop.getTiedLoopRegionIterArg(&use));
     return true;
   }
-  if (isa<nv::StorePartialOp>(user)) // a part of what the same elements at another block become
+  if (isa<nv::StorePartialOp>(
+          user)) // a partial tile of the same elements, which another CTA reduces
     return true;
   if (isa<ConvertLayoutOp, TransOp>(user) || user->hasTrait<OpTrait::Elementwise>()) {
     follow(user->getResult(0));
@@ -75,14 +77,14 @@ bool followUse(AffineAnalysis &affine, OpOperand &use, int dim, const Polynomial
 
 bool reachesMaskedStoresAlone(AffineAnalysis &affine, Value start, int dim,
                               const Polynomial &bound) {
-  using Place = std::pair<Value, int>; ///< and the dimension that it has there
-  SmallVector<Place> work{{start, dim}};
-  llvm::DenseSet<Place> seen{{start, dim}};
+  using ValueAndDim = std::pair<Value, int>;
+  SmallVector<ValueAndDim> work{{start, dim}};
+  llvm::DenseSet<ValueAndDim> seen{{start, dim}};
   while (!work.empty()) {
     const auto [value, at] = work.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       auto trans = dyn_cast<TransOp>(use.getOwner());
-      const int next = trans ? placeIn(trans, at) : at;
+      const int next = trans ? resultDim(trans, at) : at;
       auto follow = [&](Value onward) {
         if (seen.insert({onward, next}).second)
           work.push_back({onward, next});

@@ -21,9 +21,9 @@ Polynomial Polynomial::invalid() {
 void Polynomial::add(Product product, int64_t coefficient) {
   if (coefficient == 0)
     return;
-  int64_t &slot = terms[product];
-  valid &= !llvm::AddOverflow(slot, coefficient, slot);
-  if (slot == 0)
+  int64_t &total = terms[product];
+  valid &= !llvm::AddOverflow(total, coefficient, total);
+  if (total == 0)
     terms.erase(product);
 }
 

@@ -1,9 +1,9 @@
-//===- Polynomial.h - integer polynomials over scalar values ------------------------------===//
-// Needs: nothing of MLIR: a value is its number in somebody's table.
-// Gives: sums of products with 64-bit coefficients: what address arithmetic is made of.
-// How:   a map from sorted products to coefficients without zeros, so equal polynomials compare
-//        equal. Overflow of a coefficient makes the result invalid, which spreads.
-//===--------------------------------------------------------------------------------------===//
+//===- Polynomial.h - integer polynomials over scalar values -----------------------===//
+// Needs: nothing of MLIR: a value is a number, from a table of the user.
+// Gives: sums of products with 64-bit coefficients, as in address arithmetic.
+// How:   A map from sorted products to non-zero coefficients, so equal polynomials compare equal.
+//        Overflow of a coefficient makes the result, and what is computed from it, invalid.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

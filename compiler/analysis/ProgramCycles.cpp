@@ -1,6 +1,6 @@
-//===- ProgramCycles.cpp - how long one program works, and how long it waits --------------===//
+//===- ProgramCycles.cpp - how long one program works, and how long it waits -------===//
 // Gives: see ProgramCycles.h.
-//===------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "analysis/ProgramCycles.h"
 #include "analysis/EngineCycles.h"
 #include "analysis/LoopChannels.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Whether `loop` does anything with tiles: other loops take no time to speak of.
+/// Whether `loop` uses tiles: the time of other loops is negligible.
 bool worksOnTiles(Operation *loop) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
   return loop
@@ -29,7 +29,7 @@ bool worksOnTiles(Operation *loop) {
 
 /// What the iterations of a loop read.
 struct Reads {
-  bool multiplies = false; ///< operands that passes stage, where they did not yet
+  bool multiplies = false; ///< dots whose operands will be staged
   bool loads = false;      ///< by the threads themselves
 };
 
@@ -58,7 +58,7 @@ public:
     collect(kernel, -1);
   }
 
-  /// Of one program; nothing, and why in `unknown`, where it cannot be known.
+  /// The cycles of one program; nothing, and why in `unknown`, where they are unknown.
   std::optional<ProgramCycles> of(ProgramValues values, std::string &unknown) const {
     ProgramCycles total{.busy = outside};
     SmallVector<double> runs;
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// Adds the loops that `within` holds, those around others first.
+  /// Adds the loops in `within`, outer ones first.
   void collect(Operation *within, int around) {
     within->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (op == within || (!isa<LoopLikeOpInterface>(op) && !isa<nv::ProducerOp>(op)))
@@ -97,37 +97,37 @@ private:
       return {op, around, 0, 0};
     const SmallVector<nv::ChannelAttr> channels = channelsOf(loop);
     const double work = busiest(engineCycles(loop, channels));
-    return {op, around, work, isOverPrograms(op) ? 0 : waitOf(loop, channels, work)};
+    return {op, around, work, isLoopOverPrograms(op) ? 0 : waitOf(loop, channels, work)};
   }
 
-  static bool isOverPrograms(Operation *loop) { return loop->hasAttr(names::programs); }
+  static bool isLoopOverPrograms(Operation *loop) { return loop->hasAttr(names::programs); }
 
   static std::optional<int64_t> tripsOf(Operation *op, ProgramValues &values) {
     auto loop = dyn_cast<scf::ForOp>(op);
-    return isOverPrograms(op) ? 1 : loop ? values.trips(loop) : std::nullopt;
+    return isLoopOverPrograms(op) ? 1 : loop ? values.trips(loop) : std::nullopt;
   }
 
-  /// Where tensor cores work at the clock that they sustain, and an SM reads L2 at its own rate.
+  /// With tensor cores at the clock that they sustain, and L2 at the rate of one SM.
   double busiest(EngineCycles cycles) const {
     cycles.at(nv::Limiter::TensorCore) /= machine.predictions.sustainedMma;
     cycles.at(nv::Limiter::L2) *= machine.perCycle.l2Bytes / machine.perCycle.portBytes;
     return *llvm::max_element(cycles.cycles);
   }
 
-  /// Of an iteration: for what fills a stage, or for memory.
+  /// How long an iteration waits for the copy that fills its stage, or for memory.
   double waitOf(scf::ForOp loop, ArrayRef<nv::ChannelAttr> channels, double work) const {
     const Reads reads = readsOf(loop);
     double wait = reads.multiplies ? machine.cycles.mbarrierHandOff : 0;
-    bool isAhead = reads.multiplies;
+    bool isPrefetched = reads.multiplies;
     for (nv::ChannelAttr channel : channels) {
       const double latency = channel.getTransport() == nv::Transport::Tma
                                  ? machine.cycles.tmaLoad
                                  : machine.cycles.globalLoad;
       wait = std::max<double>(
           {wait, double(machine.cycles.mbarrierHandOff), latency / channel.getDepth() - work});
-      isAhead |= channel.getTransport() == nv::Transport::Registers;
+      isPrefetched |= channel.getTransport() == nv::Transport::Registers;
     }
-    return reads.loads && !isAhead ? std::max<double>(wait, machine.cycles.globalLoad) : wait;
+    return reads.loads && !isPrefetched ? std::max<double>(wait, machine.cycles.globalLoad) : wait;
   }
 
   const MachineModel &machine;

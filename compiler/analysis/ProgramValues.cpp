@@ -20,7 +20,7 @@ std::optional<int64_t> ProgramValues::of(Value value) {
     return std::nullopt;
   if (auto found = known.find(value); found != known.end())
     return found->second;
-  known[value] = std::nullopt; // what leads back to itself is not known
+  known[value] = std::nullopt; // a value that depends on itself is unknown
   return known[value] = compute(value);
 }
 

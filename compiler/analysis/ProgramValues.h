@@ -1,9 +1,9 @@
-//===- ProgramValues.h - integers of a kernel, for one program of one launch ---------------===//
+//===- ProgramValues.h - integers of a kernel, for one program of one launch -------===//
 // Needs: a kernel at any stage, the integers that a launch passes, its grid, a program of it.
-// Gives: the values of scalars that follow from these, and how often loops run.
-// How:   operations are folded with their operands as constants. The variable of a loop has the
-//        value of its middle iteration. What memory or a loop's carried values decide is not known.
-//===------------------------------------------------------------------------------------===//
+// Gives: the values of scalars that follow from these, and the number of iterations of loops.
+// How:   Operations are folded with constant operands. An induction variable has its value in the
+//        middle iteration. Values from memory, or carried by a loop, are unknown.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,7 +13,7 @@
 
 namespace pantile {
 
-/// Programs of the whole grid.
+/// The number of programs of the grid.
 int64_t programsOf(const LaunchShape &launch);
 
 class ProgramValues {
@@ -22,7 +22,7 @@ public:
   ProgramValues(const LaunchShape &launch, Program program) : launch(launch), program(program) {}
 
   std::optional<int64_t> of(mlir::Value value);
-  /// Iterations of `loop`, none below zero.
+  /// The number of iterations of `loop`, at least 0.
   std::optional<int64_t> trips(mlir::scf::ForOp loop);
 
 private:

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace pantile {
 
-bool meetsOthers(Operation *op) {
+bool synchronises(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
   return isa<AtomicRmwOp, AtomicCasOp, BarrierOp, AssertOp, PrintOp, SpecialOp>(op) ||
          (isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op)) ||

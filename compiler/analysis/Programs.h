@@ -1,9 +1,9 @@
-//===- Programs.h - kernels whose blocks run one program after the other ------------------===//
-// MakePersistent leaves
+//===- Programs.h - programs of a persistent kernel, and what they have in common ---===//
+// A persistent kernel, as MakePersistent leaves it, consists of one loop over programs:
 //     scf.for %p = nv.cta_id to nv.program_count step nv.num_ctas { the program } {nv.programs}
-// as the only thing that the kernel does. Programs are unordered among themselves: what one stores,
-// another does not read, so nothing in the loop orders one round before the next.
-//===--------------------------------------------------------------------------------------===//
+// Programs are unordered: none reads what another stores, so nothing in the loop orders one
+// iteration before the next.
+//===--------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,15 +15,17 @@ namespace names {
 constexpr llvm::StringLiteral programs = "nv.programs"; // unit, on the scf.for over programs
 } // namespace names
 
-/// Operations by which a program meets others, or is seen while it runs.
-bool meetsOthers(mlir::Operation *op);
+/// Whether `op` synchronises with other threads or programs, or has effects that are observed while
+/// the program runs: atomics, barriers, volatile loads, asserts and prints.
+bool synchronises(mlir::Operation *op);
 
-/// The first operation that a bound of `loop` is computed from for which `wanted` holds; null if there
-/// is none.
+/// The first operation that a bound of `loop` is computed from for which `wanted` holds; null if
+/// there is none.
 mlir::Operation *findInBounds(mlir::scf::ForOp loop,
                               llvm::function_ref<bool(mlir::Operation *)> wanted);
 
-/// What makes programs go round `loop` a different number of times, as far as the arguments tell.
+/// An operation because of which programs may run `loop` for different numbers of iterations; null
+/// if the arguments alone decide.
 mlir::Operation *unevenBound(mlir::scf::ForOp loop);
 
 /// What one program does: the body of the loop over programs, or of the kernel.

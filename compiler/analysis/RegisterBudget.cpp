@@ -11,11 +11,11 @@ int64_t registersOfLoop(scf::ForOp loop) {
   int64_t registers = machineOf(loop).registers.overheadOfLoop;
   for (Value argument : loop.getRegionIterArgs())
     registers += registersOf(argument);
-  for (auto product : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
-    if (matchPattern(product.getAcc(), m_AnyZeroFloat()))
-      registers += registersOf(product.getResult());
-    if (!isa<BlockArgument>(product.getLhs()))
-      registers += registersOf(product.getLhs());
+  for (auto mma : loop.getBody()->getOps<nv::AsyncMmaOpInterface>()) {
+    if (matchPattern(mma.getAcc(), m_AnyZeroFloat()))
+      registers += registersOf(mma.getResult());
+    if (!isa<BlockArgument>(mma.getLhs()))
+      registers += registersOf(mma.getLhs());
   }
   return registers;
 }

@@ -1,9 +1,10 @@
-//===- RegisterBudget.h - registers of kernels with products, and how many blocks have room -===//
-// Needs: loops with products in layouts.
-// Gives: what a thread of such a loop needs, and what a thread may have beside a producer.
-// How:   registers are allotted to groups of four warps at launch, so one extra warp already costs
-//        as much as four.
-//===------------------------------------------------------------------------------------===//
+//===- RegisterBudget.h - registers per thread of load-dot loops, and how many CTAs fit ---===//
+// Needs: loops with MMAs, with layouts.
+// Gives: the registers per thread that such a loop needs, and those that a thread may have next to
+//        a producer.
+// How:   Registers are allocated to groups of four warps at launch, so a producer of one warp costs
+//        as much as one of four.
+//===--------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Registers.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -11,11 +12,11 @@
 
 namespace pantile {
 
-/// Sums that start at zero in each iteration, or are carried; what else is carried, left operands, and
-/// some for addresses.
+/// Registers per thread: accumulators that start at zero in each iteration, everything that the
+/// loop carries, left operands in registers, and some for addresses.
 int64_t registersOfLoop(mlir::scf::ForOp loop);
 
-/// Registers of a thread when so many blocks share an SM, a producer in each.
+/// Registers per thread of kernels with a producer, by the number of CTAs per SM.
 struct RegisterBudget {
   const MachineModel &machine;
   int warps;
@@ -30,8 +31,7 @@ struct RegisterBudget {
     const int64_t unit = machine.sm.registerUnit;
     return std::min(left / warps / unit * unit, machine.registers.maxOfConsumer);
   }
-  /// How many of `ctas` CTAs share an SM where a consumer thread needs so many registers; at least
-  /// one.
+  /// CTAs per SM, at most `ctas`, if a consumer thread needs `registers`; at least one.
   int64_t mostCtas(int64_t registers, int64_t ctas) const {
     while (ctas > 1 && registers > consumer(ctas))
       --ctas;

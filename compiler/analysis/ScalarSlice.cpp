@@ -15,8 +15,8 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 bool ordersLoads(Operation &op) {
   return op
       .walk([](Operation *inner) {
-        return isa<StoreOp>(inner) || meetsOthers(inner) ? WalkResult::interrupt()
-                                                         : WalkResult::advance();
+        return isa<StoreOp>(inner) || synchronises(inner) ? WalkResult::interrupt()
+                                                          : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -28,8 +28,8 @@ bool isCommon(Operation *op) {
           isa<nv::MbarrierInitOp, nv::TensorMapOp>(op) || op->hasTrait<OpTrait::ConstantLike>());
 }
 
-ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayLoadInFront) {
-  if (!mayLoadInFront)
+ScalarSlice::ScalarSlice(func::FuncOp kernel, bool mayHoistLoads) {
+  if (!mayHoistLoads)
     return;
   for (Operation &op : kernel.getBody().front()) {
     if (ordersLoads(op))
@@ -80,7 +80,7 @@ bool ScalarSlice::visit(Value value) {
   if (isa<scf::ForOp, scf::IfOp>(op))
     return needResult(op, cast<OpResult>(value).getResultNumber());
   if (early.contains(op))
-    return isDoneInFront(op) || refuse(op);
+    return canHoist(op) || refuse(op);
   return needWhole(op);
 }
 
@@ -92,7 +92,7 @@ bool ScalarSlice::visitArgument(BlockArgument argument) {
   return number < own ? needShell(loop) : needResult(loop, number - own);
 }
 
-/// What is passed on for result `number` of a loop or branch, whose other results are not needed.
+/// Adds what result `number` of a loop or branch depends on; its other results are not needed.
 bool ScalarSlice::needResult(Operation *op, unsigned number) {
   results.try_emplace(op, op->getNumResults()).first->second.set(number);
   if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -102,7 +102,7 @@ bool ScalarSlice::needResult(Operation *op, unsigned number) {
   return needShell(op);
 }
 
-/// How often a loop goes round, or whether a branch is taken.
+/// Adds how often a loop iterates, or whether a branch is taken.
 bool ScalarSlice::needShell(Operation *op) {
   if (!ops.insert(op).second)
     return true;
@@ -111,7 +111,7 @@ bool ScalarSlice::needShell(Operation *op) {
   return needControl(op);
 }
 
-/// The loops and branches around `op`; others around it are needed whole.
+/// Adds the loops and branches around `op`; other operations around it are needed whole.
 bool ScalarSlice::needControl(Operation *op) {
   Operation *around = op->getParentOp();
   if (isa<func::FuncOp>(around))
@@ -134,17 +134,17 @@ bool ScalarSlice::needWhole(Operation *op) {
   return culprit ? refuse(culprit) : needControl(op);
 }
 
-/// Whether the address of a load, or what that is computed from, can be known in front.
-bool ScalarSlice::isDoneInFront(Operation *op) {
-  if (front.contains(op))
+/// Whether a load, or an operation that its address depends on, can run at the kernel's start.
+bool ScalarSlice::canHoist(Operation *op) {
+  if (hoisted.contains(op))
     return true;
   if (op->getNumRegions() != 0 || (!early.contains(op) && !isMemoryEffectFree(op)))
     return false;
   for (Value operand : op->getOperands())
     if (Operation *source = operand.getDefiningOp();
-        isTile(operand) || (source && !isCommon(source) && !isDoneInFront(source)))
+        isTile(operand) || (source && !isCommon(source) && !canHoist(source)))
       return false;
-  front.insert(op);
+  hoisted.insert(op);
   return true;
 }
 

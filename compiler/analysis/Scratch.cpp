@@ -1,4 +1,4 @@
-//===- Scratch.cpp - shared memory that an operation needs for itself -----------------------===//
+//===- Scratch.cpp - shared memory that an operation needs as scratch -----------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Tile.h"
 #include "layout/F2.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace pantile;
 
 namespace {
-/// Of the hull.
+/// Elements of the hull.
 int64_t elements(const LinearLayout &layout) {
   int64_t count = 1;
   for (int64_t extent : layout.hull())
@@ -71,11 +71,11 @@ int64_t exchangeBytes(ExchangeOp op) {
   const LinearLayout layout = layoutOf(op.getType());
   if (exchangeMoves(layout, op.getAxis(), op.getDistance()).warp == 0)
     return 0;
-  const int64_t slots = int64_t(layout.numRegs()) * layout.numLanes() * layout.warpHull();
-  return aligned(slots * storageBits(elementTypeOf(op.getType())) / 8);
+  const int64_t count = int64_t(layout.numRegs()) * layout.numLanes() * layout.warpHull();
+  return aligned(count * storageBits(elementTypeOf(op.getType())) / 8);
 }
 
-/// A part that threads exchange lies in scratch row-major, or in the turned rows of a conversion.
+/// A part that threads exchange is in scratch row-major, or as the swizzled rows of a conversion.
 int64_t extractSliceBytes(ExtractSliceOp op) {
   if (sliceStaysInWarp(op))
     return 0;
@@ -101,7 +101,7 @@ int64_t extractBytes(ExtractOp op) {
   return aligned(conversionScratch(from, layoutOf(op.getType()), bits).bytes());
 }
 
-/// Cut in no way that a layout follows (LinearLayout::reshapesInPlace).
+/// Scratch of a reshape that no layout expresses (LinearLayout::reshapesInPlace).
 int64_t reshapeBytes(ReshapeOp op) {
   const auto from = op.getSrc().getType(), to = op.getType();
   return LinearLayout::reshapesInPlace(from.getShape(), to.getShape())
@@ -118,7 +118,7 @@ int64_t tmaStoreBytes(nv::TmaStoreOp op) {
   return boxes ? layout.numWarps() * op.getPieces() * boxes->shared.bytes() : 0;
 }
 
-/// The old values of an atomic reach replicas of the threads that did it through memory.
+/// The old values of an atomic go through shared memory to the threads that hold replicas.
 int64_t atomicBytes(Value result) {
   if (result.use_empty())
     return 0;
@@ -136,7 +136,8 @@ ConversionKind pantile::conversionKind(const LinearLayout &from, const LinearLay
   if (from.sameThreads(to))
     return ConversionKind::Registers;
   const auto plan = from.shufflePlan(to);
-  // A trip through shared memory costs a store, a load and two barriers; few shuffles are cheaper.
+  // A conversion through shared memory costs a store, a load and two barriers; few shuffles cost
+  // less.
   const MemoryThresholds &limits = MachineModel::reference().memory;
   if (plan && bits <= 32 &&
       (plan->numShuffles() <= limits.shuffles ||
@@ -155,7 +156,7 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
   for (auto [most, other] : llvm::zip_equal(shape, from.reach()))
     most = std::max(most, other);
   const SharedLayout plain = SharedLayout::forOperand(shape, bits, order);
-  // Matrix instructions move eight rows that follow each other.
+  // Matrix instructions access eight consecutive rows.
   if (plain.swizzle() == 0 || findMatrices(from, plain) || findMatrices(to, plain))
     return plain;
   auto conflicts = [&](const SharedLayout &shared) {
@@ -164,9 +165,9 @@ SharedLayout pantile::conversionScratch(const LinearLayout &from, const LinearLa
   };
   SharedLayout best = plain;
   int fewest = conflicts(plain);
-  for (int turn = 1; fewest > 2 && plain.panelBytes() >> (7 + turn) > 1; ++turn)
-    if (const int here = conflicts(plain.turnedBy(turn)); here < fewest) {
-      best = plain.turnedBy(turn);
+  for (int shift = 1; fewest > 2 && plain.panelBytes() >> (7 + shift) > 1; ++shift)
+    if (const int here = conflicts(plain.withSwizzleShift(shift)); here < fewest) {
+      best = plain.withSwizzleShift(shift);
       fewest = here;
     }
   return best;

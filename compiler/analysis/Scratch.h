@@ -1,11 +1,11 @@
-//===- Scratch.h - shared memory that an operation needs for itself -------------------------===//
+//===- Scratch.h - shared memory that an operation needs as scratch ----------------===//
 // Needs: operations with layouts.
-// Gives: scratchBytes(), which AllocateShared reserves, and the plans behind it, which the code
-//        generator follows.
-// How:   one function decides, both ask it. Inside such an operation the code generator places
-//        the barriers between its own writes and reads; before the first write and after the
-//        last read InsertBarriers does.
-//===-----------------------------------------------------------------------------------===//
+// Gives: scratchBytes(), which AllocateShared reserves, and the plans that it follows from, which
+//        the lowering uses, too.
+// How:   One function decides for both. The lowering inserts the barriers between an operation's
+//        own writes and reads. InsertBarriers inserts those before the first write and after the
+//        last read.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "layout/AxisBits.h"
 #include "layout/SharedLayout.h"
@@ -21,46 +21,46 @@ class ExtractSliceOp;
 class GatherOp;
 class InsertSliceOp;
 
-/// How a layout conversion moves data: inside a thread, inside a warp by shuffles or through a part
-/// of shared memory that the warp has for itself, or through shared memory of all.
+/// How a layout conversion moves data: between registers of a thread, inside a warp by shuffles or
+/// through shared memory of that warp, or between warps through shared memory.
 enum class ConversionKind { Registers, Shuffles, WarpShared, Shared };
 ConversionKind conversionKind(const LinearLayout &from, const LinearLayout &to, unsigned bits);
-/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`,
-/// turned so that threads meet in as few banks as can be.
+/// The buffer of a conversion through shared memory: rows along the fastest dimension of `to`, with
+/// the swizzle that has the fewest bank conflicts.
 SharedLayout conversionScratch(const LinearLayout &from, const LinearLayout &to, unsigned bits);
 
 /// Bytes of one operand's partial results, when several warps share the reduced dimension.
 int64_t reduceScratchBytes(const LinearLayout &layout, int axis, unsigned bits);
-/// Bytes of one operand's block totals for one run of warp bits of a scan that starts at bit
+/// Bytes of one operand's totals per warp, for one run of warp bits of a scan that starts at bit
 /// `first`.
 int64_t scanScratchBytes(const LinearLayout &layout, const AxisBits &axis, size_t first,
                          unsigned bits);
 
-/// How far the bits of register, lane and warp lie from those that hold the element `distance`
-/// (in the bits of the index) away along `axis`; the same in every thread.
+/// What to XOR to register, lane and warp to get the holder of the element whose index along `axis`
+/// differs by XOR `distance`; the same in every thread.
 struct ExchangeMoves {
   int reg, lane, warp;
 };
 ExchangeMoves exchangeMoves(const LinearLayout &layout, int axis, int64_t distance);
-/// Whether a gather can shuffle: index and source lie alike, and its dimension inside warps and few
-/// registers.
+/// Whether a gather can use shuffles: index and source have one layout, and the gathered dimension
+/// lies inside warps and in few registers.
 bool gatherStaysInWarp(GatherOp op);
 
-/// Whether a part of a tile comes to its threads without shared memory; of an insertion, whether it
-/// lies in the threads whose elements it replaces.
+/// Whether a part of a tile gets to its threads without shared memory; for an insertion, whether
+/// the part is in the threads whose elements it replaces.
 bool sliceStaysInWarp(ExtractSliceOp op);
 bool sliceStaysInThread(InsertSliceOp op);
-/// Whether an element at a run-time index comes to its threads without shared memory.
+/// Whether an element at a run-time index gets to its threads without shared memory.
 bool extractStaysInWarp(ExtractOp op);
 
-/// Whether each warp works in a part of the operation's scratch of its own, and orders its accesses
+/// Whether each warp has a separate part of the operation's scratch, and orders its accesses
 /// itself.
 bool scratchIsPerWarp(mlir::Operation *op);
 
-/// Scratch in bytes of any operation; 0 for most. Aligned to 16 inside, start it at a multiple of
+/// Bytes of scratch of any operation; 0 for most. It must start at a multiple of
 /// scratchAlignment().
 int64_t scratchBytes(mlir::Operation *op);
-/// 128; more where TMA reads it, whose swizzle counts on it.
+/// 128 bytes; more where TMA reads the scratch, whose swizzle depends on the address.
 int64_t scratchAlignment(mlir::Operation *op);
 
 } // namespace pantile

@@ -1,4 +1,4 @@
-//===- StagedLoad.cpp - find staged loads and what their addresses need -----------------===//
+//===- StagedLoad.cpp - find staged loads and their address slices --------------------------===//
 #include "analysis/StagedLoad.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -49,7 +49,7 @@ std::optional<AddressSlice> addressSlice(scf::ForOp loop, ArrayRef<Value> roots,
   return slice;
 }
 
-/// What offsets were added to, and what was moved or left out, within one iteration.
+/// The pointer before offsets were added and elements moved or selected, within one iteration.
 static Value withoutOffsets(Value ptr) {
   while (Operation *op = ptr.getDefiningOp()) {
     if (!isa<AddPtrOp, SplatOp, UnsplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, SplitOp,

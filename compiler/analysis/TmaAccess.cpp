@@ -1,23 +1,27 @@
-//===- TmaAccess.cpp - the rules of raising an access to a tensor map ---------------------===//
+//===- TmaAccess.cpp - the rules by which TMA can do an access ---------------------===//
 // Needs: see TmaAccess.h.
 // Gives: tmaAccess.
-// How:   1. The address is argument + sum of index * stride with strides that the host knows, one
-//        of them 1, the others multiples of 16 bytes. 2. What is left of the offset belongs to the
-//        dimension with its stride, to the base (arguments alone), or to a further dimension.
-//        3. An extent comes from the mask; a dimension without a bound gets one that clips
-//        nothing. 4. A remainder `% M` becomes the extent M where the rows that it changes reach
-//        only lanes that a store masks off; so does `where(rows < M, rows, 0)`. Other remainders
-//        are taken of the tile's start, in launches where M is a multiple of the tile. 5. Nothing
-//        that the kernel did before can have written there: the caller checks that. A coordinate
-//        is never negative unless the mask takes such lanes away: memory before the tensor would
-//        be read by the plain load. One that comes from memory counts from far before the tensor.
-//        6. So does one below an end that the host does not know (cutAt). A remainder's dividend
-//        is taken not to be negative. 7. Coordinates have 32 bits, addresses 64: each coordinate
-//        is a number that the kernel computed in 32 bits, or is at most what the launch finds to
-//        fit (conditions), or saturates outside of an extent. 8. Rows of a load begin at multiples of
-//        16 bytes: an H200 ends other copies with an illegal instruction. What keeps them from it
-//        is known here, or an argument alone, of which the launch finds it.
-//===------------------------------------------------------------------------------------===//
+// How:   1. The address is argument + sum of index * stride. The strides are known on the host; one
+//        is 1, the others are multiples of 16 bytes.
+//        2. Each term of the remaining offset goes to the dimension with its stride, to the base
+//        (arguments only), or to a further dimension.
+//        3. An extent comes from the mask. A dimension without a bound gets an extent that clips
+//        nothing.
+//        4. Modulo-wrapped indices (`% M`) become the extent M if the rows that wrap reach only
+//        lanes that a store masks off. So does `where(rows < M, rows, 0)`. Other modulos are
+//        applied to the tile's start, in launches where M is a multiple of the tile. The dividend
+//        is taken to be non-negative.
+//        5. No earlier write of the kernel may alias the load: the caller checks that. A coordinate
+//        is never negative unless the mask excludes such lanes: the plain load would read memory
+//        before the tensor. A data-dependent coordinate counts from far before the tensor.
+//        6. So does a coordinate below an end that is not known on the host (splitAtEnd).
+//        7. Coordinates have 32 bits, addresses 64. Each coordinate is a value that the kernel
+//        computed in 32 bits, or is bounded by a condition that the launch checks, or saturates
+//        outside of an extent.
+//        8. Rows of a load begin at multiples of 16 bytes: an H200 ends other copies with an
+//        illegal instruction. This is proved here, or depends on arguments only, and the launch
+//        checks it.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/TmaAccess.h"
 #include "analysis/MaskedStores.h"
 #include "ir/Machine.h"
@@ -35,11 +39,12 @@ namespace {
 constexpr int64_t unbounded = std::numeric_limits<int32_t>::max();
 constexpr size_t maxRank = InstructionSet::tensorMapRank;
 constexpr int64_t smallStep = 1 << 16;
-/// From here on a constant step is a dimension of its own where its coordinate might not fit.
+/// The least constant step that becomes a dimension of its own where its coordinate might not fit.
 constexpr int64_t wideStep = 1 << 10;
 constexpr int64_t mostCoordinate = std::numeric_limits<int32_t>::max();
 
-/// A number that divides `polynomial` whatever its leaves; arguments have their own divisibility.
+/// A number that divides `polynomial` for all values of its leaves, given the arguments'
+/// divisibility.
 int64_t divisor(AffineAnalysis &affine, const Polynomial &polynomial) {
   int64_t common = 0;
   for (const auto &[product, coefficient] : polynomial.products()) {
@@ -88,7 +93,7 @@ public:
   std::optional<TmaAccess> build() {
     auto form = affine.tile(ptr);
     if (!form)
-      return refuse("its addresses are no sum of index times stride");
+      return refuse("its addresses are not affine in the indices");
     if (!placeBase(*form) || !placeDims(*form) || !placeOffset(form->offset) || !placeBounds(*form))
       return std::nullopt;
     if (access.dims[0].extent.constant() == unbounded &&
@@ -110,7 +115,7 @@ private:
     auto arg = dyn_cast<BlockArgument>(form.base);
     auto function = arg ? dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()) : func::FuncOp();
     if (!function)
-      return refused("its base is no argument of the kernel");
+      return refused("its base is not an argument of the kernel");
     auto known = function.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), names::divisibility);
     if (!known || known.getInt() % 16 != 0)
       return refused("its base is not known to be aligned to 16 bytes");
@@ -127,9 +132,10 @@ private:
       dim.size = type.getDimSize(d);
       if (access.dims.empty() ? dim.stride.constant() != 1
                               : dim.stride.products().size() != 1 || !isStride(dim.stride))
-        return refused(access.dims.empty() ? "neighbours in shared memory are none in memory"
-                                           : "a stride is no multiple of 16 bytes that the host "
-                                             "knows");
+        return refused(
+            access.dims.empty()
+                ? "elements contiguous in shared memory are not contiguous in global memory"
+                : "a stride is not known on the host to be a multiple of 16 bytes");
       access.dims.push_back(dim);
     }
     return true;
@@ -139,7 +145,7 @@ private:
     return affine.isHostValue(stride) && divisor(affine, stride) * elementBytes % 16 == 0;
   }
 
-  /// The innermost coordinate is a multiple of 16 bytes, here or where the launch finds it.
+  /// Checks that the innermost coordinate is a multiple of 16 bytes, or makes the launch check it.
   bool alignRows() {
     const int64_t chunk = 16 / elementBytes;
     Polynomial unknown;
@@ -163,7 +169,7 @@ private:
 
   bool placeOffset(const Polynomial &offset) {
     Polynomial left = offset;
-    // The fastest dimension last: every product is a multiple of its stride 1.
+    // The fastest dimension last: every term is a multiple of its stride 1.
     for (TmaAccess::Dim &dim : llvm::drop_begin(access.dims)) {
       Polynomial rest;
       dim.start = left.dividedBy(dim.stride, rest);
@@ -179,8 +185,8 @@ private:
     return true;
   }
 
-  /// A coordinate has 32 bits, an offset 64: only steps that are small for sure go to the fastest
-  /// dimension.
+  /// A coordinate has 32 bits, an offset 64: only steps that are known to be small go to the
+  /// fastest dimension.
   bool placeProduct(const Polynomial::Product &product, int64_t coefficient) {
     Polynomial host(coefficient), device(1);
     for (unsigned leaf : product) {
@@ -200,7 +206,7 @@ private:
     return true;
   }
 
-  /// Such as those from one matrix of a batch to the next.
+  /// Moves wide steps, such as those between the matrices of a batch, to further dimensions.
   void moveWideSteps() {
     const Polynomial start = std::exchange(access.dims[0].start, Polynomial());
     for (const auto &[product, coefficient] : start.products()) {
@@ -234,12 +240,12 @@ private:
       dimOf(d).extent = unbounded;
     if (form.wrappedDim >= 0 && !placeWrap(form))
       return refused(form.isChoice ? "a `where` in its address changes rows that are used"
-                                   : "a remainder in its address changes rows that are used");
+                                   : "a modulo in its address wraps rows that are used");
     if (!mask)
       return true;
     auto bounds = affine.bounds(mask);
     if (!bounds)
-      return refused("its mask is no conjunction of bounds");
+      return refused("its mask is not a conjunction of bounds");
     for (const AffineBound &bound : *bounds)
       if (const char *why = placeBound(bound))
         return refused(why);
@@ -248,13 +254,13 @@ private:
 
   bool placeWrap(const AffineTile &form) {
     TmaAccess::Dim &dim = dimOf(form.wrappedDim);
-    if (!reader.product || !affine.isHostValue(form.modulus) || !(dim.start == form.dividend))
+    if (!reader.mma || !affine.isHostValue(form.modulus) || !(dim.start == form.dividend))
       return false;
     dim.extent = form.modulus;
     return wrapsOnlyMasked(form) || wrapsBetweenTiles(form, dim);
   }
 
-  /// Where tiles fill the range of the remainder, none wraps around within.
+  /// Where the modulus is a multiple of the tile, no tile wraps within itself.
   bool wrapsBetweenTiles(const AffineTile &form, TmaAccess::Dim &dim) {
     if (form.isChoice || divisor(affine, dim.start) % dim.size != 0)
       return false;
@@ -264,8 +270,8 @@ private:
     return true;
   }
 
-  /// `start + index < start - offset`, with what is left in the base taken off on both sides; or
-  /// `start + index >= 0`. Gives what is wrong with it, or null.
+  /// Takes `start + index < start - offset` as an extent, without the part of both sides that is in
+  /// the base; or `start + index >= 0`. Returns what is wrong with the bound, or null.
   const char *placeBound(const AffineBound &bound) {
     const char *const mixed = "its mask bounds something else than one dimension";
     int dim = -1;
@@ -279,31 +285,31 @@ private:
     if (dim < 0)
       return mixed;
     if (!dimOf(dim).modulus.isZero())
-      return "its mask bounds what a remainder wraps around";
+      return "its mask bounds modulo-wrapped indices";
     if (bound.isLower) {
       dimOf(dim).fromZero = bound.offset == dimOf(dim).start;
       return dimOf(dim).fromZero ? nullptr : "its mask has a lower bound that is not zero";
     }
     Polynomial extent = dimOf(dim).start - bound.offset;
-    Polynomial &slot = dimOf(dim).extent;
+    Polynomial &known = dimOf(dim).extent;
     if (!extent.isValid())
-      return "a bound in its mask is no number";
+      return "a bound in its mask is not a number";
     if (!affine.isHostValue(extent))
       return placeEnd(dimOf(dim), extent);
-    if (slot.constant() != unbounded && !(slot == extent))
+    if (known.constant() != unbounded && !(known == extent))
       return "its mask bounds a dimension twice";
-    slot = extent;
+    known = extent;
     return nullptr;
   }
 
-  /// A bound that the program alone knows, as where the rows of its group end.
+  /// A data-dependent bound, such as the end of a group's rows.
   const char *placeEnd(TmaAccess::Dim &dim, const Polynomial &end) {
     if (&dim == &access.dims.front() || dim.fromZero)
-      return "a bound in its mask is no number that the host knows";
-    Polynomial &slot = ends[&dim - access.dims.data()];
-    if (!slot.isZero() && !(slot == end))
+      return "a bound in its mask is not known on the host";
+    Polynomial &known = ends[&dim - access.dims.data()];
+    if (!known.isZero() && !(known == end))
       return "its mask bounds a dimension twice";
-    slot = end;
+    known = end;
     return nullptr;
   }
 
@@ -319,7 +325,7 @@ private:
           return refused("its mask bounds a dimension twice");
         if (!hasFewRows(dim.stride))
           return refused(doesNotFit);
-        cutAt(i, end->second);
+        splitAtEnd(i, end->second);
       } else if (isWrapped || dim.fromZero || isPositive) {
         if (!isWrapped && !dim.fromZero)
           access.nonNegative = assumed;
@@ -336,7 +342,7 @@ private:
 
   static constexpr llvm::StringLiteral doesNotFit = "a coordinate might not fit 32 bits";
 
-  /// The launch must find `value` not to be negative; false if it surely is.
+  /// Makes the launch check that `value` is not negative; false if it is known to be.
   bool require(const Polynomial &value) {
     if (auto known = value.constant())
       return *known >= 0;
@@ -360,7 +366,7 @@ private:
     return require(Polynomial(mostCoordinate - TmaAccess::far) - dim.extent);
   }
 
-  /// Whether more than `far` rows, as the launch finds, are more memory than a GPU with TMA loads has.
+  /// Makes the launch check that `far` rows are more memory than any GPU with TMA has.
   bool hasFewRows(const Polynomial &stride) {
     static_assert(TmaAccess::far == 1 << 30);
     const int64_t leastRow = machineOf(ptr.getParentBlock()->getParentOp()).memoryGiB; // bytes
@@ -376,9 +382,9 @@ private:
                   llvm::any_of(op->getOperands(), [](Value v) { return comesFromMemory(v); }));
   }
 
-  /// Takes `times` times `far` elements along a dimension of this stride off again. The base stays in the tensor,
-  /// since boxes outside of all extents touch it (seen on an H200): addresses are added up in 64
-  /// bits, so 2^64 bytes less those elements are as good.
+  /// Subtracts `times` * `far` elements along a dimension of this stride. The base stays in the
+  /// tensor, since boxes outside of all extents touch it (seen on an H200). Addresses are added
+  /// modulo 2^64, so a stride of 2^64 bytes less those elements does the same.
   void stepBack(const Polynomial &stride, int64_t times) {
     constexpr int64_t wholeSteps = int64_t(1) << 34; // bytes; `far` of them are 2^64
     static_assert(TmaAccess::far == 1 << 30);
@@ -387,9 +393,9 @@ private:
     access.dims.push_back({unbounded, complement, TmaAccess::far, 1});
   }
 
-  /// Coordinates that might be negative count from so far before the tensor that they are not; what
-  /// is read there is what the plain load reads. Those beyond as many elements the other way saturate:
-  /// they are outside of an extent, or in more memory than a GPU has.
+  /// Coordinates that might be negative count from `far` elements before the tensor, and read what
+  /// the plain load reads. Coordinates beyond `far` in the other direction saturate: they are
+  /// outside of an extent, or in more memory than a GPU has.
   bool countFromFar(size_t place) {
     TmaAccess::Dim &dim = access.dims[place];
     const Polynomial extent = dim.extent, stride = dim.stride;
@@ -403,11 +409,11 @@ private:
                      : hasFewRows(stride);
   }
 
-  /// The index is below an end that differs between programs, the extent is the same for all: so
-  /// the end goes to a dimension of its own with the same stride, and indices count down to a fixed
-  /// extent by as much as they are before the end. Either counts from far, as it may be negative. The
-  /// sum of both is the index and twice that far.
-  void cutAt(size_t place, const Polynomial &end) {
+  /// The index is below an end that differs between programs, but a map's extent is the same for
+  /// all. So the coordinate is split in two dimensions of the same stride. The first is the index
+  /// minus the end plus a fixed extent, the second the rest. Both count from `far`, as they may be
+  /// negative; their sum is the index plus twice `far`.
+  void splitAtEnd(size_t place, const Polynomial &end) {
     TmaAccess::Dim &dim = access.dims[place];
     TmaAccess::Dim atEnd{unbounded, dim.stride, dim.start, 1};
     dim.kind = TmaAccess::Dim::ToEnd, atEnd.kind = TmaAccess::Dim::End;
@@ -419,17 +425,17 @@ private:
     stepBack(atEnd.stride, 2);
   }
 
-  //===- remainders ----------------------------------------------------------------------===//
+  //===- modulo-wrapped indices ----------------------------------------------------------===//
 
-  /// True if the elements of the product that depend on a wrapped row reach only stores that mask
-  /// them off.
+  /// Whether the elements of the MMA's result that depend on a wrapped row reach only stores that
+  /// mask them off.
   bool wrapsOnlyMasked(const AffineTile &form) {
     bool swapped = staged.alloc.getType().getSwizzle() !=
                    cast<nv::BufferType>(reader.view.getType()).getSwizzle();
     int operandDim = swapped ? 1 - form.wrappedDim : form.wrappedDim;
-    if (operandDim != reader.operand) // along K every element of the product depends on it
+    if (operandDim != reader.operand) // along K every element of the result depends on it
       return false;
-    return reachesMaskedStoresAlone(affine, reader.product.getResult(), reader.operand,
+    return reachesMaskedStoresAlone(affine, reader.mma.getResult(), reader.operand,
                                     dimOf(form.wrappedDim).start - form.modulus);
   }
 
@@ -441,7 +447,7 @@ private:
   StagedLoad staged;                      ///< of loads
   BufferReader reader{};                  ///< of loads
   int64_t elementBytes;
-  std::map<size_t, Polynomial> ends; ///< of dimensions, that the host does not know
+  std::map<size_t, Polynomial> ends; ///< of dimensions, not known on the host
   TmaAccess access;
 };
 } // namespace

@@ -53,12 +53,12 @@ private:
   using Described = TritonView::Operation;
 
   int numberOf(Value value) {
-    auto [place, isNew] = numbers.try_emplace(value, nextValue);
+    auto [entry, isNew] = numbers.try_emplace(value, nextValue);
     nextValue += isNew;
-    return place->second;
+    return entry->second;
   }
 
-  /// What a reader is told to be operand `i` of `op`.
+  /// The number that the view has for operand `i` of `op`.
   int operandOf(Operation *op, unsigned i) {
     auto merged = replaced.find({op, i});
     return merged == replaced.end() ? numberOf(op->getOperand(i)) : merged->second;
@@ -111,7 +111,7 @@ private:
     return arguments;
   }
 
-  /// The operations of a map's body, in the map's block; it takes what they yield.
+  /// The operations of a map's body, in the map's block; the map gets what they yield as operands.
   void visitBody(MapOp map, Described &described) {
     Block &body = map.getBody().front();
     for (BlockArgument argument : body.getArguments())
@@ -122,7 +122,7 @@ private:
       described.operands.push_back(numberOf(yielded));
   }
 
-  /// Puts before a loop what its variables may be.
+  /// Adds a select before a loop for each variable: its initial or its next value.
   void mergeVariables(Operation *op, int block) {
     for (const Carried &carried : variablesOf(op)) {
       Value initial = op->getOperand(carried.initial);
@@ -140,7 +140,7 @@ private:
     }
   }
 
-  /// Puts before a call what it may do to memory.
+  /// Adds atomics before a call for the memory that it may change.
   void noteEffects(Operation *op, int block) {
     if (!isa<ExternCallOp>(op) || isMemoryEffectFree(op))
       return;

@@ -1,10 +1,11 @@
-//===- TritonOperations.h - tile IR as operations of Triton's ------------------------------===//
-// Needs: tile IR of one kernel as the front end emits it: a `scf.while` hands on what it tests.
+//===- TritonOperations.h - tile IR as operations of Triton ------------------------===//
+// Needs: tile IR of one kernel as the front end emits it: a `scf.while` passes on all that it
+//        tests.
 // Gives: the operations and blocks of pantile/TritonView.h.
-// How:   one walk. A value is numbered where it is first met; a number that was set before stands
-//        for the value wherever it is used: that is how operands of a map's body and sizes of
-//        descriptors are told.
-//===------------------------------------------------------------------------------------===//
+// How:   One walk. A value is numbered at its first use or definition. Where a number is set
+//        before, it stands for the value at all uses: operands of a map's body and sizes of
+//        descriptors are expressed this way.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
 #include "pantile/TritonView.h"

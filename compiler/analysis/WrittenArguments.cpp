@@ -15,7 +15,7 @@ namespace {
 
 bool isPointer(Type type) { return isa<PtrType>(elementTypeOf(type)); }
 
-/// Where written pointers came from.
+/// The values from which written pointers are computed.
 class Origins {
 public:
   void add(Value pointer) {

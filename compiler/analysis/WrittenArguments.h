@@ -1,11 +1,10 @@
-//===- WrittenArguments.h - the arguments through which a kernel writes ---------------------===//
+//===- WrittenArguments.h - the arguments through which a kernel writes ------------===//
 // Needs: tile IR of one kernel.
-// Gives: the numbers of the pointer arguments that stores, atomics and calls with effects may go
-//        through, in order. Not those whose address was loaded from memory: no argument points
-//        there.
-// How:   from each written pointer back to where it came from: through all operands that are
-//        pointers, or integers on the way to one, and through what regions take in and yield.
-//===------------------------------------------------------------------------------------===//
+// Gives: the numbers, in order, of the pointer arguments through which stores, atomics and calls
+//        with effects may write. Arguments do not point to addresses that were loaded from memory.
+// How:   A backward walk from each written pointer: through operands that are pointers, or integers
+//        that become one, and through what regions take and yield.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
 #include <vector>

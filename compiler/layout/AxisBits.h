@@ -1,9 +1,9 @@
-//===- AxisBits.h - which bits of (register, lane, warp) run along one dimension ------------===//
+//===- AxisBits.h - which bits of (register, lane, warp) run along one dimension ---===//
 // Needs: a layout each of whose bases moves along one dimension only.
-// Gives: the bits that tell elements along `dim` apart, lightest first, replicas left out.
-// How:   reductions and scans work bit by bit: a register bit is arithmetic inside the thread, a
-//        lane bit a shuffle, a warp bit goes through shared memory.
-//===-----------------------------------------------------------------------------------===//
+// Gives: the bits that select the element along `dim`, lightest first, without replicas.
+// How:   Reductions and scans work bit by bit: a register bit is arithmetic inside the thread, a
+//        lane bit is a shuffle, a warp bit goes through shared memory.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "layout/LinearLayout.h"
 

@@ -1,10 +1,11 @@
-//===- F2.h - linear algebra over the field of two elements -------------------===//
-// Needs: vectors of at most 63 bits, held in one machine word.
-// Gives: F2Span, a growing set of vectors that answers "is v a XOR of some of you, and of which".
-// How:   Gauss elimination as vectors come in; every reduced row remembers the XOR of inserted
-//        vectors that made it, so an answer names inserted vectors by their position.
-//        A vector that adds nothing keeps its position but is never part of an answer.
-//===--------------------------------------------------------------------------===//
+//===- F2.h - linear algebra over the field of two elements ------------------------===//
+// Needs: vectors of at most 63 bits, held in one 64-bit integer.
+// Gives: F2Span, a growing set of vectors that answers whether v is the XOR of some of them, and of
+//        which.
+// How:   Gaussian elimination as vectors are inserted. Each reduced row has the positions of the
+//        inserted vectors whose XOR it is, so an answer names inserted vectors by their position. A
+//        vector that adds nothing keeps its position but is never part of an answer.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_F2_H
 #define PANTILE_LAYOUT_F2_H
 

@@ -1,9 +1,10 @@
-//===- LayoutConversion.cpp - from one layout to another without memory -------===//
+//===- LayoutConversion.cpp - layout conversions without memory --------------------===//
 // Needs: two layouts of one shape, with as many lanes and warps.
 // Gives: LinearLayout::registerMoves and LinearLayout::shufflePlan.
-// How:   write each basis of the target as a XOR of bases of the source. Warps (and for register
-//        moves lanes) must agree basis by basis, so that the answer is one for all threads.
-//===--------------------------------------------------------------------------===//
+// How:   Each basis of the target is expressed as a XOR of bases of the source. Warps (and for
+//        register moves lanes) must agree basis by basis, so that the answer is the same for all
+//        threads.
+//===-------------------------------------------------------------------------------===//
 #include "layout/F2.h"
 #include "layout/LinearLayout.h"
 
@@ -61,7 +62,8 @@ std::optional<LinearLayout::ShufflePlan> LinearLayout::shufflePlan(const LinearL
     for (const Coord &basis : *bases)
       span.insert(flatten(basis));
 
-  // Of each target register bit, then each target lane bit: the source bits it is made of.
+  // For each target register bit, then each target lane bit: the source bits of which it is the
+  // XOR.
   llvm::SmallVector<int, 8> regs[2], lanes[2];
   const Bases *targets[2] = {&to.regBases, &to.laneBases};
   for (int part : {0, 1})
@@ -69,7 +71,7 @@ std::optional<LinearLayout::ShufflePlan> LinearLayout::shufflePlan(const LinearL
       const auto mask = span.express(flatten(basis));
       if (!mask)
         return std::nullopt;
-      // A lane bit that means the same on both sides stays put, also where the source replicates.
+      // A lane bit with one meaning in both layouts is kept, also where the source has replicas.
       const bool same = part == 1 && basis == laneBases[i];
       regs[part].push_back(same ? 0 : static_cast<int>(*mask) & (numRegs() - 1));
       lanes[part].push_back(same ? 1 << i : static_cast<int>(*mask >> regBases.size()));

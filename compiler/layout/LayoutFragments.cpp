@@ -1,12 +1,12 @@
-//===- LayoutFragments.cpp - the named layouts --------------------------------===//
-// Needs: lanes and sizes per thread that are powers of two, as are warps but for one odd factor.
-// Gives: LinearLayout::blocked and the fragments of mma.sync (fp64's, too) and wgmma.
-// How:   a Builder hands out the bits of each dimension from the lowest up. A layout is then the
-//        list of who gets the next bits: so many for registers, lanes, warps, and what is left
-//        for repetitions. The fragment tables of the PTX manual become five lines each. Of an odd
-//        factor of the warps a Builder first takes the highest bits of its dimension away, and hands
-//        out those of one part; they become the highest bits of the warp in the end.
-//===--------------------------------------------------------------------------===//
+//===- LayoutFragments.cpp - blocked layouts and MMA fragments ---------------------===//
+// Needs: lanes and sizes per thread that are powers of two; warps that are, but for one odd factor.
+// Gives: LinearLayout::blocked and the fragments of mma.sync (also of fp64) and wgmma.
+// How:   A Builder assigns the bits of each dimension from the lowest up: so many to registers,
+//        lanes and warps, and the rest to repetitions. The fragment tables of the PTX manual become
+//        five lines each. With an odd factor of the warps, a Builder first removes the highest bits
+//        of the factor's dimension, and assigns the bits of one part; the removed bits become the
+//        highest bits of the warp.
+//===-------------------------------------------------------------------------------===//
 #include "layout/LinearLayout.h"
 #include "layout/TransposingLayout.h"
 
@@ -279,9 +279,9 @@ LinearLayout LinearLayout::wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
   return b.done();
 }
 
-/// A chunk's place in its row of the first buffer is bits 2 to 4 of n, XORed with the lowest three
-/// of k, and that of the second buffer the other way around. Lanes 0 to 2, which are served at once,
-/// change all three in both: by n2 and k3, n3 and k4, and k2.
+/// A chunk's position in its row of the first buffer is bits 2 to 4 of n, XORed with the lowest
+/// three of k; in the second buffer it is the other way around. Lane bits 0 to 2, which are served
+/// at once, change all three in both: by n2 and k3, n3 and k4, and k2.
 LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int fastest) {
   const int k = 0, n = 1;
   const auto filled = static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(numWarps)));
@@ -304,10 +304,11 @@ LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int numWarps, int 
   return b.done().withWarps(numWarps);
 }
 
-/// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register. The register takes the lowest
-/// bit, for vectors of two rows. A half warp loads such vectors of 4 columns and 4 pairs of rows: for
-/// columns apart by 64 bytes with that swizzle, pairs next to each other and pairs 8 rows apart are
-/// in different banks, those 4 rows apart are not (SharedLayoutTest: PairedRowsReadWithoutConflicts).
+/// Bits 0 to 2 of a fragment's row are lane bits, bit 3 is a register. The register takes the
+/// lowest bit, for vectors of two rows. A half warp loads such vectors of 4 columns and 4 pairs of
+/// rows: for columns apart by 64 bytes with that swizzle, pairs next to each other and pairs 8 rows
+/// apart are in different banks, those 4 rows apart are not (SharedLayoutTest:
+/// PairedRowsReadWithoutConflicts).
 LinearLayout LinearLayout::pairRows() const {
   const int32_t placeOf[] = {1, 3, 2, 0};
   const int m = rank() - 2;

@@ -1,10 +1,11 @@
-//===- LinearLayout.cpp - construction, shape changes and look-ups ------------===//
+//===- LinearLayout.cpp - construction, shape changes and look-ups -----------------===//
 // Needs: bases inside the hull of the shape.
-// Gives: everything of LinearLayout but conversions (LayoutConversion.cpp) and the named
+// Gives: all members of LinearLayout but conversions (LayoutConversion.cpp) and the named
 //        constructors (LayoutFragments.cpp).
-// How:   shape changes rewrite every basis and then drop duplicate registers; look-ups are linear
-//        systems over flattened bases, registers first, so that a replica is the last resort.
-//===--------------------------------------------------------------------------===//
+// How:   Shape changes rewrite every basis and then drop duplicate registers. Look-ups are linear
+//        systems over flattened bases, registers first, so that a replica is used only if nothing
+//        else fits.
+//===-------------------------------------------------------------------------------===//
 #include "layout/LinearLayout.h"
 
 #include "layout/AbsentWarps.h"

@@ -1,48 +1,49 @@
-//===- LinearLayout.h - which thread holds which element of a tile ------------===//
+//===- LinearLayout.h - which thread holds which element of a tile -----------------===//
 // Needs: nothing of MLIR.
 // Gives: LinearLayout, its named constructors (blocked, tensor-core fragments) and its algebra.
-// How:   see the essay below. Row-major flattening turns a coordinate into one word whose bits
-//        are the coordinates' bits side by side, so all algebra is done on words (F2.h).
-//===--------------------------------------------------------------------------===//
+// How:   See the essay below. Row-major flattening concatenates the bits of a coordinate's entries
+//        in one integer, so all algebra is done on integers (F2.h).
+//===-------------------------------------------------------------------------------===//
 //
-// The idea. A tile of 2^a x 2^b elements is spread over the registers of the threads of a block.
-// Number the registers of a thread, the lanes of a warp and the warps in binary. Nearly every way
-// of spreading that hardware asks for has this property: flipping one bit of (register, lane,
-// warp) always flips the same bits of the element's coordinate, whatever the other bits are. So
-// the whole map is told by one coordinate for every bit, its *basis*, and the element that
-// (register, lane, warp) holds is the XOR of the bases of the bits that are set.
+// The idea. A tile of 2^a x 2^b elements is distributed over the registers of the threads of a CTA.
+// Number the registers of a thread, the lanes of a warp and the warps in binary. Nearly every
+// distribution that hardware uses has this property: flipping one bit of (register, lane, warp)
+// always flips the same bits of the element's coordinate, for all values of the other bits. So the
+// whole map is given by one coordinate per bit, its *basis*, and the element that (register, lane,
+// warp) holds is the XOR of the bases of the bits that are set.
 //
-// Example, the accumulator of mma.m16n8k16, a 16x8 tile of 4 registers a thread:
-//     register  (0,1) (8,0)                       two neighbours in a row, then 8 rows below
-//     lane      (0,2) (0,4) (1,0) (2,0) (4,0)     4 lanes share a row, 8 rows
+// Example, the accumulator of mma.m16n8k16, a 16x8 tile with 4 registers per thread:
+//     register  (0,1) (8,0)                       two adjacent columns, then 8 rows below
+//     lane      (0,2) (0,4) (1,0) (2,0) (4,0)     4 lanes per row, 8 rows
 // Register 3 of lane 5 = 0b00101 holds (0,1)^(8,0)^(0,2)^(1,0) = row 9, column 3.
 //
 // What follows from it, without a case for any named layout:
 //   * A zero basis means replication: both values of that bit hold the same element.
 //   * A slice (reduction, broadcast) sets one coordinate of every basis to zero.
-//   * Transposition permutes, reshaping re-cuts the flattened bits.
-//   * "Who owns element x" is a linear system. So is "where was the element that I need", the
-//     whole of a layout conversion: if the answer leaves the lane alone it is a register move, if
-//     it leaves the warp alone it is a shuffle, else it goes through shared memory.
+//   * Transposition permutes the dimensions, reshaping divides the flattened bits differently.
+//   * "Which thread holds element x" is a linear system. So is a layout conversion, "which thread of
+//     the source layout holds the element that I need". If the lane is the same it is a register
+//     move, if the warp is the same it is a shuffle, else it goes through shared memory.
 //   * The width of a vector access is a count of leading register bases 1, 2, 4, ...
 //
-// Extents that are no powers of two. The map is one of the *hull*, the shape with every extent
-// rounded up to a power of two, and what lies outside of the shape belongs to nobody. A register
-// that lies outside in every thread is *absent*: it has a number, but no value, and no instruction
-// is spent on it. So three registers in a row are two register bits, one of whose four combinations
-// is absent, and every statement above still holds. A register that lies outside in some threads
-// only is *partial*: there it holds anything, which must not reach memory or another element.
+// Extents that are no powers of two. The layout maps to the *hull*, the shape with every extent
+// rounded up to a power of two; coordinates outside of the shape are no elements. A register whose
+// coordinate is outside in every thread is *absent*: it has a number, but no value, and no
+// instructions. So three registers in a row are two register bits, one of whose four combinations
+// is absent, and every statement above still holds. A register whose coordinate is outside in some
+// threads only is *partial*: there its value is arbitrary, and must not reach memory or another
+// element.
 //
 // Example, 96 elements in 32 lanes:
 //     register  (32) (64)     registers 0, 1, 2; register 3 would hold 96 to 127 and is absent
 //     lane      (1) (2) (4) (8) (16)
 // 100 elements have a partial register 3: lanes 0 to 3 hold 96 to 99.
 //
-// Numbers of warps that are no powers of two. Warps are counted in as many bits as the next power
-// of two has, and the numbers past the last warp are absent: 12 warps are four bits, of whose 16
-// combinations 12 exist. What absent warps would hold must lie outside of the shape or be a replica,
-// and so it does where the highest bits, those of the odd factor, are the highest of a dimension of
-// at most 3/4 of its hull, or are zero bases.
+// Numbers of warps that are no powers of two. Warps have as many bits as the next power of two, and
+// the numbers past the last warp are absent: 12 warps are four bits, of whose 16 combinations 12
+// exist. What absent warps would hold must be outside of the shape or a replica. That is so where
+// the highest bits, those of the odd factor, are the highest of a dimension of at most 3/4 of its
+// hull, or are zero bases.
 //
 // Example, 192 rows in 12 warps of 16 rows, three warp groups:
 //     warp (16) (32) (64) (128)     warp 8 has row 128; warp 12 would have row 192 and is absent
@@ -61,11 +62,11 @@
 
 namespace pantile {
 
-/// How the fragments of an fp64 MMA number rows and K. The instruction leaves it open: a sum over K
-/// takes any order that A and B share, and rows any that A and the accumulator share.
+/// How the fragments of an fp64 MMA number rows and K. The instruction allows any order of K that A
+/// and B have in common, and any order of rows that A and the accumulator have in common.
 struct Fp64Order {
-  int adjacentK = 1;      ///< neighbours along K per thread: 1, 2 or 4, and at most K / 4
-  bool rowsApart = false; ///< lanes 4 apart hold rows 4 apart instead of neighbours
+  int adjacentK = 1;      ///< adjacent elements of K per thread: 1, 2 or 4, and at most K / 4
+  bool rowsApart = false; ///< lanes 4 apart hold rows 4 apart instead of adjacent ones
   bool operator==(const Fp64Order &) const = default;
 };
 
@@ -73,11 +74,11 @@ struct Fp64Order {
 class LinearLayout {
 public:
   using Shape = llvm::SmallVector<int64_t, 4>;
-  using Coord = llvm::SmallVector<int32_t, 4>; // one entry a dimension
-  using Bases = llvm::SmallVector<Coord, 8>;   // one basis a bit, least significant first
+  using Coord = llvm::SmallVector<int32_t, 4>; // one entry per dimension
+  using Bases = llvm::SmallVector<Coord, 8>;   // one basis per bit, least significant first
 
-  /// Every basis has one entry a dimension, inside `shape`. `warps` exist: all that `warp` counts
-  /// if 0, else more than half of them.
+  /// Every basis has one entry per dimension, inside `shape`. `warps` of the 2^n warps that n bases
+  /// count exist, more than half; 0: all.
   LinearLayout(Shape shape, Bases reg, Bases lane, Bases warp, int warps = 0);
 
   const Shape &shape() const { return extents; }
@@ -90,7 +91,7 @@ public:
   int numRegs() const { return 1 << regBases.size(); }
   int numLanes() const { return 1 << laneBases.size(); }
   int numWarps() const { return warps; }
-  /// The warps, rounded up to a power of two: as many as their bits count.
+  /// The number of warps, rounded up to a power of two.
   int warpHull() const { return 1 << warpBases.size(); }
 
   /// The element held by `reg` of `lane` of `warp`; inside of the hull.
@@ -98,27 +99,27 @@ public:
   /// The same as a row-major element number of the hull.
   int64_t applyFlat(int reg, int lane, int warp) const;
 
-  // Named constructors. A tile smaller than the pattern: the bits that have nothing to tell get
-  // zero bases (lanes, warps) or are dropped (registers). A larger tile: the pattern repeats, and
-  // the repetitions are further register bits.
-
+  // Named constructors. For a tile smaller than the pattern, the bits without an element of their
+  // own get zero bases (lanes, warps) or are dropped (registers). For a larger tile the pattern
+  // repeats, and the repetitions are further register bits.
   //
   // One entry of `warpsPerCta` may be an odd number times a power of two. Then the parts of the odd
-  // factor lie next to each other, each as long as a half, quarter, ... of the hull (oddPart).
+  // factor are next to each other, each as long as a half, quarter, ... of the hull (oddPart).
 
-  /// The extent of each of `odd` parts of a dimension, the power of two that the highest bits of its
-  /// hull leave; nothing where the extent reaches further than that many.
+  /// The extent of each of `odd` parts of a dimension: the power of two that remains without the
+  /// highest bits of its hull. Nothing where `odd` such parts are less than the extent.
   static std::optional<int64_t> oddPart(int64_t extent, int64_t odd);
 
-  /// `sizePerThread` neighbours a thread, then lanes, then warps, each filling `order` (fastest
-  /// dimension first). Products of `threadsPerWarp` and `warpsPerCta` are 32 and the warps.
+  /// `sizePerThread` adjacent elements per thread, then lanes, then warps, each in `order` (fastest
+  /// dimension first). The product of `threadsPerWarp` is 32, that of `warpsPerCta` the number of
+  /// warps.
   static LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> sizePerThread,
                               llvm::ArrayRef<int64_t> threadsPerWarp,
                               llvm::ArrayRef<int64_t> warpsPerCta, llvm::ArrayRef<int> order);
 
-  /// C and D of every mma.sync.m16n8*: repeats along N first, then M. Warps fill M first. Of a
-  /// tile with more than two dimensions, these constructors shape the last two; dimensions before
-  /// them are repetitions, outermost last.
+  /// C and D of every mma.sync.m16n8*: repeats along N first, then M. Warps fill M first. In a tile
+  /// with more than two dimensions, the fragments cover the last two; dimensions before them are
+  /// repetitions, outermost last.
   static LinearLayout mma16816Accumulator(llvm::ArrayRef<int64_t> shape,
                                           llvm::ArrayRef<int64_t> warpsPerCta);
   /// A (MxK) of mma.sync: m16n8k16 for 16 bits, k8 for 32 (tf32), k32 for 8. `warpsPerCta` is the
@@ -128,31 +129,33 @@ public:
   /// B (KxN) of the same: repeats along K first, then N.
   static LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape,
                                   llvm::ArrayRef<int64_t> warpsPerCta, int elementBits);
-  /// The fragments of fp64's mma.sync, m16n8k16 or what K has, in this order; two of m8n8k4 per
-  /// 4 of K are one of m16n8k4. Repeats as above.
+  /// The fragments of fp64's mma.sync, m16n8k16 or a smaller K, in this order. Two of m8n8k4 per 4
+  /// of K are one of m16n8k4. Repeats as above.
   static LinearLayout mmaFp64A(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,
                                Fp64Order order);
   static LinearLayout mmaFp64B(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> warpsPerCta,
                                Fp64Order order);
   static LinearLayout mmaFp64Accumulator(llvm::ArrayRef<int64_t> shape,
                                          llvm::ArrayRef<int64_t> warpsPerCta, Fp64Order order);
-  /// D of wgmma m64nNk*: four neighbouring warps form a group that owns 64 rows; groups fill M
+  /// D of wgmma m64nNk*: four consecutive warps form a warp group that holds 64 rows; groups fill M
   /// first. `warpsPerCta[M]` counts warps, so it is a multiple of 4. Registers of one instruction
-  /// are neighbours, repeats go along N first. With a `run`, a power of two, warp groups along N and
-  /// repeats take turns at so many columns: two of 192 columns with n96 and runs of 32 have 0 to 31,
-  /// 64 to 95, 128 to 159, and those between, since a step of 96 columns is no basis.
+  /// are consecutive, repeats go along N first. With a `run`, a power of two, warp groups along N
+  /// and repeats are interleaved by so many columns. Two warp groups of 192 columns with n96 and
+  /// runs of 32 have columns 0 to 31, 64 to 95, 128 to 159, and those between, since a step of 96
+  /// columns is no basis.
   static LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape,
                                        llvm::ArrayRef<int64_t> warpsPerCta, int instrN,
                                        int run = 0);
   // Algebra.
 
-  /// The same fragments of A or of an accumulator of wgmma, with the 16 rows of each warp in another
-  /// order: the two rows that a thread holds are neighbours, and so are those of lanes that read
-  /// neighbouring words. The instruction takes any order, if A and the accumulator have the same.
+  /// The same fragments of A or of an accumulator of wgmma, with the 16 rows of each warp in
+  /// another order: the two rows that a thread holds are adjacent, and so are those of lanes that
+  /// read adjacent 32-bit words. The instruction allows any order that A and the accumulator have
+  /// in common.
   LinearLayout pairRows() const;
 
-  /// The layout of a reduction's result: `dim` disappears, what differed only in it is replicated,
-  /// and registers that became duplicates are dropped.
+  /// The layout of a reduction's result: `dim` is removed, threads that differ only in it become
+  /// replicas, and registers that become duplicates are dropped.
   LinearLayout removeDim(int dim) const;
   /// A dimension of extent 1 before position `dim`.
   LinearLayout expandDims(int dim) const;
@@ -162,13 +165,13 @@ public:
   LinearLayout broadcastTo(llvm::ArrayRef<int64_t> shape) const;
   /// Result dimension i is this layout's dimension `perm[i]`.
   LinearLayout transpose(llvm::ArrayRef<int> perm) const;
-  /// The same for so many warps, of which those past the present ones are replicas.
+  /// The same for `count` warps, of which those past the present ones are replicas.
   LinearLayout withWarps(int64_t count) const;
-  /// The same row-major element order, cut differently; for shapes that `reshapesInPlace`.
+  /// The same row-major element order in another shape; for shapes that `reshapesInPlace`.
   LinearLayout reshape(llvm::ArrayRef<int64_t> shape) const;
-  /// Whether tiles of shape `from` can be cut as `to` without another element order in the hull: in
-  /// each group of dimensions with one number of elements, all but the outermost extents are powers
-  /// of two.
+  /// Whether tiles of shape `from` have the same element order in the hull as tiles of shape `to`:
+  /// in each group of dimensions with one number of elements, all but the outermost extents are
+  /// powers of two.
   static bool reshapesInPlace(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
   /// A last dimension of extent 2 in the lowest register bit: the layout of a join's result.
   LinearLayout appendPairDim() const;
@@ -179,50 +182,52 @@ public:
 
   /// Every extent is a power of two: no register is absent or partial.
   bool fillsHull() const;
-  /// The element of register `reg` lies inside of the shape in some thread. Where a basis of threads
-  /// moves along several dimensions, this may hold of a register that is outside in all of them.
+  /// Whether the element of register `reg` is inside the shape in some thread. Where a basis of
+  /// threads moves along several dimensions, this may be true for a register that is outside in all
+  /// threads.
   bool isPresent(int reg) const;
   /// The same, for any of these registers.
   bool isAnyPresent(int first, int count) const;
-  /// The element of register `reg` lies outside of the shape in some thread.
+  /// Whether the element of register `reg` is outside of the shape in some thread.
   bool isPartial(int reg) const;
   bool hasPartialRegs() const;
   int numPresentRegs() const;
   /// The extents that present registers reach in any thread: at least the shape.
   Shape reach() const;
 
-  /// Every element is held by a warp that exists, and all bases lie inside the hull.
+  /// Whether every element is held by a warp that exists, and all bases are inside the hull.
   bool coversShape() const;
-  /// For a masked choice of one thread among replicas: the bits that must be zero in the thread
-  /// that acts. A bit is free when lower bits (registers, then lanes, then warps) reach as far.
+  /// To select one thread among replicas: the bits that must be zero in the selected thread. A bit
+  /// is free if lower bits (registers, then lanes, then warps) reach the same elements.
   struct FreeBits {
     unsigned reg = 0, lane = 0, warp = 0;
     bool any() const { return reg | lane | warp; }
   };
   FreeBits freeBits() const;
-  /// Where warps are absent: the bits of the warp that are zero in the one of several replicas whose
-  /// partners all exist. A warp that reads what another one wrote takes that one's.
+  /// Where warps are absent: the bits of the warp that are zero in that replica whose partners all
+  /// exist. A warp that reads what another one wrote reads from that replica.
   unsigned replicasOfAbsent() const { return warps == warpHull() ? 0 : freeBits().warp; }
 
   struct Owner {
     int reg, lane, warp;
     bool operator==(const Owner &) const = default;
   };
-  /// The holder of `coord` whose free bits are zero.
+  /// The register, lane and warp that hold `coord` and whose free bits are zero.
   Owner ownerOf(llvm::ArrayRef<int32_t> coord) const;
-  /// The register of this very thread that holds `coord`.
+  /// The register of the given thread that holds `coord`, if any.
   std::optional<int> registerOf(llvm::ArrayRef<int32_t> coord, int lane, int warp) const;
 
-  /// Largest power of two of consecutive registers, from register 0, that hold consecutive
-  /// elements along `dim`, and divides its extent: the vector width of an access with `dim` fastest.
+  /// The vector width of an access with `dim` fastest: the largest power of two of consecutive
+  /// registers, from register 0, that hold consecutive elements along `dim`, and that divides its
+  /// extent.
   int contiguousRegs(int dim) const;
-  /// The dimension along which the first registers, then lanes, run: the fastest one.
+  /// The fastest dimension: the one along which the first registers, then lanes, run.
   int fastestDim() const;
 
   // Conversion to another layout of the same shape and threads.
 
   /// For every register of `to`, the register of this layout with the same element in the same
-  /// thread, when one choice is right for all threads.
+  /// thread; nothing where no choice is right for all threads.
   std::optional<llvm::SmallVector<int, 16>> registerMoves(const LinearLayout &to) const;
   bool sameThreads(const LinearLayout &to) const { return registerMoves(to).has_value(); }
 
@@ -231,8 +236,8 @@ public:
   /// are XORs over its set bits. Registers that lanes disagree on need one shuffle for each
   /// candidate and a select: 2^regBits candidates, in `regChoices`.
   struct ShufflePlan {
-    llvm::SmallVector<int, 16> srcReg, srcLane;            // one entry a result register
-    llvm::SmallVector<int, 5> srcRegOfLane, srcLaneOfLane; // one entry a lane bit
+    llvm::SmallVector<int, 16> srcReg, srcLane;            // one entry per result register
+    llvm::SmallVector<int, 5> srcRegOfLane, srcLaneOfLane; // one entry per lane bit
     llvm::SmallVector<int, 4> regChoices;                  // values srcRegOfLane can take
     int numShuffles() const { return static_cast<int>(srcReg.size() * regChoices.size()); }
   };
@@ -246,8 +251,8 @@ public:
 
 private:
   int64_t flatten(llvm::ArrayRef<int32_t> coord) const;
-  /// The warps from `first` on, up to the largest power of two that is a block of existing ones: the
-  /// coordinate of the first and the bits that its lanes and the others add.
+  /// An aligned power of two of warps that all exist: the coordinate of the first warp, and the
+  /// bits that its lanes and the other warps add.
   struct WarpBlock {
     Coord start, bits;
   };

@@ -4,7 +4,8 @@
 
 namespace pantile {
 namespace {
-/// Words along `along`, four lanes further along it, eight lanes along the other dimension.
+/// Whether words run along `along`, then four lanes along it, and eight lanes along the other
+/// dimension.
 bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
   bool fits = layout.reg().size() >= inWord;
   for (size_t i = 0; fits && i < inWord; ++i)
@@ -15,7 +16,7 @@ bool isMatrix(const LinearLayout &layout, int along, size_t inWord) {
     fits &= layout.lane()[2 + i] == matrixUnit(1 - along, 1 << i);
   return fits;
 }
-/// Of each `count` registers all are present, or none is.
+/// Whether all or none of each `count` registers are present.
 bool isAllOrNothing(const LinearLayout &layout, int count) {
   if (layout.fillsHull())
     return true;

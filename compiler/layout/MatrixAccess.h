@@ -1,9 +1,8 @@
-//===- MatrixAccess.h - tiles that ldmatrix and stmatrix can move --------------------------===//
+//===- MatrixAccess.h - tiles that ldmatrix and stmatrix can move ------------------===//
 // Needs: the layout of a tile in registers and in shared memory; nothing of MLIR.
 // Gives: the 8x8 matrices that its registers form, if they do.
-// How:   such a matrix is found by the shape of the layout: four lanes side by side, eight below
-//        one another, whatever the layout is called.
-//===------------------------------------------------------------------------------------===//
+// How:   A matrix is found by its bases in any layout: four lanes along a row, eight rows of lanes.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "layout/SharedLayout.h"
 #include <optional>
@@ -13,7 +12,7 @@ namespace pantile {
 struct MatrixAccess {
   bool transposed; ///< memory runs along the eight lanes
   int wordRegs;    ///< registers in one 32-bit word
-  int matrices;    ///< 1, 2 or 4 an instruction
+  int matrices;    ///< per instruction: 1, 2 or 4
   int rowDim;      ///< the dimension that the eight rows of 16 bytes run along
 };
 

@@ -1,8 +1,8 @@
 //===- SharedLayout.cpp - offsets, vector width and bank conflicts ------------===//
 // Needs: SharedLayout.h.
 // Gives: its members.
-// How:   linearOffset() is the definition; the two questions about accesses are answered by asking it
-//        for the elements that one warp touches at once.
+// How:   linearOffset() is the definition; the two questions about accesses are answered by asking
+//        it for the elements that one warp touches at once.
 //===--------------------------------------------------------------------------===//
 #include "layout/SharedLayout.h"
 
@@ -50,9 +50,9 @@ SharedLayout SharedLayout::scratch(llvm::ArrayRef<int64_t> shape, int elementBit
   return SharedLayout(shape, elementBits, order, 0, 16);
 }
 
-SharedLayout SharedLayout::turnedBy(int turn) const {
+SharedLayout SharedLayout::withSwizzleShift(int shift) const {
   SharedLayout result = *this;
-  result.turn = turn;
+  result.shift = shift;
   return result;
 }
 
@@ -72,7 +72,7 @@ int64_t SharedLayout::linearOffset(llvm::ArrayRef<int32_t> coord) const {
   const int64_t plain =
       inRow / panelRow * panelDistance() + row * (panelRow + pad) + inRow % panelRow;
   const int64_t rowBits = span == 0 ? 0 : span / 16 - 1;
-  return plain ^ ((plain >> (7 + turn) & rowBits) << 4);
+  return plain ^ ((plain >> (7 + shift) & rowBits) << 4);
 }
 
 int SharedLayout::vectorBytes(const LinearLayout &layout) const {
@@ -125,20 +125,20 @@ std::string SharedLayout::str() const {
   os << "] bits=" << bits << " order=[";
   llvm::interleave(dims, os, ",");
   os << "] swizzle=" << span << " padding=" << pad;
-  if (turn != 0)
-    os << " turn=" << turn;
+  if (shift != 0)
+    os << " shift=" << shift;
   return text;
 }
 
 bool SharedLayout::operator==(const SharedLayout &other) const {
   return extents == other.extents && dims == other.dims && bits == other.bits &&
-         span == other.span && pad == other.pad && turn == other.turn;
+         span == other.span && pad == other.pad && shift == other.shift;
 }
 
 llvm::hash_code hash_value(const SharedLayout &layout) {
   return llvm::hash_combine(llvm::hash_combine_range(layout.extents),
                             llvm::hash_combine_range(layout.dims), layout.bits, layout.span,
-                            layout.pad, layout.turn);
+                            layout.pad, layout.shift);
 }
 
 } // namespace pantile

@@ -117,7 +117,7 @@ LinearLayout TileSlice::wholeOf(const LinearLayout &layout) const {
 //===- taking a part -----------------------------------------------------------------------===//
 
 namespace {
-/// `registers` of SliceMoves: every lane and warp must count alike in both layouts.
+/// `registers` of SliceMoves: lanes and warps must have the same bases in both layouts.
 std::optional<llvm::SmallVector<int, 16>> registersOf(const TileSlice &slice,
                                                       const LinearLayout &whole,
                                                       const LinearLayout &part,
@@ -148,7 +148,7 @@ std::optional<std::pair<int, int>> startOf(const TileSlice &slice, const LinearL
                    static_cast<int>(*mask >> whole.reg().size()));
 }
 
-/// As conversionKind weighs it; wide elements are shuffled in words.
+/// The same limits as in conversionKind; wide elements are shuffled as 32-bit words.
 bool isCheap(const LinearLayout::ShufflePlan &plan, unsigned bits) {
   const MemoryThresholds &limits = MachineModel::reference().memory;
   const int64_t shuffles = int64_t(plan.numShuffles()) * std::max(1u, bits / 32);
@@ -185,7 +185,7 @@ bool isSingleBit(const Coord &basis) {
   return bits <= 1;
 }
 
-/// What decides whether an element is part of the slice, of one kind of bits.
+/// The bits, of one kind, that decide whether an element is in the slice.
 struct Deciders {
   unsigned mask = 0, value = 0;
   Bases counting; ///< of the bits that do not decide, in the part
@@ -251,8 +251,8 @@ Coord outerBits(const TileSlice &slice, const Coord &coord) {
   return result;
 }
 
-/// The element of the part that lies at `coord`, as far as registers tell; nothing if it is outside
-/// whatever the thread.
+/// The element of the part at `coord`, as far as it depends on registers; nothing if it is outside
+/// in all threads.
 std::optional<Coord> sourceOf(const TileSlice &slice, const Coord &coord) {
   Coord result;
   for (int dim = 0; dim < slice.rank(); ++dim) {

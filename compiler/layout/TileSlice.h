@@ -1,12 +1,12 @@
-//===- TileSlice.h - a part of a tile, and the layouts that go together with it -------------===//
+//===- TileSlice.h - parts of tiles, and their layouts -----------------------------===//
 // Needs: a slice with constant bounds, whose extents are powers of two; nothing of MLIR.
-// Gives: which layout a part has where every element stays in its thread, and from which register
+// Gives: the layout of a part in which every element stays in its thread, and from which register
 //        of which lane each element of a part comes.
-// How:   where the bits of the offset and those of the steps are apart (`x[8:16]`, `x[1::2]`), the
-//        element number of the whole is that of the part with bits inserted: linear over F2, so
-//        that bases are moved like coordinates. Other slices (`x[3:7]`) add with a carry; they are
-//        register moves only where no lane and no warp has part in the dimension.
-//===--------------------------------------------------------------------------------------===//
+// How:   Where the bits of the offset and those of the steps are disjoint (`x[8:16]`, `x[1::2]`),
+//        the element number in the whole is that in the part with bits inserted: linear over F2, so
+//        bases are mapped like coordinates. Other slices (`x[3:7]`) add with a carry; they are
+//        register moves only where neither lanes nor warps run along the dimension.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_TILESLICE_H
 #define PANTILE_LAYOUT_TILESLICE_H
 
@@ -22,7 +22,7 @@ struct TileSlice {
 
   int rank() const { return static_cast<int>(whole.size()); }
   bool isWhole() const { return whole == part; }
-  /// Whether the bits of the offset along `dim` are apart from those that the part counts in.
+  /// Whether the bits of the offset along `dim` and those in which the part counts are disjoint.
   bool isLinear(int dim) const;
   bool isLinear() const;
   /// The bits along `dim` in which elements of the part differ; of a linear slice.
@@ -32,11 +32,11 @@ struct TileSlice {
   /// The coordinate in the part, or nothing for an element outside of it.
   std::optional<int64_t> toPart(int dim, int64_t inWhole) const;
 
-  /// The layout of the part where every element of `layout`, of the whole, stays in its thread.
-  /// What lanes and warps tell apart outside of the part alone becomes a replica.
+  /// The layout of the part in which every element of `layout`, of the whole, stays in its thread.
+  /// Lanes and warps that differ only outside of the part become replicas.
   LinearLayout partOf(const LinearLayout &layout) const;
-  /// A layout of the whole whose part is `layout`, of a linear slice: other elements lie in further
-  /// registers.
+  /// A layout of the whole whose part has `layout`, for a linear slice: other elements are in
+  /// further registers.
   LinearLayout wholeOf(const LinearLayout &layout) const;
   /// Whether all lanes and warps of `layout`, of the whole or the part, hold the same indices of
   /// the dimensions along which the slice is not linear.
@@ -51,7 +51,7 @@ struct TileSlice {
 
 /// Where the registers of a part come from, if no shared memory is needed.
 struct SliceMoves {
-  /// One entry a register of the part: the register of the whole in the same thread.
+  /// One entry per register of the part: the register of the whole in the same thread.
   std::optional<llvm::SmallVector<int, 16>> registers;
   /// Else, inside a warp: the plan of a conversion, and the bits of register and lane to toggle.
   std::optional<LinearLayout::ShufflePlan> shuffles;
@@ -61,27 +61,27 @@ struct SliceMoves {
                        unsigned bits);
 };
 
-/// For a part that passes through shared memory: what threads that hold elements of it store.
+/// For a part that goes through shared memory: what the threads that hold its elements store.
 struct SliceStore {
   LinearLayout layout;                  ///< of the part, in the threads that store
   llvm::SmallVector<int, 16> registers; ///< of the whole, in order
   unsigned lanes = 0, warps = 0;        ///< bits of threads that decide
   unsigned lane = 0, warp = 0;          ///< and what they must be
 
-  /// Of a linear slice, where each bit of the whole has a basis of its own; else nothing.
+  /// For a linear slice where each bit of the whole has a basis of its own; else nothing.
   static std::optional<SliceStore> of(const TileSlice &slice, const LinearLayout &whole);
 };
 
-/// What a thread needs to know in order to replace elements by those of a part that it holds.
+/// How a thread replaces elements by those of a part that it holds.
 struct SliceReplacement {
   struct Register {
     int source = -1;    ///< register of the part; -1: no thread's element is replaced
     int64_t wanted = 0; ///< replaced where the thread's outer bits are these, as a row-major number
   };
-  llvm::SmallVector<Register, 16> registers;    ///< one of each of the whole
+  llvm::SmallVector<Register, 16> registers;    ///< one entry per register of the whole
   llvm::SmallVector<int64_t, 8> ofLane, ofWarp; ///< outer bits of each lane bit and warp bit
 
-  /// Nothing where an element of the part is needed in another thread than it lies in.
+  /// Nothing where an element of the part is needed in a thread that does not hold it.
   static std::optional<SliceReplacement> of(const TileSlice &slice, const LinearLayout &whole,
                                             const LinearLayout &part);
 };

@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t most = InstructionSet::boxExtent;
 
-/// Rows of the largest box that divides `rows`, such that the next one begins where a swizzle's pattern
-/// does, and on 128 bytes (PTX ISA, cp.async.bulk.tensor); 0 if there is none.
+/// Rows of the largest box that divides `rows` such that the next box begins where a swizzle's
+/// pattern does, and at a multiple of 128 bytes (PTX ISA, cp.async.bulk.tensor); 0 if there is
+/// none.
 int64_t rowsOfBox(int64_t rows, const SharedLayout &shared) {
   if (rows <= most)
     return rows;
@@ -38,7 +39,7 @@ std::optional<TmaBoxes> tmaBoxes(const SharedLayout &shared) {
     return std::nullopt;
   if (shape.size() == 2)
     boxes.sizes[1] = rowsOfBox(shape[order[1]], shared);
-  // Rows of further dimensions follow each other without a gap.
+  // Rows of further dimensions are consecutive.
   for (size_t i = 1; i < shape.size(); ++i)
     if (boxes.sizes[i] == 0 || boxes.sizes[i] > most ||
         (i + 1 < shape.size() && !llvm::isPowerOf2_64(boxes.sizes[i])))

@@ -1,9 +1,9 @@
-//===- TmaBoxes.h - the boxes by which TMA fills a buffer ----------------------------------===//
-// Needs: where the elements of a tile lie in shared memory; nothing of MLIR.
-// Gives: equal boxes, each a panel wide, that together are the tile, and where each one goes.
-// How:   a box has at most 256 elements along a dimension, so rows beyond are cut into as few equal
-//        boxes as there can be. Each begins where the pattern of a swizzle does.
-//===--------------------------------------------------------------------------------------===//
+//===- TmaBoxes.h - the boxes by which TMA fills a buffer --------------------------===//
+// Needs: where the elements of a tile are in shared memory; nothing of MLIR.
+// Gives: equal boxes, each as wide as a panel, that cover the tile, and where each one goes.
+// How:   A box has at most 256 elements along a dimension, so more rows are split into as few equal
+//        boxes as possible. Each begins where the pattern of a swizzle does.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_TMABOXES_H
 #define PANTILE_LAYOUT_TMABOXES_H
 
@@ -22,7 +22,7 @@ struct TmaBoxes {
   llvm::SmallVector<Place, 8> places;
 };
 
-/// Nothing where no such boxes fill `shared`, or would bring in more than its tile.
+/// Nothing where no such boxes fill `shared`, or where they would load more than its tile.
 std::optional<TmaBoxes> tmaBoxes(const SharedLayout &shared);
 
 } // namespace pantile

@@ -1,7 +1,7 @@
-//===- WarpBoxes.cpp - the boxes of a matrix that each warp holds alone --------------------===//
+//===- WarpBoxes.cpp - boxes of a matrix that one warp holds -----------------------===//
 // Needs: WarpBoxes.h.
 // Gives: warpBoxes.
-//===--------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "layout/WarpBoxes.h"
 
 #include "support/MachineModel.h"
@@ -27,7 +27,7 @@ bool isUnit(const Coord &basis) {
 
 /// What one warp holds of a matrix along one dimension.
 struct Extent {
-  int64_t least = 1; ///< that takes all lanes in
+  int64_t least = 1; ///< the least extent that contains all lanes
   int64_t run = 1;   ///< consecutive elements, as many as divide the matrix
 };
 
@@ -47,7 +47,7 @@ Extent extentOf(const LinearLayout &layout, int dim) {
   return extent;
 }
 
-/// Registers whose elements are neighbours along `fast` come first, so that vectors hold them.
+/// Sorts registers whose elements are adjacent along `fast` first, so that vectors hold them.
 void sortForVectors(Bases &reg, int bits, int fast) {
   auto key = [&](const Coord &basis) {
     const bool isInVector =
@@ -57,7 +57,7 @@ void sortForVectors(Bases &reg, int bits, int fast) {
   llvm::stable_sort(reg, [&](const Coord &a, const Coord &b) { return key(a) < key(b); });
 }
 
-/// Pieces by the registers that are not in a piece; `own` are those that are, in its order.
+/// Adds a piece per value of the register bits that are not in `own`, the bits of a piece.
 void addPieces(const LinearLayout &whole, const Bases &own, WarpBoxes &boxes) {
   WarpBoxes::Registers inside{0}, outside{0};
   auto add = [&](WarpBoxes::Registers &some, const Coord &basis) {

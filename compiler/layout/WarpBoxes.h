@@ -1,10 +1,10 @@
-//===- WarpBoxes.h - the boxes of a matrix that each warp holds alone ----------------------===//
+//===- WarpBoxes.h - boxes of a matrix that one warp holds -------------------------===//
 // Needs: the layout of a matrix; nothing of MLIR.
 // Gives: pieces of it, each held by one warp and a box of consecutive rows and columns, and how a
-//        piece lies in shared memory: in panels, each of which TMA moves at once.
-// How:   a piece takes the lowest bits of both coordinates that registers and lanes tell, all bits
-//        of the lanes among them. Bits above, of registers and warps, tell pieces apart.
-//===--------------------------------------------------------------------------------------===//
+//        piece is laid out in shared memory: in panels, each of which TMA copies at once.
+// How:   A piece has the lowest bits of both coordinates that registers and lanes hold, and all
+//        bits of the lanes. Higher bits, of registers and warps, number the pieces.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_WARPBOXES_H
 #define PANTILE_LAYOUT_WARPBOXES_H
 
@@ -21,7 +21,7 @@ struct WarpBoxes {
   LinearLayout layout; ///< of a piece, in one warp
   SharedLayout shared; ///< of a piece; a panel is a box
   /// For each piece the registers that hold it, in the order of `layout`, and where it begins in
-  /// the part of warp 0.
+  /// warp 0.
   llvm::SmallVector<Registers, 8> regs;
   llvm::SmallVector<LinearLayout::Coord, 8> starts;
 
@@ -30,7 +30,7 @@ struct WarpBoxes {
   int64_t slowSize() const { return shared.rows(); }
 };
 
-/// Rows run along `fast`. Nothing where threads hold copies, or a warp has no boxes of at least 1
+/// Rows run along `fast`. Nothing where threads hold replicas, or a warp has no boxes of at least 1
 /// KiB.
 std::optional<WarpBoxes> warpBoxes(const LinearLayout &layout, int bits, int fast);
 

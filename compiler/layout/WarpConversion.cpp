@@ -1,7 +1,7 @@
-//===- WarpConversion.cpp - a change of layout that leaves every element in its warp -------===//
+//===- WarpConversion.cpp - layout conversions inside each warp --------------------===//
 // Needs: WarpConversion.h.
 // Gives: warpConversion.
-//===--------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "layout/WarpConversion.h"
 
 #include "support/MachineModel.h"
@@ -25,7 +25,7 @@ bool isUnit(const Coord &basis) {
 
 bool holds(const Bases &bases, const Coord &basis) { return llvm::is_contained(bases, basis); }
 
-/// All of a warp's part: registers and lanes.
+/// The bases of one warp: registers and lanes.
 Bases partOf(const LinearLayout &layout) {
   Bases part = layout.reg();
   part.append(layout.lane().begin(), layout.lane().end());
@@ -62,7 +62,7 @@ Bases basesOfPiece(const LinearLayout &from, const LinearLayout &to, int bits) {
   return piece;
 }
 
-/// The coordinates of a piece, without the bits that are not its own.
+/// Removes the bits that are not those of the piece from its coordinates.
 struct Squeeze {
   explicit Squeeze(Bases bases) : piece(std::move(bases)) { llvm::sort(piece); }
 
@@ -104,15 +104,15 @@ WarpConversion::Registers combinations(llvm::ArrayRef<int> bits) {
   return all;
 }
 
-/// The registers of each piece, pieces in the order of `apart`.
+/// The registers of each piece, pieces in the order of `common`.
 llvm::SmallVector<WarpConversion::Registers, 8>
-registersOfPieces(const LinearLayout &whole, const Bases &piece, llvm::ArrayRef<Coord> apart) {
-  llvm::SmallVector<int> inside, outside(apart.size());
+registersOfPieces(const LinearLayout &whole, const Bases &piece, llvm::ArrayRef<Coord> common) {
+  llvm::SmallVector<int> inside, outside(common.size());
   for (auto [i, basis] : llvm::enumerate(whole.reg()))
     if (holds(piece, basis))
       inside.push_back(1 << i);
     else
-      outside[llvm::find(apart, basis) - apart.begin()] = 1 << i;
+      outside[llvm::find(common, basis) - common.begin()] = 1 << i;
   llvm::SmallVector<WarpConversion::Registers, 8> result;
   for (int start : combinations(outside)) {
     result.push_back(combinations(inside));
@@ -129,15 +129,15 @@ std::optional<WarpConversion> warpConversion(const LinearLayout &from, const Lin
   if (bits < 8 || !applies(from, to))
     return std::nullopt;
   const Squeeze squeeze(basesOfPiece(from, to, bits));
-  Bases apart;
+  Bases common;
   for (const Coord &basis : from.reg())
     if (!holds(squeeze.piece, basis))
-      apart.push_back(basis);
+      common.push_back(basis);
   const int fast = to.fastestDim();
   return WarpConversion{squeeze.layout(from), squeeze.layout(to),
                         SharedLayout::forOperand(squeeze.shape(), bits, {fast, 1 - fast}),
-                        registersOfPieces(from, squeeze.piece, apart),
-                        registersOfPieces(to, squeeze.piece, apart)};
+                        registersOfPieces(from, squeeze.piece, common),
+                        registersOfPieces(to, squeeze.piece, common)};
 }
 
 } // namespace pantile

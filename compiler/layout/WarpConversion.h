@@ -1,10 +1,10 @@
-//===- WarpConversion.h - a change of layout that leaves every element in its warp ---------===//
+//===- WarpConversion.h - layout conversions inside each warp ----------------------===//
 // Needs: two layouts of one matrix whose bases are single rows or columns.
-// Gives: how each warp does it alone, piece by piece, through a small part of shared memory: no
-//        warp waits for another, and the part need not hold the whole tile.
-// How:   register bits that both layouts have in common tell pieces apart. What is left is a matrix
-//        of its own once the coordinates' unused bits are squeezed out.
-//===--------------------------------------------------------------------------------------===//
+// Gives: how each warp converts its elements, piece by piece, through a small part of shared
+//        memory: no warp waits for another, and the part need not hold the whole tile.
+// How:   Register bits that both layouts have in common number the pieces. A piece is a matrix of
+//        its own once the unused bits of its coordinates are removed.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_LAYOUT_WARPCONVERSION_H
 #define PANTILE_LAYOUT_WARPCONVERSION_H
 
@@ -24,7 +24,7 @@ struct WarpConversion {
   int64_t bytesOfWarp() const { return shared.bytes(); }
 };
 
-/// Nothing where an element changes its warp, threads hold copies, or the layouts are no such ones.
+/// Nothing where an element changes its warp, where threads hold replicas, or for other layouts.
 std::optional<WarpConversion> warpConversion(const LinearLayout &from, const LinearLayout &to,
                                              int bits);
 

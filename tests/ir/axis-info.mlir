@@ -103,13 +103,13 @@ func.func @rows_of_a_matrix(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %
   %ps = tile.splat %p : tensor<32x32x!tile.ptr<f16>>
   // expected-remark @+1 {{contiguity = [1, 32], divisibility = [2, 16], constancy = [1, 1]}}
   %ptr = tile.addptr %ps, %offs : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
-  // expected-remark @+1 {{elements an access: 1 x 8}}
+  // expected-remark @+1 {{elements per access: 1 x 8}}
   %v = tile.load %ptr : tensor<32x32x!tile.ptr<f16>> -> tensor<32x32xf16>
   // expected-remark @+1 {{contiguity = [32, 1], divisibility = [16, 1], constancy = [1, 1]}}
   %to = tile.trans %offs [1, 0] : tensor<32x32xi32> -> tensor<32x32xi32>
   // expected-remark @+1 {{contiguity = [32, 1], divisibility = [16, 2], constancy = [1, 1]}}
   %tp = tile.addptr %ps, %to : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xi32>
-  // expected-remark @+1 {{elements an access: 8 x 1}}
+  // expected-remark @+1 {{elements per access: 8 x 1}}
   tile.store %tp, %v : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xf16>
   // expected-remark @+1 {{constancy = [32]}}
   %odds = tile.splat %odd : tensor<32xi32>
@@ -120,7 +120,7 @@ func.func @rows_of_a_matrix(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %
   // expected-remark @+1 {{constancy = [32, 1]}}
   %mb = tile.broadcast %m2 : tensor<1x32xi1> -> tensor<32x32xi1>
   // A mask that may change at any column leaves single elements.
-  // expected-remark @+1 {{elements an access: 1 x 1}}
+  // expected-remark @+1 {{elements per access: 1 x 1}}
   tile.store %ptr, %v mask %mb : tensor<32x32xi1> : tensor<32x32x!tile.ptr<f16>>, tensor<32x32xf16>
   return
 }
@@ -146,7 +146,7 @@ func.func @loops_settle(%p: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i
     %cols = arith.addi %is, %r : tensor<32xi32>
     // expected-remark @+1 {{contiguity = [32], divisibility = [8], constancy = [1]}}
     %q = tile.addptr %ps, %offs : tensor<32x!tile.ptr<f32>>, tensor<32xi32>
-    // expected-remark @+1 {{elements an access: 2}}
+    // expected-remark @+1 {{elements per access: 2}}
     %v = tile.load %q : tensor<32x!tile.ptr<f32>> -> tensor<32xf32>
     // expected-remark @+1 {{contiguity = [32], divisibility = [2], constancy = [1]}}
     %next = arith.addi %offs, %c2 : tensor<32xi32>

@@ -30,7 +30,7 @@ import pantile.language as tl
 # PRODUCT-NOT: cp.async.bulk.tensor
 # PRODUCT: wgmma.mma_async
 
-# SAID: remark: for the launch ABI `triton` the kernel does without 2 tensor maps, 2 warps that load, blocks that run several programs, memory for parts of sums
+# SAID: remark: for the launch ABI `triton` the kernel does without 2 tensor maps, a producer of 2 warps, CTAs that run several programs, memory for partial tiles
 
 
 @pantile.jit
@@ -48,7 +48,7 @@ def product(a, b, c, rows, columns, depth):
 
 # ROW: .reqntid 32, 1, 1
 # ROW-NOT: %ntid.x
-# ROW-SAID: remark: for the launch ABI `triton` the kernel does without blocks of up to 4 programs
+# ROW-SAID: remark: for the launch ABI `triton` the kernel does without CTAs of up to 4 programs
 # SILENT-NOT: launch ABI
 @pantile.jit
 def row(y, x, n):

@@ -186,7 +186,7 @@ def loops_itself(a, b, c, depth, stride_am, stride_bk):
 
 
 # Without a warp that runs ahead there is nothing to overlap.
-# HAS-NO-PRODUCER: remark: warps are not specialised: a stride is no multiple of 16 bytes that the host knows
+# HAS-NO-PRODUCER: remark: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 # HAS-NO-PRODUCER-NOT: the kernel is not persistent
 # HAS-NO-PRODUCER: @has_no_producer
 # HAS-NO-PRODUCER-NOT: nv.programs

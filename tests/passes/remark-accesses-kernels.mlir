@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -split-input-file -tile-assign-layouts -nv-remark-accesses -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=remark:
 
 // Rows of 4 elements: half of each sector is another row's.
-// CHECK: remark: load is not coalesced: a warp touches 8 sectors of 32 bytes for 128 bytes; no more than 4 elements are known to follow each other in memory
+// CHECK: remark: load is not coalesced: a warp touches 8 sectors of 32 bytes for 128 bytes; no more than 4 elements are known to be contiguous in memory
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @short_rows(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %stride: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
     %row = tile.arange 0, 32 : tensor<32xi32>
@@ -29,7 +29,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
 // -----
 
 // All that a sector holds is wanted; a mask that may change anywhere makes vectors impossible.
-// CHECK: remark: load moves 4 bytes a thread at once, of 16: its mask may change between neighbours
+// CHECK: remark: load moves 4 bytes per thread at once, of 16: its mask may change between adjacent elements
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   func.func @odd_end(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) -> tensor<1024xf32> attributes {tile.kernel} {
     %at = tile.arange 0, 1024 : tensor<1024xi32>

@@ -4,7 +4,7 @@
 #line = #tile.layout<[512], reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32} {
   // Rows of 4 elements: half of each sector is another row's.
-  // CHECK: remark: load is not coalesced: a warp touches 8 sectors of 32 bytes for 128 bytes; no more than 4 elements are known to follow each other in memory
+  // CHECK: remark: load is not coalesced: a warp touches 8 sectors of 32 bytes for 128 bytes; no more than 4 elements are known to be contiguous in memory
   func.func @short_rows(%x: tensor<32x4x!tile.ptr<f32>, #rows>, %offsets: tensor<32x4xi32, #rows>) -> tensor<32x4xf32, #rows> attributes {tile.kernel} {
     %from = tile.addptr %x, %offsets {tile.contiguity = array<i32: 1, 4>, tile.divisibility = array<i32: 16, 16>} : tensor<32x4x!tile.ptr<f32>, #rows>, tensor<32x4xi32, #rows>
     %value = tile.load %from : tensor<32x4x!tile.ptr<f32>, #rows> -> tensor<32x4xf32, #rows>

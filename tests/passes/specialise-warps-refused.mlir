@@ -3,7 +3,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-specialise-warps -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 
 
-// WHY: warps are not specialised: a remainder in its address changes rows that are used
+// WHY: warps are not specialised: a modulo in its address wraps rows that are used
 // CHECK-LABEL: @wraps_into_used_rows
 // CHECK-NOT: nv.producer
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
@@ -286,7 +286,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// WHY: warps are not specialised: a stride is no multiple of 16 bytes that the host knows
+// WHY: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 // CHECK-LABEL: @odd_stride
 // CHECK-NOT: nv.producer
 #layout = #tile.layout<[64, 64], reg = [[0, 32], [4, 0], [8, 0], [16, 0], [32, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[1, 0], [2, 0]]>
@@ -361,7 +361,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// WHY: warps are not specialised: its addresses are no sum of index times stride
+// WHY: warps are not specialised: its addresses are not affine in the indices
 // CHECK-LABEL: @rows_by_index
 // CHECK-NOT: nv.producer
 #layout = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>

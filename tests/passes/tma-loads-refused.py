@@ -75,7 +75,7 @@ def write(c, acc, m, n, stride):
 # What a tensor map cannot say: the specialisation settles it.
 # BASE: warps are not specialised: its base is not known to be aligned to 16 bytes
 # BASE-NOT: nv.producer {
-# STRIDE: warps are not specialised: a stride is no multiple of 16 bytes that the host knows
+# STRIDE: warps are not specialised: a stride is not known on the host to be a multiple of 16 bytes
 # STRIDE-NOT: nv.producer {
 @triton.jit
 def plain(a, b, c, depth, stride):
@@ -101,7 +101,7 @@ def wide(a, b, c, depth, stride, SIZE: tl.constexpr):
 
 
 # Rows of shared memory are of neighbours.
-# NEIGHBOURS: warps are not specialised: neighbours in shared memory are none in memory
+# NEIGHBOURS: warps are not specialised: elements contiguous in shared memory are not contiguous in global memory
 # NEIGHBOURS-NOT: nv.producer {
 @triton.jit
 def strides_both(a, b, c, depth, stride, other_stride):
@@ -127,7 +127,7 @@ def masks_the_diagonal(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# EITHER: warps are not specialised: its mask is no conjunction of bounds
+# EITHER: warps are not specialised: its mask is not a conjunction of bounds
 # EITHER-NOT: nv.producer {
 @triton.jit
 def masks_either(a, b, c, depth, stride):
@@ -140,7 +140,7 @@ def masks_either(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# MEMORY: warps are not specialised: its mask is no conjunction of bounds
+# MEMORY: warps are not specialised: its mask is not a conjunction of bounds
 # MEMORY-NOT: nv.producer {
 @triton.jit
 def masks_by_memory(a, b, c, depth, stride):
@@ -188,7 +188,7 @@ def reads_past_caches(a, b, c, depth, stride):
 
 # The rows that a remainder changes may not matter; depth always does, and so do rows that are added up or stored. No
 # launch makes tiles fill the remainder's range that start eight late.
-# WRAPS: warps are not specialised: a remainder in its address changes rows that are used
+# WRAPS: warps are not specialised: a modulo in its address wraps rows that are used
 # WRAPS-NOT: nv.producer {
 @triton.jit
 def wraps_along_k(a, b, c, depth, stride):
@@ -297,7 +297,7 @@ def chooses_and_stores_all(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# POINTER: warps are not specialised: its base is no argument of the kernel
+# POINTER: warps are not specialised: its base is not an argument of the kernel
 # POINTER-NOT: nv.producer {
 @triton.jit
 def reads_its_base(a, b, c, depth, stride):
@@ -328,7 +328,7 @@ def reads_its_depth(a, b, c, depth, stride, table):
     write(c, acc, m, n, stride)
 
 
-# GATHERS: warps are not specialised: its addresses are no sum of index times stride
+# GATHERS: warps are not specialised: its addresses are not affine in the indices
 # GATHERS-NOT: nv.producer {
 @triton.jit
 def gathers(a, b, c, depth, stride, table):

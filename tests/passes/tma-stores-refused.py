@@ -41,7 +41,7 @@ def places(c, m, n, stride):
 
 
 # What another pointer reaches may be the same memory.
-# READS: remark: store is not raised to a tensor map: what is behind it may read what it writes
+# READS: remark: store is not converted to TMA: a later operation may read what it writes
 # READS: note: here
 # READS: tile.store
 # READS-NOT: nv.tma_store
@@ -53,7 +53,7 @@ def reads_afterwards(a, b, c, stride, depth):
 
 
 # Whoever sees the lock open reads the result.
-# MEETS: store is not raised to a tensor map: what is behind it may read what it writes
+# MEETS: store is not converted to TMA: a later operation may read what it writes
 # MEETS-NOT: nv.tma_store
 @triton.jit
 def meets_afterwards(a, b, c, stride, depth):
@@ -63,7 +63,7 @@ def meets_afterwards(a, b, c, stride, depth):
 
 
 # Writes of two rounds would come in any order.
-# LOOP: store is not raised to a tensor map: it stands in a loop
+# LOOP: store is not converted to TMA: it is in a loop
 # LOOP-NOT: nv.tma_store
 @triton.jit
 def writes_in_a_loop(a, b, c, stride, depth):
@@ -74,7 +74,7 @@ def writes_in_a_loop(a, b, c, stride, depth):
 
 
 # A warp that is ahead would write what another one has not read yet.
-# ADDS: store is not raised to a tensor map: something else goes through its pointer
+# ADDS: store is not converted to TMA: another operation accesses memory through its pointer
 # ADDS-NOT: nv.tma_store
 @triton.jit
 def adds_to_it(a, b, c, stride, depth):
@@ -84,7 +84,7 @@ def adds_to_it(a, b, c, stride, depth):
 
 
 # The second one must win.
-# TWICE: store is not raised to a tensor map: something else goes through its pointer
+# TWICE: store is not converted to TMA: another operation accesses memory through its pointer
 # TWICE-NOT: nv.tma_store
 @triton.jit
 def writes_twice(a, b, c, stride, depth):
@@ -95,11 +95,11 @@ def writes_twice(a, b, c, stride, depth):
 
 
 # What a tensor map cannot say: the specialisation settles it.
-# BASE: store is not raised to a tensor map: its base is not known to be aligned to 16 bytes
+# BASE: store is not converted to TMA: its base is not known to be aligned to 16 bytes
 # BASE-NOT: nv.tma_store
-# STRIDE: store is not raised to a tensor map: a stride is no multiple of 16 bytes that the host knows
+# STRIDE: store is not converted to TMA: a stride is not known on the host to be a multiple of 16 bytes
 # STRIDE-NOT: nv.tma_store
-# BITS: store is not raised to a tensor map: its elements have neither 16 nor 32 bits
+# BITS: store is not converted to TMA: its elements have neither 16 nor 32 bits
 # BITS-NOT: nv.tma_store
 @triton.jit
 def plain(a, b, c, stride, depth):
@@ -107,7 +107,7 @@ def plain(a, b, c, stride, depth):
     tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(c.dtype.element_ty))
 
 
-# DIAGONAL: store is not raised to a tensor map: its mask
+# DIAGONAL: store is not converted to TMA: its mask
 # DIAGONAL-NOT: nv.tma_store
 @triton.jit
 def masks_the_diagonal(a, b, c, stride, depth):
@@ -117,7 +117,7 @@ def masks_the_diagonal(a, b, c, stride, depth):
     tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), mask=lower)
 
 
-# MEMORY: store is not raised to a tensor map: its mask
+# MEMORY: store is not converted to TMA: its mask
 # MEMORY-NOT: nv.tma_store
 @triton.jit
 def masks_by_memory(a, b, c, stride, depth):
@@ -126,7 +126,7 @@ def masks_by_memory(a, b, c, stride, depth):
     tl.store(places(c, m, n, stride), product(a, b, m, n, depth).to(tl.float16), mask=wanted)
 
 
-# SCATTERS: store is not raised to a tensor map: its addresses are no sum of index times stride
+# SCATTERS: store is not converted to TMA: its addresses are not affine in the indices
 # SCATTERS-NOT: nv.tma_store
 @triton.jit
 def scatters(a, b, c, stride, depth):
@@ -136,7 +136,7 @@ def scatters(a, b, c, stride, depth):
     tl.store(at, product(a, b, m, n, depth).to(tl.float16))
 
 
-# WRAPS: store is not raised to a tensor map: a remainder in its address changes rows that are used
+# WRAPS: store is not converted to TMA: a modulo in its address wraps rows that are used
 # WRAPS-NOT: nv.tma_store
 @triton.jit
 def wraps(a, b, c, stride, depth):
@@ -146,7 +146,7 @@ def wraps(a, b, c, stride, depth):
     tl.store(at, product(a, b, m, n, depth).to(tl.float16))
 
 
-# CACHES: store is not raised to a tensor map: it has a cache modifier or an eviction policy
+# CACHES: store is not converted to TMA: it has a cache modifier or an eviction policy
 # CACHES-NOT: nv.tma_store
 @triton.jit
 def caches(a, b, c, stride, depth):
@@ -155,7 +155,7 @@ def caches(a, b, c, stride, depth):
 
 
 # Vectors of 16 bytes from registers are as good for what was never in the layout of a product.
-# COPIES: store is not raised to a tensor map: its warps do not hold boxes of it
+# COPIES: store is not converted to TMA: its warps do not hold boxes of it
 # COPIES-NOT: nv.tma_store
 @triton.jit
 def copies(a, b, c, stride, depth):
@@ -164,7 +164,7 @@ def copies(a, b, c, stride, depth):
 
 
 # Memory in front of the tensor would be left out.
-# BEFORE: store is not raised to a tensor map: a coordinate may be negative
+# BEFORE: store is not converted to TMA: a coordinate may be negative
 # BEFORE-NOT: nv.tma_store
 @triton.jit
 def starts_before(a, b, c, stride, depth):
@@ -172,7 +172,7 @@ def starts_before(a, b, c, stride, depth):
     tl.store(places(c, m - depth, n, stride), product(a, b, m, n, depth).to(tl.float16))
 
 
-# POINTER: store is not raised to a tensor map: its base is no argument of the kernel
+# POINTER: store is not converted to TMA: its base is not an argument of the kernel
 # POINTER-NOT: nv.tma_store
 @triton.jit
 def reads_its_base(a, b, c, stride, depth):

@@ -103,7 +103,7 @@ TEST(SharedLayout, ATurnPartsWritersThatAreRowsApart) {
   const auto readers = LinearLayout::blocked({64, 128}, {1, 8}, {2, 16}, {8, 1}, {1, 0});
   const auto plain = SharedLayout::forOperand({64, 128}, 16, {1, 0});
   EXPECT_EQ(plain.bankConflicts(writers, 2), 8);
-  const SharedLayout turned = plain.turnedBy(3);
+  const SharedLayout turned = plain.withSwizzleShift(3);
   EXPECT_EQ(turned.bankConflicts(writers, 2), 1);
   EXPECT_EQ(turned.bankConflicts(readers, 16), 1);
   EXPECT_EQ(turned.vectorBytes(readers), 16);

@@ -1,13 +1,13 @@
-//===- AssignLayouts.cpp - give every tile a layout ---------------------------===//
+//===- AssignLayouts.cpp - give every tile a layout --------------------------------===//
 // Needs: dots carry `mma` (SelectMma ran); no tile has a layout yet.
 // Gives: every tile type has a layout, and all operations verify.
-// How:   LayoutPlan has decided everything. Anchored values keep their operation and get their
-//        native type. version(value, layout) gives a value in any layout and remembers it: a free
-//        value's operation is made again next to the original, an anchored value is converted
-//        right after its definition (before a widening cast, where there is one). scf.for and
-//        scf.if are rebuilt with one result for each layout that a free result is wanted in.
-//        The free originals have no users left at the end and are erased.
-//===--------------------------------------------------------------------------===//
+// How:   LayoutPlan decides; this pass rewrites. Anchored values keep their operation and get their
+//        native type. version(value, layout) returns a value in any layout, and memoizes it. For a
+//        free value it clones the operation next to the original. For an anchored value it inserts
+//        a conversion right after the definition, or before a widening cast where there is one.
+//        scf.for and scf.if are rebuilt with one result per layout in which a free result is
+//        wanted. Then the free originals have no users, and are erased.
+//===-------------------------------------------------------------------------------===//
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -61,21 +61,21 @@ private:
   }
 
   Value makeVersion(Value value, LayoutAttr layout) {
-    // The plan does not know the results of a rebuilt loop or branch, but their types do.
+    // The plan has no entry for results of a rebuilt loop or branch, but their types have layouts.
     const auto own =
         dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
     Operation *op = value.getDefiningOp();
     if (own == layout)
       return value;
     if (!own || LayoutPlan::isWideningCast(op))
-      return remake(cast<OpResult>(value), layout);
+      return rematerialise(cast<OpResult>(value), layout);
     Value source = version(value, own);
     builder.setInsertionPointAfterValue(source);
     return ConvertLayoutOp::create(builder, value.getLoc(), typed(value.getType(), layout), source);
   }
 
-  /// The operation again, next to the original, with its result in `layout`.
-  Value remake(OpResult result, LayoutAttr layout) {
+  /// Clones the operation next to the original, with its result in `layout`.
+  Value rematerialise(OpResult result, LayoutAttr layout) {
     Operation *op = result.getOwner();
     assert(op->getNumRegions() == 0 && "results of control flow have their versions by now");
     SmallVector<Value> operands;
@@ -93,7 +93,7 @@ private:
     return made;
   }
 
-  /// `values` as the targets `carried` want them: free tiles once for each version.
+  /// `values` in the layouts of their targets `carried`: free tiles once per version.
   SmallVector<Value> versionsFor(ResultRange carried, ValueRange values) {
     SmallVector<Value> result;
     for (auto [target, value] : llvm::zip(carried, values)) {
@@ -147,12 +147,12 @@ private:
     splitArguments(loop, *made.getBody());
     replaceResults(loop, made);
     rewriteBlock(*made.getBody());
-    // Read only now: results of an inner branch that are no tiles have been replaced.
+    // Read only here: scalar results of an inner branch have been replaced by now.
     Operation *yield = made.getBody()->getTerminator();
     yield->setOperands(versionsFor(loop.getResults(), yield->getOperands()));
   }
 
-  /// One block argument for each version of a free carried tile, in front of the original.
+  /// Adds one block argument per version of a free carried tile, before the original.
   void splitArguments(scf::ForOp loop, Block &body) {
     unsigned position = 1; // after the induction variable
     for (OpResult carried : loop.getResults()) {
@@ -167,7 +167,7 @@ private:
     }
   }
 
-  /// Maps the results of a loop or branch to those of its rebuilt self.
+  /// Maps the results of a loop or branch to those of the rebuilt one.
   void replaceResults(Operation *old, Operation *made) {
     unsigned next = 0;
     for (OpResult result : old->getResults()) {
@@ -211,7 +211,7 @@ private:
       }
   }
 
-  /// The values that a `while` carries are all anchored, so it stays as it is.
+  /// All values that a `while` carries are anchored, so it is not rebuilt.
   void rewriteWhile(scf::WhileOp loop) {
     auto setOperands = [&](MutableOperandRange uses, ValueRange targets) {
       for (auto [use, target] : llvm::zip(uses, targets))

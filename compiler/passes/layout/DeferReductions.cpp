@@ -1,14 +1,14 @@
-//===- DeferReductions.cpp - sums of rows that threads put together behind the loop -----------------===//
-// Needs: AssignLayouts ran; loops as written.
-// Gives: in a loop with products, `s = s * f + sum(x)` (or without a factor), whose `s` nobody else
-//        reads in the loop, as the sums of an online softmax: a thread adds up its own elements of a
-//        row, and the threads of the row meet once, behind the loop.
-// How:   the dimension is cut into runs of bits that registers hold and runs that lanes or warps
-//        do; a reshape moves nothing then, and the registers' runs are reduced. What the loop
-//        carries has as many registers as before, since a row's sum was held by all its threads.
-//        The sum begins with zeros, or with a sum of partial sums in this layout, as such a loop
-//        before this one leaves.
-//===-----------------------------------------------------------------------------------===//
+//===- DeferReductions.cpp - reduce running sums of rows across threads after the loop ---===//
+// Needs: AssignLayouts ran; loops before software pipelining.
+// Gives: for `s = s * f + sum(x)` (or without a factor) in a loop with dots, whose `s` has no other
+//        use in the loop, such as the row sums of an online softmax: each thread accumulates its
+//        own elements of a row. The threads of a row are reduced once, after the loop.
+// How:   The reduced dimension is split into runs of bits that registers hold and runs that lanes
+//        or warps hold. A reshape to these runs moves nothing, and only the registers' runs are
+//        reduced in the loop. The loop carries as many registers as before, since all threads of a
+//        row held its sum. The initial value must be zero, or the reduction of partial sums in this
+//        layout, as an earlier loop of this form leaves it.
+//===-------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,7 +23,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// `next = scaled + reduce`, with `scaled` the argument or, where `factor` is set, a product of it.
+/// `next = scaled + reduce`, where `scaled` is the argument, or argument * `factor` if that is set.
 struct RunningSum {
   unsigned position;
   arith::AddFOp next;
@@ -32,12 +32,11 @@ struct RunningSum {
   ReduceOp reduce;
 };
 
-/// How a reduction is cut in two: the operand's shape in runs, which of them registers hold, and the
-/// tile that is left.
-struct Cut {
-  SmallVector<int64_t> shape;
-  SmallVector<int> ofRegisters; ///< dimensions of `shape`, the last one first
-  RankedTensorType partial;
+/// How a reduction is split in two steps.
+struct TwoStepReduction {
+  SmallVector<int64_t> shape;   ///< of the operand, with the reduced dimension as runs
+  SmallVector<int> ofRegisters; ///< dimensions of `shape` that registers hold, the last one first
+  RankedTensorType partial;     ///< the result of the first step
 };
 
 bool isSum(ReduceOp reduce) {
@@ -68,8 +67,8 @@ std::optional<RunningSum> findRunningSum(scf::ForOp loop, unsigned position) {
   return std::nullopt;
 }
 
-/// None where threads have nothing to do with each other, or hold registers' bits in common.
-std::optional<Cut> cutOf(ReduceOp reduce) {
+/// None where no row is distributed over threads, or where registers and threads share bits.
+std::optional<TwoStepReduction> splitInSteps(ReduceOp reduce) {
   auto tile = dyn_cast<RankedTensorType>(reduce.getSrcs()[0].getType());
   if (!tile || !tile.getEncoding() || tile.getRank() != 2)
     return std::nullopt;
@@ -86,7 +85,7 @@ std::optional<Cut> cutOf(ReduceOp reduce) {
   });
   if (ofThreads == 0 || overlaps)
     return std::nullopt;
-  Cut cut;
+  TwoStepReduction split;
   LinearLayout left = layout;
   auto addRuns = [&](int64_t extent) {
     bool wasOfThreads = false;
@@ -94,10 +93,10 @@ std::optional<Cut> cutOf(ReduceOp reduce) {
       const bool isOfThreads = (ofThreads & bit) != 0;
       if (bit == extent >> 1 || isOfThreads != wasOfThreads) {
         if (!isOfThreads)
-          cut.ofRegisters.insert(cut.ofRegisters.begin(), static_cast<int>(cut.shape.size()));
-        cut.shape.push_back(1);
+          split.ofRegisters.insert(split.ofRegisters.begin(), static_cast<int>(split.shape.size()));
+        split.shape.push_back(1);
       }
-      cut.shape.back() *= 2;
+      split.shape.back() *= 2;
       wasOfThreads = isOfThreads;
     }
   };
@@ -105,19 +104,19 @@ std::optional<Cut> cutOf(ReduceOp reduce) {
     if (dim == axis)
       addRuns(tile.getShape()[dim]);
     else
-      cut.shape.push_back(tile.getShape()[dim]);
-  left = left.reshape(cut.shape);
-  for (int dim : cut.ofRegisters)
+      split.shape.push_back(tile.getShape()[dim]);
+  left = left.reshape(split.shape);
+  for (int dim : split.ofRegisters)
     left = left.removeDim(dim);
   SmallVector<int64_t> shape(tile.getShape());
   shape[axis] = int64_t(1) << llvm::popcount(static_cast<uint64_t>(ofThreads));
-  cut.partial =
+  split.partial =
       withLayout(RankedTensorType::get(shape, tile.getElementType()), left.reshape(shape));
-  // What each thread scales by is there already, and the last step gives what the loop gave.
+  // Each thread holds the factors of its rows, and the second step gives the layout of the result.
   auto result = cast<RankedTensorType>(reduce.getResult(0).getType());
-  if (!(layoutOf(cut.partial).removeDim(axis) == layoutOf(result)))
+  if (!(layoutOf(split.partial).removeDim(axis) == layoutOf(result)))
     return std::nullopt;
-  return cut;
+  return split;
 }
 
 ReduceOp reduceLike(OpBuilder &b, ReduceOp like, Value source, int axis, RankedTensorType type) {
@@ -127,24 +126,24 @@ ReduceOp reduceLike(OpBuilder &b, ReduceOp like, Value source, int axis, RankedT
   return reduce;
 }
 
-/// The sums of each thread's own elements.
-Value reduceOwn(OpBuilder &b, ReduceOp reduce, const Cut &cut) {
+/// The partial sums: each thread adds up its own elements.
+Value reduceOwn(OpBuilder &b, ReduceOp reduce, const TwoStepReduction &split) {
   auto tile = cast<RankedTensorType>(reduce.getSrcs()[0].getType());
   Location loc = reduce.getLoc();
   auto typeOf = [&](const LinearLayout &layout) {
     return withLayout(RankedTensorType::get(layout.shape(), tile.getElementType()), layout);
   };
-  LinearLayout layout = layoutOf(tile).reshape(cut.shape);
+  LinearLayout layout = layoutOf(tile).reshape(split.shape);
   Value part = ReshapeOp::create(b, loc, typeOf(layout), reduce.getSrcs()[0]);
-  for (int dim : cut.ofRegisters) {
+  for (int dim : split.ofRegisters) {
     layout = layout.removeDim(dim);
     part = reduceLike(b, reduce, part, dim, typeOf(layout)).getResult(0);
   }
-  return part.getType() == cut.partial ? part : ReshapeOp::create(b, loc, cut.partial, part);
+  return part.getType() == split.partial ? part : ReshapeOp::create(b, loc, split.partial, part);
 }
 
-/// `factor` of each row, for every part of it.
-Value spread(OpBuilder &b, Value factor, int axis, RankedTensorType partial) {
+/// Broadcasts `factor`, one per row, to the partial sums.
+Value broadcastFactor(OpBuilder &b, Value factor, int axis, RankedTensorType partial) {
   Location loc = factor.getLoc();
   auto type = cast<RankedTensorType>(factor.getType());
   const LinearLayout layout = layoutOf(type).expandDims(axis);
@@ -160,34 +159,36 @@ public:
   void run(scf::ForOp loop) {
     for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
       if (auto sum = findRunningSum(loop, i))
-        if (auto cut = cutOf(sum->reduce))
-          if (Value start = startOf(loop.getInitArgs()[i], sum->reduce.getAxis(), *cut))
-            loop = defer(loop, *sum, *cut, start);
+        if (auto split = splitInSteps(sum->reduce))
+          if (Value start = startOf(loop.getInitArgs()[i], sum->reduce.getAxis(), *split))
+            loop = defer(loop, *sum, *split, start);
   }
 
 private:
-  /// The initial values of the partial sums; null where they are not known. They are looked up in
-  /// the IR, since a loop that carries several sums is replaced once for each.
-  Value startOf(Value init, int axis, const Cut &cut) {
+  /// The initial values of the partial sums; null where they are unknown. They are looked up in the
+  /// IR, since a loop that carries several sums is replaced once per sum.
+  Value startOf(Value init, int axis, const TwoStepReduction &split) {
     rewriter.setInsertionPointAfterValue(init);
     if (matchPattern(init, m_AnyZeroFloat()))
-      return arith::ConstantOp::create(rewriter, init.getLoc(), rewriter.getZeroAttr(cut.partial));
+      return arith::ConstantOp::create(rewriter, init.getLoc(),
+                                       rewriter.getZeroAttr(split.partial));
     auto total = init.getDefiningOp<ReduceOp>();
     const bool isOfParts = total && isSum(total) && static_cast<int>(total.getAxis()) == axis &&
-                           total.getSrcs()[0].getType() == cut.partial;
+                           total.getSrcs()[0].getType() == split.partial;
     return isOfParts ? total.getSrcs()[0] : Value();
   }
 
-  scf::ForOp defer(scf::ForOp loop, RunningSum sum, const Cut &cut, Value start) {
+  scf::ForOp defer(scf::ForOp loop, RunningSum sum, const TwoStepReduction &split, Value start) {
     const int axis = sum.reduce.getAxis();
     rewriter.setInsertionPoint(sum.next);
-    Value own = reduceOwn(rewriter, sum.reduce, cut);
+    Value own = reduceOwn(rewriter, sum.reduce, split);
     auto yieldNext = [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(sum.next);
       Value parts = arguments.front();
       if (sum.factor)
-        parts = arith::MulFOp::create(b, loc, parts, spread(b, sum.factor, axis, cut.partial));
+        parts = arith::MulFOp::create(b, loc, parts,
+                                      broadcastFactor(b, sum.factor, axis, split.partial));
       return SmallVector<Value>{arith::AddFOp::create(b, loc, parts, own)};
     };
     rewriter.setInsertionPoint(loop);
@@ -211,7 +212,7 @@ private:
   IRRewriter &rewriter;
 };
 
-struct DeferSumsPass : impl::DeferReductionsBase<DeferSumsPass> {
+struct DeferReductionsPass : impl::DeferReductionsBase<DeferReductionsPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {

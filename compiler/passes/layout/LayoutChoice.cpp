@@ -1,7 +1,7 @@
-//===- LayoutChoice.cpp - the layout that an operation itself would choose ----===//
+//===- LayoutChoice.cpp - the layout that an operation itself would choose ---------===//
 // Needs: LayoutChoice.h.
 // Gives: its members.
-//===--------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
 #include "ir/MmaLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -44,8 +44,8 @@ bool isInLoop(Operation *op) {
   return op->getParentOfType<scf::ForOp>() || op->getParentOfType<scf::WhileOp>();
 }
 
-/// Whether products alone read what is loaded, so that nothing else is combined with it.
-bool feedsProducts(LoadOp load) {
+/// Whether only dots use the loaded tile, so that no other tile is combined with it.
+bool feedsDots(LoadOp load) {
   SmallVector<Value> values{load.getResult()};
   while (!values.empty())
     for (Operation *user : values.pop_back_val().getUsers()) {
@@ -57,7 +57,7 @@ bool feedsProducts(LoadOp load) {
   return true;
 }
 
-/// `mma`'s warps as one number a dimension.
+/// `mma`'s warps, one number per dimension.
 Extents warpsOf(MmaAttr mma, size_t rank) {
   Extents warps(rank, 1);
   warps[rank - 2] = mma.getWarpsM();
@@ -65,8 +65,9 @@ Extents warpsOf(MmaAttr mma, size_t rank) {
   return warps;
 }
 
-/// Shapes of powers of two for the threads to fill: of each extent that is none the largest that
-/// divides it, so that no thread idles, and the next one above, so that none holds too much.
+/// Shapes of powers of two for the threads to fill. For an extent that is not a power of two there
+/// are two candidates: the largest power that divides it, with which no thread idles, and the next
+/// power above it, with which no thread holds too many elements.
 std::vector<Extents> filledParts(ArrayRef<int64_t> shape) {
   std::vector<Extents> parts{Extents(shape)};
   for (auto [d, extent] : llvm::enumerate(shape)) {
@@ -82,8 +83,9 @@ std::vector<Extents> filledParts(ArrayRef<int64_t> shape) {
   return parts;
 }
 
-/// Threads hold some neighbours of a row, some lanes share a row of the tile, and further rows are a
-/// warp's height apart, so that the lanes of a warp read neighbouring rows of the left operand.
+/// Each thread holds adjacent elements of a row, and several lanes hold one row of the tile.
+/// Further rows are a warp's height apart, so that the lanes of a warp read adjacent rows of the
+/// left operand.
 LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
                        const TileThresholds &limits) {
   const size_t rank = shape.size(), m = rank - 2, n = rank - 1;
@@ -95,10 +97,10 @@ LinearLayout fmaResult(ArrayRef<int64_t> shape, ArrayRef<int64_t> warps,
   }
   SmallVector<int> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
-  auto share = [&](size_t d, int64_t most) {
+  auto perThread = [&](size_t d, int64_t most) {
     return std::min(std::clamp<int64_t>(ofWarp[d], 1, most), shape[d] & -shape[d]);
   };
-  size[n] = share(n, limits.columnsOfFma);
+  size[n] = perThread(n, limits.columnsOfFma);
   lanes[n] = std::clamp<int64_t>(ofWarp[n] / size[n], 1, limits.lanesOfFma);
   lanes[m] = 32 / lanes[n];
   return LinearLayout::blocked(shape, size, lanes, warps, order);
@@ -120,8 +122,9 @@ LayoutChoice::LayoutChoice(FunctionOpInterface function, const AxisInfoAnalysis 
   });
 }
 
-/// Such tiles pass buffers, which can be read in any layout. Rows at one address do not.
-bool LayoutChoice::isCopiedAhead(LoadOp load) const {
+/// Such tiles go through shared memory, which can be read in any layout; not rows that repeat one
+/// address.
+bool LayoutChoice::isPrefetchCandidate(LoadOp load) const {
   auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
   auto tile = dyn_cast<RankedTensorType>(load.getType());
   return loop && tile && tile.getRank() == 2 && !loop.getBody()->getOps<DotOp>().empty() &&
@@ -149,7 +152,7 @@ LayoutChoice::Group LayoutChoice::groupOf(Value ptr, const Wish &wish) const {
 }
 
 void LayoutChoice::join(Operation *op, bool inLoop) {
-  if (auto load = dyn_cast<LoadOp>(op); load && (feedsProducts(load) || isCopiedAhead(load)))
+  if (auto load = dyn_cast<LoadOp>(op); load && (feedsDots(load) || isPrefetchCandidate(load)))
     operands.insert(load.getPtr());
   else if (load)
     join(load.getPtr(), load.getMask(), inLoop);
@@ -174,8 +177,8 @@ void LayoutChoice::join(Value ptr, Value mask, bool inLoop) {
     most = std::max(most, here);
 }
 
-/// An odd factor of the warps shares out the slowest dimension that lets it. Without it as many warps
-/// work as the largest power of two; the others are replicas.
+/// An odd factor of the number of warps divides the slowest dimension that allows it. Else only as
+/// many warps work as the largest power of two; the others hold replicas.
 SmallVector<LayoutChoice::Fill> LayoutChoice::fillsOf(ArrayRef<int64_t> shape,
                                                       ArrayRef<int> order) const {
   SmallVector<Fill> fills;
@@ -247,7 +250,8 @@ LayoutAttr LayoutChoice::fallback(Type type) const {
 LayoutAttr LayoutChoice::access(Value ptr, Value mask) const {
   const Wish own = wish(ptr, mask);
   int64_t width = own.width;
-  // An access of single elements gains nothing from vectors and loses its neighbours.
+  // An access of single elements gains nothing from vectors: adjacent lanes would no longer access
+  // adjacent elements.
   auto group = groups.find(groupOf(ptr, own));
   const bool isShared = group != groups.end() && !operands.contains(ptr);
   if (width > 1 && isShared)
@@ -299,7 +303,7 @@ LayoutAttr LayoutChoice::dotOperand(DotOp dot, unsigned index) const {
   auto type = cast<RankedTensorType>(dot.getOperand(index).getType());
   const MmaAttr mma = dot.getMmaAttr();
   const Extents warps = warpsOf(mma, type.getRank());
-  // The instruction's operands, which fp32 may be split into, are a 32-byte row of it.
+  // A row of the instruction's operands has 32 bytes, also where fp32 is split into narrower types.
   const int bits = 256 / static_cast<int>(mma.getK());
   if (mma.getKind() != MmaKind::MmaSync) // others read buffers
     return nullptr;

@@ -1,13 +1,13 @@
-//===- LayoutChoice.h - the layout that an operation itself would choose ------===//
-// Needs: shapes, facts about pointers, and the `mma` that SelectMma put on dots.
-// Gives: layouts of memory accesses, of dots and of their operands, and one for anything else.
-// How:   memory accesses put their contiguous dimension first: vectors in a thread, neighbouring
-//        vectors in neighbouring lanes, warps on the slowest dimension, so that a reduction along
-//        a row stays inside a warp. Accesses of one shape and order share one vector length, so
-//        that what was loaded together can be combined without a conversion: the longest by which
-//        lanes lie side by side also where elements are widest. Rows that
-//        come from one address, as those of packed numbers do, lie in one thread, which loads once.
-//===--------------------------------------------------------------------------===//
+//===- LayoutChoice.h - the layout that an operation itself would choose -----------===//
+// Needs: shapes, AxisInfo of pointers, and the `mma` that SelectMma put on dots.
+// Gives: layouts of memory accesses, of dots and their operands, and one for anything else.
+// How:   Memory accesses put their contiguous dimension first: vectors in a thread, adjacent
+//        vectors in adjacent lanes, warps along the slowest dimension, so that a reduction along a
+//        row stays in a warp. All accesses of one shape and order have one vector length, so that
+//        tiles that are loaded can be combined without a conversion. It is the longest for which
+//        accesses of the widest elements stay coalesced. Rows that repeat one address, as those of
+//        packed numbers do, are held by one thread, which loads the address once.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
 #define PANTILE_PASSES_LAYOUT_LAYOUTCHOICE_H
 
@@ -22,22 +22,22 @@ namespace pantile {
 
 class LayoutChoice {
 public:
-  /// `inWarpStores`: accessInWarps may have something to offer.
+  /// `inWarpStores`: accessInWarps may return a layout.
   LayoutChoice(mlir::FunctionOpInterface function, const AxisInfoAnalysis &axes, bool inWarpStores);
 
-  /// For a tile that no operation has an opinion on.
+  /// For a tile whose layout no operation decides.
   LayoutAttr fallback(mlir::Type type) const;
   /// For reading or writing through the tile `ptr`; `mask` may be null.
   LayoutAttr access(mlir::Value ptr, mlir::Value mask) const;
-  /// For writing what `from`, of a dot, holds, each warp its own part; null where that reaches
-  /// memory badly.
+  /// For a store of a dot's result, which has layout `from`, in which each warp stores its own
+  /// elements; null where that would access memory badly.
   LayoutAttr accessInWarps(LayoutAttr from, mlir::Value ptr, mlir::Value mask) const;
-  /// Whether memory is reached through `layout` about as well as through access()'s.
+  /// Whether `layout` is about as good for the access as that of access().
   bool accessesWell(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
-  /// Instructions of each thread to reach all of `ptr` in `layout`.
+  /// Access instructions per thread for all of `ptr` in `layout`.
   int64_t accesses(LayoutAttr layout, mlir::Value ptr, mlir::Value mask) const;
   bool isVectorAccess(mlir::Value ptr, mlir::Value mask) const { return wish(ptr, mask).width > 1; }
-  /// Whether no two neighbours are known to be neighbours in memory.
+  /// Whether no two elements are known to be contiguous in memory.
   bool isStrided(mlir::Value ptr) const;
 
   LayoutAttr dotResult(DotOp dot) const;
@@ -50,15 +50,15 @@ private:
   struct Wish {
     Order order;
     int64_t width;   // elements
-    Extents repeats; // neighbours along each dimension at one address
+    Extents repeats; // adjacent elements along each dimension with one address
   };
   using Group = std::pair<std::vector<int64_t>, std::vector<int>>; // shape, order
 
   Wish wish(mlir::Value ptr, mlir::Value mask) const;
-  bool isCopiedAhead(LoadOp load) const;
-  /// A dot may be shared out over fewer warps than there are.
+  bool isPrefetchCandidate(LoadOp load) const;
+  /// `ofDot` for all warps: a dot may use fewer of them.
   LayoutAttr forAllWarps(const LinearLayout &ofDot) const;
-  /// Whether neighbours along the last dimension of `operand` are neighbours in memory, as far as is
+  /// Whether elements along the last dimension of `operand` are contiguous in memory, as far as is
   /// known.
   bool isRowMajor(mlir::Value operand) const;
   Fp64Order fp64Order(DotOp dot) const;
@@ -67,8 +67,9 @@ private:
   void join(mlir::Value ptr, mlir::Value mask, bool inLoop);
   LayoutAttr spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order, int64_t width,
                     llvm::ArrayRef<int64_t> repeats = {}) const;
-  /// What threads fill of a tile before they begin again: a shape of powers of two, by a power of two
-  /// of warps; of each of `odd` parts of the tile along dimension `dim`.
+  /// The part of a tile over which the threads are distributed once: a shape of powers of two, held
+  /// by a power of two of warps. With `odd` it is the same in each of `odd` parts along dimension
+  /// `dim`.
   struct Fill {
     Extents shape;
     int64_t warps;
@@ -76,7 +77,7 @@ private:
     int dim = 0;
   };
   llvm::SmallVector<Fill> fillsOf(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int> order) const;
-  /// Of a tile of shape `whole`.
+  /// The layout of a tile of shape `whole` with this fill.
   LinearLayout spreadOver(const Fill &fill, llvm::ArrayRef<int64_t> whole,
                           llvm::ArrayRef<int> order, int64_t width,
                           llvm::ArrayRef<int64_t> repeats) const;
@@ -94,8 +95,8 @@ private:
     Extents repeats;
   };
   std::map<Group, Shared> groups;
-  llvm::DenseSet<mlir::Value> operands; ///< pointers of what products or buffers take
-  /// Of dots of fp64, as their operands were: these are replaced one after the other.
+  llvm::DenseSet<mlir::Value> operands; ///< pointers of loads that go to dots or buffers
+  /// Of fp64 dots, computed before their operands are replaced.
   llvm::DenseMap<mlir::Operation *, Fp64Order> fp64Orders;
 };
 

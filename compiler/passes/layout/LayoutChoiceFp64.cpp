@@ -1,16 +1,17 @@
-//===- LayoutChoiceFp64.cpp - the order of fp64 fragments that shared memory serves best --===//
+//===- LayoutChoiceFp64.cpp - fp64 fragments that are loaded without bank conflicts ---===//
 // Needs: LayoutChoice.h.
 // Gives: LayoutChoice::isRowMajor, fp64Order.
-// How:   an operand is read from rows of 128 swizzled bytes: row r has its 16-byte chunk c at
-//        c ^ r % 8. Vectors of two elements along K serve 8 lanes at once, 4 of K in 2 rows; single
-//        elements 16 lanes, 4 of K and 4 columns. Without conflicts are
-//          four neighbours of K per thread where K is fastest: lanes of a row take every second
-//          chunk, and those of the next row the chunks between;
-//          two neighbours where K is not fastest: the lanes' rows differ in bits 1 and 2; where K
-//          is fastest as well if the two rows are 4 apart.
-//        A left operand along M next to a right one along K has two accesses for one: of the two it
-//        is the smaller one in a warp's part.
-//===------------------------------------------------------------------------------------===//
+// How:   An operand is read from rows of 128 swizzled bytes: row r has its 16-byte chunk c at c ^ r
+//        % 8. Accesses of vectors of two elements along K serve 8 lanes at once, 4 of K in 2 rows.
+//        Accesses of single elements serve 16 lanes, 4 of K and 4 columns. These are free of
+//        conflicts:
+//          four adjacent elements of K per thread where K is fastest: lanes of a row access every
+//          second chunk, and those of the next row the chunks between;
+//          two adjacent elements where K is not fastest: the lanes' rows differ in bits 1 and 2;
+//          where K is fastest, too, if the two rows are 4 apart.
+//        If the left operand is contiguous along M and the right one along K, one of them needs
+//        two accesses instead of one: it is the left one, whose part per warp is smaller.
+//===----------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-//===- LayoutChoiceInWarps.cpp - write a dot's result, each warp its own part --===//
+//===- LayoutChoiceInWarps.cpp - store a dot's result without exchange between warps ---===//
 // Needs: LayoutChoice.h.
 // Gives: LayoutChoice::accessInWarps.
-// How:   elements change places inside warps only (layout/WarpConversion.h): no warp waits for
-//        another. In a warp, vectors come first, lanes then cover 128 bytes of a row, and the
+// How:   Elements are exchanged only inside warps (layout/WarpConversion.h), so no warp waits for
+//        another. In a warp, vectors come first, then lanes cover 128 bytes of a row, and the
 //        remaining lanes further rows.
-//===--------------------------------------------------------------------------===//
+//===-----------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutChoice.h"
 
 #include <algorithm>

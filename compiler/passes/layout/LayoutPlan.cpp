@@ -1,7 +1,7 @@
-//===- LayoutPlan.cpp - the backward half: who wants what ---------------------===//
+//===- LayoutPlan.cpp - the backward half: which layouts are wanted ----------------===//
 // Needs: the anchors that LayoutPlanForward.cpp found.
 // Gives: LayoutPlan's answers.
-//===--------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "passes/layout/LayoutPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +15,7 @@ namespace pantile {
 namespace {
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-/// The result of the loop that an iteration argument becomes.
+/// The loop result that corresponds to an iteration argument.
 OpResult carriedResult(BlockArgument argument) {
   auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
   return loop ? loop.getTiedLoopResult(argument) : OpResult();

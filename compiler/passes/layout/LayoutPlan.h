@@ -1,15 +1,15 @@
-//===- LayoutPlan.h - in which layouts each tile of a function is needed ------===//
+//===- LayoutPlan.h - in which layouts each tile of a function is needed -----------===//
 // Needs: a function without layouts, whose dots carry `mma`.
-// Gives: for each tile value its native layout, or that it has none; for each use the layout it
-//        is wanted in; for loop-carried and branch results without a native layout, all layouts
-//        they are wanted in. Nothing is changed.
-// How:   forward, a fixpoint: loads, dots, reductions and whatever computes on their results are
-//        *anchored* in one native layout; constants, ranges, splats, broadcasts and what is
-//        computed from these alone are *free*: they can be made again in any layout, and a
+// Gives: for each tile its native layout, or that it has none; for each use the layout in which it
+//        is wanted; for loop-carried and branch results without a native layout, all layouts in
+//        which they are wanted. Changes nothing.
+// How:   Forward, to a fixpoint: loads, dots, reductions and what is computed from their results
+//        are *anchored* in one native layout. Constants, ranges, splats, broadcasts and what is
+//        computed from these alone are *free*: they can be rematerialised in any layout. A
 //        broadcast of an anchored value converts the small operand, not the large result.
-//        Backward, a worklist: every anchored operation and every store wants its operands in
-//        some layout; a free operand passes the wish on to its own operands.
-//===--------------------------------------------------------------------------===//
+//        Backward, with a worklist: every anchored operation and every store wants its operands in
+//        some layout. A free operand propagates the wish to its own operands.
+//===-------------------------------------------------------------------------------===//
 #ifndef PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H
 #define PANTILE_PASSES_LAYOUT_LAYOUTPLAN_H
 
@@ -27,24 +27,24 @@ public:
   LayoutAttr native(mlir::Value value) const { return anchorOf(value).layout; }
   /// A tile without a native layout.
   bool isFree(mlir::Value value) const;
-  /// An operation that is made again for each layout its results are wanted in.
+  /// An operation that is rematerialised for each layout in which its results are wanted.
   bool isFree(mlir::Operation *op) const;
 
   /// The layout in which an operation that is not free wants a tile operand.
   LayoutAttr wanted(mlir::OpOperand &use) const;
-  /// The layout in which a free operation (or a widening cast) needs `use` to give `result`.
+  /// The layout that `use` of a free operation (or a widening cast) needs for the result to have
+  /// layout `result`.
   static LayoutAttr wantedFor(mlir::OpOperand &use, LayoutAttr result);
   /// The layouts of a free result of scf.for or scf.if, in a fixed order.
   llvm::ArrayRef<LayoutAttr> versions(mlir::OpResult carried) const;
 
-  /// A cast to wider elements: another layout of its result is better made by converting its
-  /// operand.
+  /// A cast to wider elements. To convert its result it is better to convert its operand.
   static bool isWideningCast(mlir::Operation *op);
-  /// Without effects, each element of the result computed from those at its place.
+  /// Without effects, and each element of the result computed from those at the same index.
   static bool isPureElementwise(mlir::Operation *op);
 
 private:
-  /// Stronger anchors win where tiles of two layouts meet.
+  /// Stronger anchors win where an operation combines tiles of two layouts.
   enum Strength { None, Fallback, Memory, Dot };
   struct Anchor {
     LayoutAttr layout;
@@ -91,11 +91,11 @@ private:
   void demandCarried(mlir::OpResult carried, LayoutAttr layout);
 
   LayoutChoice choice;
-  const bool storesInPlace; ///< a dot's result is stored in its own layout
+  const bool storesInPlace; ///< dot results are stored in their own layout
   llvm::DenseMap<mlir::Value, Anchor> anchors;
-  /// Loads that work in their users' layout instead of their own.
+  /// Loads that use their users' layout instead of their own.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> moved;
-  /// The one layout that operations with several tiles work in: stores, reductions, pairs.
+  /// The one layout of all tiles of an operation: stores, reductions, pairs.
   llvm::DenseMap<mlir::Operation *, LayoutAttr> workLayout;
   llvm::DenseMap<mlir::Value, llvm::SmallSetVector<LayoutAttr, 2>> carriedVersions;
   llvm::DenseSet<std::pair<mlir::Value, LayoutAttr>> demanded;

@@ -1,9 +1,9 @@
-//===- LayoutPlanForward.cpp - the forward half: who has a native layout ------===//
+//===- LayoutPlanForward.cpp - the forward half: which tiles have a native layout ---===//
 // Needs: LayoutChoice for the layouts that operations choose themselves.
-// Gives: LayoutPlan's anchors and the layouts that reductions and pairs work in.
-// How:   walks in program order until nothing changes. A carried value takes the stronger of its
-//        initial and its yielded layout and never a weaker one later, so the walk ends.
-//===--------------------------------------------------------------------------===//
+// Gives: LayoutPlan's anchors, and the layouts in which reductions and pairs are computed.
+// How:   Walks in program order until nothing changes. A carried value takes the stronger of its
+//        initial and its yielded layout, and never a weaker one later, so the walk terminates.
+//===--------------------------------------------------------------------------------===//
 #include "layout/AxisBits.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/layout/LayoutPlan.h"
@@ -18,13 +18,13 @@ namespace pantile {
 namespace {
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-/// `layout` if neighbouring registers hold runs of `length` elements, else one in which they do.
+/// `layout` if adjacent registers hold runs of `length` elements, else a layout in which they do.
 LayoutAttr inRuns(LayoutAttr layout, int64_t length) {
   const LinearLayout linear = layout.getLinear();
   const int64_t filled = llvm::bit_floor(static_cast<uint64_t>(linear.numWarps()));
   if (linear.contiguousRegs(linear.rank() - 1) >= length)
     return layout;
-  if (!linear.fillsHull()) { // runs end with rows: the front end saw to it
+  if (!linear.fillsHull()) { // runs end with rows: the front end checks that
     SmallVector<int64_t, 4> size(linear.rank(), 1), lanes = size, warps = size;
     SmallVector<int> order(linear.rank());
     std::iota(order.rbegin(), order.rend(), 0);
@@ -148,7 +148,7 @@ void LayoutPlan::anchorFor(Operation *op) {
 
 void LayoutPlan::anchorWhile(Operation *op) {
   auto loop = cast<scf::WhileOp>(op);
-  // One version a carried value: copies of a `while` would have to be counted on both its sides.
+  // One version per carried value: more would have to agree between condition and body.
   for (auto [argument, init, yielded] :
        llvm::zip(loop.getBeforeArguments(), loop.getInits(), loop.getYieldedValues()))
     if (isTile(argument)) {
@@ -187,8 +187,8 @@ void LayoutPlan::anchorMemory(Operation *op) {
         ptr = rmw.getPtr(), mask = rmw.getMask(), value = rmw.getValue();
       })
       .Case([&](AtomicCasOp cas) { ptr = cas.getPtr(), value = cas.getValue(); });
-  // Scattered addresses that were computed from loaded ones stay where they are; atomics go one
-  // element at a time, wherever the value is.
+  // Scattered addresses that depend on loaded values keep their layout. Atomics access one element
+  // at a time, so they take the layout of their value.
   Anchor own{choice.access(ptr, mask), Memory};
   if (value && native(value))
     own = anchorOf(value);
@@ -251,7 +251,7 @@ void LayoutPlan::anchorPairs(Operation *op) {
     anchor(result, half);
 }
 
-/// Where `src` has the shape of `index`, both come in the layout of the result, best one in which
+/// Where `src` has the shape of `index`, both get the layout of the result: preferably one in which
 /// the dimension stays inside a warp.
 void LayoutPlan::anchorGather(Operation *op) {
   auto gather = cast<GatherOp>(op);
@@ -268,7 +268,7 @@ void LayoutPlan::anchorGather(Operation *op) {
   anchor(gather.getResult(), orFallback(own, gather.getType()));
 }
 
-/// All tiles of one shape in one layout; the counts of a histogram have their own.
+/// All tiles of an operation have one shape and get one layout, except the counts of a histogram.
 void LayoutPlan::anchorTogether(Operation *op) {
   Type whole;
   for (Value value : llvm::concat<Value>(op->getOperands(), op->getResults()))

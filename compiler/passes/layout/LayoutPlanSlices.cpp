@@ -1,11 +1,12 @@
-//===- LayoutPlanSlices.cpp - layouts of parts of tiles -----------------------===//
+//===- LayoutPlanSlices.cpp - layouts of parts of tiles ----------------------------===//
 // Needs: anchors of the operands, as far as they are known.
 // Gives: LayoutPlan's anchors and wishes for tile.extract_slice, insert_slice and extract.
-// How:   a part stays in the threads of its whole, unless only some warps hold it: then it goes
-//        through shared memory, and to all threads. A part of a free tile is free, as its whole is
-//        made again around it, where that is not much larger. What is inserted comes to the threads
-//        whose elements it replaces; where those are free, they come to it.
-//===--------------------------------------------------------------------------===//
+// How:   A part stays in the threads that hold it in the whole tile. If only some warps hold it, it
+//        goes through shared memory instead, and is distributed over all threads. A part of a free
+//        tile is free: its whole tile is rematerialised, where that is not much larger. An inserted
+//        part is moved to the threads whose elements it replaces; if the whole tile is free, that
+//        gets the part's layout.
+//===-------------------------------------------------------------------------------===//
 #include "layout/AxisBits.h"
 #include "passes/layout/LayoutPlan.h"
 
@@ -14,7 +15,7 @@ using namespace mlir;
 namespace pantile {
 
 namespace {
-/// A whole that is made again holds so many times as many registers as its part, at most.
+/// A whole tile is rematerialised for a part if it has at most so many times as many elements.
 constexpr int64_t mostOfFreeWhole = 16;
 
 LayoutAttr attribute(Operation *op, const LinearLayout &layout) {

@@ -1,11 +1,12 @@
-//===- LayoutPlanSmallLoads.cpp - loads that work where their values are used --===//
-// Needs: a whole plan, made without knowing of such loads.
+//===- LayoutPlanSmallLoads.cpp - loads in the layout of their users ---------------===//
+// Needs: a complete plan, made without such loads.
 // Gives: LayoutPlan::moved, for a second plan.
-// How:   a vector that a larger tile repeats (a bias, a scale, the statistics of rows) is wanted in
-//        one layout, which holds every element many times. To load it there costs about as many
-//        accesses as to fetch it from shared memory, which the first level cache is, and saves the
-//        trip there with its barrier. Computations on the vector come along.
-//===--------------------------------------------------------------------------===//
+// How:   A vector that a larger tile repeats (a bias, a scale, the statistics of rows) is wanted in
+//        one layout that holds every element many times. To load it in that layout takes about as
+//        many accesses as to read it from shared memory, since L1 is the same memory. It saves the
+//        conversion through shared memory and its barriers. Computations on the vector move with
+//        it.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,9 +25,9 @@ int replicaBits(const LinearLayout &layout) {
 }
 } // namespace
 
-/// The layouts in which `value` and what is computed from it element by element are used; the
-/// search ends at the second. Values meet again on many ways (the steps of a sort), so each is seen
-/// once.
+/// The layouts in which `value`, and what is computed from it elementwise, are used. The search
+/// ends at the second layout. Each value is visited once, since there may be many paths to it (the
+/// steps of a sort).
 void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
   llvm::SmallSetVector<Value, 8> reached;
   reached.insert(value);
@@ -36,7 +37,7 @@ void LayoutPlan::collectWishes(Value value, llvm::SmallSetVector<LayoutAttr, 2> 
         reached.insert(use.getOwner()->getResult(0));
 }
 
-/// False if the wish of `use` is that of its operation's result.
+/// Returns false if `use` is wanted as its operation's result is.
 bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2> &wishes) const {
   Operation *op = use.getOwner();
   const LayoutAttr own = native(use.get());
@@ -45,7 +46,7 @@ bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2>
       if (result == op->getResult(0))
         wishes.insert(wantedFor(use, layout));
   } else if (op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>() || isa<DotOp>(op)) {
-    wishes.insert(own); // a product's operands pass through shared memory anyway
+    wishes.insert(own); // a dot's operands go through shared memory anyway
   } else if (isPureElementwise(op) && native(op->getResult(0)) == own) {
     return false;
   } else {
@@ -54,14 +55,15 @@ bool LayoutPlan::collectWish(OpOperand &use, llvm::SmallSetVector<LayoutAttr, 2>
   return true;
 }
 
-/// Addresses and masks are computed again, so they must not themselves come from memory.
+/// Addresses and masks are rematerialised, so they must not depend on loads.
 bool LayoutPlan::canLoadIn(LoadOp load, LayoutAttr layout) const {
   const LinearLayout own = native(load.getResult()).getLinear(), wish = layout.getLinear();
   if (load.getIsVolatile() || replicaBits(wish) <= replicaBits(own) ||
       llvm::any_of(load->getOperands(), [&](Value operand) { return native(operand); }))
     return false;
   const int64_t mostAccesses = machineOf(load).memory.smallLoads; // cheaper than the trip
-  // Lanes that take several neighbours each are far apart then, and every one is an access.
+  // With strided addresses, lanes that hold several elements each are far apart: every element is
+  // an access of its own.
   const int64_t most =
       choice.isStrided(load.getPtr())
           ? std::min(mostAccesses,

@@ -1,8 +1,8 @@
-//===- TestAxisInfo.cpp - show what AxisInfo knows ----------------------------===//
+//===- TestAxisInfo.cpp - remark on what AxisInfo infers ---------------------------===//
 // Needs: tile IR.
-// Gives: a remark on each operation that yields an integer or a pointer, or a tile of these; a
-//        load or store also gets the width of its accesses. Changes nothing.
-//===--------------------------------------------------------------------------===//
+// Gives: a remark on each operation with a result of integers or pointers. Loads and stores also
+//        get the width of their accesses. Changes nothing.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +40,7 @@ struct TestAxisInfoPass : impl::TestAxisInfoBase<TestAxisInfoPass> {
     auto tile = dyn_cast<RankedTensorType>(ptr.getType());
     if (!tile)
       return;
-    InFlightDiagnostic remark = op->emitRemark("elements an access: ");
+    InFlightDiagnostic remark = op->emitRemark("elements per access: ");
     for (int d = 0; d < tile.getRank(); ++d)
       remark << (d ? " x " : "") << axes.accessWidth(ptr, mask, d);
   }

@@ -1,12 +1,14 @@
-//===- ApproximateExp.cpp - exponentials whose denormal results nobody sees ----------------===//
+//===- ApproximateExp.cpp - approximate exponentials whose denormal results do not matter ---===//
 // Needs: tiles without layouts.
-// Gives: such a `math.exp` of fp32 is `math.exp2` of the scaled operand, which gives 0 for results
-//        below 2^-126 and saves the three instructions an element that denormals cost.
-// How:   a result is followed through operations that only move or choose elements. It may vanish
-//        where a constant is added to it (1 + exp(-x)) or where it is cut to a format without such
-//        numbers. A softmax's weight, exp(x - max(x)), may be added up besides, since the sum has a
-//        1 in it, and be the factor of a product, beside a weight of 1. So may that of a running
-//        maximum, whose 1 may stand in another block: its sum is only added to what came before.
+// Gives: `math.exp` of fp32 whose denormal results do not matter becomes `math.exp2` of the scaled
+//        operand. It gives 0 for results below 2^-126, and saves the three instructions per element
+//        that denormals cost.
+// How:   A result is followed through operations that only move or select elements. A denormal does
+//        not matter where a constant is added to it (1 + exp(-x)), or where it is truncated to a
+//        format without such numbers. The weights of a softmax, exp(x - max(x)), may also be
+//        summed, since one of them is 1, and be an operand of a dot, together with a weight of 1.
+//        The same holds with a running maximum, whose 1 may be in another tile: such a sum must
+//        only be added to the previous sum.
 //===----------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +25,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// What is known of an exponential's operand.
+/// What is known about an exponential's operand.
 enum class Weight {
   Any,
   BelowMaximum, ///< x - max(x)
@@ -34,7 +36,7 @@ bool onlyMoves(Operation *op) {
   return isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, ConvertLayoutOp>(op);
 }
 
-Value behindMoves(Value value) {
+Value skipMoves(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!onlyMoves(op))
       break;
@@ -50,16 +52,16 @@ template <typename... Ops> bool combinesBy(ReduceOp op) {
 }
 
 bool isMaximumOf(Value value, Value of) {
-  auto reduce = behindMoves(value).getDefiningOp<ReduceOp>();
+  auto reduce = skipMoves(value).getDefiningOp<ReduceOp>();
   return reduce && combinesBy<arith::MaximumFOp, arith::MaxNumFOp>(reduce) &&
-         behindMoves(reduce.getSrcs()[0]) == of;
+         skipMoves(reduce.getSrcs()[0]) == of;
 }
 
 Weight weightOf(math::ExpOp exp) {
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
   if (!difference)
     return Weight::Any;
-  Value x = behindMoves(difference.getLhs()), top = behindMoves(difference.getRhs());
+  Value x = skipMoves(difference.getLhs()), top = skipMoves(difference.getRhs());
   if (isMaximumOf(top, x))
     return Weight::BelowMaximum;
   Operation *op = top.getDefiningOp();
@@ -69,22 +71,22 @@ Weight weightOf(math::ExpOp exp) {
   return isRunning ? Weight::BelowRunning : Weight::Any;
 }
 
-/// A constant beside which 2^-126 is less than half a unit in the last place.
+/// Whether `value` is a constant of which 2^-126 is less than half a unit in the last place.
 bool isLargeConstant(Value value) {
   constexpr double least = 0x1p-90;
   DenseElementsAttr dense;
-  if (matchPattern(behindMoves(value), m_Constant(&dense)))
+  if (matchPattern(skipMoves(value), m_Constant(&dense)))
     return dense.isSplat() && abs(dense.getSplatValue<APFloat>().convertToDouble()) >= least;
   FloatAttr number;
-  return matchPattern(behindMoves(value), m_Constant(&number)) &&
+  return matchPattern(skipMoves(value), m_Constant(&number)) &&
          std::abs(number.getValueAsDouble()) >= least;
 }
 
-class Vanishing {
+class FlushCheck {
 public:
-  explicit Vanishing(Weight weight) : weight(weight) {}
+  explicit FlushCheck(Weight weight) : weight(weight) {}
 
-  /// Whether nobody can tell a denormal `value` from 0.
+  /// Whether all uses give the same for a denormal `value` as for 0.
   bool holds(Value value) const {
     return !value.use_empty() &&
            llvm::all_of(value.getUses(), [&](OpOperand &use) { return holds(use); });
@@ -125,11 +127,11 @@ private:
   Weight weight;
 };
 
-struct FlushExponentialsPass : impl::ApproximateExpBase<FlushExponentialsPass> {
+struct ApproximateExpPass : impl::ApproximateExpBase<ApproximateExpPass> {
   void runOnOperation() override {
     SmallVector<math::ExpOp> found;
     getOperation().walk([&](math::ExpOp exp) {
-      if (elementTypeOf(exp.getType()).isF32() && Vanishing(weightOf(exp)).holds(exp.getResult()))
+      if (elementTypeOf(exp.getType()).isF32() && FlushCheck(weightOf(exp)).holds(exp.getResult()))
         found.push_back(exp);
     });
     for (math::ExpOp exp : found)

@@ -1,15 +1,16 @@
-//===- AllocateShared.cpp - places in shared memory --------------------------------------===//
-// Needs: nothing reserves shared memory later.
-// Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch,
-//        `shared_bytes` of `nv.launch`.
-// How:   operations are numbered in program order; a buffer lives from its alloc to its dealloc,
-//        scratch during its one operation, but what TMA or other blocks read from there
-//        on, and in the loops around, throughout. Largest first, each takes the lowest place that
-//        is free for all its life (first fit). What shares bytes over time is ordered by InsertBarriers;
-//        so where shared memory is plentiful, small scratch shares its bytes with nobody; that of
-//        loops does so wherever as many blocks have room then.
-//===------------------------------------------------------------------------------------===//
-#include "analysis/Residency.h"
+//===- AllocateShared.cpp - assign offsets in shared memory ------------------------===//
+// Needs: no later pass reserves shared memory.
+// Gives: `offset` of every nv.alloc, `nv.scratch` of every operation that works through scratch
+//        memory, `shared_bytes` of `nv.launch`.
+// How:   Operations are numbered in program order. A buffer is live from its alloc to its dealloc,
+//        scratch during its one operation. Scratch that TMA or other CTAs of the cluster read is
+//        live from there to the end of the kernel; in a loop, from the start of the outermost loop.
+//        First fit: the largest reservation comes first, and each gets the lowest offset that is
+//        free while it is live. InsertBarriers orders reservations that use the same bytes at
+//        different times. To save such barriers, small scratch gets bytes of its own where shared
+//        memory is plentiful; scratch in loops gets them wherever as many CTAs still fit an SM.
+//===-------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/Scratch.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
@@ -31,14 +32,17 @@ namespace {
 struct Reservation {
   Operation *op;
   int64_t bytes, alignment;
-  int begin, end; ///< first and last operation of its life
+  int begin, end; ///< the first and the last operation during which it is live
   int64_t offset = 0;
 
-  bool meets(const Reservation &other) const { return begin <= other.end && other.begin <= end; }
+  /// Whether both are live at some time.
+  bool interferes(const Reservation &other) const {
+    return begin <= other.end && other.begin <= end;
+  }
 };
 
-/// The outermost loop around `op`, or itself.
-int firstOf(Operation *op, const llvm::DenseMap<Operation *, int> &number) {
+/// The number of the outermost loop around `op`, or of `op` outside of loops.
+int outermostLoop(Operation *op, const llvm::DenseMap<Operation *, int> &number) {
   int first = number.at(op);
   for (; !isa<func::FuncOp>(op); op = op->getParentOp())
     if (isa<scf::ForOp, scf::WhileOp>(op))
@@ -59,21 +63,21 @@ SmallVector<Reservation> collect(ModuleOp module) {
         if (isa<nv::DeallocOp>(user))
           end = number[user];
       all.push_back(
-          {op, ringBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
+          {op, bufferBytes(alloc.getType()), sharedLayoutOf(alloc.getType()).alignment(), at, end});
     } else if (int64_t bytes = scratchBytes(op)) {
-      const bool stays = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
-      all.push_back({op, bytes, scratchAlignment(op), stays ? firstOf(op, number) : at,
-                     stays ? std::numeric_limits<int>::max() : at});
+      const bool isReadLater = isa<nv::TmaStoreOp, nv::ClusterGatherOp>(op);
+      all.push_back({op, bytes, scratchAlignment(op), isReadLater ? outermostLoop(op, number) : at,
+                     isReadLater ? std::numeric_limits<int>::max() : at});
     }
   });
   return all;
 }
 
-/// The lowest aligned offset where `next` meets none of `placed`.
+/// The lowest aligned offset at which `next` overlaps none of `placed` that interferes with it.
 int64_t lowestFree(const Reservation &next, ArrayRef<Reservation> placed) {
   SmallVector<const Reservation *> neighbours;
   for (const Reservation &other : placed)
-    if (next.meets(other))
+    if (next.interferes(other))
       neighbours.push_back(&other);
   llvm::sort(neighbours, [](auto *a, auto *b) { return a->offset < b->offset; });
   int64_t offset = 0;
@@ -90,8 +94,9 @@ bool isInLoop(Operation *op) {
   return op->getParentOfType<scf::ForOp>() || op->getParentOfType<scf::WhileOp>();
 }
 
-/// Lets the smallest scratch live throughout, `most` bytes in all.
-void keepSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most, bool inLoopsAlone) {
+/// Makes the smallest scratch live throughout the kernel, `most` bytes in all.
+void separateSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most,
+                          bool inLoopsAlone) {
   for (Reservation &next : llvm::reverse(smallestLast)) {
     if (isa<nv::AllocOp>(next.op) || (inLoopsAlone && !isInLoop(next.op)))
       continue;
@@ -102,8 +107,8 @@ void keepSmallScratch(MutableArrayRef<Reservation> smallestLast, int64_t most, b
   }
 }
 
-/// Places all, largest first; returns the bytes in use.
-int64_t place(MutableArrayRef<Reservation> all) {
+/// Assigns all offsets, the largest reservation first; returns the bytes in use.
+int64_t assignOffsets(MutableArrayRef<Reservation> all) {
   int64_t total = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].offset = lowestFree(all[i], all.take_front(i));
@@ -118,13 +123,14 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
     llvm::stable_sort(all, [](auto &a, auto &b) { return a.bytes > b.bytes; });
     Builder builder(&getContext());
     const OccupancyThresholds &limits = machineOf(getOperation()).occupancy;
-    int64_t total = place(all);
-    SmallVector<Reservation> apart = all;
-    keepSmallScratch(apart, limits.scratchApart, /*inLoopsAlone=*/total > limits.plentyOfShared);
-    const int64_t totalApart = place(apart);
-    if (total <= limits.plentyOfShared || blocksOf(totalApart) == blocksOf(total)) {
-      all = apart;
-      total = totalApart;
+    int64_t total = assignOffsets(all);
+    SmallVector<Reservation> separate = all;
+    separateSmallScratch(separate, limits.scratchApart,
+                         /*inLoopsAlone=*/total > limits.plentyOfShared);
+    const int64_t totalSeparate = assignOffsets(separate);
+    if (total <= limits.plentyOfShared || ctasPerSm(totalSeparate) == ctasPerSm(total)) {
+      all = separate;
+      total = totalSeparate;
     }
     for (const Reservation &next : all)
       if (auto alloc = dyn_cast<nv::AllocOp>(next.op))
@@ -138,8 +144,8 @@ struct AllocateSharedPass : impl::AllocateSharedBase<AllocateSharedPass> {
   }
 
 private:
-  /// How many blocks have room for as many bytes each.
-  int64_t blocksOf(int64_t bytes) {
+  /// How many CTAs that use `bytes` of shared memory each fit an SM.
+  int64_t ctasPerSm(int64_t bytes) {
     auto target = Target::parse(std::string_view(moduleTarget(getOperation())));
     return target ? target->machine().ctasByShared(bytes) : 0;
   }

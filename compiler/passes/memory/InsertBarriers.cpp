@@ -1,19 +1,22 @@
-//===- InsertBarriers.cpp - order the threads' accesses to shared memory ----------------===//
-// Needs: AllocateShared ran: every buffer and scratch has its bytes. Waits for MMAs have counts.
-// Gives: between two accesses to the same bytes, one of them a write, all threads have met.
-// How:   a forward walk carries the accesses since the last barrier. An operation that clashes with
-//        one of them gets a barrier before it. What an MMA reads is open from its start until its
-//        wait, whatever barriers stand between: an operation that clashes with it gets a wait and a
-//        barrier. What threads store for an MMA needs a fence before the barrier, which gets one
-//        where none stands there. A loop body is walked twice, the second time with what its own end
-//        leaves open; a `while` is left from the end of its condition; the branches of an `if` are
-//        joined. A barrier stands before a loop where that leaves fewer barriers in it, as what is
-//        stored for the whole loop would be waited for in each iteration. Operations that work
-//        through scratch contain a barrier between their writing and their reading, so only the
-//        reading stays open behind them; where each warp has its own part, they contain none, and
-//        need none among themselves. The accesses to a circular buffer are ordered by its loop
-//        (ExpandPipeline); only its birth, its end and MMAs in flight count here.
-//===------------------------------------------------------------------------------------===//
+//===- InsertBarriers.cpp - order the threads' accesses to shared memory -----------===//
+// Needs: AllocateShared ran: every buffer and all scratch have offsets. Waits for MMAs have counts.
+// Gives: a barrier of all threads between two accesses to the same bytes of which one is a write.
+// How:   A forward walk carries the open accesses, those since the last barrier. An operation that
+//        conflicts with one of them gets a barrier before it.
+//        MMAs: what an MMA reads stays open from its issue to its wait, whatever barriers come
+//        between. An operation that conflicts with it gets a wait and a barrier. What threads store
+//        for an MMA needs a proxy fence before the barrier: the barrier gets a fence where there is
+//        none.
+//        Control flow: a loop body is walked twice, the second time with the accesses that are open
+//        at its end. A `while` is left from the end of its condition. The branches of an `if` are
+//        joined. A barrier goes before a loop where that leaves fewer barriers in the loop: an
+//        access before the loop would otherwise need a barrier in every iteration.
+//        Scratch: an operation that works through scratch contains a barrier between its write and
+//        its read, so only the read is open after it. Scratch with a separate part for each warp
+//        needs no barrier, neither inside nor between two such operations.
+//        Circular buffers: ExpandPipeline orders their accesses. Only their allocation, their
+//        deallocation and MMAs in flight count here.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
@@ -34,23 +37,23 @@ namespace {
 struct Access {
   int64_t begin, end;
   bool write;
-  bool perWarp = false;  ///< each warp in its part of these bytes, one after the other
-  bool inFlight = false; ///< by `mma`, which has started and was not waited for
-  bool ofRing = false;   ///< once it is over, the circular buffer's loop orders it
-  bool byProxy = false;  ///< as MMAs see it: a write until a fence, and a barrier after that
-  bool isFenced = false; ///< such a write, after the fence
-  unsigned younger = 0;  ///< MMAs that have started since, at least
+  bool perWarp = false;    ///< each warp accesses a part of its own of these bytes
+  bool inFlight = false;   ///< by `mma`, which was issued and not waited for
+  bool isCircular = false; ///< in a circular buffer: its loop orders the access once it is complete
+  bool byProxy = false;    ///< a write as MMAs see it: open until a fence and a barrier after that
+  bool isFenced = false;   ///< such a write, after the fence
+  unsigned younger = 0;    ///< MMAs issued since, at least
   nv::AsyncMmaOpInterface mma = {};
-  bool clashes(const Access &other) const {
+  bool conflictsWith(const Access &other) const {
     if ((byProxy && !other.inFlight) || (other.byProxy && !inFlight))
       return false;
-    const bool apart = perWarp && other.perWarp && begin == other.begin && end == other.end;
-    return !apart && (write || other.write) && begin < other.end && other.begin < end;
+    const bool isDisjoint = perWarp && other.perWarp && begin == other.begin && end == other.end;
+    return !isDisjoint && (write || other.write) && begin < other.end && other.begin < end;
   }
   bool isSame(const Access &other) const {
     return begin == other.begin && end == other.end && write == other.write &&
-           perWarp == other.perWarp && inFlight == other.inFlight && ofRing == other.ofRing &&
-           byProxy == other.byProxy && isFenced == other.isFenced;
+           perWarp == other.perWarp && inFlight == other.inFlight &&
+           isCircular == other.isCircular && byProxy == other.byProxy && isFenced == other.isFenced;
   }
 };
 using Open = SmallVector<Access>;
@@ -65,18 +68,18 @@ void join(Open &into, const Open &from) {
   }
 }
 
-/// One more MMA starts.
-void startMma(Open &open) {
+/// One more MMA is issued.
+void issueMma(Open &open) {
   for (Access &access : open)
     ++access.younger;
 }
 
-/// MMAs are waited for until at most `pending` are in flight; they end in the order of their start.
+/// MMAs are waited for until at most `pending` are in flight; they complete in the order of issue.
 void awaitMmas(Open &open, unsigned pending) {
   Open waited;
   for (Access access : open) {
     access.inFlight &= access.younger < pending;
-    if (access.inFlight || !access.ofRing)
+    if (access.inFlight || !access.isCircular)
       join(waited, {access});
   }
   open = waited;
@@ -99,7 +102,7 @@ Access bytesOf(nv::AllocOp alloc, bool write) {
           write};
 }
 
-/// What an operation touches before and after the barrier that it contains, if any.
+/// What an operation accesses before and after the barrier that it contains, if any.
 struct Effects {
   Open before, after;
   bool containsBarrier = false;
@@ -118,7 +121,7 @@ bool isReadByMma(Value buffer) {
   });
 }
 
-/// A store, which MMAs see by a proxy of their own.
+/// A store, which MMAs see through the async proxy.
 void addStore(Effects &effects, Value buffer) {
   addBuffer(effects, buffer, true);
   nv::AllocOp alloc = allocOf(buffer);
@@ -128,7 +131,7 @@ void addStore(Effects &effects, Value buffer) {
   effects.before.back().byProxy = true;
 }
 
-/// A write also where the buffer is a circular buffer, as the circular buffer's loop orders its copies alone.
+/// Rounding is a write in circular buffers, too: their loops order only the copies.
 void addRounding(Effects &effects, Value buffer) {
   Access access = bytesOf(allocOf(buffer), true);
   effects.before.push_back(access);
@@ -136,23 +139,24 @@ void addRounding(Effects &effects, Value buffer) {
   effects.before.push_back(access);
 }
 
-/// What an MMA reads from its start until it is waited for.
+/// What an MMA reads from its issue until it is waited for.
 void addMmaOperand(Effects &effects, nv::AsyncMmaOpInterface mma, Value buffer) {
   nv::AllocOp alloc = allocOf(buffer);
   Access access = bytesOf(alloc, false);
   access.inFlight = true;
-  access.ofRing = alloc->hasAttr(names::circularBuffer);
+  access.isCircular = alloc->hasAttr(names::circularBuffer);
   access.mma = mma;
   effects.before.push_back(access);
 }
 
-/// Null where `op` is no MMA that a wait with a count waits for.
+/// `op` if it is an MMA that an `nv.*_wait` with a count waits for, else null.
 nv::AsyncMmaOpInterface countedMma(Operation *op) {
   auto mma = dyn_cast<nv::AsyncMmaOpInterface>(op);
   return mma && mma.getCompletion() == nv::Completion::MmaGroup ? mma : nullptr;
 }
 
-/// What goes on after `op` was issued. What is waited for otherwise has barriers of its own.
+/// What `op` accesses after it was issued. Operations that complete otherwise have their own
+/// barriers.
 void addAsync(Effects &effects, nv::AsyncOpInterface op) {
   for (Value buffer : op.getBuffersWritten())
     addBuffer(effects, buffer, true);
@@ -211,31 +215,31 @@ private:
     if (isa<scf::IfOp>(op))
       return visitBranches(op, open);
     Effects effects = effectsOf(op);
-    auto clashes = [&](const Access &access) {
-      return llvm::any_of(open, [&](const Access &o) { return o.clashes(access); });
+    auto conflicts = [&](const Access &access) {
+      return llvm::any_of(open, [&](const Access &o) { return o.conflictsWith(access); });
     };
-    if (llvm::any_of(effects.before, clashes))
-      meetBefore(op, open, effects.before);
+    if (llvm::any_of(effects.before, conflicts))
+      synchroniseBefore(op, open, effects.before);
     if (auto wait = dyn_cast<nv::MmaWaitOpInterface>(op))
       awaitMmas(open, wait.getPending().value_or(0));
     else if (countedMma(op))
-      startMma(open);
+      issueMma(open);
     else if (isa<nv::FenceAsyncOp>(op))
       fence(open);
     else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
       forgetStores(open, bytesOf(allocOf(dealloc.getBuffer()), true));
     if (effects.containsBarrier)
       pastBarrier(open);
-    else if (!isRingBirth(op))
+    else if (!isAllocation(op))
       join(open, effects.before);
     join(open, effects.after);
   }
 
-  /// Nothing is written by reserving a circular buffer; its bytes only had to be free.
-  static bool isRingBirth(Operation *op) { return isa<nv::AllocOp>(op); }
+  /// Reserving a circular buffer writes nothing; its bytes only have to be free.
+  static bool isAllocation(Operation *op) { return isa<nv::AllocOp>(op); }
 
-  /// A barrier orders what is over. An MMA in flight goes on reading, and one that starts does not see
-  /// what was not fenced.
+  /// A barrier orders complete accesses. An MMA in flight continues to read, and a later MMA does
+  /// not see a write that was not fenced.
   static void pastBarrier(Open &open) {
     llvm::erase_if(open, [](const Access &access) {
       return !access.inFlight && (!access.byProxy || access.isFenced);
@@ -254,14 +258,15 @@ private:
     });
   }
 
-  /// A barrier of all threads before `op`, after a wait for the MMAs in flight that clash with `next`
-  /// and a fence for those that start later; only counted while it is tried what a loop would need.
-  void meetBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
+  /// Inserts a barrier of all threads before `op`, after a wait for the MMAs in flight that
+  /// conflict with `next` and a fence for later MMAs. With `trial`, only records that a barrier is
+  /// needed.
+  void synchroniseBefore(Operation *op, Open &open, ArrayRef<Access> next = {}) {
     std::optional<unsigned> pending;
     nv::AsyncMmaOpInterface mma;
     for (const Access &access : open)
       if (access.inFlight &&
-          llvm::any_of(next, [&](const Access &other) { return other.clashes(access); })) {
+          llvm::any_of(next, [&](const Access &other) { return other.conflictsWith(access); })) {
         pending = std::min(pending.value_or(access.younger), access.younger);
         mma = access.mma;
       }
@@ -281,23 +286,23 @@ private:
     pastBarrier(open);
   }
 
-  /// Barriers in the loop if `open` is so in front of it.
+  /// How many barriers the loop needs if `open` are the accesses before it.
   size_t barriersIn(scf::ForOp loop, Open open) {
     llvm::SmallPtrSet<Operation *, 8> needed;
     trial = &needed;
-    visitRounds(loop, open);
+    visitTwice(loop, open);
     trial = nullptr;
     return needed.size();
   }
 
   void visitFor(scf::ForOp loop, Open &open) {
     if (inFront && !trial && !open.empty() && barriersIn(loop, {}) < barriersIn(loop, open))
-      meetBefore(loop, open);
-    visitRounds(loop, open);
+      synchroniseBefore(loop, open);
+    visitTwice(loop, open);
   }
 
-  void visitRounds(scf::ForOp loop, Open &open) {
-    for (int round = 0; round < 2; ++round) {
+  void visitTwice(scf::ForOp loop, Open &open) {
+    for (int walk = 0; walk < 2; ++walk) {
       Open body = open;
       visit(loop.getRegion(), body);
       join(open, body);
@@ -306,7 +311,7 @@ private:
 
   void visitWhile(scf::WhileOp loop, Open &open) {
     Open exit;
-    for (int round = 0; round < 2; ++round) {
+    for (int walk = 0; walk < 2; ++walk) {
       exit = open;
       visit(loop.getBefore(), exit);
       Open body = exit;

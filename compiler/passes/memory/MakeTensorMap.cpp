@@ -1,7 +1,7 @@
-//===- MakeTensorMap.cpp - the tensor map of an access, and coordinates in it -------------===//
+//===- MakeTensorMap.cpp - the tensor map of an access, and its coordinates --------===//
 // Needs: see MakeTensorMap.h.
 // Gives: makeTensorMap, makeCoordinates.
-//===--------------------------------------------------------------------------------------===//
+//===-------------------------------------------------------------------------------===//
 #include "passes/memory/MakeTensorMap.h"
 #include "support/MachineModel.h"
 #include <limits>
@@ -11,7 +11,8 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// Of the arguments; a program's number stands for the grid's extent, whose symbols come after theirs.
+/// The symbol of an argument, or of the grid's extent, whose symbols come after those of the
+/// arguments. A program id stands for the extent of its axis.
 unsigned symbolOf(func::FuncOp kernel, Value leaf) {
   if (auto arg = dyn_cast<BlockArgument>(leaf))
     return arg.getArgNumber();
@@ -34,7 +35,7 @@ AffineExpr hostExpr(Builder &b, func::FuncOp kernel, AffineAnalysis &affine,
   return sum;
 }
 
-/// Coordinates from leaves. They are computed modulo 2^32 where they fit, else in 64 bits.
+/// Emits the arithmetic of coordinates: in 32 bits where that cannot overflow, else in 64 bits.
 class DeviceArithmetic {
 public:
   DeviceArithmetic(OpBuilder &b, Location loc, AffineAnalysis &affine)
@@ -59,22 +60,23 @@ public:
   }
 
 private:
-  /// A box from here on ends within 32 bits.
+  /// The last start of a box that ends within 32 bits.
   static constexpr int64_t mostStart =
       std::numeric_limits<int32_t>::max() - InstructionSet::boxExtent;
 
-  /// Rows on either side of the argument that memory can have: the sum and the difference of two such
-  /// numbers fit 32 bits, with the rows of the tile, which may have several boxes.
+  /// The most rows that memory can have on either side of the argument. The sum and the difference
+  /// of two such numbers, plus the rows of the tile, which may have several boxes, fit 32 bits.
   static int64_t mostOfMemory(const TmaAccess::Dim &dim) { return TmaAccess::far - 2 * dim.rows; }
 
-  /// The tile's first row, as far as memory can have it.
+  /// The tile's first row, clamped to the rows that memory can have.
   Value row(const TmaAccess::Dim &dim) {
     const int64_t most = mostOfMemory(dim);
     return within(value(dim.start, dim.startFits ? 32 : 64), -most, most);
   }
 
-  /// How far that is past the end. A loop does not change the end. Before it at most as far as no
-  /// coordinate gets negative: the row is negative then, and what is left of it is less than the end.
+  /// The distance of that row past the end, which loops do not change. A distance before the end is
+  /// clamped so that no coordinate is negative: there the row is negative, and what is left of the
+  /// distance is less than the end.
   Value pastEnd(const TmaAccess::Dim &dim) {
     Value end = within(value(dim.end, 64), -mostOfMemory(dim), mostOfMemory(dim));
     Value past = arith::SubIOp::create(b, loc, row(dim), end);
@@ -85,7 +87,7 @@ private:
     return arith::AddIOp::create(b, loc, number32, number(TmaAccess::far, 32));
   }
 
-  /// Of 32 bits.
+  /// Clamps to [least, most], and truncates to 32 bits.
   Value within(Value all, int64_t least, int64_t most) {
     const unsigned bits = all.getType().getIntOrFloatBitWidth();
     Value low = arith::MinSIOp::create(b, loc, all, number(most, bits));

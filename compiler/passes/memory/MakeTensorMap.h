@@ -1,10 +1,10 @@
-//===- MakeTensorMap.h - the tensor map of an access, and coordinates in it ---------------===//
-// Needs: an access that TmaAccess.h allows.
-// Gives: the operation that tells the host how to make its map, and the scalars that say where in
-//        it a tile begins.
-// How:   what the host knows becomes affine maps over the kernel's arguments, the rest 32-bit
-//        arithmetic.
-//===--------------------------------------------------------------------------------------===//
+//===- MakeTensorMap.h - the tensor map of an access, and its coordinates ----------===//
+// Needs: an access that TmaAccess.h accepts.
+// Gives: the `nv.tensor_map` from which the host encodes the map, and the coordinates at which a
+//        tile begins in it.
+// How:   Extents and strides are affine maps over the kernel's arguments, which the host evaluates
+//        at launch. Coordinates are 32-bit arithmetic in the kernel.
+//===-------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/TmaAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,7 +12,8 @@
 
 namespace pantile {
 
-/// What one instruction copies: elements a dimension, fastest first, and the swizzle's bytes.
+/// What one instruction copies: elements per dimension, fastest first, and the swizzle's span in
+/// bytes.
 struct TmaBox {
   llvm::SmallVector<int32_t> sizes;
   int span = 0;
@@ -22,7 +23,7 @@ struct TmaBox {
 mlir::Value makeTensorMap(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel,
                           AffineAnalysis &affine, const TmaAccess &access, const TmaBox &box);
 
-/// The first coordinate of each dimension, computed at the builder's place.
+/// The tile's first coordinate in each dimension, computed at the builder's insertion point.
 llvm::SmallVector<mlir::Value> makeCoordinates(mlir::OpBuilder &b, mlir::Location loc,
                                                AffineAnalysis &affine, const TmaAccess &access);
 

@@ -1,18 +1,19 @@
-//===- OrderMemory.cpp - let accesses to one place happen in the order of the program -===//
+//===- OrderMemory.cpp - order accesses to one memory location ---------------------===//
 // Needs: tiles without layouts; equal pointers are one value (CSE ran).
-// Gives: all threads meet between a store and a later load or store of the same place, and between
-//        a load and a later store where a warp may still have to load what is overwritten.
-// How:   each access has a layout of its own, and elements that several threads hold are stored by
-//        one of them and loaded by all, so the order of the program does not order the threads.
-//        Kernels of Triton's first versions send values through scratch memory this way and have no
-//        barrier. A place is one tile of pointers (SamePlaces.h): other ways to the same bytes are
-//        ordered by the user, with `debug_barrier`. In front of a store a barrier stands where what
-//        was loaded is used for anything else, and either few elements are loaded, so that warps
-//        hold copies, or what is stored does not follow from them, so that another thread may store
-//        an element than loads it. Updates in place stay as they are. What an iteration left
-//        undone counts in the next one for places that are the same in both.
-//===------------------------------------------------------------------------------------===//
-#include "analysis/SamePlaces.h"
+// Gives: barriers between a store and a later load or store of the same location, and between a
+//        load and a later store where some warp may not have loaded yet what the store overwrites.
+// How:   Each access has a layout of its own, and an element that several threads hold is stored by
+//        one of them and loaded by all. So program order does not order the threads. Kernels for
+//        Triton's first versions exchange values through global memory this way, without barriers.
+//        A location is a must-alias class of pointer tiles (MustAlias.h). Accesses that overlap
+//        otherwise are ordered by the user, with `debug_barrier`. A store after a load needs a
+//        barrier if the loaded values have another use, and if one of two holds: the tile is so
+//        small that warps hold copies of its elements, or the stored values do not depend on the
+//        loaded ones, so that another thread may store an element than loads it. Updates in place
+//        need none. Accesses that are open at the end of an iteration count in the next one if
+//        their location is loop-invariant.
+//===-------------------------------------------------------------------------------===//
+#include "analysis/MustAlias.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -35,9 +36,9 @@ void insertBarrier(Operation *before) {
   BarrierOp::create(builder, before->getLoc());
 }
 
-/// The operation in front of which threads meet that must do so between `earlier` and `later`:
-/// outside of the loops and branches that hold `later` alone.
-Operation *meetingPoint(Operation *earlier, Operation *later) {
+/// The operation before which a barrier between `earlier` and `later` goes: outside of the loops
+/// and branches that contain only `later`.
+Operation *barrierPoint(Operation *earlier, Operation *later) {
   for (Operation *at = earlier; !isa<func::FuncOp>(at); at = at->getParentOp())
     if (Operation *found = at->getBlock()->findAncestorOpInBlock(*later);
         found && at->isBeforeInBlock(found))
@@ -48,9 +49,9 @@ Operation *meetingPoint(Operation *earlier, Operation *later) {
 class Orderer {
 public:
   explicit Orderer(func::FuncOp function)
-      : places(function), threads(32 * moduleInt(function, names::numWarps, 1)) {}
+      : aliases(function), threads(32 * moduleInt(function, names::numWarps, 1)) {}
 
-  /// Until each pair that must meet does so.
+  /// Inserts barriers until each pair that needs one has it.
   void run(func::FuncOp function) {
     for (bool inserted = true; inserted;) {
       Accesses since;
@@ -60,9 +61,9 @@ public:
   }
 
 private:
-  using Accesses = llvm::SmallSetVector<Operation *, 8>; ///< since threads met last
+  using Accesses = llvm::SmallSetVector<Operation *, 8>; ///< since the last barrier
 
-  /// True, and nothing more, once a barrier was inserted.
+  /// Returns true as soon as it has inserted a barrier.
   bool order(Block &block, Accesses &since) {
     for (Operation &op : block) {
       if (isa<BarrierOp>(op))
@@ -78,11 +79,11 @@ private:
     const bool mayDoNothing =
         isLoop || llvm::any_of(op->getRegions(), [](Region &region) { return region.empty(); });
     Accesses after = mayDoNothing ? since : Accesses();
-    for (int round = 0; round < (isLoop ? 2 : 1); ++round) {
+    for (int walk = 0; walk < (isLoop ? 2 : 1); ++walk) {
       Accesses in = since;
-      if (round == 1)
+      if (walk == 1)
         for (Operation *access : after)
-          if (places.isSameInEachRound(access, op))
+          if (aliases.isLoopInvariant(access, op))
             in.insert(access);
       for (Region &region : op->getRegions()) {
         Accesses here = in;
@@ -90,7 +91,7 @@ private:
           if (order(block, here))
             return true;
         after.insert(here.begin(), here.end());
-        if (isLoop) // of a `while`, what tests stands in front of what it repeats
+        if (isLoop) // the condition of a `while` runs before its body
           in = here;
       }
     }
@@ -99,16 +100,16 @@ private:
   }
 
   bool orderAccess(Operation *op, Accesses &since) {
-    if (!places.of(op))
+    if (!aliases.classOf(op))
       return false;
     for (Operation *earlier : since)
-      if (places.of(earlier) == places.of(op) && mustMeet(earlier, op))
-        return meetBetween(earlier, op), true;
+      if (aliases.classOf(earlier) == aliases.classOf(op) && needsBarrier(earlier, op))
+        return insertBetween(earlier, op), true;
     since.insert(op);
     return false;
   }
 
-  bool mustMeet(Operation *earlier, Operation *later) {
+  bool needsBarrier(Operation *earlier, Operation *later) {
     if (isAtomic(earlier) && isAtomic(later))
       return false;
     if (writes(earlier) && reads(later))
@@ -119,7 +120,7 @@ private:
     return writes(earlier) || (threads > 32 && mayOvertake(later, earlier));
   }
 
-  /// Whether `store` may overwrite what some warp has yet to load for another use.
+  /// Whether `store` may overwrite what some warp has not loaded yet for another use.
   bool mayOvertake(Operation *store, Operation *load) {
     SetVector<Operation *> followers;
     getForwardSlice(load, &followers);
@@ -134,19 +135,19 @@ private:
     return isUsedElsewhere && (hasCopies || !followers.contains(store));
   }
 
-  void meetBetween(Operation *earlier, Operation *later) {
-    insertBarrier(meetingPoint(earlier, later));
-    // The next round's store stays behind this one's load.
+  void insertBetween(Operation *earlier, Operation *later) {
+    insertBarrier(barrierPoint(earlier, later));
+    // The next iteration's store comes after this one's load.
     if (isa<StoreOp>(earlier) && isa<LoadOp>(later) && earlier->getBlock() == later->getBlock() &&
         isa<LoopLikeOpInterface>(later->getParentOp()) && earlier->isBeforeInBlock(later))
       insertBarrier(earlier);
   }
 
-  SamePlaces places;
+  MustAlias aliases;
   int64_t threads;
 };
 
-struct OrderRoundTripsPass : impl::OrderMemoryBase<OrderRoundTripsPass> {
+struct OrderMemoryPass : impl::OrderMemoryBase<OrderMemoryPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())

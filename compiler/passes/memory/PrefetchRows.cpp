@@ -1,15 +1,16 @@
-//===- PrefetchRows.cpp - ask L2 for the row of a later program or iteration --------------===//
+//===- PrefetchRows.cpp - prefetch the row of a later program or iteration into L2 ---===//
 // Needs: layouts; PrefetchLoads ran.
-// Gives: nv.prefetch behind loads of kernels that hold a row at once, as layer norm and softmax do.
-// How:   such a program loads, reduces and stores, and memory waits while it computes; blocks that
-//        share an SM fill the gaps only in part. So each asks for what a program some
-//        megabytes behind it will load, or, where programs walk over rows, its own next iteration:
-//        the address and the mask are computed again with the number of that program or iteration,
-//        for one element of each line, spread over all threads. Only what that program reads is
-//        asked for: addresses and masks must follow from the number and what is known before, and
-//        the load must stand on no condition. What all programs load, such as weights, is in a
-//        cache anyway.
-//===--------------------------------------------------------------------------------------===//
+// Gives: nv.prefetch after the loads of kernels that hold a whole row, as layer norm and softmax
+//        do.
+// How:   Such a program loads, reduces and stores, and DRAM idles while it computes; other CTAs on
+//        the SM fill the gaps only in part. So each program prefetches the row of a program some
+//        megabytes later. Where programs walk over rows in a loop, it prefetches the row of its own
+//        next iteration. Address and mask are recomputed with the later program id or induction
+//        variable, for one element per cache line, distributed over all threads. Only what the
+//        later program certainly loads is prefetched: addresses and masks must depend on nothing
+//        but the id and values known before, and the load must be unconditional. What all programs
+//        load, such as weights, is in a cache anyway.
+//===---------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "analysis/StagedLoad.h"
 #include "ir/Launch.h"
@@ -35,10 +36,9 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 //===- which loads ---------------------------------------------------------------------===//
 
-/// The number that tells programs apart, along the first axis; in a loop, that tells iterations
-/// apart.
-struct Number {
-  scf::ForOp loop; ///< null: programs
+/// The value that distinguishes rows: the program id of axis 0, or a loop's induction variable.
+struct RowIndex {
+  scf::ForOp loop; ///< null: the program id
 
   bool operator==(Value value) const {
     if (scf::ForOp own = loop)
@@ -47,14 +47,14 @@ struct Number {
     return id && id.getAxis() == 0;
   }
 
-  /// A scalar that is there before the loop, and is not computed again.
-  bool isBefore(Value value) const {
+  /// Whether `value` is a scalar defined before the loop, which is not recomputed.
+  bool isDefinedBefore(Value value) const {
     return loop && !isTile(value) && !loop->isAncestor(value.getParentRegion()->getParentOp());
   }
 };
 
-/// Whether `op` can be computed again, with another number and in another layout.
-bool canRepeat(Operation *op) {
+/// Whether `op` can be recomputed for another row and in another layout.
+bool canRecompute(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() > 0 || op->getNumResults() != 1)
     return false;
   return isa<ProgramIdOp, NumProgramsOp, ArangeOp, SplatOp, ExpandDimsOp, BroadcastOp, AddPtrOp,
@@ -62,30 +62,30 @@ bool canRepeat(Operation *op) {
          isa<arith::ArithDialect>(op->getDialect());
 }
 
-/// Whether `root` follows from the number and what is known before; sets `depends` if it does not
-/// follow from the latter alone.
-bool followsFrom(const Number &number, Value root, bool &depends) {
+/// Whether `root` can be recomputed from the row index and values defined before; sets `depends` if
+/// it depends on the row index.
+bool canRecomputeFrom(const RowIndex &row, Value root, bool &depends) {
   SmallVector<Value> work{root};
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
     Value value = work.pop_back_val();
-    if (!seen.insert(value).second || number.isBefore(value))
+    if (!seen.insert(value).second || row.isDefinedBefore(value))
       continue;
-    if (number == value) {
+    if (row == value) {
       depends = true;
       continue;
     }
     Operation *op = value.getDefiningOp();
     if (!op && isKernelArgument(value))
       continue;
-    if (!op || !canRepeat(op))
+    if (!op || !canRecompute(op))
       return false;
     work.append(op->operand_begin(), op->operand_end());
   }
   return true;
 }
 
-/// Whether a reduction takes what `value` becomes, element by element, perhaps an iteration later.
+/// Whether `value`, after elementwise operations, is reduced, perhaps one iteration later.
 bool isReduced(Value value) {
   SmallVector<Value> work{value};
   llvm::DenseSet<Value> seen;
@@ -120,15 +120,16 @@ bool hasLoops(func::FuncOp kernel) {
       .wasInterrupted();
 }
 
-/// Whether programs go round `loop` for every so many rows.
-bool walks(scf::ForOp loop) {
+/// Whether `loop` is a grid-stride loop: its step is the number of programs.
+bool isGridStride(scf::ForOp loop) {
   auto step = loop.getStep().getDefiningOp<NumProgramsOp>();
   return step && step.getAxis() == 0;
 }
 
 //===- one element of each line --------------------------------------------------------===//
 
-/// The dimension along which a line lies, if lines are contiguous; -1 if not.
+/// The dimension along which `elements`, those of a cache line, are contiguous; -1 if there is
+/// none.
 int lineDim(const AxisInfo &info, int64_t elements) {
   for (auto [dim, length] : llvm::enumerate(info.contiguity))
     if (length >= elements)
@@ -137,7 +138,7 @@ int lineDim(const AxisInfo &info, int64_t elements) {
 }
 
 /// A layout that holds the first of each `elements` along `dim`, each in one thread if there are
-/// threads enough.
+/// enough threads.
 LinearLayout firstsOfLines(ArrayRef<int64_t> shape, int dim, int64_t elements, int64_t numWarps) {
   const size_t rank = shape.size();
   SmallVector<int64_t> lines(shape), ones(rank, 1), lanes(rank, 1), warps(rank, 1);
@@ -168,28 +169,29 @@ LinearLayout firstsOfLines(ArrayRef<int64_t> shape, int dim, int64_t elements, i
 
 //===- addresses of later rows ----------------------------------------------------------===//
 
-class Later {
+/// Recomputes values of the current row for a later one.
+class LaterRow {
 public:
-  Later(OpBuilder &b, Number number, Value later) : b(b), number(number), later(later) {}
+  LaterRow(OpBuilder &b, RowIndex row, Value later) : b(b), row(row), later(later) {}
 
-  /// `value` as it will be with the later number; a tile in `layout`.
+  /// `value` of the later row; a tile in `layout`.
   Value of(Value value, LayoutAttr layout) {
-    if (number == value)
+    if (row == value)
       return later;
     Operation *op = value.getDefiningOp();
-    if (!op || number.isBefore(value))
+    if (!op || row.isDefinedBefore(value))
       return value;
     if (auto convert = dyn_cast<ConvertLayoutOp>(op))
       return of(convert.getSrc(), layout);
     if (Value known = values.lookup({value, layout}))
       return known;
-    Value made = again(op, layout);
+    Value made = recompute(op, layout);
     values[{value, layout}] = made;
     return made;
   }
 
 private:
-  Value again(Operation *op, LayoutAttr layout) {
+  Value recompute(Operation *op, LayoutAttr layout) {
     SmallVector<Value> operands;
     for (OpOperand &use : op->getOpOperands())
       operands.push_back(
@@ -206,18 +208,18 @@ private:
   }
 
   OpBuilder &b;
-  Number number;
+  RowIndex row;
   Value later;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> values;
 };
 
 struct Row {
   LoadOp load;
-  LayoutAttr layout; ///< of the elements that are asked for
+  LayoutAttr layout; ///< of the prefetched elements, one per cache line
 };
 
-/// What `block` loads by rows; nothing if that is too little or too much.
-SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalysis &axes) {
+/// The rows that `block` loads and that are worth a prefetch; none if they are too many bytes.
+SmallVector<Row> rowsOf(Block &block, const RowIndex &row, const AxisInfoAnalysis &axes) {
   SmallVector<Row> rows;
   int64_t bytes = 0;
   const TileThresholds &limits = machineOf(block.getParentOp()).tiles;
@@ -231,8 +233,8 @@ SmallVector<Row> rowsOf(Block &block, const Number &number, const AxisInfoAnalys
     const int64_t elements = 8 * InstructionSet::lineBytes / storageBits(tile.getElementType());
     const int dim = lineDim(axes.of(load.getPtr()), elements);
     bool depends = false, maskDepends = false;
-    if (dim < 0 || !followsFrom(number, load.getPtr(), depends) || !depends ||
-        (load.getMask() && !followsFrom(number, load.getMask(), maskDepends)))
+    if (dim < 0 || !canRecomputeFrom(row, load.getPtr(), depends) || !depends ||
+        (load.getMask() && !canRecomputeFrom(row, load.getMask(), maskDepends)))
       continue;
     const int64_t numWarps = moduleInt(load, names::numWarps, 4);
     rows.push_back({load, LayoutAttr::get(load.getContext(), firstsOfLines(tile.getShape(), dim,
@@ -254,26 +256,26 @@ Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate predicate, Value 
   return arith::CmpIOp::create(b, loc, predicate, x, y);
 }
 
-/// Asks for `rows`, as they are with the later number, where `wanted`.
-void ask(OpBuilder &b, ArrayRef<Row> rows, Value wanted, Later later, const Twine &what) {
+/// Prefetches `rows` of the later program or iteration `what` if `exists` is true.
+void prefetch(OpBuilder &b, ArrayRef<Row> rows, Value exists, LaterRow later, const Twine &what) {
   for (const auto &[row, layout] : rows) {
     LoadOp load = row;
     auto tile = cast<RankedTensorType>(load.getType());
     auto flags = RankedTensorType::get(tile.getShape(), b.getI1Type(), layout);
-    Value mask = SplatOp::create(b, load.getLoc(), flags, wanted);
+    Value mask = SplatOp::create(b, load.getLoc(), flags, exists);
     if (load.getMask())
       mask = arith::AndIOp::create(b, load.getLoc(), later.of(load.getMask(), layout), mask);
     nv::PrefetchOp::create(b, load.getLoc(), later.of(load.getPtr(), layout), mask);
     remarkApplied(load.getLoc(), Technique::Pipelining)
-        << "what " << what << " loads is asked for, into L2";
+        << "the row of " << what << " is prefetched into L2";
   }
 }
 
-/// Asks for what a later program of the kernel loads.
-void askForPrograms(ArrayRef<Row> rows) {
+/// Prefetches what a later program of the kernel loads.
+void prefetchLaterProgram(ArrayRef<Row> rows) {
   LoadOp last = rows.back().load;
-  const int64_t ahead = machineOf(last).memory.prefetchAhead;
-  const int64_t distance = std::max<int64_t>(ahead / bytesOf(rows), 1);
+  const int64_t inFlight = machineOf(last).memory.prefetchAhead;
+  const int64_t distance = std::max<int64_t>(inFlight / bytesOf(rows), 1);
   const Location loc = last.getLoc();
   OpBuilder b(last.getContext());
   b.setInsertionPointAfter(last);
@@ -281,28 +283,28 @@ void askForPrograms(ArrayRef<Row> rows) {
   Value number = ProgramIdOp::create(b, loc, i32, 0);
   Value count = NumProgramsOp::create(b, loc, i32, 0);
   Value step = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(distance));
-  // The number of a program that does not exist may be beyond the last integer.
+  // The id of a program that does not exist may be beyond the last integer.
   Value exists = compare(b, loc, arith::CmpIPredicate::slt, number,
                          arith::SubIOp::create(b, loc, count, step));
-  Later later(b, {}, arith::AddIOp::create(b, loc, number, step));
-  ask(b, rows, exists, later, "the program " + Twine(distance) + " behind this one");
+  LaterRow later(b, {}, arith::AddIOp::create(b, loc, number, step));
+  prefetch(b, rows, exists, later, "the program " + Twine(distance) + " after this one");
 }
 
-/// Iterations by which `load` is made ahead of its own: it is carried as often.
-int64_t iterationsAhead(LoadOp load, scf::ForOp loop) {
+/// How many iterations early `load` is issued: its value is loop-carried as often.
+int64_t prefetchDistance(LoadOp load, scf::ForOp loop) {
   const ValueRange yielded = loop.getYieldedValues();
   Value carried = load.getResult();
   for (int64_t count = 0;; ++count) {
-    const auto place = llvm::find(yielded, carried);
-    if (place == yielded.end() || count == loop.getNumRegionIterArgs())
+    const auto found = llvm::find(yielded, carried);
+    if (found == yielded.end() || count == loop.getNumRegionIterArgs())
       return count;
-    carried = loop.getRegionIterArg(place - yielded.begin());
+    carried = loop.getRegionIterArg(found - yielded.begin());
   }
 }
 
-/// Asks for what the next iteration of `loop` loads. Where its loads are made ahead, they are those
-/// of an iteration that is still later.
-void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
+/// Prefetches what the next iteration of `loop` loads. Where its loads are issued iterations early,
+/// these are the rows of a still later iteration.
+void prefetchNextIteration(scf::ForOp loop, ArrayRef<Row> rows) {
   LoadOp last = rows.back().load;
   const Location loc = last.getLoc();
   OpBuilder b(last.getContext());
@@ -311,28 +313,28 @@ void askForIterations(scf::ForOp loop, ArrayRef<Row> rows) {
   // The counter plus a step may lie beyond the last integer.
   Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), counter);
   Value exists = compare(b, loc, arith::CmpIPredicate::ugt, left, step);
-  const int64_t bytes = bytesOf(rows) * (1 + iterationsAhead(last, loop));
-  // Beyond that the rows are no longer in L2 when the loop comes to them.
+  const int64_t bytes = bytesOf(rows) * (1 + prefetchDistance(last, loop));
+  // With a larger step, the rows are evicted from L2 before the loop reads them.
   const int64_t mostSteps = machineOf(last).memory.residentRows / bytes;
   Value most = arith::ConstantOp::create(b, loc, b.getIntegerAttr(step.getType(), mostSteps));
   Value fits = compare(b, loc, arith::CmpIPredicate::sle, step, most);
-  Later later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
-  ask(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");
+  LaterRow later(b, {loop}, arith::AddIOp::create(b, loc, counter, step));
+  prefetch(b, rows, arith::AndIOp::create(b, loc, exists, fits), later, "the next iteration");
 }
 
 void prefetchRows(func::FuncOp kernel) {
   const AxisInfoAnalysis axes(kernel);
   Block &body = kernel.getBody().front();
   if (!hasLoops(kernel)) {
-    // Programs that load two rows, such as a residual beside its sum, keep memory busy.
+    // Programs that load two rows, such as a row and its residual, keep memory busy.
     if (const SmallVector<Row> rows = rowsOf(body, {}, axes); rows.size() == 1)
-      askForPrograms(rows);
+      prefetchLaterProgram(rows);
     return;
   }
   for (auto loop : body.getOps<scf::ForOp>())
-    if (walks(loop))
+    if (isGridStride(loop))
       if (const SmallVector<Row> rows = rowsOf(*loop.getBody(), {loop}, axes); !rows.empty())
-        askForIterations(loop, rows);
+        prefetchNextIteration(loop, rows);
 }
 
 struct PrefetchRowsPass : impl::PrefetchRowsBase<PrefetchRowsPass> {

@@ -1,11 +1,11 @@
-//===- RemarkAccesses.cpp - say which accesses use memory badly ---------------------------===//
-// Needs: layouts; buffers and conversions as they are lowered.
+//===- RemarkAccesses.cpp - remark on accesses that use memory badly ---------------===//
+// Needs: layouts; buffers and conversions in their final form.
 // Gives: remarks on global accesses that are narrower than they could be or use parts of sectors,
-//        and on shared accesses of which threads meet in a bank. Changes nothing.
-// How:   what one instruction of the first warp touches is counted from the layout. Elements that
-//        AxisInfo does not know to be neighbours in memory, or one element, count as strangers, so
-//        a remark says what is known at compile time: a stride may turn out to be 1.
-//===------------------------------------------------------------------------------------===//
+//        and on shared accesses with bank conflicts. Changes nothing.
+// How:   The layout says what one instruction of the first warp accesses. Elements that AxisInfo
+//        does not prove to be contiguous count as if they were far apart. So a remark states what
+//        is known at compile time: at run time a stride may be 1.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/AxisInfo.h"
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
@@ -34,7 +34,7 @@ struct GlobalAccess {
 
 /// What one instruction of a warp moves.
 struct SectorUse {
-  int64_t sectors = 0, wanted = 0; ///< a count; bytes
+  int64_t sectors = 0, wanted = 0; ///< how many; bytes
 
   bool isWasteful() const {
     return sectors > 1 && wanted * 2 <= sectors * InstructionSet::sectorBytes;
@@ -70,22 +70,21 @@ SectorUse sectorsOf(const AxisInfo &info, const LinearLayout &layout, int64_t wi
   return {static_cast<int64_t>(sectors.size()), static_cast<int64_t>(elements.size()) * bytes};
 }
 
-/// Why neighbours in a warp are not neighbours in memory.
+/// Why adjacent elements of a warp are not contiguous in memory.
 std::string reasonOf(const AxisInfo &info, const LinearLayout &layout, int64_t bytes) {
   const int along = longestDim(info);
   const int64_t run = info.contiguity[along];
   if (run == 1)
-    return "no two neighbours of the tile are known to be neighbours in memory";
+    return "no two elements of the tile are known to be contiguous in memory";
   if (run * bytes < InstructionSet::sectorBytes)
-    return "no more than " + std::to_string(run) +
-           " elements are known to follow each other in memory";
+    return "no more than " + std::to_string(run) + " elements are known to be contiguous in memory";
   if (along == layout.fastestDim())
     return "its instructions take less than a sector of each row";
-  return "memory runs along dimension " + std::to_string(along) + ", the warp along dimension " +
-         std::to_string(layout.fastestDim());
+  return "memory is contiguous along dimension " + std::to_string(along) +
+         ", the warp along dimension " + std::to_string(layout.fastestDim());
 }
 
-/// What keeps an access of `width` elements from being wider, or null if nothing of the kind does.
+/// What keeps an access of `width` elements from being wider, or null if it is as wide as possible.
 const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, int64_t width,
                     int64_t bytes) {
   const AxisInfo &info = axes.of(access.ptr);
@@ -100,12 +99,12 @@ const char *limitOf(const AxisInfoAnalysis &axes, const GlobalAccess &access, in
   if (axes.accessWidth(access.ptr, Value(), along) <= width)
     return "the first address is not known to be a multiple of 16 bytes";
   if (access.mask && axes.of(access.mask).constancy[along] <= width)
-    return "its mask may change between neighbours";
+    return "its mask may change between adjacent elements";
   return nullptr;
 }
 
-/// Of a number of warps that is no power of two, those past one are replicas where the tile cannot be
-/// shared out over all.
+/// Where the number of warps is no power of two and the tile cannot be distributed over all of
+/// them, some warps hold replicas.
 void remarkOnReplicas(const GlobalAccess &access, const LinearLayout &layout) {
   const int warps = layout.numWarps();
   int busy = 0;
@@ -131,12 +130,12 @@ void remarkOn(const GlobalAccess &access, const AxisInfoAnalysis &axes, int64_t 
   else if (const char *limit = limitOf(axes, access, width, bytes))
     remarkMissed(access.op->getLoc(), Technique::GlobalMemory)
         << access.verb << " moves " << width * bytes << (width * bytes == 1 ? " byte" : " bytes")
-        << " a thread at once, of 16: " << limit;
+        << " per thread at once, of 16: " << limit;
 }
 
 //===- shared memory ---------------------------------------------------------------------===//
 
-/// Rows of 16 bytes, eight of a matrix at a time.
+/// Conflicts of ldmatrix and stmatrix: eight rows of 16 bytes at a time.
 int matrixConflicts(const MatrixAccess &matrix, const SharedLayout &shared) {
   int rowsOfChunk[8] = {};
   for (int row = 0; row < 8; ++row)
@@ -199,12 +198,12 @@ private:
       what = "loading a tile from shared memory";
       ways = loadConflicts(sharedLayoutOf(load.getBuffer().getType()), layoutOf(load.getType()));
     } else if (auto convert = dyn_cast<ConvertLayoutOp>(op)) {
-      what = "handing elements to other threads";
+      what = "converting a layout through shared memory";
       ways = conversionConflicts(convert);
     }
     if (ways > 1)
       remarkMissed(op->getLoc(), Technique::SharedMemory)
-          << what << " takes " << ways << " turns a warp: its threads meet in banks";
+          << what << " has " << ways << "-way bank conflicts";
   }
 
   int conversionConflicts(ConvertLayoutOp convert) const {

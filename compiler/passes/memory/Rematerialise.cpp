@@ -1,11 +1,13 @@
-//===- Rematerialise.cpp - rows of 16 bits wait as they were loaded ----------------------------===//
+//===- Rematerialise.cpp - widen rows of 16 bits again after a reduction -----------===//
 // Needs: layouts.
-// Gives: behind a reduction, what was widened to fp32 in front of it is widened again.
-// How:   told nothing, the assembler keeps the fp32 numbers, which take twice the registers, over
-//        the reduction, as in a log-sum-exp over a row of bf16. Where that leaves no register for
-//        anything else, uses behind the reduction get a widening of their own, of a copy that
-//        LLVM and the assembler do not see through.
-//===--------------------------------------------------------------------------------------===//
+// Gives: a value that is widened from 16 bits to fp32 before a reduction is widened again for its
+//        uses after the reduction.
+// How:   By default ptxas keeps the fp32 values live across the reduction, for example in a
+//        log-sum-exp over a row of bf16, although the 16-bit values need half the registers. Where
+//        the fp32 values fill the register file, uses after the reduction get an extension of their
+//        own. Its operand is copied by an inline asm, so that neither LLVM nor ptxas merges the two
+//        extensions.
+//===-------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +35,7 @@ Operation *reductionBetween(Operation *widened, Operation *user) {
   return at != widened ? at : nullptr;
 }
 
-arith::ExtFOp widenBehind(arith::ExtFOp widened, Operation *reduction) {
+arith::ExtFOp widenAfter(arith::ExtFOp widened, Operation *reduction) {
   OpBuilder builder(reduction);
   builder.setInsertionPointAfter(reduction);
   Location loc = widened.getLoc();
@@ -45,33 +47,33 @@ arith::ExtFOp widenBehind(arith::ExtFOp widened, Operation *reduction) {
   return arith::ExtFOp::create(builder, loc, widened.getType(), copy.getResult(0));
 }
 
-void widenLate(arith::ExtFOp widened) {
-  llvm::MapVector<Operation *, SmallVector<OpOperand *>> behind;
+void rematerialise(arith::ExtFOp widened) {
+  llvm::MapVector<Operation *, SmallVector<OpOperand *>> after;
   bool isUsedBefore = false;
   for (OpOperand &use : widened->getUses()) {
     if (Operation *reduction = reductionBetween(widened, use.getOwner()))
-      behind[reduction].push_back(&use);
+      after[reduction].push_back(&use);
     else
       isUsedBefore = true;
   }
-  for (auto &[reduction, uses] : behind) {
+  for (auto &[reduction, uses] : after) {
     if (!isUsedBefore)
       continue;
-    Value again = widenBehind(widened, reduction);
+    Value again = widenAfter(widened, reduction);
     for (OpOperand *use : uses)
       use->set(again);
   }
 }
 
-/// From pairs of 16 bits, where so many registers do not suffice for the wide elements.
-bool fills(arith::ExtFOp widened, int64_t registers) {
+/// Whether `widened` is a tile of fp32 from 16 bits that needs more than `registers` per thread.
+bool fillsRegisters(arith::ExtFOp widened, int64_t registers) {
   auto tile = dyn_cast<RankedTensorType>(widened.getType());
   return tile && tile.getElementType().isF32() &&
          storageBits(elementTypeOf(widened.getIn().getType())) == 16 &&
          layoutOf(tile).numPresentRegs() > registers && !layoutOf(tile).hasPartialRegs();
 }
 
-struct WidenLatePass : impl::RematerialiseBase<WidenLatePass> {
+struct RematerialisePass : impl::RematerialiseBase<RematerialisePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const auto target = Target::parse(moduleTarget(module));
@@ -84,8 +86,8 @@ struct WidenLatePass : impl::RematerialiseBase<WidenLatePass> {
     for (auto kernel : module.getOps<func::FuncOp>())
       for (auto widened :
            llvm::make_early_inc_range(kernel.getBody().front().getOps<arith::ExtFOp>()))
-        if (fills(widened, registers))
-          widenLate(widened);
+        if (fillsRegisters(widened, registers))
+          rematerialise(widened);
   }
 };
 } // namespace

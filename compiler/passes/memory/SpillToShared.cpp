@@ -1,11 +1,12 @@
-//===- SpillToShared.cpp - room in shared memory for rows that fill the registers --------------===//
+//===- SpillToShared.cpp - spill half of a row that fills the registers to shared memory ---===//
 // Needs: shared memory is allocated.
-// Gives: `parked` of `nv.launch`, and as many bytes more in its `shared_bytes`.
-// How:   a row that is held over a reduction, such as a softmax's, may leave no register for
-//        anything else. The assembler would spill most of it to local memory, which passes through
-//        the caches that the rows of other blocks stream through. Shared memory lies idle then: one
-//        such block fills an SM. So half of what is held waits there.
-//===--------------------------------------------------------------------------------------===//
+// Gives: `parked` of `nv.launch`: how many 32-bit registers per thread are spilled, and where;
+//        their bytes are added to `shared_bytes`.
+// How:   A row that is live across a reduction, such as a softmax's, may leave no registers for
+//        anything else. ptxas would spill most of it to local memory, which competes for the caches
+//        with the rows that other CTAs stream. One such CTA fills the registers of an SM and leaves
+//        most of the shared memory unused. So half of the live registers are spilled there.
+//===---------------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,32 +22,33 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Words of fp32 tiles that a thread holds over `reduction`.
-int64_t wordsOver(Operation *reduction, const Liveness &liveness) {
-  int64_t words = 0;
+/// Registers per thread of the fp32 tiles that are live across `reduction`.
+int64_t registersAcross(Operation *reduction, const Liveness &liveness) {
+  int64_t registers = 0;
   for (Value value : liveness.getLiveness(reduction->getBlock())->currentlyLiveValues(reduction)) {
     auto tile = dyn_cast<RankedTensorType>(value.getType());
     if (tile && tile.getElementType().isF32() && value.getDefiningOp() &&
         value.getDefiningOp() != reduction && !liveness.isDeadAfter(value, reduction))
-      words += layoutOf(tile).numPresentRegs();
+      registers += layoutOf(tile).numPresentRegs();
   }
-  return words;
+  return registers;
 }
 
-/// The most 32-bit registers held over a reduction of a kernel that is one straight line, else 0. What
-/// an MMA adds to must be in registers before its fence; spilled values return where they are used.
-int64_t mostWords(func::FuncOp kernel) {
+/// The most 32-bit registers that are live across a reduction of a kernel without control flow and
+/// without MMAs, else 0: accumulators must be in registers before the fence of their MMA, and
+/// spilled values are reloaded where they are used.
+int64_t mostRegisters(func::FuncOp kernel) {
   const Liveness liveness(kernel);
   int64_t most = 0;
   for (Operation &op : kernel.getBody().front())
     if (isa<ReduceOp, ScanOp>(op))
-      most = std::max(most, wordsOver(&op, liveness));
+      most = std::max(most, registersAcross(&op, liveness));
     else if (op.getNumRegions() > 0 || isa<nv::AsyncMmaOpInterface>(op))
       return 0;
   return most;
 }
 
-struct ParkRowsPass : impl::SpillToSharedBase<ParkRowsPass> {
+struct SpillToSharedPass : impl::SpillToSharedBase<SpillToSharedPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
@@ -56,16 +58,17 @@ struct ParkRowsPass : impl::SpillToSharedBase<ParkRowsPass> {
       return;
     const int64_t threads = 32 * moduleInt(module, names::numWarps, 4);
     const int64_t registers = target->machine().registersOfThread(threads);
-    const int64_t words = mostWords(kernels[0]);
-    if (words + target->machine().registers.overheadWithoutMma <= registers)
+    const int64_t live = mostRegisters(kernels[0]);
+    if (live + target->machine().registers.overheadWithoutMma <= registers)
       return;
     const int64_t offset = llvm::alignTo(launch.sharedBytes, 128);
-    const int64_t stageBytes = 4 * threads;
-    const int64_t depth = std::min(words / 2, (target->maxSharedBytes() - offset) / stageBytes);
-    if (depth <= 0)
+    const int64_t bytesOfRegister = 4 * threads;
+    const int64_t spilled =
+        std::min(live / 2, (target->maxSharedBytes() - offset) / bytesOfRegister);
+    if (spilled <= 0)
       return;
-    launch.parked = {static_cast<int32_t>(offset), static_cast<int32_t>(depth)};
-    launch.sharedBytes = offset + depth * stageBytes;
+    launch.parked = {static_cast<int32_t>(offset), static_cast<int32_t>(spilled)};
+    launch.sharedBytes = offset + spilled * bytesOfRegister;
     launch.storeOn(module);
   }
 };

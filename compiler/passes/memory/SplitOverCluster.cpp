@@ -1,15 +1,16 @@
-//===- SplitOverCluster.cpp - a row that no SM holds, on several ----------------------===//
+//===- SplitOverCluster.cpp - split rows that no SM holds over a thread-block cluster ---===//
 // Needs: tiles without layouts.
-// Gives: tiles of a part of the row each, `ctas_per_program` of `nv.launch`.
-// How:   registers and shared memory together are too small for such a row, so that most of it would
-//        be spilled. Where all tiles are rows of one length, computed element by element and reduced,
-//        each block of a cluster takes a part: its indices begin at its own, and behind a reduction
-//        the blocks exchange what theirs gave. What several blocks load or store they must do in
-//        the program's order, as pointers may alias: they meet between accesses of which one is a
-//        store, and where its threads do, unless an exchange stands there anyway. Scalars are stored
-//        by the first block. None leaves before all have read the last exchange. An exchange costs
-//        about a microsecond: rows that one block holds are not worth two.
-//===--------------------------------------------------------------------------------------===//
+// Gives: tiles that are a CTA's part of the row, `ctas_per_program` of `nv.launch`.
+// How:   Such a row exceeds the registers and the shared memory of an SM, so most of it would be
+//        spilled. The pass applies where all tiles are rows of one length, computed elementwise and
+//        reduced. Each CTA of a cluster gets a part of the row: its indices begin at that part, and
+//        after a reduction the CTAs exchange their partial results through DSMEM.
+//        Loads and stores of different CTAs must keep program order, as pointers may alias. So
+//        there is a cluster barrier between two accesses of which one is a store, and at each
+//        barrier of the kernel, unless an exchange synchronises there anyway. The first CTA stores
+//        scalars. No CTA exits before all have read the last exchange.
+//        An exchange costs about a microsecond, so rows that one CTA holds are not split.
+//===------------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "ir/Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,7 +31,7 @@ namespace {
 
 RankedTensorType tileOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
 
-bool canSpread(Operation &op) {
+bool canSplit(Operation &op) {
   if (auto load = dyn_cast<LoadOp>(op))
     return !load.getIsVolatile() && load.getCache() != CacheModifier::Cv;
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
@@ -39,12 +40,12 @@ bool canSpread(Operation &op) {
          LayoutPlan::isPureElementwise(&op);
 }
 
-/// The length of all tiles of a kernel that may be spread; 0: there is none.
+/// The length of all tiles of a kernel that can be split; 0 if it cannot.
 int64_t rowLength(func::FuncOp kernel) {
   int64_t length = 0;
   bool hasReduction = false;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (!canSpread(op))
+    if (!canSplit(op))
       return 0;
     hasReduction |= isa<ReduceOp>(op);
     for (Value result : op.getResults()) {
@@ -60,22 +61,21 @@ int64_t rowLength(func::FuncOp kernel) {
   return hasReduction ? length : 0;
 }
 
-class Spreader {
+class ClusterSplitter {
 public:
-  Spreader(func::FuncOp kernel, int64_t length, int64_t blocks)
-      : body(kernel.getBody().front()), part(length / blocks), blocks(blocks),
-        b(kernel.getContext()) {}
+  ClusterSplitter(func::FuncOp kernel, int64_t length, int64_t ctas)
+      : body(kernel.getBody().front()), part(length / ctas), ctas(ctas), b(kernel.getContext()) {}
 
   void run() {
     b.setInsertionPointToStart(&body);
     rank = nv::ClusterRankOp::create(b, body.getParentOp()->getLoc(), b.getI32Type());
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-      spread(&op);
-    leave();
+      split(&op);
+    synchroniseAtEnd();
   }
 
 private:
-  void spread(Operation *op) {
+  void split(Operation *op) {
     for (Value result : op->getResults())
       if (auto tile = tileOf(result))
         result.setType(tile.clone(part));
@@ -83,17 +83,17 @@ private:
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue())
                                 .resizeSplat(cast<ShapedType>(constant.getType())));
     if (auto range = dyn_cast<ArangeOp>(op))
-      beginAtOwn(range);
+      offsetToPart(range);
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       exchange(reduce);
     else if (isa<LoadOp, StoreOp>(op))
       keepOrder(op);
     else if (isa<BarrierOp>(op))
-      meet(op), op->erase();
+      synchroniseBefore(op), op->erase();
   }
 
-  /// The indices of this block's part.
-  void beginAtOwn(ArangeOp range) {
+  /// Makes `range` the indices of this CTA's part.
+  void offsetToPart(ArangeOp range) {
     const Location loc = range.getLoc();
     range.setEnd(range.getStart() + part);
     b.setInsertionPointAfter(range);
@@ -105,14 +105,14 @@ private:
         own, [&](OpOperand &use) { return use.getOwner() != own.getDefiningOp(); });
   }
 
-  /// Reduces what this block's part gave and what the others' did.
+  /// Reduces the partial results of all CTAs.
   void exchange(ReduceOp reduce) {
     const Location loc = reduce.getLoc();
     b.setInsertionPointAfter(reduce);
     SmallVector<Value> parts;
     for (Value own : reduce.getResults())
       parts.push_back(
-          nv::ClusterGatherOp::create(b, loc, RankedTensorType::get({blocks}, own.getType()), own));
+          nv::ClusterGatherOp::create(b, loc, RankedTensorType::get({ctas}, own.getType()), own));
     auto all = ReduceOp::create(b, loc, reduce.getResultTypes(), parts, reduce.getAxis());
     IRMapping mapping;
     reduce.getCombine().cloneInto(&all.getCombine(), mapping);
@@ -126,13 +126,13 @@ private:
   void keepOrder(Operation *op) {
     auto store = dyn_cast<StoreOp>(op);
     if (stored || (store && loaded))
-      meet(op);
+      synchroniseBefore(op);
     (store ? stored : loaded) = true;
     if (store && !isa<RankedTensorType>(store.getPtr().getType()))
       storeOnce(store);
   }
 
-  void meet(Operation *before) {
+  void synchroniseBefore(Operation *before) {
     b.setInsertionPoint(before);
     nv::ClusterArriveOp::create(b, before->getLoc());
     nv::ClusterWaitOp::create(b, before->getLoc());
@@ -150,8 +150,9 @@ private:
     store.getMaskMutable().assign(mask);
   }
 
-  /// Waits at the end, for what all do as soon as they have read.
-  void leave() {
+  /// Keeps each CTA until all have read the last exchange: they arrive after it, and wait at the
+  /// end.
+  void synchroniseAtEnd() {
     if (!lastExchange)
       return;
     b.setInsertionPointAfter(lastExchange);
@@ -161,14 +162,14 @@ private:
   }
 
   Block &body;
-  const int64_t part, blocks;
+  const int64_t part, ctas;
   OpBuilder b;
   Value rank;
-  Operation *lastExchange = nullptr;   ///< behind which the blocks did not meet
-  bool loaded = false, stored = false; ///< since the blocks met
+  Operation *lastExchange = nullptr;   ///< since the last cluster barrier
+  bool loaded = false, stored = false; ///< since the last cluster barrier or exchange
 };
 
-struct SpreadRowsPass : impl::SplitOverClusterBase<SpreadRowsPass> {
+struct SplitOverClusterPass : impl::SplitOverClusterBase<SplitOverClusterPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
@@ -181,13 +182,14 @@ struct SpreadRowsPass : impl::SplitOverClusterBase<SpreadRowsPass> {
     if (length < machine.tiles.leastRowOfCluster)
       return;
     const int64_t elementsOfCta = machine.sm.registers / 2; // fp32 in half of the registers
-    const int64_t blocks = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
-    Spreader(kernels[0], length, blocks).run();
+    const int64_t ctas = std::min(length / elementsOfCta, machine.sm.ctasOfCluster);
+    ClusterSplitter(kernels[0], length, ctas).run();
     Launch launch = Launch::of(module);
-    launch.ctasPerProgram = blocks;
+    launch.ctasPerProgram = ctas;
     launch.storeOn(module);
     remarkApplied(kernels[0].getLoc(), Technique::Persistence)
-        << "a cluster of " << blocks << " blocks runs a program, each with a part of its row";
+        << "each program is split over a cluster of " << ctas
+        << " CTAs, with a part of the row each";
   }
 };
 } // namespace

@@ -1,10 +1,11 @@
-//===- TestPlantError.cpp - one deliberate mistake of a pass ------------------------------===//
-// Needs: the IR as a pass leaves it, see Pipeline.cpp; a kind of mistake, and at which opportunity.
-// Gives: the IR as that pass would leave it if it made the mistake there. Nothing else changes, and
-//        nothing at all if there are fewer opportunities.
-// How:   a kind is a function that makes the mistake in an operation where it can be made. Where a
-//        trial is asked for, it only says whether it can. So no pass has code for its mistakes.
-//===------------------------------------------------------------------------------------===//
+//===- TestPlantError.cpp - make one deliberate mistake ----------------------------===//
+// Needs: the IR after the pass that could make the mistake, see Pipeline.cpp; a kind of mistake,
+//        and the number of the opportunity.
+// Gives: the IR as if that pass had made the mistake there. Nothing else changes, and nothing at
+//        all if there are fewer opportunities.
+// How:   A kind is a function that makes the mistake in an operation where that is possible; a
+//        trial only says whether it is. So passes have no code for mistakes.
+//===-------------------------------------------------------------------------------===//
 #include "analysis/StagedLoad.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +21,7 @@ namespace pantile {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Whether the mistake can be made in `op`; it is, unless `trial`.
+/// Returns whether the mistake can be made in `op`, and makes it unless `trial`.
 using Mistake = bool (*)(Operation *op, bool trial);
 
 template <typename Op> bool drop(Operation *op, bool trial) {
@@ -67,8 +68,8 @@ bool widenBound(Operation *op, bool trial) {
   return true;
 }
 
-/// The registers of `value`, as those of a tile with the layout of `type`: the operations between
-/// integers and addresses, unlike others, do not ask for one layout.
+/// The registers of `value`, as those of a tile with the layout of `type`: unlike others, the
+/// operations between integers and addresses may have different layouts.
 Value takeRegistersAs(OpBuilder &b, Value value, RankedTensorType type) {
   const Location loc = value.getLoc();
   auto from = cast<RankedTensorType>(value.getType());
@@ -106,15 +107,15 @@ bool changeAttribute(Operation *op, StringRef name, int by, bool trial) {
   return true;
 }
 
-bool shortenRing(Operation *op, bool trial) {
+bool dropStage(Operation *op, bool trial) {
   return isa<scf::ForOp>(op) && changeAttribute(op, names::depth, -1, trial);
 }
 
-bool copyFurtherAhead(Operation *op, bool trial) {
+bool prefetchFurther(Operation *op, bool trial) {
   return isa<scf::ForOp>(op) && changeAttribute(op, names::distance, 1, trial);
 }
 
-/// The last stage lies on what comes behind the buffer.
+/// The last stage overlaps what comes after the buffer.
 bool reserveOneStageLess(Operation *op, bool trial) {
   auto alloc = dyn_cast<nv::AllocOp>(op);
   if (!alloc || alloc.getType().getDepth() < 2)
@@ -150,18 +151,18 @@ bool overlapScratch(Operation *op, bool trial) {
   return true;
 }
 
-/// A stage is given back before the wait for the products that read it: copies may overwrite it.
+/// A stage is released before the wait for the MMAs that read it, so copies may overwrite it.
 bool releaseBeforeWait(Operation *op, bool trial) {
   if (!isa<nv::ReleaseOp>(op))
     return false;
   Operation *wait = op->getPrevNode();
   while (wait && !isa<nv::MmaWaitOpInterface>(wait))
     wait = wait->getPrevNode();
-  auto isBehind = [&](Operation *user) {
+  auto isAfter = [&](Operation *user) {
     Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
     return ancestor && op->isBeforeInBlock(ancestor);
   };
-  if (!wait || !llvm::all_of(wait->getUsers(), isBehind))
+  if (!wait || !llvm::all_of(wait->getUsers(), isAfter))
     return false;
   if (!trial)
     wait->moveAfter(op);
@@ -221,8 +222,8 @@ constexpr Kind kinds[] = {
     {"drop-store-mask", dropMask<StoreOp>},
     {"wide-bound", widenBound},
     {"free-conversion", takeConversionAsFree},
-    {"short-ring", shortenRing},
-    {"far-prefetch", copyFurtherAhead},
+    {"short-ring", dropStage},
+    {"far-prefetch", prefetchFurther},
     {"short-buffer", reserveOneStageLess},
     {"overlap-buffers", overlapBuffers},
     {"overlap-scratch", overlapScratch},

@@ -1,17 +1,20 @@
-//===- TmaStores.cpp - results that TMA writes ------------------------------===//
-// Needs: layouts, producers and circular buffers are what they will be.
+//===- TmaStores.cpp - convert stores of matrices to TMA stores --------------------===//
+// Needs: layouts, producers and circular buffers are final.
 // Gives: `nv.tma_store` for stores of matrices where that pays, their `nv.tensor_map`s, and
 //        `nv.tma_store_wait` where the kernel ends.
-// How:   1. Nobody may see that such a store comes late and in no order with others: it stands in
-//        no loop of the kernel's own, nothing behind it reads memory or meets other threads, and
-//        nothing else goes through its pointer. 2. The address must be an access that TmaAccess.h
-//        allows, its mask the map's extents. 3. A warp's part must be boxes (WarpBoxes.h): of what
-//        the value was before its layout was changed for the store, or of the value itself.
-//        Relaxed atomic sums of loops with products, which nobody looks at, are ordered with nothing:
-//        they are raised where nothing else in the kernel tells other programs that they are there.
-//===--------------------------------------------------------------------------------------===//
+// How:   A store is converted if three rules hold.
+//        1. A TMA store completes late and unordered, which must not be observable. So the store is
+//        in no loop of the kernel's own, nothing after it reads memory or synchronises with other
+//        threads, and nothing else accesses memory through its pointer.
+//        2. TmaAccess.h accepts the address, with the mask expressed by the map's extents.
+//        3. Each warp holds boxes (WarpBoxes.h) of the value, or of the value before its layout was
+//        converted for the store.
+//        Relaxed atomic sums in loops with MMAs, whose old values are unused, become TMA reduces:
+//        they are unordered anyway. This needs that nothing else in the kernel signals to other
+//        programs that the sums are there.
+//===-------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
-#include "analysis/Residency.h"
 #include "analysis/Scratch.h"
 #include "ir/Remarks.h"
 #include "layout/WarpBoxes.h"
@@ -51,21 +54,21 @@ Value pointerOf(Operation *op) {
   return atomic ? atomic.getPtr() : Value();
 }
 
-/// One that can be told apart from others: an argument of the kernel.
+/// Whether `base` is an argument of the kernel: different arguments count as different memory.
 bool isArgument(Value base) {
   auto arg = dyn_cast<BlockArgument>(base);
   return arg && isa<func::FuncOp>(arg.getOwner()->getParentOp());
 }
 
-/// A change of layout that is over once the store behind it is raised.
-bool feedsStore(Operation *op) {
+/// Whether `op` is a layout conversion that is not needed once the store after it is converted.
+bool isConversionForStore(Operation *op) {
   return isa<ConvertLayoutOp>(op) && op->hasOneUse() &&
          isa<StoreOp, AtomicRmwOp>(*op->user_begin());
 }
 
-/// One of a loop with products that TMA can do, as nobody learns from it when it is
-/// done.
-bool isPlainSum(Operation *op) {
+/// Whether `op` is an atomic sum, in a loop with MMAs, that TMA can do: it is relaxed, and its old
+/// values are unused.
+bool isRelaxedSum(Operation *op) {
   auto atomic = dyn_cast<AtomicRmwOp>(op);
   auto loop = op->getParentOfType<scf::ForOp>();
   return atomic && loop && !loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() &&
@@ -74,7 +77,7 @@ bool isPlainSum(Operation *op) {
          elementTypeOf(atomic.getValue().getType()).isF32();
 }
 
-/// A store, or a plain sum.
+/// A store, or a relaxed atomic sum.
 class Write {
 public:
   explicit Write(Operation *op) : op(op) {}
@@ -94,8 +97,8 @@ private:
   Operation *op;
 };
 
-/// What a store becomes.
-struct RaisedStore {
+/// A store that can be converted, and the TMA store that it becomes.
+struct TmaStoreCandidate {
   Write store;
   Value value; ///< in a layout of boxes
   WarpBoxes boxes;
@@ -103,9 +106,9 @@ struct RaisedStore {
   TmaAccess access;
 };
 
-class Raiser {
+class TmaStoreConverter {
 public:
-  Raiser(func::FuncOp kernel, const Target &target, bool all, bool reducesByTma)
+  TmaStoreConverter(func::FuncOp kernel, const Target &target, bool all, bool reducesByTma)
       : kernel(kernel), target(target), all(all), reducesByTma(reducesByTma),
         b(kernel.getContext()) {}
 
@@ -113,19 +116,19 @@ public:
     const int64_t least = all ? 0 : leastElements();
     SmallVector<Write> stores;
     kernel.walk([&](Operation *op) {
-      if (!isa<StoreOp>(op) && !(reducesByTma && isPlainSum(op)))
+      if (!isa<StoreOp>(op) && !(reducesByTma && isRelaxedSum(op)))
         return;
       auto type = dyn_cast<RankedTensorType>(Write(op).value().getType());
       if (type && (Write(op).adds() || type.getNumElements() >= least))
         stores.push_back(Write(op));
     });
-    std::vector<RaisedStore> raised;
+    std::vector<TmaStoreCandidate> candidates;
     for (Write store : stores)
       if (auto found = check(store))
-        raised.push_back(std::move(*found));
-    for (RaisedStore &next : raised)
-      raise(next);
-    if (raised.empty())
+        candidates.push_back(std::move(*found));
+    for (TmaStoreCandidate &next : candidates)
+      convert(next);
+    if (candidates.empty())
       return;
     Operation *end = kernel.getBody().front().getTerminator();
     b.setInsertionPoint(end);
@@ -133,13 +136,13 @@ public:
   }
 
 private:
-  /// From how many elements on a result leaves faster so, as measured on an H200: that of one
-  /// product whose operands come by TMA as well.
+  /// The least elements of a result for which a TMA store is faster, as measured on an H200: the
+  /// kernel has one MMA, whose operands are loaded by TMA.
   int64_t leastElements() {
     constexpr int64_t none = std::numeric_limits<int64_t>::max();
-    int64_t products = 0;
-    kernel.walk([&](nv::AsyncMmaOpInterface) { ++products; });
-    if (kernel.getOps<nv::ProducerOp>().empty() || products != 1)
+    int64_t mmas = 0;
+    kernel.walk([&](nv::AsyncMmaOpInterface) { ++mmas; });
+    if (kernel.getOps<nv::ProducerOp>().empty() || mmas != 1)
       return none;
     return target.machine().memory.elementsForTmaStore;
   }
@@ -151,13 +154,13 @@ private:
 
   std::nullopt_t refuse(Write store, const Twine &reason, Operation *culprit = nullptr) {
     InFlightDiagnostic remark = remarkMissed(store->getLoc(), Technique::TensorMaps);
-    remark << (store.adds() ? "sum" : "store") << " is not raised to a tensor map: " << reason;
+    remark << (store.adds() ? "sum" : "store") << " is not converted to TMA: " << reason;
     if (culprit && culprit != store)
       remark.attachNote(culprit->getLoc()) << "here";
     return std::nullopt;
   }
 
-  std::optional<RaisedStore> check(Write store) {
+  std::optional<TmaStoreCandidate> check(Write store) {
     auto type = dyn_cast<RankedTensorType>(store.value().getType());
     if (!type || type.getRank() != 2)
       return std::nullopt;
@@ -167,17 +170,17 @@ private:
     if (!store.isPlain())
       return refuse(store, "it has a cache modifier or an eviction policy");
     if (Operation *loop = loopAround(store); loop && !store.adds())
-      return refuse(store, "it stands in a loop", loop);
-    if (Operation *reader = store.adds() ? meeting() : laterReader(store))
-      return refuse(store, "what is behind it may read what it writes", reader);
+      return refuse(store, "it is in a loop", loop);
+    if (Operation *reader = store.adds() ? synchronisation() : laterReader(store))
+      return refuse(store, "a later operation may read what it writes", reader);
     if (Operation *other = otherAccess(store))
-      return refuse(store, "something else goes through its pointer", other);
+      return refuse(store, "another operation accesses memory through its pointer", other);
     if (Operation *earlier = orderedWrite(store))
       return refuse(store, "a barrier may order it after a write to the same memory", earlier);
     return findForm(store, bits);
   }
 
-  /// Of the kernel's own.
+  /// The innermost loop of the kernel's own around `op`; null if there is none.
   Operation *loopAround(Operation *op) {
     for (Operation *around = op->getParentOp(); around != kernel; around = around->getParentOp())
       if (isa<LoopLikeOpInterface>(around) && !around->hasAttr(names::programs))
@@ -185,17 +188,18 @@ private:
     return nullptr;
   }
 
-  /// Whether a tile's rows begin and end on 16 bytes. Extents that it alone knows the host looks at.
+  /// Whether a tile's rows begin and end on 16 bytes. The host checks extents that are not
+  /// constant.
   static bool hasWholeEnds(const TmaAccess::Dim &dim, unsigned bits) {
     auto isWhole = [&](int64_t elements) { return elements * bits % 128 == 0; };
     return isWhole(dim.extent.constant().value_or(0)) &&
            llvm::all_of(dim.start.products(), [&](auto &term) { return isWhole(term.second); });
   }
 
-  std::optional<RaisedStore> findForm(Write store, unsigned bits) {
+  std::optional<TmaStoreCandidate> findForm(Write store, unsigned bits) {
     auto form = affine.tile(store.pointer());
     if (!form)
-      return refuse(store, "its addresses are no sum of index times stride");
+      return refuse(store, "its addresses are not affine in the indices");
     const int fast = form->coefficients[1].constant() == 1 ? 1 : 0;
     std::string reason;
     auto access = tmaAccess(affine, store.pointer(), store.mask(), {fast, 1 - fast}, reason);
@@ -210,7 +214,7 @@ private:
       forms.push_back(convert.getSrc());
     for (Value value : llvm::reverse(forms))
       if (auto boxes = warpBoxes(layoutOf(value.getType()), bits, fast)) {
-        RaisedStore found{store, value, std::move(*boxes), fast, std::move(*access)};
+        TmaStoreCandidate found{store, value, std::move(*boxes), fast, std::move(*access)};
         if (bytesWith(found, 1) + reservedBytes() > target.maxSharedBytes())
           return refuse(store, "shared memory has no room for a part of it");
         return found;
@@ -218,11 +222,12 @@ private:
     return refuse(store, "its warps do not hold boxes of it");
   }
 
-  //===- who might notice ------------------------------------------------------------------===//
+  //===- what might observe it -------------------------------------------------------------===//
 
-  static bool reads(Operation *op) { return meetsOthers(op) || isa<LoadOp, nv::CopyAsyncOp>(op); }
+  static bool reads(Operation *op) { return synchronises(op) || isa<LoadOp, nv::CopyAsyncOp>(op); }
 
-  /// In the same program; others are not ordered with it.
+  /// An operation of the same program after `store` that reads memory. Other programs are not
+  /// ordered with it.
   Operation *laterReader(Operation *store) {
     Operation *found = nullptr;
     Block &program = programBody(kernel);
@@ -234,21 +239,22 @@ private:
     }
   }
 
-  /// What could tell others of a sum.
-  Operation *meeting() {
+  /// An operation that could signal to other programs that a sum is there.
+  Operation *synchronisation() {
     Operation *found = nullptr;
-    kernel.walk(
-        [&](Operation *op) { found = !found && meetsOthers(op) && !isPlainSum(op) ? op : found; });
+    kernel.walk([&](Operation *op) {
+      found = !found && synchronises(op) && !isRelaxedSum(op) ? op : found;
+    });
     return found;
   }
 
-  /// Sums of one place come in any order.
+  /// Another access through the pointer of `store`. Sums to one location may come in any order.
   Operation *otherAccess(Write store) {
     const Value own = baseOf(affine, store.pointer());
     Operation *found = nullptr;
     kernel.walk([&](Operation *op) {
       Value ptr = pointerOf(op);
-      if (found || op == store || !ptr || (store.adds() && isPlainSum(op)))
+      if (found || op == store || !ptr || (store.adds() && isRelaxedSum(op)))
         return;
       const Value base = baseOf(affine, ptr);
       if (base == own || (!isa<LoadOp, nv::CopyAsyncOp>(op) && !isArgument(base)))
@@ -257,9 +263,9 @@ private:
     return found;
   }
 
-  /// Another write that a barrier orders before this one: the memory may be the same, and a barrier does
-  /// not order ordinary writes with those of TMA (PTX ISA, "Async proxy"). In a loop with a barrier
-  /// each write is before it.
+  /// Another write that a barrier orders before this one. The memory may be the same, and a barrier
+  /// does not order generic writes with those of TMA (PTX ISA, "Async proxy"). In a loop with a
+  /// barrier each write counts as before it.
   Operation *orderedWrite(Write store) {
     Operation *write = nullptr;
     bool isOrdered = false;
@@ -273,53 +279,54 @@ private:
 
   //===- the store itself ------------------------------------------------------------------===//
 
-  /// Shared memory of a block if a warp's scratch holds `pieces`. Circular buffers are there throughout where
-  /// programs follow each other, and beside what loops add, else they make place.
-  int64_t bytesWith(const RaisedStore &raised, int64_t pieces) {
-    const int64_t warps = layoutOf(raised.value.getType()).numWarps();
-    int64_t stores = warps * pieces * raised.boxes.shared.bytes(), scratch = 0;
+  /// Shared memory of a CTA if a warp's scratch holds `pieces`. In a persistent kernel, and for
+  /// sums in a loop, circular buffers are live during the store; else the store may reuse their
+  /// bytes.
+  int64_t bytesWith(const TmaStoreCandidate &candidate, int64_t pieces) {
+    const int64_t warps = layoutOf(candidate.value.getType()).numWarps();
+    int64_t stores = warps * pieces * candidate.boxes.shared.bytes(), scratch = 0;
     kernel.walk([&](Operation *op) {
       if (isa<nv::TmaStoreOp>(op))
         stores += scratchBytes(op);
-      else if (!feedsStore(op))
+      else if (!isConversionForStore(op))
         scratch = std::max(scratch, scratchBytes(op));
     });
-    const bool follow =
-        &programBody(kernel) != &kernel.getBody().front() || loopAround(raised.store) != nullptr;
-    const int64_t rings = mostOfRings();
-    return follow ? rings + scratch + stores : std::max(rings + scratch, stores);
+    const bool buffersAreLive =
+        &programBody(kernel) != &kernel.getBody().front() || loopAround(candidate.store) != nullptr;
+    const int64_t buffers = mostLiveBufferBytes();
+    return buffersAreLive ? buffers + scratch + stores : std::max(buffers + scratch, stores);
   }
 
-  /// Of those that are there at one time.
-  int64_t mostOfRings() {
+  /// The most bytes of circular buffers that are live at one time.
+  int64_t mostLiveBufferBytes() {
     int64_t bytes = 0, most = 0;
     kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto alloc = dyn_cast<nv::AllocOp>(op))
-        bytes += ringBytes(alloc.getType());
+        bytes += bufferBytes(alloc.getType());
       else if (auto dealloc = dyn_cast<nv::DeallocOp>(op))
-        bytes -= ringBytes(dealloc.getBuffer().getType());
+        bytes -= bufferBytes(dealloc.getBuffer().getType());
       most = std::max(most, bytes);
     });
     return most;
   }
 
-  /// As many as leave room for as many blocks: then no piece waits for one before it. Counted with a
-  /// reserve less than the SM has, as it was fitted.
-  int piecesOf(const RaisedStore &raised) {
-    auto blocks = [&](int64_t pieces) {
-      return target.maxSharedBytes() / (bytesWith(raised, pieces) + reservedBytes());
+  /// The most pieces of scratch that do not reduce the number of CTAs per SM: with more pieces,
+  /// fewer wait for the one before. The estimate was fitted with one reserve less than the SM has.
+  int piecesOf(const TmaStoreCandidate &candidate) {
+    auto ctas = [&](int64_t pieces) {
+      return target.maxSharedBytes() / (bytesWith(candidate, pieces) + reservedBytes());
     };
-    int pieces = static_cast<int>(raised.boxes.regs.size());
-    // A divisor of their number: the first piece of the next program follows the last one in turn.
+    int pieces = static_cast<int>(candidate.boxes.regs.size());
+    // A divisor of their number, so that the next program's first piece continues the rotation.
     const int all = pieces;
-    while (pieces > 1 && blocks(pieces) < std::max<int64_t>(blocks(1), 1))
+    while (pieces > 1 && ctas(pieces) < std::max<int64_t>(ctas(1), 1))
       do
         --pieces;
       while (all % pieces != 0);
     return pieces;
   }
 
-  void raise(RaisedStore &next) {
+  void convert(TmaStoreCandidate &next) {
     Location loc = next.store->getLoc();
     TmaBox box{SmallVector<int32_t>(next.access.dims.size(), 1), next.boxes.shared.swizzle(),
                cast<RankedTensorType>(next.value.getType()).getElementType()};
@@ -333,25 +340,26 @@ private:
                            next.fast, piecesOf(next), adds);
     next.store->erase();
     remarkApplied(loc, Technique::TensorMaps)
-        << (adds ? "sum" : "store") << " is raised to a tensor map of " << next.access.dims.size()
-        << " dimensions, in boxes of " << box.sizes[1] << " times " << box.sizes[0];
+        << (adds ? "sum" : "store") << " is converted to TMA with a tensor map of "
+        << next.access.dims.size() << " dimensions, in boxes of " << box.sizes[1] << " times "
+        << box.sizes[0];
   }
 
   func::FuncOp kernel;
   const Target &target;
-  const bool all;          ///< also where it is not known to pay
+  const bool all;          ///< also stores for which TMA is not known to pay
   const bool reducesByTma; ///< of relaxed atomics
   OpBuilder b;
   AffineAnalysis affine;
 };
 
-struct RaiseStoresPass : impl::TmaStoresBase<RaiseStoresPass> {
+struct TmaStoresPass : impl::TmaStoresBase<TmaStoresPass> {
   using TmaStoresBase::TmaStoresBase;
   void runOnOperation() override {
     auto target = Target::parse(moduleTarget(getOperation()));
     auto kernels = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     if (target && target->hasTma() && kernels.size() == 1)
-      Raiser(kernels[0], *target, all, sums).run();
+      TmaStoreConverter(kernels[0], *target, all, sums).run();
   }
 };
 } // namespace

@@ -33,8 +33,8 @@ bool readsThreads(Operation *op) {
 bool areIndependent(ModuleOp module) {
   return !module
               .walk([](Operation *op) {
-                return meetsOthers(op) || readsThreads(op) ? WalkResult::interrupt()
-                                                           : WalkResult::advance();
+                return synchronises(op) || readsThreads(op) ? WalkResult::interrupt()
+                                                            : WalkResult::advance();
               })
               .wasInterrupted();
 }

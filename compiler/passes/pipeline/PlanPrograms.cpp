@@ -9,8 +9,8 @@
 //        if its programs are independent and equally long and as many CTAs share an SM: its scratch
 //        lives at the same time as the stages of the next program.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
-#include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
 #include "ir/Candidates.h"
 #include "ir/Launch.h"
@@ -149,7 +149,7 @@ private:
 
   bool areProgramsIndependent() {
     Operation *culprit = nullptr;
-    kernel.walk([&](Operation *op) { culprit = !culprit && meetsOthers(op) ? op : culprit; });
+    kernel.walk([&](Operation *op) { culprit = !culprit && synchronises(op) ? op : culprit; });
     return !culprit || refusePersistent(
                            kernel, "programs synchronise, or are observed while they run", culprit);
   }

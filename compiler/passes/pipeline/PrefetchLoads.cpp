@@ -14,7 +14,7 @@
 //        registers. The last iteration loads from its own addresses again or, where the loop
 //        carries tiles of pointers, is masked.
 //===------------------------------------------------------------------------------------===//
-#include "analysis/CopyAhead.h"
+#include "analysis/PrefetchLegality.h"
 #include "analysis/Programs.h"
 #include "ir/Machine.h"
 #include "ir/Remarks.h"
@@ -78,8 +78,8 @@ bool isShort(LoadOp load, const AxisInfoAnalysis &axes) {
 /// programs.
 bool mayChange(scf::ForOp loop, Value base) {
   auto ordersLoad = [&](Operation *op) {
-    return meetsOthers(op) && !writesApart(loop, op, base) ? WalkResult::interrupt()
-                                                           : WalkResult::advance();
+    return synchronises(op) && !isNoAliasStore(loop, op, base) ? WalkResult::interrupt()
+                                                               : WalkResult::advance();
   };
   return memoryChange(loop, base) || loop.getBody()->walk(ordersLoad).wasInterrupted();
 }

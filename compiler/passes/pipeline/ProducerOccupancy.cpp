@@ -6,8 +6,8 @@
 //===------------------------------------------------------------------------------------===//
 #include "passes/pipeline/ProducerOccupancy.h"
 #include "analysis/AxisInfo.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/Residency.h"
 #include "analysis/StagedLoad.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"

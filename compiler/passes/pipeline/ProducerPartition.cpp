@@ -117,7 +117,7 @@ Operation *moveCommonToStart(Block &entry, const ScalarSlice &slice) {
     if (isCommon(&op))
       move(&op);
   for (Operation &op : llvm::make_early_inc_range(entry))
-    if (slice.isInFront(&op))
+    if (slice.isHoisted(&op))
       move(&op);
   return front;
 }

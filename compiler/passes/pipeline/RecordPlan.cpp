@@ -8,11 +8,11 @@
 //        passes use, limited to what a thread can have; CTAs per SM follow from them. Kernels
 //        without MMAs in loops have no estimate.
 //===------------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/EngineCycles.h"
 #include "analysis/LoopChannels.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/Residency.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
 #include "ir/Registers.h"

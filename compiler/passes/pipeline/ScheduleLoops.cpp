@@ -2,8 +2,8 @@
 // Needs: StageOperands ran: what a tensor core reads from a loop's loads goes through a buffer.
 // Gives: `nv.prefetch` (bytes of one cp.async) on each staged store that is to become a copy;
 //        `nv.distance`, `nv.depth` and `nv.in_flight` on its loop.
-// How:   a staged load qualifies if it can be prefetched (CopyAhead.h); an indirect one only while
-//        its circular buffer does not cost the second CTA per SM. Other tiles that the loop
+// How:   a staged load qualifies if it can be prefetched (PrefetchLegality.h); an indirect one only
+//        while its circular buffer does not cost the second CTA per SM. Other tiles that the loop
 //        computes with are staged first, while two CTAs fit. With num_stages = s, copies are issued
 //        s - 1 iterations before their use, into s stages. Exceptions:
 //        1. A loop with one wgmma whose accumulator is carried defers its wait by one iteration.
@@ -14,9 +14,9 @@
 //        3. A loop whose operands have all been read when its MMA is complete takes one stage less,
 //        with such a barrier, where that lets another CTA fit.
 //===------------------------------------------------------------------------------------===//
-#include "analysis/CopyAhead.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
-#include "analysis/Residency.h"
+#include "analysis/PrefetchLegality.h"
 #include "ir/Remarks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -90,7 +90,7 @@ bool hasRoomForStage(scf::ForOp loop, ArrayRef<StagedLoad> loads, int depth, con
   CtaDemand demand = demandOf(kernel);
   kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops are not live together
     if (alloc->getParentOfType<scf::ForOp>())
-      demand.sharedBytes -= ringBytes(alloc.getType());
+      demand.sharedBytes -= bufferBytes(alloc.getType());
   });
   demand.sharedBytes += (depth - 1) * stageBytes(loads);
   const int64_t before = machine.ctasPerSm(demand);
@@ -129,14 +129,14 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
   }
   if (!canDeferLoneWait(loop, loads)) {
     const bool isTight = stages >= 3 && isReadBeforeWait(loop, loads) && !options.fewerBuffers;
-    const int64_t ctas = isTight ? blocksWithRings(loop, {}, stages, target) : 0;
+    const int64_t ctas = isTight ? ctasWithBuffers(loop, {}, stages, target) : 0;
     if (isTight && ctas < target.machine().occupancy.ctasWorthStage &&
-        blocksWithRings(loop, {}, stages - 1, target) > std::max<int64_t>(ctas, 1))
+        ctasWithBuffers(loop, {}, stages - 1, target) > std::max<int64_t>(ctas, 1))
       return {stages - 1, stages - 1, 0};
     return plain;
   }
-  const int64_t before = blocksWithRings(loop, {}, stages, target);
-  if (blocksWithRings(loop, {}, stages + 1, target) >=
+  const int64_t before = ctasWithBuffers(loop, {}, stages, target);
+  if (ctasWithBuffers(loop, {}, stages + 1, target) >=
       std::max<int64_t>(std::min(before, ctasToKeep(target.machine(), options.thirdCta)), 1))
     return {stages - 1, stages + 1, 1};
   return {stages - 1, stages, 1};
@@ -144,8 +144,8 @@ Schedule chooseSchedule(scf::ForOp loop, ArrayRef<StagedLoad> loads, int stages,
 
 /// Whether circular buffers of `depth` stages cost the second CTA per SM.
 bool costsSecondCta(scf::ForOp loop, int depth, const Target &target) {
-  const int64_t before = blocksWithRings(loop, {}, 1, target);
-  return blocksWithRings(loop, {}, depth, target) <
+  const int64_t before = ctasWithBuffers(loop, {}, 1, target);
+  return ctasWithBuffers(loop, {}, depth, target) <
          std::min(before, target.machine().occupancy.ctasToKeep);
 }
 
@@ -172,7 +172,7 @@ private:
 
   /// Bytes of one cp.async of `staged`; 0, with a remark that says why, if it is not prefetched.
   int prefetchBytes(scf::ForOp loop, StagedLoad staged, const AxisInfoAnalysis &axes) {
-    const AheadCopy copy = aheadCopyOf(loop, staged.load, staged.alloc.getType(), axes);
+    const PrefetchCopy copy = prefetchCopyOf(loop, staged.load, staged.alloc.getType(), axes);
     if (copy.bytes == 0) {
       InFlightDiagnostic remark = remarkMissed(staged.load.getLoc(), Technique::Pipelining);
       remark << "load is not prefetched: " << copy.reason;
@@ -185,7 +185,7 @@ private:
   /// Does not prefetch an indirect (gathered) load, whose circular buffer would cost the second CTA
   /// per SM.
   bool leaveSynchronous(scf::ForOp loop, StagedLoad staged) {
-    if (!isThroughTable(loop, staged.load))
+    if (!isIndirect(loop, staged.load))
       return false;
     staged.store->removeAttr(names::prefetch);
     remarkMissed(staged.load.getLoc(), Technique::Pipelining)

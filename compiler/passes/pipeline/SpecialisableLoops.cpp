@@ -10,10 +10,10 @@
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/SpecialisableLoops.h"
 #include "analysis/BufferReaders.h"
+#include "analysis/CtasPerSm.h"
 #include "analysis/MmaWaits.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
-#include "analysis/Residency.h"
 #include "analysis/ScalarSlice.h"
 #include "ir/Candidates.h"
 #include "ir/Remarks.h"
@@ -57,7 +57,7 @@ bool canShareBuffers(SpecialisableLoop &first, SpecialisableLoop &second) {
 }
 
 /// Whether loads must not move before `op`: it writes memory, or synchronises with other threads.
-bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || meetsOthers(op); }
+bool ordersLoads(Operation *op) { return isa<StoreOp>(op) || synchronises(op); }
 
 class Collector {
 public:
@@ -95,11 +95,11 @@ public:
     auto barriers = nv::SwizzleAttr::get(function.getContext(), {0}, 0);
     auto bytesOf = [&](SpecialisableLoop &specialisable, ArrayRef<int64_t> shape, Type element,
                        nv::SwizzleAttr swizzle) {
-      return ringBytes(
+      return bufferBytes(
           nv::BufferType::get(function.getContext(), specialisable.depth, shape, element, swizzle));
     };
-    CtaDemand demand{warps + producerWarps, registersOfProducts(function),
-                     scratchBesideRings(function, isPersistent()) + invariantBytes()};
+    CtaDemand demand{warps + producerWarps, registersOfMmaLoops(function),
+                     scratchWithLiveBuffers(function, isPersistent()) + invariantBytes()};
     for (SpecialisableLoop &specialisable : loops) {
       if (specialisable.previous)
         continue;
@@ -169,11 +169,10 @@ private:
       if (!followsCoordinates(*access))
         return refuse(staged.load, "its coordinates depend on tiles or on values in memory",
                       slice.culprit());
-      TmaLoad load{staged, readers.front().at, readers.front().product, readers.back().product,
-                   *access};
+      TmaLoad load{staged, readers.front().at, readers.front().mma, readers.back().mma, *access};
       for (const BufferReader &reader : readers) {
         load.first = reader.at->isBeforeInBlock(load.first) ? reader.at : load.first;
-        load.isReadByThreads |= reader.at != reader.product;
+        load.isReadByThreads |= reader.at != reader.mma;
       }
       specialisable.loads.push_back(load);
     }
@@ -276,8 +275,8 @@ private:
   /// Adds a stage to the circular buffers where the wait for an MMA is deferred by one iteration,
   /// or where OverlapIterations can then run, if as many CTAs still fit on an SM.
   void addStages() {
-    CtaDemand demand{warps + 1, registersOfProducts(function),
-                     scratchBesideRings(function, isPersistent())};
+    CtaDemand demand{warps + 1, registersOfMmaLoops(function),
+                     scratchWithLiveBuffers(function, isPersistent())};
     const MachineModel &machine = target.machine();
     const int64_t keep = ctasToKeep(machine, choices.thirdCta);
     auto hasRoom = [&](int64_t more) {
@@ -316,7 +315,7 @@ private:
       return budget.mostCtas(demand.registersOfThread, target.machine().ctasByShared(sharedBytes));
     };
     const int64_t now = demand.sharedBytes + invariantBytes(),
-                  withoutScratch = now - scratchBesideRings(function, isPersistent());
+                  withoutScratch = now - scratchWithLiveBuffers(function, isPersistent());
     return specialisable.depth + 1 == target.machine().occupancy.stagesOfOverlap &&
            hasRegistersForOverlap(specialisable.loop, target, warps) &&
            now + more <= target.maxSharedBytes() &&
@@ -326,10 +325,10 @@ private:
   /// Shared memory of loop-invariant operands.
   int64_t invariantBytes() {
     int64_t bytes = 0;
-    function.walk([&](nv::AllocOp alloc) { bytes += ringBytes(alloc.getType()); });
+    function.walk([&](nv::AllocOp alloc) { bytes += bufferBytes(alloc.getType()); });
     for (SpecialisableLoop &specialisable : loops)
       for (TmaLoad &load : specialisable.loads)
-        bytes -= ringBytes(load.staged.alloc.getType());
+        bytes -= bufferBytes(load.staged.alloc.getType());
     return bytes;
   }
 

@@ -8,7 +8,7 @@
 //        many CTAs per SM as there were, or two.
 //===--------------------------------------------------------------------------------------===//
 #include "passes/pipeline/StageValues.h"
-#include "analysis/CopyAhead.h"
+#include "analysis/PrefetchLegality.h"
 #include "ir/Machine.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -88,9 +88,9 @@ nv::BufferType bufferIfStaged(scf::ForOp loop, LoadOp load, int stages,
     return {};
   const nv::BufferType type = bufferTypeOf(cast<RankedTensorType>(load.getType()));
   const int64_t enough =
-      std::min(target.machine().occupancy.ctasToKeep, blocksWithRings(loop, {}, stages, target));
-  const bool hasRoom = blocksWithRings(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
-  return hasRoom && aheadCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
+      std::min(target.machine().occupancy.ctasToKeep, ctasWithBuffers(loop, {}, stages, target));
+  const bool hasRoom = ctasWithBuffers(loop, type, stages, target) >= std::max<int64_t>(enough, 1);
+  return hasRoom && prefetchCopyOf(loop, load, type, axes).bytes > 0 ? type : nv::BufferType();
 }
 } // namespace
 

@@ -1,8 +1,8 @@
-//===- CopyAhead.cpp - which loads of a loop may be made iterations ahead -----------------===//
-// Gives: see CopyAhead.h.
-//===--------------------------------------------------------------------------------------===//
-#include "analysis/CopyAhead.h"
-#include "analysis/Residency.h"
+//===- PrefetchLegality.cpp - which loads of a loop may be prefetched --------------===//
+// Gives: see PrefetchLegality.h.
+//===-------------------------------------------------------------------------------===//
+#include "analysis/PrefetchLegality.h"
+#include "analysis/CtasPerSm.h"
 #include "ir/Machine.h"
 #include "mlir/IR/Matchers.h"
 
@@ -10,29 +10,30 @@ using namespace mlir;
 
 namespace pantile {
 
-bool readsAfresh(LoadOp load) {
+bool isVolatileLoad(LoadOp load) {
   return load.getIsVolatile() || load.getCache() == CacheModifier::Cv;
 }
 
-static bool holdsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
+static bool containsLoops(scf::ForOp loop) { return !loop.getBody()->getOps<scf::ForOp>().empty(); }
 
-/// Where `op` writes without learning anything: a store, or an atomic whose old values nobody
-/// looks at. Null for others: a poll learns that others have written, also where its result has no use.
-static Value writtenBlindly(Operation *op) {
+/// The pointer of `op` if it only writes: a store, or an atomic whose old values are unused. Null
+/// for others. A poll also synchronises with other writers, even where its result is unused.
+static Value pointerIfOnlyWritten(Operation *op) {
   if (auto store = dyn_cast<StoreOp>(op))
     return store.getPtr();
   auto atomic = dyn_cast<AtomicRmwOp>(op);
-  const bool learns =
+  const bool reads =
       !atomic || atomic.getKind() == RmwKind::Poll || !atomic.getResult().use_empty();
-  return learns ? Value() : atomic.getPtr();
+  return reads ? Value() : atomic.getPtr();
 }
 
-bool writesApart(scf::ForOp loop, Operation *op, Value base) {
-  Value written = writtenBlindly(op);
+bool isNoAliasStore(scf::ForOp loop, Operation *op, Value base) {
+  Value written = pointerIfOnlyWritten(op);
   if (!written)
     return false;
   Value target = baseOf(written);
-  return !holdsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) && target != base;
+  return !containsLoops(loop) && isKernelArgument(base) && isKernelArgument(target) &&
+         target != base;
 }
 
 Operation *memoryChange(scf::ForOp loop, Value base) {
@@ -40,27 +41,28 @@ Operation *memoryChange(scf::ForOp loop, Value base) {
   loop.walk([&](Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isOpaque = isa<InlineAsmOp, ExternCallOp>(op) && !isMemoryEffectFree(op);
-    if ((isa<StoreOp, AtomicRmwOp>(op) && !writesApart(loop, op, base)) ||
-        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && readsAfresh(load)))
+    if ((isa<StoreOp, AtomicRmwOp>(op) && !isNoAliasStore(loop, op, base)) ||
+        isa<AtomicCasOp, BarrierOp, SpecialOp>(op) || isOpaque || (load && isVolatileLoad(load)))
       change = op;
     return change ? WalkResult::interrupt() : WalkResult::advance();
   });
   return change;
 }
 
-/// Whether what addresses are computed from can be loaded ahead of them and carried in registers.
-static bool canLoadAhead(scf::ForOp loop, const AddressSlice &slice) {
-  int64_t words = 0;
+/// Whether the indices that addresses are computed from can be loaded iterations early and carried
+/// in registers.
+static bool canPrefetchIndices(scf::ForOp loop, const AddressSlice &slice) {
+  int64_t registers = 0;
   for (Operation *op : slice.loads) {
     auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    words +=
+    registers +=
         tile ? llvm::divideCeil(layoutOf(tile).numRegs() * storageBits(tile.getElementType()), 32)
              : 1;
     auto load = cast<LoadOp>(op);
-    if (readsAfresh(load) || memoryChange(loop, baseOf(load.getPtr())))
+    if (isVolatileLoad(load) || memoryChange(loop, baseOf(load.getPtr())))
       return false;
   }
-  return words <= machineOf(loop).registers.carriedIndices &&
+  return registers <= machineOf(loop).registers.carriedIndices &&
          slicesOf(loop, slice.loads.getArrayRef());
 }
 
@@ -71,14 +73,14 @@ static SmallVector<Value> addressRoots(LoadOp load) {
   return roots;
 }
 
-bool isThroughTable(scf::ForOp loop, LoadOp load) {
+bool isIndirect(scf::ForOp loop, LoadOp load) {
   auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
   return slice && !slice->loads.empty();
 }
 
-AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
-                      const AxisInfoAnalysis &axes) {
-  if (readsAfresh(load))
+PrefetchCopy prefetchCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
+                            const AxisInfoAnalysis &axes) {
+  if (isVolatileLoad(load))
     return {0, "it is volatile"};
   if (load.getOther() && !matchPattern(load.getOther(), m_Zero()) &&
       !matchPattern(load.getOther(), m_AnyZeroFloat()))
@@ -86,7 +88,7 @@ AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   if (Operation *change = memoryChange(loop, baseOf(load.getPtr())))
     return {0, "what it reads may change in the loop", change};
   auto slice = addressSlice(loop, addressRoots(load), /*upToLoads=*/true);
-  if (!slice || !canLoadAhead(loop, *slice))
+  if (!slice || !canPrefetchIndices(loop, *slice))
     return {0, "its address depends on memory read in the loop"};
   auto tile = cast<RankedTensorType>(load.getType());
   const LinearLayout layout = layoutOf(tile);
@@ -98,19 +100,19 @@ AheadCopy aheadCopyOf(scf::ForOp loop, LoadOp load, nv::BufferType buffer,
   return {static_cast<int>(bytes), ""};
 }
 
-int64_t blocksWithRings(scf::ForOp loop, ArrayRef<nv::BufferType> rings, int depth,
+int64_t ctasWithBuffers(scf::ForOp loop, ArrayRef<nv::BufferType> added, int depth,
                         const Target &target) {
   auto kernel = loop->getParentOfType<func::FuncOp>();
   CtaDemand demand = demandOf(kernel);
   demand.registersOfThread = std::max(demand.registersOfThread, registersWithoutPointers(loop));
-  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of loops follow each other
+  kernel.walk([&](nv::AllocOp alloc) { // circular buffers of other loops are not live at that time
     if (auto holder = alloc->getParentOfType<scf::ForOp>(); holder && holder != loop)
-      demand.sharedBytes -= ringBytes(alloc.getType());
+      demand.sharedBytes -= bufferBytes(alloc.getType());
   });
   for (StagedLoad staged : findStagedLoads(loop))
-    demand.sharedBytes += (depth - 1) * ringBytes(staged.alloc.getType());
-  for (nv::BufferType ring : rings)
-    demand.sharedBytes += depth * ringBytes(ring);
+    demand.sharedBytes += (depth - 1) * bufferBytes(staged.alloc.getType());
+  for (nv::BufferType buffer : added)
+    demand.sharedBytes += depth * bufferBytes(buffer);
   return target.machine().ctasPerSm(demand);
 }
 

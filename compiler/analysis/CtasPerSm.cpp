@@ -1,7 +1,7 @@
-//===- Residency.cpp - how many blocks of a kernel share an SM -----------------===//
-// Gives: see Residency.h.
-//===--------------------------------------------------------------------------------------===//
-#include "analysis/Residency.h"
+//===- CtasPerSm.cpp - estimate how many CTAs of a kernel fit an SM ----------------===//
+// Gives: see CtasPerSm.h.
+//===-------------------------------------------------------------------------------===//
+#include "analysis/CtasPerSm.h"
 #include "analysis/Programs.h"
 #include "analysis/RegisterBudget.h"
 #include "analysis/Scratch.h"
@@ -13,17 +13,19 @@ using namespace mlir;
 namespace pantile {
 namespace {
 
-/// The operation of the kernel's body that holds its last product.
-Operation *lastProduct(func::FuncOp kernel) {
+/// The operation of the kernel's body that is or contains its last MMA.
+Operation *lastMma(func::FuncOp kernel) {
   Block &entry = kernel.getBody().front();
   Operation *last = nullptr;
-  kernel.walk([&](nv::AsyncMmaOpInterface product) {
-    if (Operation *top = entry.findAncestorOpInBlock(*product); top)
+  kernel.walk([&](nv::AsyncMmaOpInterface mma) {
+    if (Operation *top = entry.findAncestorOpInBlock(*mma); top)
       last = !last || last->isBeforeInBlock(top) ? top : last;
   });
   return last;
 }
-/// The same as for asynchronous MMAs, but all operands are in registers: those of one dot at a time.
+
+/// Registers of a loop with dots on mma.sync: all operands are in registers, those of one dot at a
+/// time.
 int64_t registersOfDots(scf::ForOp loop) {
   int64_t registers = 0, fragments = 0;
   for (auto dot : loop.getBody()->getOps<DotOp>()) {
@@ -34,7 +36,7 @@ int64_t registersOfDots(scf::ForOp loop) {
   return fragments == 0 ? 0 : registers + fragments + registersWithoutPointers(loop);
 }
 
-/// What a loop with MMAs holds; 0 for other loops.
+/// Registers of a loop with MMAs; 0 for other loops.
 int64_t registersOfLoopMmas(scf::ForOp loop) {
   return loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty() ? registersOfDots(loop)
                                                                    : registersWithoutPointers(loop);
@@ -50,14 +52,14 @@ int64_t registersWithoutPointers(scf::ForOp loop) {
   return registers;
 }
 
-int64_t ringBytes(nv::BufferType type) {
+int64_t bufferBytes(nv::BufferType type) {
   const int64_t alignment = sharedLayoutOf(type).alignment();
   return type.getDepth() * static_cast<int64_t>(llvm::alignTo(type.getStageBytes(), alignment));
 }
 
-int64_t scratchBesideRings(func::FuncOp kernel, bool follow) {
+int64_t scratchWithLiveBuffers(func::FuncOp kernel, bool isPersistent) {
   Block &entry = kernel.getBody().front();
-  Operation *last = follow ? nullptr : lastProduct(kernel);
+  Operation *last = isPersistent ? nullptr : lastMma(kernel);
   int64_t bytes = 0;
   kernel.walk([&](Operation *op) {
     Operation *top = last ? entry.findAncestorOpInBlock(*op) : nullptr;
@@ -67,7 +69,7 @@ int64_t scratchBesideRings(func::FuncOp kernel, bool follow) {
   return bytes;
 }
 
-int64_t registersOfProducts(func::FuncOp kernel) {
+int64_t registersOfMmaLoops(func::FuncOp kernel) {
   int64_t registers = 0;
   kernel.walk([&](scf::ForOp loop) {
     if (!loop.getBody()->getOps<nv::AsyncMmaOpInterface>().empty())
@@ -88,10 +90,10 @@ int64_t registersOfMmas(func::FuncOp kernel) {
 CtaDemand demandOf(func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   CtaDemand demand;
-  const bool follow = &programBody(kernel) != &kernel.getBody().front();
-  demand.sharedBytes = scratchBesideRings(kernel, follow);
-  kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += ringBytes(alloc.getType()); });
-  demand.registersOfThread = registersOfProducts(kernel);
+  const bool isPersistent = &programBody(kernel) != &kernel.getBody().front();
+  demand.sharedBytes = scratchWithLiveBuffers(kernel, isPersistent);
+  kernel.walk([&](nv::AllocOp alloc) { demand.sharedBytes += bufferBytes(alloc.getType()); });
+  demand.registersOfThread = registersOfMmaLoops(kernel);
   demand.warps = moduleInt(module, names::numWarps, 4) + Launch::of(module).producerWarps;
   return demand;
 }

@@ -1,0 +1,44 @@
+//===- CtasPerSm.h - estimate how many CTAs of a kernel fit an SM ------------------===//
+// Needs: loops with MMAs, with layouts.
+// Gives: the shared memory and the registers that a CTA needs, and how many CTAs fit an SM with
+//        them.
+// How:   An estimate, made before shared memory is allocated and before ptxas allocates registers.
+//        Passes compare with it what a change for speed, such as another stage or scratch that is
+//        not shared, costs in occupancy: one CTA per SM instead of two loses more than any of them
+//        gains. (lower/Occupancy.h chooses the occupancy for which ptxas allocates registers.)
+//===-------------------------------------------------------------------------------===//
+#pragma once
+#include "ir/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "support/Target.h"
+
+namespace pantile {
+
+/// Bytes of all stages of a buffer.
+int64_t bufferBytes(nv::BufferType type);
+
+/// The most bytes of scratch that an operation needs while circular buffers are live. In a
+/// persistent kernel all operations count; else those after the last MMA do not.
+int64_t scratchWithLiveBuffers(mlir::func::FuncOp kernel, bool isPersistent);
+
+/// Registers per thread for the tiles that a loop holds, and some for addresses. Carried tiles of
+/// pointers do not count.
+int64_t registersWithoutPointers(mlir::scf::ForOp loop);
+
+/// The most registersWithoutPointers() of a loop with asynchronous MMAs. Producers take over the
+/// pointers.
+int64_t registersOfMmaLoops(mlir::func::FuncOp kernel);
+
+/// The same for all MMAs in loops, in the final IR: for mma.sync with the operands of one dot.
+int64_t registersOfMmas(mlir::func::FuncOp kernel);
+
+/// The resources that a CTA of `kernel` needs, those of a producer included.
+CtaDemand demandOf(mlir::func::FuncOp kernel);
+
+/// The number of CTAs per SM below which no pass may go to add stages or scratch; one more if
+/// `third`.
+int64_t ctasToKeep(const MachineModel &machine, bool third);
+
+} // namespace pantile
