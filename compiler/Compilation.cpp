@@ -285,9 +285,9 @@ Result<void> Compilation::optimizeTiles(const Target &target, const Options &all
                    static_cast<int>(launch.producerWarps);
   data->tensorMaps = tensorMapRecipes(*module);
   data->persistent = launch.persistent;
-  data->workspacePerBlock = launch.partialBytes;
-  data->programsPerBlock = static_cast<int>(launch.programsPerCta);
-  data->blocksPerProgram = static_cast<int>(launch.ctasPerProgram);
+  data->workspacePerCta = launch.partialBytes;
+  data->programsPerCta = static_cast<int>(launch.programsPerCta);
+  data->ctasPerProgram = static_cast<int>(launch.ctasPerProgram);
   data->sharedBytes = launch.sharedBytes;
   if (allowed.maxRegisters > 0 &&
       module->walk([](nv::AsyncMmaOpInterface) { return mlir::WalkResult::interrupt(); })

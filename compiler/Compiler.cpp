@@ -236,7 +236,7 @@ Result<Kernel> Compiler::compile(const Program &program, const Specialization &s
                   : impl->compileFresh(program, specialization, options, observe);
   if (!data)
     return data.error();
-  if (!(*data)->tensorMaps.empty() || (*data)->blocksPerProgram > 1)
+  if (!(*data)->tensorMaps.empty() || (*data)->ctasPerProgram > 1)
     (*data)->compilePlain = plainCompiler(program, specialization, options);
   (*data)->warnings += renamed;
   return Kernel(*data);

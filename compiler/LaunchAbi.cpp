@@ -60,12 +60,12 @@ std::vector<std::string> needsOfPasses(const Kernel::Data &kernel) {
     needs.push_back(fmt::format("a producer of {} warp{}", more, plural(more)));
   if (kernel.persistent)
     needs.push_back("CTAs that run several programs");
-  if (kernel.workspacePerBlock)
+  if (kernel.workspacePerCta)
     needs.push_back("memory for partial tiles");
-  if (kernel.blocksPerProgram > 1)
-    needs.push_back(fmt::format("clusters of {} CTAs", kernel.blocksPerProgram));
-  if (kernel.programsPerBlock > 1)
-    needs.push_back(fmt::format("CTAs of up to {} programs", kernel.programsPerBlock));
+  if (kernel.ctasPerProgram > 1)
+    needs.push_back(fmt::format("clusters of {} CTAs", kernel.ctasPerProgram));
+  if (kernel.programsPerCta > 1)
+    needs.push_back(fmt::format("CTAs of up to {} programs", kernel.programsPerCta));
   return needs;
 }
 

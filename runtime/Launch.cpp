@@ -36,8 +36,8 @@ bool mayPersist(const Grid &grid, const LaunchOptions &options) {
 /// Whether blocks are the programs of this launch, or may be for what it asks.
 bool suits(const Kernel &kernel, const Grid &grid, const LaunchOptions &options) {
   return (!kernel->persistent || mayPersist(grid, options)) &&
-         (kernel->blocksPerProgram == 1 ||
-          (isPlain(options) && maySpread(grid, kernel->blocksPerProgram)));
+         (kernel->ctasPerProgram == 1 ||
+          (isPlain(options) && maySpread(grid, kernel->ctasPerProgram)));
 }
 
 } // namespace

@@ -34,8 +34,8 @@ inline bool mayShareBlocks(const Grid &grid) {
 }
 
 /// Whether the driver takes so many times the blocks along the first axis.
-inline bool maySpread(const Grid &grid, int blocksPerProgram) {
-  return grid[0] <= std::numeric_limits<int32_t>::max() / blocksPerProgram;
+inline bool maySpread(const Grid &grid, int ctasPerProgram) {
+  return grid[0] <= std::numeric_limits<int32_t>::max() / ctasPerProgram;
 }
 
 /// Whether a stream belongs to `device` for sure: a default one, or that of the thread's last launch.

@@ -81,7 +81,7 @@ Failure countResident(const Driver &driver, const Kernel &kernel, Placed &placed
   Result<int> resident = residentBlocks(driver, kernel, placed.device, placed.function);
   if (!resident)
     return resident.error();
-  placed.plan.resident = *resident, placed.plan.packed = kernel->programsPerBlock;
+  placed.plan.resident = *resident, placed.plan.packed = kernel->programsPerCta;
   return std::nullopt;
 }
 
@@ -95,8 +95,8 @@ Failure place(const Driver &driver, const Kernel &kernel, int device, Placed &pl
   if (!placed.function) [[unlikely]]
     if (Failure failure = loadOn(driver, kernel, placed))
       return failure;
-  placed.plan.together = kernel->blocksPerProgram;
-  const bool sharesBlocks = kernel->persistent || kernel->programsPerBlock > 1;
+  placed.plan.together = kernel->ctasPerProgram;
+  const bool sharesBlocks = kernel->persistent || kernel->programsPerCta > 1;
   return sharesBlocks ? countResident(driver, kernel, placed) : std::nullopt;
 }
 
@@ -180,7 +180,7 @@ Workspace lendWorkspace(const Driver &driver, const Kernel &kernel, const Grid &
   const Cut cut = cutOf(grid[0] * grid[1] * grid[2], plan.resident);
   Workspace workspace;
   if (cut.cycles)
-    workspace = workspaceFor(driver, stream, plan.resident, kernel->workspacePerBlock);
+    workspace = workspaceFor(driver, stream, plan.resident, kernel->workspacePerCta);
   plan.splits = workspace.start() != 0;
   slots[slots.size() - 2] = workspace.start();
   slots[slots.size() - 1] = plan.splits ? cut.packed() : 0;
@@ -232,7 +232,7 @@ Result<void> launchOnGpu(const Driver &driver, const Kernel &kernel, const Grid 
       return std::move(*failure);
   llvm::SmallVector<uint64_t, 0> withWorkspace;
   Workspace workspace; // until the launch is in the stream
-  if (kernel->workspacePerBlock) [[unlikely]] {
+  if (kernel->workspacePerCta) [[unlikely]] {
     withWorkspace.assign(slots.begin(), slots.end());
     workspace = lendWorkspace(driver, kernel, grid, options.stream, placed.plan, withWorkspace);
     slots = withWorkspace;

@@ -24,19 +24,19 @@ std::unique_ptr<const ReadyLaunch> ReadyLaunch::of(const Kernel &kernel,
   LaunchState &state = *kernel->launchState;
   const CUfunction function = knownFunction(kernel, options.device);
   if (!driver || !(*driver)->launchKernelEx || !function || !hasOnlyGrid(options) ||
-      !state.planned.load(std::memory_order_acquire) || kernel->workspacePerBlock != 0 ||
+      !state.planned.load(std::memory_order_acquire) || kernel->workspacePerCta != 0 ||
       state.plan.size() + scratchPointers > mostSlots)
     return nullptr;
   const int resident = state.resident[options.device].load(std::memory_order_relaxed);
-  const bool sharesBlocks = kernel->persistent || kernel->programsPerBlock > 1;
+  const bool sharesBlocks = kernel->persistent || kernel->programsPerCta > 1;
   if (sharesBlocks && resident == 0)
     return nullptr;
   std::unique_ptr<ReadyLaunch> ready(new ReadyLaunch());
   ready->kernel = kernel, ready->state = &state;
   ready->driver = driver->get(), ready->function = function;
   ready->device = options.device;
-  ready->resident = sharesBlocks ? resident : 0, ready->packed = kernel->programsPerBlock;
-  ready->together = kernel->blocksPerProgram;
+  ready->resident = sharesBlocks ? resident : 0, ready->packed = kernel->programsPerCta;
+  ready->together = kernel->ctasPerProgram;
   ready->slotCount = state.plan.size(), ready->threads = 32u * kernel->numWarps;
   ready->sharedBytes = kernel->sharedBytes, ready->hasMaps = !kernel->tensorMaps.empty();
   return ready;

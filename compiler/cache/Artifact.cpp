@@ -98,11 +98,11 @@ std::string serializeArtifact(const Kernel::Data &data) {
   out.u64(data.args.size());
   for (const ArgSpec &spec : data.args)
     out.argument(spec);
-  for (int value : {data.sharedBytes, data.numWarps, data.programsPerBlock, data.blocksPerProgram,
+  for (int value : {data.sharedBytes, data.numWarps, data.programsPerCta, data.ctasPerProgram,
                     data.registers, data.spills})
     out.u64(static_cast<uint64_t>(value));
   out.u64(data.persistent);
-  out.u64(static_cast<uint64_t>(data.workspacePerBlock));
+  out.u64(static_cast<uint64_t>(data.workspacePerCta));
   write(out, data.written);
   out.u64(data.tensorMaps.size());
   for (const TensorMapRecipe &recipe : data.tensorMaps)
@@ -132,11 +132,11 @@ std::optional<Kernel::Data> parseArtifact(std::string_view bytes) {
   data.options = in.options();
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.args.push_back(in.argument());
-  for (int *value : {&data.sharedBytes, &data.numWarps, &data.programsPerBlock,
-                     &data.blocksPerProgram, &data.registers, &data.spills})
+  for (int *value : {&data.sharedBytes, &data.numWarps, &data.programsPerCta, &data.ctasPerProgram,
+                     &data.registers, &data.spills})
     *value = static_cast<int>(in.u64());
   data.persistent = in.u64() != 0;
-  data.workspacePerBlock = static_cast<int64_t>(in.u64());
+  data.workspacePerCta = static_cast<int64_t>(in.u64());
   read(in, data.written);
   for (size_t i = 0, n = in.count(); i < n && in.ok(); ++i)
     data.tensorMaps.push_back(readRecipe(in));

@@ -141,7 +141,7 @@ void writeImage(std::ostringstream &out, const Kernel &kernel, int number) {
   out << "\n};\nstatic struct image image_" << number << " = {code_" << number << ", \""
       << kernel->name << "\", " << capabilityOf(kernel->options.target) << ", "
       << isExact(kernel->options.target) << ", " << kernel->persistent << ", "
-      << kernel->blocksPerProgram << ", " << kernel->sharedBytes << ", " << 32 * kernel->numWarps
+      << kernel->ctasPerProgram << ", " << kernel->sharedBytes << ", " << 32 * kernel->numWarps
       << ", NULL, {NULL}, {0}};\n";
 }
 

@@ -176,7 +176,7 @@ void bindKernel(py::module_ &module) {
                              [](const Kernel &kernel) { return needsBeyondArguments(*kernel); })
       .def_property_readonly("persistent", [](const Kernel &kernel) { return kernel->persistent; })
       .def_property_readonly("blocks_per_program",
-                             [](const Kernel &kernel) { return kernel->blocksPerProgram; })
+                             [](const Kernel &kernel) { return kernel->ctasPerProgram; })
       .def_property_readonly("written", [](const Kernel &kernel) { return kernel->written; })
       .def_property_readonly("tensor_maps",
                              [](const Kernel &kernel) { return kernel->tensorMaps.size(); })

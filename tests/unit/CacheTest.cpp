@@ -238,7 +238,7 @@ Kernel::Data exampleKernel() {
                            6);
   data.sharedBytes = 98304, data.numWarps = 8, data.registers = 168, data.spills = 4;
   data.persistent = true;
-  data.workspacePerBlock = 131072, data.blocksPerProgram = 4;
+  data.workspacePerCta = 131072, data.ctasPerProgram = 4;
   data.hash = keyOf(1);
   data.dependencies = {{std::string("c\0x", 3), "answer"}, {"f", ""}};
   data.written = {1, 4};
@@ -266,8 +266,8 @@ TEST(Artifact, ComesBackWhole) {
   EXPECT_EQ(back->registers, 168);
   EXPECT_EQ(back->spills, 4);
   EXPECT_TRUE(back->persistent);
-  EXPECT_EQ(back->workspacePerBlock, 131072);
-  EXPECT_EQ(back->blocksPerProgram, 4);
+  EXPECT_EQ(back->workspacePerCta, 131072);
+  EXPECT_EQ(back->ctasPerProgram, 4);
   EXPECT_EQ(back->tensorMaps, data.tensorMaps);
   EXPECT_EQ(back->dependencies, data.dependencies);
   EXPECT_EQ(back->written, data.written);

@@ -344,7 +344,7 @@ TEST_P(LaunchThroughRecorder, RefusesACooperativeGridThatCannotRunAtOnce) {
 TEST(Driver, CooperativeProgramsThatPackHaveABlockEach) {
   Driver driver = Recorder::driver(true);
   auto data = std::make_shared<Kernel::Data>(*recordedKernel());
-  data->programsPerBlock = 4, data->launchState = newLaunchState();
+  data->programsPerCta = 4, data->launchState = newLaunchState();
   LaunchOptions cooperative;
   cooperative.cooperative = true;
   const std::vector<uint64_t> slots(4);

@@ -10,18 +10,18 @@
 
 namespace pantile {
 
-/// Who has to act: the author of the kernel (Syntax, Type, Unsupported, Assertion), the caller of a
-/// launch (Launch), the owner of the machine (Resources, Assembler, Driver), or us (Internal).
+/// Where the fault is: in the kernel (Syntax, Type, Unsupported, Assertion), in the call of a
+/// launch (Launch), in the machine (Resources, Assembler, Driver), or in the compiler (Internal).
 enum class ErrorKind {
   Syntax,      ///< the text is no Python, or no kernel
-  Type,        ///< operands that do not go together
-  Unsupported, ///< a construct, an option or a target that there is not
+  Type,        ///< operands of types that do not fit
+  Unsupported, ///< a construct, an option or a target that is not supported
   Assertion,   ///< `static_assert` does not hold
   Launch,      ///< arguments, options or files that do not fit
   Resources,   ///< more shared memory or registers than there are
   Assembler,   ///< the assembler refused the code, or there is none
   Driver,      ///< the CUDA driver refused a call, or there is none
-  Internal     ///< a mistake of the compiler
+  Internal     ///< a bug of the compiler
 };
 
 /// A range of source text. Lines and columns count from 1; `endColumn` is one past the last column.
@@ -32,15 +32,15 @@ struct SourceRange {
 
 /// `message` is one line; `rendered` adds the source line, the underlined range and the notes.
 struct Error {
-  ErrorKind kind = ErrorKind::Internal; ///< who has to act
+  ErrorKind kind = ErrorKind::Internal; ///< where the fault is
   std::string message;                  ///< one line
   std::string rendered;                 ///< with the source line and notes
-  SourceRange range;                    ///< the place
-  int calls = 0;                        ///< of the kernel's own functions around the place
+  SourceRange range;                    ///< the text that it is about
+  int calls = 0;                        ///< depth of calls of the kernel's own functions there
   bool inBuiltin = false;               ///< an operation of the language refused its arguments
 };
 
-/// An error of `kind` that says `message` and belongs to no place in a source.
+/// Makes an error of `kind` that says `message` and has no source range.
 inline Error makeError(ErrorKind kind, std::string message) {
   std::string rendered = "error: " + message;
   return {kind, std::move(message), std::move(rendered), {}};

@@ -1,16 +1,16 @@
 //===- Language.h - the names of the kernel language --------------------------------------===//
-// What stubs, completion and reference pages are made of: one row a function, from the same
-// table that the compiler looks calls up in.
+// The source of stubs, completion and reference pages: one row per function, from the table in
+// which the compiler looks up calls.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Compiler.h"
 
 namespace pantile {
 
-/// A parameter of a function; its default stands in the signature.
+/// A parameter of a function; its default is in the signature.
 struct LanguageParameter {
   std::string name;    ///< "mask"
-  std::string type;    ///< "tile or scalar of bool"; "constant" is what is known while compiling
+  std::string type;    ///< "tile or scalar of bool"; "constant" is a compile-time value
   std::string meaning; ///< with unit, legal values, and what `None` stands for
 };
 
@@ -26,7 +26,7 @@ struct LanguageFunction {
   std::vector<LanguageParameter> parameters; ///< in the order of the signature
 };
 
-/// All functions, in the order of the table.
+/// Lists all functions, in the order of the table.
 PANTILE_API std::vector<LanguageFunction> languageFunctions();
 
 } // namespace pantile

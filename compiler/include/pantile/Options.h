@@ -6,16 +6,16 @@
 
 namespace pantile {
 
-/// Where compilation stops. Each stage's text shows with `pantilec --emit`.
+/// Where compilation stops. `pantilec --emit` prints the text of each stage.
 enum class Stage {
 #define STAGE(name, text, meaning) name,
 #include "pantile/Stages.def"
 };
 
-/// What a kernel may ask of its launches.
+/// What a kernel may require of its launches.
 enum class LaunchAbi {
-  Full,  ///< tensor maps, more warps, fewer blocks, clusters: our launchers alone start it
-  Triton ///< the arguments and two null pointers; a program is a block of `numWarps` warps
+  Full,  ///< tensor maps, more warps, fewer CTAs, clusters: only Pantile's launchers start it
+  Triton ///< the arguments and two null pointers; a program is a CTA of `numWarps` warps
 };
 
 struct LaunchShape; // Prediction.h
@@ -24,18 +24,18 @@ using LibraryPaths = std::map<std::string, std::string>; ///< files of LLVM bitc
 using PassNames = std::set<std::string>;                 ///< such as "nv-expand-pipeline"
 
 /// Everything but the source and the specialisation that changes the output; part of the cache key.
-/// Options.def has its members: `numWarps`, `numStages`, ... with type, default and meaning.
+/// Options.def lists its members: `numWarps`, `numStages`, ... with type, default and meaning.
 struct Options {
 #define OPTION(type, member, key, initial, meaning) type member = initial;
 #include "pantile/Options.def"
 };
 
-/// What to observe while compiling; changes no output and is not part of the key.
+/// What to record while compiling; changes no output and is not part of the cache key.
 struct Observe {
   Stage stopAfter = Stage::Cubin; ///< the last stage that runs
   std::string dumpDir;            ///< numbered IR dumps; empty: none
   bool useCache = true;           ///< take the result from the disk if it is there
-  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none, so compile again
+  bool remarks = false; ///< fill Kernel::Data::remarks; the cache has none: always compiles
   const LaunchShape *launch = nullptr; ///< fill Kernel::Data::predictions, at Stage::Tile or Plan
 };
 

@@ -1,10 +1,10 @@
 //===- Profiler.h - execution times of all kernels of the process, from CUPTI ------------===//
-// Needs: NVIDIA's CUPTI of CUDA 11.8 to 13, opened at run time. No header of it.
+// Needs: NVIDIA's CUPTI of CUDA 11.8 to 13, opened at run time; its headers are not needed.
 // Gives: for each kernel that any library launched between `startProfiler` and `stopProfiler`: its
 //        name, device and time, and the place in the program that launched it.
-// How:   a place is a number of the caller's. `setPlace` says at which place a thread is; a kernel
-//        belongs to the place at which the launching thread was. A graph's kernels belong to the
-//        place of the graph's launch, and also tell where they were captured.
+// How:   a place is a number that the caller chooses. `setPlace` sets the place of a thread; a
+//        kernel is counted at the place of the thread that launched it. Kernels of a graph are
+//        counted at the place of the graph's launch; they also have the place of their capture.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Compiler.h"
@@ -17,7 +17,7 @@
 
 namespace pantile {
 
-/// A kernel at a place; two that differ in one of these are counted apart.
+/// A kernel at a place; two that differ in one of these are counted separately.
 struct ProfiledKernel {
   uint32_t name = 0;                  ///< index into Profile::names
   uint32_t device = 0;                ///< ordinal of the GPU
@@ -29,7 +29,7 @@ struct ProfiledKernel {
 /// All executions of one kernel at one place.
 struct KernelTotal {
   ProfiledKernel kernel;               ///< which
-  uint64_t count = 0, nanoseconds = 0; ///< executions, and their sum
+  uint64_t count = 0, nanoseconds = 0; ///< number of executions, and their total time
 };
 
 /// One execution, in nanoseconds of CUPTI's clock.
@@ -42,32 +42,32 @@ struct KernelRun {
 /// What was measured.
 struct Profile {
   std::vector<std::string> names;  ///< mangled, of kernels
-  std::vector<KernelTotal> totals; ///< one a kernel and place
-  std::vector<KernelRun> runs;     ///< empty unless asked for
+  std::vector<KernelTotal> totals; ///< one per kernel and place
+  std::vector<KernelRun> runs;     ///< empty unless requested
   uint64_t lost = 0;               ///< records that CUPTI dropped, or that have no times
 };
 
-/// Opens the first of `files` that is a CUPTI of a known version; does nothing once one is open.
-/// Gives its version. The error says of each file why it was not taken.
+/// Opens the first of `files` that is a CUPTI of a supported version; does nothing once one is
+/// open. Returns its version. The Error says for each file why it was not opened.
 PANTILE_API Result<uint32_t> openProfiler(std::span<const std::string> files);
 
-/// Has CUPTI measure from now on. `keepRuns`: `takeProfile` gives each execution too.
+/// Starts measuring. With `keepRuns`, `takeProfile` returns each execution, too.
 PANTILE_API Result<void> startProfiler(bool keepRuns);
 
-/// Waits for the GPUs and gives what was measured since the last call.
+/// Waits for the GPUs and returns what was measured since the last call.
 PANTILE_API Result<Profile> takeProfile();
 
-/// Ends the measurement; what was measured and not taken is dropped.
+/// Stops measuring; what was measured and not taken is dropped.
 PANTILE_API void stopProfiler();
 
-/// The calling thread is at `place` from now on; without one it is where `setSharedPlace` says.
+/// Sets the calling thread's place to `place`; nothing: the one of `setSharedPlace`.
 PANTILE_API void setPlace(std::optional<uint32_t> place);
 
-/// Threads that are at no place of their own are at `place`; 0 at first.
+/// Sets the place of threads without a place of their own to `place`; 0 at first.
 PANTILE_API void setSharedPlace(uint32_t place);
 
-/// `refine` is called on the launching thread at each launch: its result is the launch's place. Null
-/// ends that.
+/// Calls `refine` on the launching thread at each launch, with the thread's place; it returns the
+/// launch's place. Null switches this off.
 PANTILE_API void refinePlaces(uint32_t (*refine)(uint32_t place));
 
 } // namespace pantile

@@ -1,6 +1,6 @@
 //===- Program.h - what is compiled: sources, names, specialisation ---------------------===//
 // A Program is an immutable snapshot: the text of the kernel and of every jit function that it
-// can reach, with the meaning of each global name. The Python front builds it from function
+// can reach, with the value of each global name. The Python package builds it from function
 // objects; `scanFile` (Compiler.h) builds it from a file's text without Python.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
@@ -35,13 +35,12 @@ struct BuiltinRef {
   std::string name; ///< "load", "tl."
   bool operator==(const BuiltinRef &) const = default;
 };
-/// A global that exists but means nothing inside a kernel; `description` says what it is, for the
-/// message.
+/// A global that exists but that kernels cannot use; messages say what it is by `description`.
 struct OpaqueRef {
   std::string description; ///< "a module", say
   bool operator==(const OpaqueRef &) const = default;
 };
-/// A class whose objects kernels handle, by its index in Program::classes.
+/// A class whose objects kernels can use, by its index in Program::classes.
 struct ClassRef {
   size_t index = 0; ///< in Program::classes
   bool operator==(const ClassRef &) const = default;
@@ -65,25 +64,26 @@ struct ConstTuple {
 using HostCall = std::function<Result<ConstValue>(const std::vector<ConstValue> &args,
                                                   const std::vector<std::string> &names)>;
 
-/// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns cut from
-/// each line.
+/// One jit function. `text` starts at line `firstLine` of `file`, with `indent` columns removed
+/// from each line.
 struct FunctionSource {
   std::string name;                          ///< of the function
   std::string text;                          ///< from `def` on
   std::string file;                          ///< path, for messages
   int firstLine = 1;                         ///< of `text`, in the file
-  int indent = 0;                            ///< columns that were cut off
-  std::map<std::string, ConstValue> globals; ///< what each global or captured name means
-  bool noinline_ = false;                    ///< a hint to keep calls of it
-  HostCall host; ///< set: calls go there, and `text` only tells in the cache key what it does
+  int indent = 0;                            ///< columns that were removed
+  std::map<std::string, ConstValue> globals; ///< value of each global or captured name
+  bool noinline_ = false;                    ///< a hint not to inline calls of it
+  HostCall host; ///< set: what calls run; `text` is then used in the cache key only
 };
 
-/// A NamedTuple class, or an aggregate: named fields, and functions that take the object first.
+/// A NamedTuple class, or an aggregate: named fields, and functions whose first argument is the
+/// object.
 struct ClassSource {
   /// An annotated name of the class.
   struct Field {
     std::string name;                ///< as written
-    bool isConstexpr = false;        ///< annotated so: stays a compile-time value
+    bool isConstexpr = false;        ///< annotated `constexpr`: a compile-time value
     std::optional<ConstValue> value; ///< its default
   };
   std::string name;                          ///< as written
@@ -91,7 +91,7 @@ struct ClassSource {
   std::vector<Field> fields;                 ///< in order
   std::map<std::string, ConstValue> members; ///< functions and constants
   std::vector<std::string> staticMembers;    ///< functions that take no object
-  std::vector<std::string> properties;       ///< functions that are called when they are read
+  std::vector<std::string> properties;       ///< functions that reading the attribute calls
 };
 
 /// A kernel with all that it can reach.
@@ -113,14 +113,14 @@ struct ArgSpec {
   std::vector<ArgSpec> elements;    ///< Kind::Tuple: also of a named tuple or an aggregate
   std::vector<std::string> fields;  ///< Kind::Tuple: their names, if they have some
   std::optional<size_t> classIndex; ///< Kind::Tuple: in Program::classes, of an object
-  std::vector<int64_t> blockShape;  ///< Kind::Descriptor: what one load reads
-  bool padsWithNan = false;         ///< Kind::Descriptor: outside is NaN, else 0
+  std::vector<int64_t> blockShape;  ///< Kind::Descriptor: shape of the tile that one load reads
+  bool padsWithNan = false;         ///< Kind::Descriptor: elements outside are NaN, else 0
 };
 
 /// Appends the pointers and scalars that a launch passes for `spec`, in order, to `leaves`.
 void appendLaunchSpecs(const ArgSpec &spec, std::vector<ArgSpec> &leaves);
 
-/// How a program is specialised: one ArgSpec a parameter, in order.
+/// How a program is specialised: one ArgSpec per parameter, in order.
 struct Specialization {
   std::vector<ArgSpec> args; ///< as many as parameters
 };

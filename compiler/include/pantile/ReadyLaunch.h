@@ -1,6 +1,6 @@
-//===- ReadyLaunch.h - a kernel that many launches of one kind follow -------------------===//
-// For hosts that launch the same kernel again and again: what such launches have in common is
-// found once, and they pass their values as the driver takes them.
+//===- ReadyLaunch.h - repeated launches of one kernel ----------------------------------===//
+// For hosts that launch the same kernel many times: what the launches have in common is computed
+// once, and each launch passes its values in the form that the driver takes.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
@@ -10,19 +10,20 @@ namespace pantile {
 
 struct Driver;
 
-/// A kernel on a GPU on which `launch` ran it before. Immutable; threads may share it.
+/// A kernel on a GPU on which `launch` ran it before. Immutable; several threads may use it.
 class PANTILE_API ReadyLaunch {
 public:
-  static constexpr size_t mostSlots = 64; ///< 64-bit words that a call is given
+  static constexpr size_t mostSlots = 64; ///< length of the array of 64-bit values per call
 
-  /// The launches of `kernel` with `options`; null where only `launch` knows the way: on the CPU, where the options name no device, before
-  /// the first launch on it, for clusters and cooperative launches, for more arguments than
-  /// `mostSlots` - 2.
+  /// Prepares launches of `kernel` with `options`. Null where `launch` has to be used: on the CPU,
+  /// if the options name no device, before the first launch on that device, for clusters and
+  /// cooperative launches, for more arguments than `mostSlots` - 2.
   static std::unique_ptr<const ReadyLaunch> of(const Kernel &kernel, const LaunchOptions &options);
 
-  /// Queues a launch. `slots` has room for `mostSlots` and begins with one value an argument, in
-  /// the low bytes and of the type of its parameter, as the kernel was compiled for it; the rest
-  /// is overwritten. False: nothing was queued, and `launch` does it or says what is wrong.
+  /// Queues a launch over `grid` in `stream`. `slots` is an array of `mostSlots` values that begins
+  /// with one per argument: in the low bytes, of the type of the kernel's parameter. The rest of
+  /// the array is overwritten. False: nothing was queued; call `launch`, which queues it or returns
+  /// the Error.
   bool operator()(const Grid &grid, uint64_t *slots, uint64_t stream) const;
 
 private:
@@ -32,9 +33,10 @@ private:
   const Driver *driver = nullptr;
   void *function = nullptr; ///< a CUfunction
   int device = 0;
-  int resident = 0; ///< blocks that run at once, if of more programs a block runs several; else 0
-  int packed = 1;   ///< programs that a block may run side by side
-  int together = 1; ///< blocks that run one program
+  int resident =
+      0; ///< CTAs that run at once, if a CTA runs several programs of a larger grid; else 0
+  int packed = 1;   ///< programs that may be packed into a CTA
+  int together = 1; ///< CTAs that run one program
   unsigned slotCount = 0, threads = 0, sharedBytes = 0;
   bool hasMaps = false;
 };

@@ -10,25 +10,25 @@ enum class Technique {
   Other,              ///< none of these
   TensorCores,        ///< the instruction of a dot
   TensorMaps,         ///< loads and stores by TMA
-  WarpSpecialisation, ///< a warp that loads for the others
-  Pipelining,         ///< copies issued iterations ahead
-  Persistence,        ///< programs that run one after the other in one block
-  Registers,          ///< a thread's registers and what was spilled
-  SharedMemory,       ///< bytes, and accesses that meet in one bank
-  GlobalMemory        ///< vectors, and accesses that use sectors in part
+  WarpSpecialisation, ///< producer warps that load for consumer warps
+  Pipelining,         ///< software pipelining: copies issued iterations before their use
+  Persistence,        ///< persistent kernels, stream-K
+  Registers,          ///< registers per thread, spills
+  SharedMemory,       ///< bytes, bank conflicts
+  GlobalMemory        ///< vector width, coalescing
 };
 
 /// One finding, in terms of the source.
 struct Remark {
-  /// Done for speed; not done, and why; a number.
+  /// Applied: an optimisation was done. Missed: it was not, and why. Figure: a number.
   enum class Kind { Applied, Missed, Figure } kind = Kind::Missed;
   Technique technique = Technique::Other; ///< what it is about
   std::string message;                    ///< one line
   std::string rendered; ///< with the source line, the underlined range and the notes
-  SourceRange range;    ///< of the operation; without a file where it has no place
+  SourceRange range;    ///< of the operation; without a file if it is not known
 };
 
-/// The name of `technique` in lists and in Python: "tensor cores".
+/// Returns the name of `technique` in lists and in Python, such as "tensor cores".
 inline const char *toString(Technique technique) {
   switch (technique) {
   case Technique::TensorCores:
@@ -53,7 +53,7 @@ inline const char *toString(Technique technique) {
   return "other";
 }
 
-/// "applied", "missed" or "figure", for `kind`.
+/// Returns "applied", "missed" or "figure", for `kind`.
 inline const char *toString(Remark::Kind kind) {
   switch (kind) {
   case Remark::Kind::Applied:
