@@ -4,13 +4,13 @@
 
 namespace pantile::lower {
 
-/// Combines rows of values, one value an operand of the reduction.
+/// Combines rows of values, one value per operand of the reduction.
 class Combiner {
 public:
   Combiner(Lowering &l, mlir::Region &region) : l(l), region(region) {}
   /// `first` comes before `second` along the axis.
   mlir::FailureOr<Values> operator()(ValueList first, ValueList second);
-  /// True for one operation that gives the same bits either way round.
+  /// True for a single operation that gives the same bits with its operands exchanged.
   bool isCommutative();
 
 private:

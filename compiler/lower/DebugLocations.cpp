@@ -69,7 +69,7 @@ llvm::DebugLoc DebugLocations::of(Location loc) {
   auto [it, isNew] = known.try_emplace(loc, nullptr);
   if (isNew) {
     llvm::DILocation *made = make(loc, nullptr);
-    // Calls of an inlinable function need a location, whatever the operation's is.
+    // Calls of an inlinable function need a location, even if the operation has none.
     it->second =
         made ? made : llvm::DILocation::get(module.getContext(), current->getLine(), 0, current);
   }

@@ -1,7 +1,7 @@
 //===- DebugLocations.h - MLIR locations as LLVM debug locations ----------------------------===//
 // Needs: FileLineCol, CallSite, Name and Fused locations.
-// Gives: what becomes `.loc` lines in PTX, and nothing else of DWARF.
-// How:   one DISubprogram a kernel, and one for each file that calls were inlined from.
+// Gives: debug locations that become `.loc` lines in PTX, and nothing else of DWARF.
+// How:   one DISubprogram per kernel, and one per file that calls were inlined from.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Location.h"

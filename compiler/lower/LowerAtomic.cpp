@@ -1,12 +1,12 @@
 //===- LowerAtomic.cpp - atomic operations on global memory -----------------------------------===//
 // Needs: pointers, values and mask in one layout.
-// Gives: atom and red instructions, strong ld and st, done by one thread among replicas.
-// How:   predicated inline assembly. Sums that nobody reads are added in vectors, where neighbours
-//        in memory are neighbours in a thread. Where replicas need the old value, the thread that
-//        did the operation leaves it in scratch and all read it after a barrier. A scalar atomic that
-//        releases comes after a barrier, so that it speaks for all threads, as a lock needs; so do tiles
-//        of flags: atomic stores and loads, and atomics that other GPUs may see. What they acquire, a
-//        barrier behind them hands to all threads.
+// Gives: atom and red instructions, strong ld and st, executed by one thread per element.
+// How:   Predicated inline assembly. Additions whose result is unused become vector `red`s if
+//        elements that are contiguous in memory are in one thread. If replicas need the old value,
+//        the thread that executed the operation stores it in scratch and all load it after a
+//        barrier. A releasing scalar atomic is preceded by a barrier, so that it releases the
+//        writes of all threads, as a lock needs; an acquiring one is followed by a barrier. The
+//        same holds for tiles of flags: atomic stores and loads, and atomics of system scope.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "support/MachineModel.h"
@@ -56,36 +56,36 @@ std::string orderOf(MemSemantic sem, MemScope scope) {
   return "." + stringifyMemSemantic(sem).str() + "." + stringifyMemScope(scope).str() + ".global";
 }
 
-/// No register has 8 bits.
+/// `value`, widened if it has 8 bits: inline assembly has no such registers.
 llvm::Value *inRegister(Lowering &l, llvm::Value *value) {
   return value->getType()->isIntegerTy(8) ? l.b.CreateZExt(value, l.b.getInt16Ty()) : value;
 }
 
-/// One instruction on integers of `bits`; gives the old value, or null for `red` and `st`.
+/// Emits one instruction on integers of `bits`; returns the old value, or null for `red` and `st`.
 llvm::Value *emitAtomic(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr,
                         ValueList operands, llvm::Value *mask, bool givesOld) {
   const std::string c = constraintOf(bits);
   Values all{ptr};
   std::string constraints = givesOld ? "=" + c + ",l" : "l";
   int next = givesOld ? 1 : 0;
-  std::string text = name + (givesOld ? " $0, [$1]" : " [$0]");
+  std::string asmString = name + (givesOld ? " $0, [$1]" : " [$0]");
   for (llvm::Value *operand : operands) {
     all.push_back(inRegister(l, l.toInteger(operand, bits)));
     constraints += "," + c;
-    text += ", $" + std::to_string(++next);
+    asmString += ", $" + std::to_string(++next);
   }
-  text += ";";
+  asmString += ";";
   if (mask) {
-    text = "@$" + std::to_string(++next) + " " + text;
+    asmString = "@$" + std::to_string(++next) + " " + asmString;
     all.push_back(mask);
     constraints += ",b";
   }
-  if (givesOld) { // masked-off lanes give 0
+  if (givesOld) { // 0 in masked-off lanes
     all.push_back(inRegister(l, l.b.getIntN(bits, 0)));
     constraints += ",0";
   }
   llvm::Value *old =
-      l.assembly(givesOld ? all.back()->getType() : l.b.getVoidTy(), text, constraints, all);
+      l.assembly(givesOld ? all.back()->getType() : l.b.getVoidTy(), asmString, constraints, all);
   return givesOld && bits == 8 ? l.b.CreateTrunc(old, l.b.getInt8Ty()) : old;
 }
 
@@ -104,7 +104,7 @@ Values scratchOffsets(Lowering &l, Type type, int64_t start, int64_t bytes) {
   return l.sharedOffsets(l.b.getInt32(start), shared, flat);
 }
 
-/// Old values from the threads that have them to all replicas.
+/// Broadcasts old values from the threads that have them to all replicas.
 LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value *chosen,
                            unsigned replicas) {
   Value result = op->getResult(0);
@@ -136,38 +136,40 @@ LogicalResult setOldValues(Lowering &l, Operation *op, Values olds, llvm::Value 
   return success();
 }
 
-/// Makes one access; gives the old value, or null where nothing asks for it.
+/// Emits one access; returns the old value, or null if it is unused.
 using Access = llvm::function_ref<llvm::Value *(llvm::Value *ptr, int reg, llvm::Value *mask)>;
 
-/// Whether the order of an operation is one of the program: each thread's, not that of those alone
-/// that make the accesses. Sums and swaps of tiles within a GPU are mostly counters, not flags.
-bool isOfProgram(Value ptr, RmwKind kind, MemScope scope) {
+/// Whether an operation orders the accesses of all threads of the CTA, not only of the threads that
+/// execute it. Read-modify-writes of tiles within a GPU are mostly counters, not flags, so they do
+/// not.
+bool isOrderedForCta(Value ptr, RmwKind kind, MemScope scope) {
   return !isa<RankedTensorType>(ptr.getType()) || scope == MemScope::Sys ||
          kind == RmwKind::Store || kind == RmwKind::Load;
 }
 
-/// The order around the accesses of one operation. One of the program releases what all threads did
-/// before. A thread with several elements takes one fence before and one behind them in place of an
-/// order on each.
+/// The barriers and fences around the accesses of one operation. An operation that orders the CTA
+/// has a barrier before it. A thread with several elements has one fence before and one after them,
+/// instead of ordered instructions.
 class Ordered {
 public:
   Ordered(Lowering &l, Value ptr, MemSemantic sem, MemScope scope, RmwKind kind)
       : l(l), sem(sem), scope(scope), fenced(hasSeveral(ptr.getType())),
-        meets(isOfProgram(ptr, kind, scope)), isTile(isa<RankedTensorType>(ptr.getType())) {
+        needsBarrier(isOrderedForCta(ptr, kind, scope)),
+        isTile(isa<RankedTensorType>(ptr.getType())) {
     const bool releases = sem == MemSemantic::Release || sem == MemSemantic::AcqRel;
-    if (releases && meets)
+    if (releases && needsBarrier)
       l.barrier();
     if (releases && fenced)
       fence();
   }
-  /// What an instruction has to say itself.
+  /// The ordering that the instructions themselves have.
   MemSemantic own() const { return fenced ? MemSemantic::Relaxed : sem; }
-  std::string text() const { return orderOf(own(), scope); }
+  std::string modifiers() const { return orderOf(own(), scope); }
   LogicalResult finish(LogicalResult result) {
     const bool acquires = sem == MemSemantic::Acquire || sem == MemSemantic::AcqRel;
     if (acquires && fenced)
       fence();
-    if (acquires && meets && isTile) // the old value of a scalar comes through a barrier
+    if (acquires && needsBarrier && isTile) // the old value of a scalar comes through a barrier
       l.barrier();
     return result;
   }
@@ -186,10 +188,10 @@ private:
   Lowering &l;
   const MemSemantic sem;
   const MemScope scope;
-  const bool fenced, meets, isTile;
+  const bool fenced, needsBarrier, isTile;
 };
 
-/// `access` on every register that is no replica.
+/// Emits `access` for every register that is no replica.
 LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, bool givesOld,
                           Access access) {
   ValueList ptrs = l.get(ptr);
@@ -214,8 +216,7 @@ LogicalResult lowerAtomic(Lowering &l, Operation *op, Value ptr, Value mask, boo
                                                    : success();
 }
 
-/// A sum of 16-bit floats where there is no such instruction: exchange with what was seen plus
-/// `value` until nobody came between.
+/// Adds 16-bit floats where there is no such instruction: a compare-and-swap loop.
 llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr,
                            llvm::Value *value, llvm::Value *mask) {
   auto &b = l.b;
@@ -245,7 +246,7 @@ llvm::Value *addByExchange(Lowering &l, const std::string &cas, llvm::Value *ptr
   return result;
 }
 
-/// Neighbours that one `red` adds to: those of a vector of at most 16 bytes.
+/// Number of elements that one `red` adds to: contiguous ones, at most 16 bytes.
 int vectorOf(Lowering &l, AtomicRmwOp op, Type element) {
   constexpr int64_t mostBits = 8 * InstructionSet::vectorBytes;
   const int bits = storageBits(element);
@@ -257,23 +258,23 @@ int vectorOf(Lowering &l, AtomicRmwOp op, Type element) {
   return static_cast<int>(std::min<int64_t>(width, mostBits / bits));
 }
 
-/// `values` added to what lies at `ptr` and behind it.
+/// Adds `values` to the elements from `ptr` on.
 void addVector(Lowering &l, const std::string &name, unsigned bits, llvm::Value *ptr,
                ValueList values, llvm::Value *mask) {
   Values all{ptr};
-  std::string constraints = "l", text;
+  std::string constraints = "l", asmString;
   for (llvm::Value *value : values) {
     all.push_back(l.toInteger(value, bits));
     constraints += std::string(",") + constraintOf(bits);
-    text += (text.empty() ? "$" : ", $") + std::to_string(all.size() - 1);
+    asmString += (asmString.empty() ? "$" : ", $") + std::to_string(all.size() - 1);
   }
-  text = name + " [$0], {" + text + "};";
+  asmString = name + " [$0], {" + asmString + "};";
   if (mask) {
-    text = "@$" + std::to_string(all.size()) + " " + text;
+    asmString = "@$" + std::to_string(all.size()) + " " + asmString;
     all.push_back(mask);
     constraints += ",b";
   }
-  l.assembly(l.b.getVoidTy(), text, constraints, all);
+  l.assembly(l.b.getVoidTy(), asmString, constraints, all);
 }
 
 /// ".add.v4.f32" of ".add.f32", ".add.noftz.v8.f16" of ".add.noftz.f16".
@@ -282,7 +283,7 @@ std::string vectorSuffix(StringRef suffix, int width) {
   return (operation + ".v" + Twine(width) + "." + type).str();
 }
 
-/// The same as lowerAtomic, `width` registers at a time, for what gives no old values.
+/// The same as lowerAtomic, `width` registers at a time, for operations whose result is unused.
 LogicalResult addVectors(Lowering &l, AtomicRmwOp op, const std::string &name, int width) {
   const unsigned bits = storageBits(elementTypeOf(op.getValue().getType()));
   ValueList ptrs = l.get(op.getPtr()), values = l.get(op.getValue());
@@ -306,7 +307,8 @@ llvm::Value *nanoseconds(Lowering &l) {
   return l.assembly(l.b.getInt64Ty(), "mov.u64 $0, %globaltimer;", "=l", {});
 }
 
-/// Reads until memory holds `expected`, or until the time is `deadline`; gives what was read last.
+/// Reads until memory holds `expected`, or until the time is `deadline`; returns the last value
+/// read.
 llvm::Value *readUntil(Lowering &l, const std::string &name, llvm::Value *ptr,
                        llvm::Value *expected, llvm::Value *deadline, llvm::Value *mask) {
   auto &b = l.b;
@@ -328,8 +330,8 @@ llvm::Value *readUntil(Lowering &l, const std::string &name, llvm::Value *ptr,
   return result;
 }
 
-/// Each thread waits for its own elements, and then for all others. Every read has the order that was
-/// asked for: a fence would have to be between the last one and the barrier.
+/// Each thread polls its own elements; a barrier follows. Every read has the requested semantics:
+/// with relaxed reads a fence would be needed between the last one and the barrier.
 LogicalResult lowerPoll(Lowering &l, AtomicRmwOp op) {
   ValueList expected = l.get(op.getValue());
   llvm::Value *deadline = nullptr;
@@ -357,7 +359,7 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
            << stringifyRmwKind(op.getKind()) << "` of " << element << " on " << l.target.name();
   Ordered order(l, op.getPtr(), op.getSem(), op.getScope(), op.getKind());
   if (op.getKind() == RmwKind::FAdd && element.isBF16() && !l.target.hasBf16Arithmetic()) {
-    const std::string cas = "atom" + order.text() + ".cas.b16";
+    const std::string cas = "atom" + order.modifiers() + ".cas.b16";
     return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), true,
                                     [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
                                       return addByExchange(l, cas, ptr, values[reg], mask);
@@ -369,9 +371,9 @@ LogicalResult lowerRmw(Lowering &l, AtomicRmwOp op) {
                        (order.own() == MemSemantic::Relaxed || order.own() == MemSemantic::Release);
   if (int width = reduces ? vectorOf(l, op, element) : 1; width > 1)
     return order.finish(
-        addVectors(l, op, "red" + order.text() + vectorSuffix(suffix, width), width));
+        addVectors(l, op, "red" + order.modifiers() + vectorSuffix(suffix, width), width));
   const char *instruction = isLoad ? "ld" : isStore ? "st" : reduces ? "red" : "atom";
-  const std::string name = instruction + order.text() + suffix;
+  const std::string name = instruction + order.modifiers() + suffix;
   return order.finish(lowerAtomic(l, op, op.getPtr(), op.getMask(), !reduces,
                                   [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
                                     return emitAtomic(l, name, storageBits(element), ptr,
@@ -387,7 +389,7 @@ LogicalResult lowerCas(Lowering &l, AtomicCasOp op) {
     return op.emitError("no atomic compare-and-swap of ") << element;
   ValueList expected = l.get(op.getCmp()), values = l.get(op.getValue());
   Ordered order(l, op.getPtr(), op.getSem(), op.getScope(), RmwKind::Xchg);
-  const std::string name = "atom" + order.text() + ".cas.b" + std::to_string(bits);
+  const std::string name = "atom" + order.modifiers() + ".cas.b" + std::to_string(bits);
   return order.finish(lowerAtomic(
       l, op, op.getPtr(), Value(), true, [&](llvm::Value *ptr, int reg, llvm::Value *mask) {
         return emitAtomic(l, name, bits, ptr, {expected[reg], values[reg]}, mask, true);

@@ -1,8 +1,8 @@
 //===- LowerCasts.cpp - conversions between element types ------------------------------------===//
-// How:   8-bit floats are integers to LLVM. Hardware converts them in pairs of neighbouring
-//        registers; where it cannot, a few integer operations do, with the same results:
-//        round to nearest even, saturate to the largest finite number, keep NaN. Rounding toward
-//        zero corrects rounding to nearest, so that all formats do it alike.
+// How:   8-bit floats are integers in LLVM IR. The hardware converts them in pairs of consecutive
+//        registers; where it cannot, a few integer operations give the same results: round to
+//        nearest even, saturate to the largest finite number, keep NaN. Rounding toward zero
+//        corrects the result of rounding to nearest, for all formats in the same way.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,7 +56,7 @@ llvm::Value *floatToFloat8(Lowering &l, llvm::Value *value, bool e4m3) {
   const int mantissa = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, drop = 23 - mantissa;
   llvm::Value *bits = b.CreateBitCast(value, b.getInt32Ty());
   llvm::Value *magnitude = b.CreateAnd(bits, 0x7fffffff);
-  // Normal numbers: add half a unit (to even), cut, move the bias.
+  // Normal numbers: add half a unit (to even), truncate, change the bias.
   llvm::Value *odd = b.CreateAnd(b.CreateLShr(magnitude, drop), 1);
   llvm::Value *rounded =
       b.CreateAdd(b.CreateAdd(magnitude, b.getInt32((1 << (drop - 1)) - 1)), odd);
@@ -122,8 +122,8 @@ llvm::Value *magnitude(Lowering &l, llvm::Value *value) {
   return l.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
 }
 
-/// The fp32 that rounds to any narrower format as the fp64 itself does: cut off, with the last bit
-/// telling that something was.
+/// The fp32 that rounds to any narrower format as the fp64 itself does: truncated, with the last
+/// bit set if bits were lost (round to odd).
 llvm::Value *roundToOdd(Lowering &l, llvm::Value *value) {
   auto &b = l.b;
   llvm::Value *rounded = b.CreateFPTrunc(value, b.getFloatTy());
@@ -177,7 +177,7 @@ Values narrowFloats(Lowering &l, ValueList values, Type to) {
   return result;
 }
 
-/// `rounded` is `value` rounded to nearest; where that went beyond it, one code back.
+/// `rounded` is `value` rounded to nearest; where its magnitude is larger, the previous code.
 llvm::Value *towardZero(Lowering &l, llvm::Value *value, llvm::Value *rounded, Type to) {
   auto &b = l.b;
   llvm::Type *wide = value->getType(), *integer = b.getIntNTy(storageBits(to));
@@ -209,10 +209,10 @@ template <typename Op, llvm::Instruction::CastOps opcode> void addCast(Handlers 
   });
 }
 
-/// Bytes to 16-bit floats in pairs: the conversion of one takes as long as eight of these operations.
-/// A byte in the low bits of 2^k, whose last place is 1, is that much more than 2^k. Halves have
-/// room for 8 bits, counted from -128 where they are signed; bf16 has for 7, and the sign's 128 is in
-/// what is subtracted.
+/// Bytes to 16-bit floats in pairs: one conversion instruction takes as long as eight of these
+/// operations. With a byte b as the low bits of 2^k, whose last place is 1, the number is 2^k + b,
+/// and 2^k is subtracted. Halves have 8 such bits; signed bytes are biased by 128. bf16 has 7; the
+/// sign's 128 is in the number that is subtracted.
 Values bytesToFloats(Lowering &l, ValueList bytes, bool isSigned, llvm::Type *to) {
   auto &b = l.b;
   constexpr uint32_t signs = 0x80808080, halfOf1024 = 0x64646464, bf16Of128 = 0x43434343;
@@ -249,7 +249,7 @@ bool convertsInPairs(Lowering &l, ValueList values, bool isSigned, Type to) {
          !llvm::all_of(values, llvm::IsaPred<llvm::Constant>);
 }
 
-/// Rounded once: by way of fp64, which most integers are exact in, where there is no conversion.
+/// Rounds once: through fp64, in which most integers are exact, where there is no conversion.
 template <typename Op, llvm::Instruction::CastOps opcode> void addIntToFloat(Handlers &h) {
   h.add<Op>([](Lowering &l, Operation *op) -> LogicalResult {
     const Type to = elementTypeOf(op->getResult(0).getType());

@@ -1,7 +1,7 @@
 //===- LowerControl.cpp - structured control flow as blocks and phis ------------------------===//
-// How:   a loop is emitted rotated: one test before it, one at its end, so that no pass has to
-//        turn it round. Tiles carried through are one phi a register; floats of 16 bits are
-//        carried by a `for` in pairs, which is what instructions take.
+// How:   A loop is emitted rotated: one test before it, one at its end, so that no pass has to
+//        rotate it. A loop-carried tile is one phi per register; a `for` carries 16-bit floats in
+//        pairs, as instructions take them.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +16,7 @@ llvm::BasicBlock *newBlock(Lowering &l, const char *name) {
   return llvm::BasicBlock::Create(l.module.getContext(), name, l.function);
 }
 
-/// Phis in the current block for every register of `like`, with its values from `from`.
+/// Phis in the current block for every register of `like`, with its values coming from `from`.
 Values makePhis(Lowering &l, Value like, llvm::BasicBlock *from) {
   Values phis;
   for (llvm::Value *value : l.get(like)) {
@@ -43,7 +43,7 @@ Values carriedWords(Lowering &l, Value tile) {
   return isPaired(l, tile) ? l.pack(l.get(tile), 16) : Values(l.get(tile));
 }
 
-/// Phis for what `like` carries; `words` are its values from `from`.
+/// Phis for loop-carried `words`, with their values coming from `from`.
 Values makePhis(Lowering &l, ValueList words, llvm::BasicBlock *from) {
   return llvm::map_to_vector<8>(words, [&](llvm::Value *word) -> llvm::Value * {
     llvm::PHINode *phi = l.b.CreatePHI(word->getType(), 2);
@@ -52,15 +52,15 @@ Values makePhis(Lowering &l, ValueList words, llvm::BasicBlock *from) {
   });
 }
 
-/// The tile, of the type and size of `like`, that `words` carry.
+/// Sets `tile`, of the type and size of `like`, from the loop-carried `words`.
 void setCarried(Lowering &l, Value tile, Value like, ValueList words) {
   const ValueList values = l.get(like);
   l.set(tile, isPaired(l, like) ? l.unpack(words, values[0]->getType(), 16, values.size())
                                 : Values(words));
 }
 
-/// The loop goes on from counters below this: `upper - step`, found without overflow, since the
-/// counter plus a step may lie beyond the last integer.
+/// The loop continues while its counter is below this: `upper - step`, computed without overflow,
+/// since the counter plus a step may exceed the largest integer.
 llvm::Value *lastStep(Lowering &l, scf::ForOp op) {
   auto &b = l.b;
   llvm::Value *lower = l.scalar(op.getLowerBound()), *upper = l.scalar(op.getUpperBound()),
@@ -74,15 +74,15 @@ bool isOne(llvm::Value *value) {
   return constant && constant->isOne();
 }
 
-/// The assembler unrolls by four without asking whether four steps overflow: CUDA 13.0's ptxas went
-/// on past the end from -2**31 in steps of 2**30.
+/// ptxas unrolls by four without checking whether four steps overflow: CUDA 13.0's ran past the end
+/// from -2**31 in steps of 2**30.
 bool hasSmallStep(llvm::Value *step) {
   auto *constant = dyn_cast<llvm::ConstantInt>(step);
   return constant && constant->getValue().ult(1u << 24);
 }
 
-/// It unrolls a loop of known length whole, too, and loses the first of its MMAs where that adds to
-/// zeros that were multiplied: `acc = dot(a, b, acc * 0.5)` in three iterations (seen on an H200).
+/// It also unrolls a loop of known length completely, and loses the first MMA if its accumulator is
+/// a product with zeros: `acc = dot(a, b, acc * 0.5)` in three iterations (seen on an H200).
 bool losesMma(Lowering &l, scf::ForOp op) {
   const bool isKnown =
       llvm::all_of(ArrayRef<Value>{op.getLowerBound(), op.getUpperBound(), op.getStep()},
@@ -90,7 +90,7 @@ bool losesMma(Lowering &l, scf::ForOp op) {
   return isKnown && op.walk([](nv::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// Tells LLVM what not to do with the loop that `branch` goes back in.
+/// Forbids LLVM transformations of the loop whose latch is `branch`.
 void forbid(llvm::BranchInst *branch, ArrayRef<StringRef> hints) {
   if (hints.empty())
     return;
@@ -103,7 +103,7 @@ void forbid(llvm::BranchInst *branch, ArrayRef<StringRef> hints) {
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
-/// What LLVM must not do with a loop of either kind.
+/// The metadata that forbids LLVM transformations of a loop of either kind.
 SmallVector<StringRef> forbiddenIn(Operation *loop) {
   SmallVector<StringRef> hints;
   if (loop->hasAttr(names::disableLicm))
@@ -111,7 +111,7 @@ SmallVector<StringRef> forbiddenIn(Operation *loop) {
   return hints;
 }
 
-/// Whether asynchronous copies read through what a loop carries in `argument`.
+/// Whether asynchronous copies read through the pointers that a loop carries in `argument`.
 bool feedsCopies(Value argument) {
   return llvm::any_of(argument.getUsers(), [](Operation *user) {
     auto next = dyn_cast<AddPtrOp>(user);
@@ -121,8 +121,8 @@ bool feedsCopies(Value argument) {
   });
 }
 
-/// The same pointers, of which LLVM knows nothing: strength reduction would take a part that they
-/// have in common out of them, and add it again in each iteration.
+/// The same pointers, opaque to LLVM: strength reduction would factor out their common part and add
+/// it again in each iteration.
 Values hidden(Lowering &l, ValueList pointers) {
   return llvm::map_to_vector<8>(pointers, [&](llvm::Value *pointer) -> llvm::Value * {
     return l.assembly(pointer->getType(), "mov.b64 $0, $1;", "=l,l", {pointer}, /*pure=*/true);

@@ -1,7 +1,7 @@
-//===- LowerConvert.cpp - a tile held by other registers, lanes and warps --------------------===//
-// How:   conversionKind (analysis/Scratch.h) decides, as it did for the allocation: new register
-//        numbers, shuffles inside warps, or a trip through swizzled shared memory, of all warps
-//        together or of each alone.
+//===- LowerConvert.cpp - layout conversions -------------------------------------------------===//
+// How:   conversionKind (analysis/Scratch.h) decides, as it does for the allocation: renumbered
+//        registers, shuffles within warps, or a store to and a load from swizzled shared memory,
+//        synchronised over all warps or within each warp.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "layout/WarpConversion.h"
@@ -23,7 +23,7 @@ Values convertByShuffles(Lowering &l, ValueList values, const LinearLayout::Shuf
     llvm::Value *chosen = nullptr;
     for (int choice : plan.regChoices) {
       if (chosen && isa<llvm::PoisonValue>(values[reg ^ choice]))
-        continue; // no lane chooses what is absent
+        continue; // no lane selects an absent register
       llvm::Value *candidate = l.shuffleFrom(values[reg ^ choice], from);
       chosen = chosen && !isa<llvm::PoisonValue>(chosen)
                    ? l.b.CreateSelect(l.b.CreateICmpEQ(regOfLane, l.b.getInt32(choice)), candidate,
@@ -39,7 +39,7 @@ void meetWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
-/// Piece by piece through the warp's own part of the scratch at `start`.
+/// Converts piece by piece through the warp's own part of the scratch at `start`.
 Values convertInWarps(Lowering &l, ValueList values, const WarpConversion &plan, int64_t start,
                       llvm::Type *element) {
   llvm::Value *own = l.b.CreateMul(l.warp(), l.b.getInt32(plan.bytesOfWarp()), "", true, true);
@@ -84,7 +84,7 @@ LogicalResult lowerConvert(Lowering &l, ConvertLayoutOp op) {
   }
   const SharedLayout shared = conversionScratch(from, to, bits);
   llvm::Value *base = l.b.getInt32(*scratch);
-  // Scratch is as large as what registers reach: it takes what is outside, too.
+  // Scratch covers the hull: elements outside the shape are stored, too.
   l.inFirstThreads(from.freeBits(), [&] { storeTile(l, values, base, shared, from); });
   l.barrier();
   l.set(op.getResult(), loadTile(l, base, shared, to, l.type(element)));

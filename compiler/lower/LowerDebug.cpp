@@ -1,7 +1,6 @@
 //===- LowerDebug.cpp - device-side print and assert ------------------------------------------===//
-// How:   both are calls of the driver's own functions, vprintf and __assertfail, behind a branch,
-//        so that replicas of an element do not repeat it. A line is "pid (x, y, z) idx (i, j)
-//        prefix: value".
+// How:   Both call functions of the driver, vprintf and __assertfail, under a branch: one thread
+//        per element. A line is "pid (x, y, z) idx (i, j) prefix: value".
 //===-----------------------------------------------------------------------------------===//
 #include "lower/When.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -33,7 +32,7 @@ void guarded(Lowering &l, llvm::Value *condition, llvm::function_ref<void()> bod
   l.b.SetInsertPoint(after);
 }
 
-/// How vprintf shows a value, and the value as C's variadic calls widen it.
+/// The format of a value for vprintf, and the value with C's default argument promotions.
 std::pair<std::string, llvm::Value *> formatOf(Lowering &l, llvm::Value *value, Type element,
                                                bool isSigned, bool hex) {
   auto &b = l.b;

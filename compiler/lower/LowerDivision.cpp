@@ -1,11 +1,11 @@
-//===- LowerDivision.cpp - numbers that are smaller than what divides them ------------------===//
-// Gives: quotient and remainder of a scalar by one that is not known, without a division where the
-//        scalar is not negative and smaller; so remainders of a tile's few elements, such as rows
-//        that wrap round at the end of a matrix; other divisions as elementwise operations.
-// How:   a program's number is split into rows and columns of blocks before its first load is
-//        asked for. The machine has no division, but a chain of conversions and products. All
-//        threads of a block have the same scalars, so a branch costs less than the chain; small
-//        grids go round it. The first of `a / b` and `a % b` makes both, behind one branch.
+//===- LowerDivision.cpp - integer divisions that a branch can skip -------------------------===//
+// Gives: quotient and remainder of a scalar by one that is no constant, without a division where
+//        0 <= scalar < divisor; the same for remainders of tiles with few elements per thread, such
+//        as modulo-wrapped row indices (`% M`); other divisions as elementwise operations.
+// How:   Kernels split the program id into row and column of the output tile before they issue
+//        their first load. The GPU has no division instruction but a chain of conversions and
+//        multiplications. Scalars are uniform in a CTA, so a branch costs less than the chain;
+//        small grids skip it. The first of `a / b` and `a % b` computes both, under one branch.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,14 +18,14 @@ using namespace pantile::lower;
 namespace {
 bool isDivision(Operation *op) { return isa<arith::DivSIOp, arith::RemSIOp>(op); }
 
-/// In regions of other operations, as of reductions, scalars are elements of tiles.
+/// Whether `op` works on scalars: in the regions of reductions and the like they are tile elements.
 bool isUniform(Operation *op) {
   while ((op = op->getParentOp()) && isa<scf::ForOp, scf::IfOp, scf::WhileOp, nv::ProducerOp>(op))
     ;
   return isa_and_present<func::FuncOp>(op);
 }
 
-/// The operations of the block that divide the same numbers, in its order.
+/// The operations of the block that divide the same numbers, in block order.
 llvm::SmallVector<Operation *> divisionsLike(Operation *op) {
   llvm::SetVector<Operation *> same;
   for (Operation *user : op->getOperand(0).getUsers())
@@ -67,7 +67,7 @@ llvm::Value *plainDivision(Lowering &l, Operation *op, ValueList v) {
   return isa<arith::DivSIOp>(op) ? l.b.CreateSDiv(v[0], v[1]) : l.b.CreateSRem(v[0], v[1]);
 }
 
-/// The one value that all elements are divided by, where it is not known.
+/// The scalar that all elements are divided by, if it is no constant.
 llvm::Value *commonDivisor(Lowering &l, Value tile) {
   Values divisors;
   for (auto [reg, value] : llvm::enumerate(l.get(tile)))
@@ -76,7 +76,7 @@ llvm::Value *commonDivisor(Lowering &l, Value tile) {
   return llvm::all_equal(divisors) && !isa<llvm::Constant>(divisors[0]) ? divisors[0] : nullptr;
 }
 
-/// Remainders of a tile, behind a branch that threads go round whose elements are all smaller.
+/// Remainders of a tile, under a branch that threads skip if all their elements are smaller.
 LogicalResult wrapElements(Lowering &l, arith::RemSIOp op, llvm::Value *by) {
   llvm::LLVMContext &context = l.module.getContext();
   const ValueList values = l.get(op.getLhs());
@@ -130,7 +130,7 @@ LogicalResult lowerDivision(Lowering &l, Operation *op) {
     return mapElements(l, op, [&](ValueList v) { return plainDivision(l, op, v); });
   llvm::SmallVector<Operation *> same = divisionsLike(op);
   if (same.front() != op)
-    return success(); // made with the first one
+    return success(); // computed with the first one
   const Division both = divideLarger(l, l.scalar(op->getOperand(0)), l.scalar(op->getOperand(1)));
   for (Operation *other : same)
     l.set(other->getResult(0), isa<arith::DivSIOp>(other) ? both.quotient : both.remainder);

@@ -1,10 +1,10 @@
-//===- LowerDot.cpp - products of register tiles: mma.sync ------------------------------------===//
+//===- LowerDot.cpp - dots of register tiles: mma.sync ----------------------------------------===//
 // Needs: operands in the fragments of the instruction.
 // Gives: the accumulator's registers.
-// How:   the registers of an element are looked up by coordinate, so any order of repetition
-//        works. The fragments of one mma.sync are neighbouring registers (LinearLayout.h). Of a
-//        tile with less rows or columns than the instruction, the fragments lack registers: zeros
-//        stand for them, and what comes out in their place is dropped.
+// How:   The register of an element is looked up by coordinate, so any order of repetition works.
+//        The fragments of one mma.sync are consecutive registers (LinearLayout.h). If the tile has
+//        fewer rows or columns than the instruction, some registers are absent: they are zeros as
+//        operands, and dropped as results.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Fp64Mma.h"
 #include "lower/Lowering.h"
@@ -25,7 +25,7 @@ Coord operandCoord(const Coord &result, int row, int column) {
   return coord;
 }
 
-/// "f16" for the assembler; empty when no tensor core multiplies it.
+/// The PTX type, such as "f16"; empty if no tensor core multiplies it.
 StringRef mmaTypeName(Type type) {
   if (type.isF16())
     return "f16";
@@ -40,7 +40,7 @@ StringRef mmaTypeName(Type type) {
   return isa<Float8E5M2Type>(type) ? "e5m2" : "";
 }
 
-/// One mma.sync on words; `acc` is four accumulators.
+/// One mma.sync on 32-bit registers; `acc` is four accumulators.
 class MmaSync {
 public:
   MmaSync(Lowering &l, Type lhs, Type rhs, Type acc, int m, int n, int k) : l(l) {
@@ -49,21 +49,21 @@ public:
     const std::string accName = packed ? "f16" : accType->isIntegerTy() ? "s32" : "f32";
     const char constraint = packed || accType->isIntegerTy() ? 'r' : 'f';
     const int accWords = packed ? 2 : 4, aWords = 4, bWords = 2;
-    text = "mma.sync.aligned.m" + std::to_string(m) + "n" + std::to_string(n) + "k" +
-           std::to_string(k) + ".row.col" + "." + accName + "." + mmaTypeName(lhs).str() + "." +
-           mmaTypeName(rhs).str() + "." + accName + " ";
+    asmString = "mma.sync.aligned.m" + std::to_string(m) + "n" + std::to_string(n) + "k" +
+                std::to_string(k) + ".row.col" + "." + accName + "." + mmaTypeName(lhs).str() +
+                "." + mmaTypeName(rhs).str() + "." + accName + " ";
     int next = 0;
     auto list = [&](int count) {
-      text += "{";
+      asmString += "{";
       for (int i = 0; i < count; ++i)
-        text += (i ? ", $" : "$") + std::to_string(next++);
-      text += "}";
+        asmString += (i ? ", $" : "$") + std::to_string(next++);
+      asmString += "}";
     };
     for (int count : {accWords, aWords, bWords, accWords}) {
-      text += next ? ", " : "";
+      asmString += next ? ", " : "";
       list(count);
     }
-    text += ";";
+    asmString += ";";
     for (int i = 0; i < accWords; ++i)
       constraints += std::string("=") + constraint + ",";
     for (int i = 0; i < aWords + bWords; ++i)
@@ -81,7 +81,7 @@ public:
     llvm::Type *word = packed ? l.b.getInt32Ty() : accType;
     auto *type =
         llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
-    Values result = l.results(l.assembly(type, text, constraints, operands, true), words);
+    Values result = l.results(l.assembly(type, asmString, constraints, operands, true), words);
     return packed ? l.unpack(result, accType, 16, 4) : result;
   }
 
@@ -90,11 +90,11 @@ private:
   llvm::Type *accType;
   bool packed;
   int words;
-  std::string text, constraints;
+  std::string asmString, constraints;
 };
 
-/// Which registers of a fragment there are: those of the second half of its rows, and those of odd
-/// columns, only if the tile has such.
+/// Which registers of a fragment are present: those of the second half of its rows, and those of
+/// odd columns, only if the tile has such.
 struct Fragment {
   bool hasLowerRows, hasOddColumns;
 
@@ -125,14 +125,14 @@ struct Fragment {
   }
 };
 
-/// How fp32 operands are multiplied by narrower instructions: as sums of parts of which each is
-/// exact in the narrow type. Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 datatype for
-/// higher-precision computations", arXiv:1904.06376.
+/// How fp32 operands are multiplied by narrower instructions: each is split into a sum of terms
+/// that are exact in the narrow type. Source: Henry, Tang, Heinecke, "Leveraging the bfloat16
+/// datatype for higher-precision computations", arXiv:1904.06376.
 struct Splitting {
   int parts = 1;
-  uint32_t kept = 0; ///< bits of an fp32 number that a part keeps
+  uint32_t kept = 0; ///< mask of the bits of an fp32 number that a term keeps
   bool isBf16 = false;
-  /// The products of parts (of lhs, of rhs), small ones first.
+  /// The products of terms (of lhs, of rhs), small ones first.
   SmallVector<std::pair<int, int>, 6> products;
 
   Splitting(DotOp op) {
@@ -150,7 +150,7 @@ struct Splitting {
 /// An operand's fragments, each packed into words once; fp32 is rounded to tf32, or split.
 class OperandWords {
 public:
-  /// `perWord`: elements of the instruction's type in a word.
+  /// `perWord`: elements of the instruction's type per 32-bit register.
   OperandWords(Lowering &l, Value value, int perWord)
       : l(l), layout(l.layout(value.getType())), elements(l.get(value)), perWord(perWord) {}
 
@@ -166,8 +166,8 @@ public:
     return it->second = packed(own);
   }
 
-  /// Words of each part. `finite` is the first part where the number is finite, else 0, and so are
-  /// the other parts: their products have no infinities that cancel.
+  /// The packed registers of each term. Where the number is not finite, `finite`, the first term,
+  /// and the other terms are 0, so that no infinities of their products cancel.
   struct Parts {
     SmallVector<Values, 3> words;
     Values finite;
@@ -235,7 +235,7 @@ private:
   std::map<int, Parts> split;
 };
 
-/// One dot on mma.sync, instruction by instruction.
+/// Emits one dot as mma.sync instructions.
 class Product {
 public:
   Product(Lowering &l, DotOp op)
@@ -279,8 +279,8 @@ private:
     return instruction(completeLeft(lhs.at(row, leftWords())), rhs.at(column, 2), sum);
   }
 
-  /// Tensor cores cut sums off instead of rounding them, so the products of one step are summed
-  /// apart and rounded into the accumulator.
+  /// Tensor cores truncate sums instead of rounding them, so the products of one step are
+  /// accumulated separately and added to the accumulator with rounding.
   Values splitProducts(const Coord &row, const Coord &column, ValueList sum) {
     const auto &a = lhs.partsAt(row, leftWords(), splitting),
                &c = rhs.partsAt(column, 2, splitting);

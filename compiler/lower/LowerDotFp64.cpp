@@ -1,12 +1,12 @@
 //===- LowerDotFp64.cpp - dots of fp64 on tensor cores ----------------------------------------===//
 // Needs: operands and accumulator in the fragments of LinearLayout::mmaFp64A, B and Accumulator.
 // Gives: the accumulator's registers.
-// How:   an element of a fragment is a register of its own, looked up by coordinate. The sum over K
-//        may be taken in any order, and the rows of a fragment may be any eight. It is enough that
-//        A and B have the same K in the same lanes, A and the accumulator the same rows, B and the
-//        accumulator the same columns (holdSameCoordinates). Of tiles with less rows or columns
-//        than the instruction, registers are missing: zeros stand for them, and the results are
-//        dropped.
+// How:   Each element of a fragment is a register, looked up by coordinate. The sum over K may be
+//        taken in any order, and the rows of a fragment may be any eight. It is enough that A and B
+//        have the same K in the same lanes, A and the accumulator the same rows, B and the
+//        accumulator the same columns (holdSameCoordinates). If the tile has fewer rows or columns
+//        than the instruction, some registers are absent: they are zeros as operands, and dropped
+//        as results.
 //===-------------------------------------------------------------------------------------===//
 #include "lower/Fp64Mma.h"
 
@@ -22,16 +22,16 @@ class Fp64Instruction {
 public:
   Fp64Instruction(Lowering &l, int m, int k) : l(l), sums(m / 4) {
     const int left = m * k / 32, right = k / 4;
-    text = "mma.sync.aligned.m" + std::to_string(m) + "n8k" + std::to_string(k) +
-           ".row.col.f64.f64.f64.f64 ";
+    asmString = "mma.sync.aligned.m" + std::to_string(m) + "n8k" + std::to_string(k) +
+                ".row.col.f64.f64.f64.f64 ";
     int next = 0;
     for (int count : {sums, left, right, sums}) {
-      text += next ? ", {" : "{";
+      asmString += next ? ", {" : "{";
       for (int i = 0; i < count; ++i)
-        text += (i ? ", $" : "$") + std::to_string(next++);
-      text += "}";
+        asmString += (i ? ", $" : "$") + std::to_string(next++);
+      asmString += "}";
     }
-    text += ";";
+    asmString += ";";
     for (int i = 0; i < sums; ++i)
       constraints += "=d,";
     for (int i = 0; i < left + right + sums; ++i)
@@ -44,17 +44,17 @@ public:
     operands.append(sum.begin(), sum.end());
     auto *type = llvm::StructType::get(l.module.getContext(),
                                        llvm::SmallVector<llvm::Type *>(sums, l.b.getDoubleTy()));
-    return l.results(l.assembly(type, text, constraints, operands, true), sums);
+    return l.results(l.assembly(type, asmString, constraints, operands, true), sums);
   }
 
 private:
   Lowering &l;
   const int sums;
-  std::string text, constraints;
+  std::string asmString, constraints;
 };
 
-/// Whether lanes of the operands and of the accumulator hold what one instruction multiplies: lanes
-/// 1 and 2 differ in K and columns of the result, lanes 4, 8 and 16 in rows, and columns of B.
+/// Whether the lanes of the operands and of the accumulator match the instruction: lane bits 1 and
+/// 2 are K and columns of the result, lane bits 4, 8 and 16 are rows, and columns of B.
 bool holdSameCoordinates(const LinearLayout &lhs, const LinearLayout &rhs,
                          const LinearLayout &acc) {
   const int m = acc.rank() - 2, n = acc.rank() - 1;
@@ -68,7 +68,7 @@ bool holdSameCoordinates(const LinearLayout &lhs, const LinearLayout &rhs,
   return same && rhs.lane()[0][n] == 0 && rhs.lane()[1][n] == 0;
 }
 
-/// One dot, instruction by instruction.
+/// Emits one dot as mma.sync instructions.
 class Fp64Product {
 public:
   Fp64Product(Lowering &l, DotOp op)
@@ -80,7 +80,7 @@ public:
         perInstruction(static_cast<int>(op.getMma()->getK()) / 4),
         instruction(l, op.getMma()->getM(), op.getMma()->getK()) {}
 
-  /// Whether the instruction multiplies what the fragments hold.
+  /// Whether the fragments have the layout of the instruction.
   bool fits(MmaAttr mma) const {
     const bool isKnown = isLarge ? halves == 2 && step % static_cast<int>(mma.getK()) == 0
                                  : mma.getM() == 8 && mma.getK() == 4;
@@ -89,7 +89,7 @@ public:
            offsetsOfK(left, n).size() * 4 == static_cast<size_t>(step);
   }
 
-  /// K outermost, one instruction at a time: few operands are needed at once.
+  /// Emits the instructions with K outermost: few operands are live at once.
   Values run(ValueList sums) {
     Values result(sums);
     const SmallVector<int, 4> offsets = offsetsOfK(left, n);
@@ -103,7 +103,7 @@ public:
   }
 
 private:
-  /// What the first lane holds of the first `step` along dimension `k`.
+  /// The elements of the first lane within the first `step` along dimension `k`.
   SmallVector<int, 4> offsetsOfK(const LinearLayout &layout, int k) const {
     SmallVector<int, 4> offsets;
     for (int offset = 0; offset < step; ++offset) {
@@ -115,7 +115,7 @@ private:
     return offsets;
   }
 
-  /// Of the first lane, the element at `row`, `column` of the batch of `at`.
+  /// The first lane's element at `row`, `column` of the batch of `at`.
   llvm::Value *element(const LinearLayout &layout, ValueList values, Coord at, int row,
                        int column) const {
     at[m] = row;
@@ -142,7 +142,7 @@ private:
     }
   }
 
-  /// The instruction's own order of A: the two halves of the rows take turns.
+  /// The instruction's own order of A: the two halves of the rows alternate.
   void multiplyLarge(ValueList upperRows, ValueList lowerRows, ValueList column,
                      llvm::MutableArrayRef<llvm::Value *> own) {
     Values fragment;
@@ -155,7 +155,7 @@ private:
     keep(ValueList(made).take_back(2), own.take_back(columns));
   }
 
-  /// Two neighbouring columns of one row, and what the tile has of them.
+  /// Two consecutive columns of one row, and which of them the tile has.
   Values complete(ValueList own) const {
     return {own[0], columns == 2 ? own[1] : llvm::ConstantFP::get(own[0]->getType(), 0.0)};
   }

@@ -1,6 +1,6 @@
 //===- LowerElementwise.cpp - integer and floating-point arithmetic, comparisons, pointers --===//
-// How:   a tile is lowered register by register. Shifts by the width or more are defined (0 or
-//        the sign); LLVM's are not, so amounts that are not constant are checked.
+// How:   A tile is lowered register by register. Shifts by the width or more are defined (0 or
+//        the sign); in LLVM they are poison, so amounts that are no constants are checked.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -85,7 +85,7 @@ llvm::Value *ceilDivU(Lowering &l, llvm::Value *x, llvm::Value *y) {
   return l.b.CreateSelect(inexact, l.b.CreateAdd(quotient, one), quotient);
 }
 
-/// Quotient rounded up or down; C's rounds towards zero.
+/// Quotient rounded up or down, from LLVM's, which rounds towards zero.
 template <bool up> llvm::Value *roundedDivS(Lowering &l, llvm::Value *x, llvm::Value *y) {
   llvm::Value *quotient = l.b.CreateSDiv(x, y), *rest = l.b.CreateSRem(x, y);
   llvm::Value *zero = llvm::ConstantInt::get(x->getType(), 0);
@@ -103,7 +103,7 @@ constexpr llvm::CmpInst::Predicate integerPredicates[] = {
     llvm::CmpInst::ICMP_ULT, llvm::CmpInst::ICMP_ULE, llvm::CmpInst::ICMP_UGT,
     llvm::CmpInst::ICMP_UGE};
 
-/// Neighbouring registers, a power of two of them, that hold one value for what is known of `tile`.
+/// A power of two of consecutive registers that hold one value according to the analysis of `tile`.
 int equalRegs(Lowering &l, Value tile) {
   const LinearLayout &layout = l.layout(tile.getType());
   const int dim = layout.fastestDim();
@@ -111,7 +111,7 @@ int equalRegs(Lowering &l, Value tile) {
       std::min<int64_t>(layout.contiguousRegs(dim), l.axisInfo().of(tile).constancy[dim]));
 }
 
-/// A mask that ends on a multiple of the vector is compared once a vector.
+/// Compares once per vector where a mask ends on a multiple of the vector.
 LogicalResult lowerCmpI(Lowering &l, arith::CmpIOp op) {
   const auto predicate = integerPredicates[static_cast<int>(op.getPredicate())];
   ValueList x = l.get(op.getLhs()), y = l.get(op.getRhs());
@@ -133,7 +133,7 @@ llvm::Value *mulHiU(Lowering &l, llvm::Value *x, llvm::Value *y) {
   return l.b.CreateTrunc(l.b.CreateLShr(product, width), x->getType());
 }
 
-/// Both halves of a product, low first.
+/// Both halves of a widening multiplication, low first.
 template <typename Op, bool isSigned> void addExtendedProduct(Handlers &h) {
   h.add<Op>([](Lowering &l, Operation *op) {
     Values low, high;
@@ -167,8 +167,8 @@ LogicalResult lowerCmpF(Lowering &l, arith::CmpFOp op) {
   return mapElements(l, op, [&](ValueList v) { return l.b.CreateFCmp(predicate, v[0], v[1]); });
 }
 
-/// fp32 quotients may be off by two units in the last place; those of 16 bits are rounded from
-/// them.
+/// fp32 quotients have an error of up to two units in the last place; 16-bit quotients are rounded
+/// from fp32.
 llvm::Value *divideFloat(Lowering &l, llvm::Value *x, llvm::Value *y) {
   if (auto *constant = dyn_cast<llvm::ConstantFP>(y)) {
     llvm::APFloat inverse(0.0f);
@@ -208,7 +208,7 @@ llvm::Constant *constantOf(Lowering &l, Attribute attribute, Type element) {
   return llvm::ConstantInt::get(type, bits.zextOrTrunc(type->getIntegerBitWidth()));
 }
 
-/// Elements that differ lie in constant memory, row-major; bools take a byte.
+/// A constant whose elements differ is stored in constant memory, row-major; bools take a byte.
 Values variedConstant(Lowering &l, arith::ConstantOp op, DenseElementsAttr dense) {
   Type element = elementTypeOf(op.getType());
   const bool isBool = element.isInteger(1);
@@ -249,7 +249,7 @@ LogicalResult lowerConstant(Lowering &l, arith::ConstantOp op) {
   return success();
 }
 
-/// Whether `y` is `x` times a constant of (0, 1] and `condition` tells that `x` is not below zero.
+/// Whether `y` is `x` times a constant in (0, 1] and `condition` is `x >= 0`.
 bool isLeaky(llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
   using namespace llvm::PatternMatch;
   using llvm::FCmpInst;
@@ -264,7 +264,7 @@ bool isLeaky(llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
          *slope > llvm::APFloat(0.0f) && *slope <= llvm::APFloat(1.0f);
 }
 
-/// A leaky ReLU is the larger of both, NaN and the sign of zero included: an instruction less.
+/// A leaky ReLU is the maximum of both, NaN and the sign of zero included: one instruction less.
 llvm::Value *select(Lowering &l, llvm::Value *condition, llvm::Value *x, llvm::Value *y) {
   return isLeaky(condition, x, y) ? l.b.CreateMaxNum(x, y) : l.b.CreateSelect(condition, x, y);
 }

@@ -1,7 +1,7 @@
 //===- LowerExtern.cpp - calls of functions of bitcode libraries ------------------------------===//
-// How:   a declaration of the symbol, marked with the library that defines it, and one call a
-//        register. The library is linked after lowering. A call that is not pure runs once for
-//        every register, also where threads hold the same elements.
+// How:   A declaration of the symbol, marked with the library that defines it, and one call per
+//        register. The library is linked after lowering. A call that is not pure runs once per
+//        register, even if several threads hold the same element.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "target/Libdevice.h"

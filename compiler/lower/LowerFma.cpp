@@ -1,11 +1,11 @@
-//===- LowerFma.cpp - products of buffers by scalar FMA ---------------------------------------===//
+//===- LowerFma.cpp - dots of buffers by scalar FMA -------------------------------------------===//
 // Needs: the left buffer with K fastest, the right one with N fastest, in swizzles whose pattern
 //        repeats after 8 steps of K.
 // Gives: the accumulator's registers.
-// How:   a loop over K, 8 steps a turn. A turn reads the rows of the left buffer that the thread's
-//        part of the result lies in, in vectors along K, and the columns of the right one, in
-//        vectors along N. From turn to turn all addresses move by one distance each, so a thread
-//        holds 8 rows and columns at a time, however deep the product is.
+// How:   A loop over K, 8 steps per iteration. An iteration loads the thread's rows of the left
+//        buffer, in vectors along K, and its columns of the right one, in vectors along N. Each
+//        address advances by a constant per iteration, so a thread holds 8 steps of its rows and
+//        columns at a time, however large K is.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "support/MachineThresholds.h"
@@ -17,13 +17,13 @@ using namespace pantile::lower;
 namespace {
 using Coord = LinearLayout::Coord;
 
-/// The same on every row of the model.
-constexpr int stepsOfTurn = TileThresholds().stepsOfFma;
+/// The same for every machine of the model.
+constexpr int stepsPerIteration = TileThresholds().stepsOfFma;
 
-/// One operand: how a thread reads the elements that belong to its registers of the result.
+/// One operand: loads the elements that a thread's registers of the result need.
 class OperandReader {
 public:
-  /// `shared`: the dimension that operand and result have in common; the other one is K.
+  /// `common`: the dimension that operand and result have in common; the other one is K.
   OperandReader(Lowering &l, Value buffer, Type tile, int common, int k)
       : l(l), layout(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), acc(l.layout(tile)),
         k(k), type(l.type(cast<nv::BufferType>(buffer.getType()).getElementType())),
@@ -40,18 +40,20 @@ public:
       for (auto [inside, at] : llvm::zip_equal(insideOf, l.coordinates(acc, common)))
         inside = l.b.CreateICmpULT(at, l.b.getInt32(static_cast<uint32_t>(end)));
     const int fastest = layout.order()[0];
-    const int run = fastest == k ? stepsOfTurn : acc.contiguousRegs(common);
+    const int run = fastest == k ? stepsPerIteration : acc.contiguousRegs(common);
     const int64_t extent = layout.shape()[fastest], together = extent & -extent;
     width = std::min<int64_t>({run, together, 128 / layout.elementBits()});
   }
 
-  /// The coordinate in the buffer that goes with element `coord` of the result.
+  /// The coordinate in the buffer for element `coord` of the result.
   Coord at(Coord coord, int step) const {
     coord[k] = step;
     return coord;
   }
   llvm::Value *firstOffset() const { return start; }
-  int64_t bytesOfTurn() const { return layout.offset(at(Coord(acc.rank(), 0), stepsOfTurn)); }
+  int64_t bytesPerIteration() const {
+    return layout.offset(at(Coord(acc.rank(), 0), stepsPerIteration));
+  }
 
   /// Elements of steps [0, count) of K from the offset `base` on, by coordinate.
   std::map<std::vector<int>, llvm::Value *> read(llvm::Value *base, int count) const {
@@ -100,26 +102,26 @@ private:
   llvm::Type *type;
   llvm::Value *start;
   SmallVector<int64_t> ofLane, ofWarp;
-  Values insideOf; ///< by the result's registers: what they have of this operand is inside of it
+  Values insideOf; ///< per register of the result: whether its row or column is within this operand
   int64_t width;
 };
 
-class FmaProduct {
+class FmaDot {
 public:
-  FmaProduct(Lowering &l, nv::FmaOp op)
+  FmaDot(Lowering &l, nv::FmaOp op)
       : l(l), acc(l.layout(op.getType())), rank(acc.rank()),
         depth(static_cast<int>(op.getLhs().getType().getShape()[rank - 1])),
         lhs(l, op.getLhs(), op.getType(), rank - 2, rank - 1),
         rhs(l, op.getRhs(), op.getType(), rank - 1, rank - 2) {}
 
   Values run(ValueList sums) {
-    const int rest = depth % stepsOfTurn, whole = depth - rest;
-    if (depth <= stepsOfTurn)
-      return turn(lhs.firstOffset(), rhs.firstOffset(), sums, depth);
+    const int rest = depth % stepsPerIteration, whole = depth - rest;
+    if (depth <= stepsPerIteration)
+      return iterate(lhs.firstOffset(), rhs.firstOffset(), sums, depth);
     auto &b = l.b;
     llvm::BasicBlock *before = b.GetInsertBlock();
-    auto *body = llvm::BasicBlock::Create(l.module.getContext(), "product", l.function),
-         *exit = llvm::BasicBlock::Create(l.module.getContext(), "product.end", l.function);
+    auto *body = llvm::BasicBlock::Create(l.module.getContext(), "dot", l.function),
+         *exit = llvm::BasicBlock::Create(l.module.getContext(), "dot.end", l.function);
     b.CreateBr(body);
     b.SetInsertPoint(body);
     auto phi = [&](llvm::Value *init) {
@@ -130,25 +132,25 @@ public:
     llvm::PHINode *left = phi(lhs.firstOffset()), *right = phi(rhs.firstOffset()),
                   *step = phi(b.getInt32(0));
     llvm::SmallVector<llvm::PHINode *> carried = llvm::map_to_vector(sums, phi);
-    Values next = turn(left, right, Values(carried.begin(), carried.end()), stepsOfTurn);
+    Values next = iterate(left, right, Values(carried.begin(), carried.end()), stepsPerIteration);
     llvm::BasicBlock *latch = b.GetInsertBlock();
     auto advance = [&](llvm::PHINode *node, int64_t by) {
       llvm::Value *moved = b.CreateAdd(node, b.getInt32(by), "", true, true);
       node->addIncoming(moved, latch);
       return moved;
     };
-    llvm::Value *nextLeft = advance(left, lhs.bytesOfTurn()),
-                *nextRight = advance(right, rhs.bytesOfTurn());
-    llvm::Value *done = advance(step, stepsOfTurn);
+    llvm::Value *nextLeft = advance(left, lhs.bytesPerIteration()),
+                *nextRight = advance(right, rhs.bytesPerIteration());
+    llvm::Value *done = advance(step, stepsPerIteration);
     for (auto [node, value] : llvm::zip_equal(carried, next))
       node->addIncoming(value, latch);
     b.CreateCondBr(b.CreateICmpULT(done, b.getInt32(whole)), body, exit);
     b.SetInsertPoint(exit);
-    return rest ? turn(nextLeft, nextRight, next, rest) : next;
+    return rest ? iterate(nextLeft, nextRight, next, rest) : next;
   }
 
 private:
-  Values turn(llvm::Value *left, llvm::Value *right, ValueList sums, int count) {
+  Values iterate(llvm::Value *left, llvm::Value *right, ValueList sums, int count) {
     auto rows = lhs.read(left, count), columns = rhs.read(right, count);
     Values result(sums);
     for (int step = 0; step < count; ++step)
@@ -176,8 +178,9 @@ LogicalResult lowerFma(Lowering &l, nv::FmaOp op) {
   const int rank = op.getType().getRank();
   if (sharedLayoutOf(op.getLhs().getType()).order()[0] != rank - 1 ||
       sharedLayoutOf(op.getRhs().getType()).order()[0] != rank - 1)
-    return op.emitError("scalar products read rows of K on the left and rows of N on the right");
-  l.set(op.getResult(), FmaProduct(l, op).run(l.get(op.getAcc())));
+    return op.emitError(
+        "a dot by scalar FMA reads rows of K on the left and rows of N on the right");
+  l.set(op.getResult(), FmaDot(l, op).run(l.get(op.getAcc())));
   return success();
 }
 } // namespace

@@ -1,10 +1,10 @@
-//===- LowerGather.cpp - elements by index, neighbours at a distance, and counts --------------===//
+//===- LowerGather.cpp - gather, exchange and histogram ---------------------------------------===//
 // Needs: for an exchange and a histogram's mask, operands in one layout.
 // Gives: the lowering of tile.gather, tile.exchange and tile.histogram.
-// How:   an element at a fixed distance is the same number of bits away in every thread, so it is
-//        another register, one shuffle, or the slot of another thread in scratch. A gather inside
-//        warps shuffles every register that the element may be in; any other one goes through a
-//        row-major copy in scratch. Counting adds to bins in scratch.
+// How:   An exchange toggles the same bits of register, lane and warp in every thread, so it reads
+//        another register, one shuffle, or the scratch entry of another thread. A gather within
+//        warps shuffles every register that the element may be in; any other one reads a row-major
+//        copy in scratch. A histogram adds to bins in scratch.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/RowMajor.h"
@@ -16,10 +16,10 @@ using namespace pantile::lower;
 namespace {
 //===- exchange ------------------------------------------------------------------------===//
 
-/// Byte offsets of the slots of this thread's registers, the bits of `moves` toggled; of the warp
-/// whose bits in `replicas` are zero.
-Values slots(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits,
-             ExchangeMoves moves, unsigned replicas = 0) {
+/// Byte offsets of this thread's registers in scratch, with the bits of `moves` toggled; of the
+/// warp whose bits in `replicas` are zero.
+Values exchangeOffsets(Lowering &l, const LinearLayout &layout, int64_t start, unsigned bits,
+                       ExchangeMoves moves, unsigned replicas = 0) {
   const int64_t bytes = bits / 8, lanes = layout.numLanes(), warps = layout.warpHull();
   SmallVector<int64_t> ofLane, ofWarp, ofReg;
   for (size_t i = 0; i < layout.lane().size(); ++i)
@@ -48,16 +48,17 @@ LogicalResult lowerExchange(Lowering &l, ExchangeOp op) {
   if (failed(scratch))
     return failure();
   const unsigned bits = storageBits(elementTypeOf(op.getType()));
-  l.storeShared(values, bits, slots(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
+  l.storeShared(values, bits, exchangeOffsets(l, layout, *scratch, bits, {0, 0, 0}), bits / 8);
   l.barrier();
-  const Values theirs = slots(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
+  const Values theirs =
+      exchangeOffsets(l, layout, *scratch, bits, moves, layout.replicasOfAbsent());
   l.set(op, l.loadShared(values[0]->getType(), bits, theirs, bits / 8));
   return success();
 }
 
 //===- gather --------------------------------------------------------------------------===//
 
-/// The bits of `index` that `bits` speak of, moved to where their lanes or registers count.
+/// The bits of `index` that `bits` select, moved to the position of their lanes or registers.
 llvm::Value *scatterBits(Lowering &l, llvm::Value *index, const AxisBits &axis,
                          AxisBits::Where where) {
   llvm::Value *sum = l.b.getInt32(0);
@@ -152,7 +153,7 @@ LogicalResult lowerGather(Lowering &l, GatherOp op) {
 
 //===- histogram -----------------------------------------------------------------------===//
 
-/// Zero in every bin: one store a thread and turn.
+/// Sets every bin to zero: one store per thread and iteration.
 void clearBins(Lowering &l, int64_t start, int64_t bins) {
   for (int64_t first = 0; first < bins; first += l.numThreads()) {
     llvm::Value *bin = l.b.CreateAdd(l.thread(), l.b.getInt32(static_cast<uint32_t>(first)));

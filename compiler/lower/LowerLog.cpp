@@ -3,8 +3,8 @@
 // Gives: its natural or binary logarithm; at most 1 and 2 units in the last place off.
 // How:   x = m * 2^i with m in [2/3, 4/3), and a polynomial in f = m - 1, fitted to
 //        (log(1 + f) - f) / f^2 and to log2(1 + f) / f by weighted least squares. The hardware's
-//        lg2.approx has an absolute bound only, which near 1 leaves few digits; libdevice's
-//        functions are as exact as these, and linking them costs milliseconds a kernel.
+//        lg2.approx has only an absolute error bound, which leaves few digits near 1; libdevice's
+//        functions are as accurate as these, and linking them costs milliseconds per kernel.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include <cmath>
@@ -62,8 +62,8 @@ struct LogBuilder {
     return fma(polynomial(binaryTerms, f), f, power);
   }
 
-  /// Infinity and NaN stay, 0 gives -infinity, and negative numbers NaN: as bits, all but 0 lie
-  /// above the largest finite number.
+  /// Infinity and NaN stay, 0 gives -infinity, and negative numbers NaN: as unsigned bits, all but
+  /// 0 are above the largest finite number.
   llvm::Value *finish(llvm::Value *x, llvm::Value *result) {
     llvm::Value *infinity = real(std::numeric_limits<double>::infinity());
     llvm::Value *isSpecial =

@@ -1,8 +1,8 @@
-//===- LowerMap.cpp - functions and PTX on every element, promises, counters ------------------===//
+//===- LowerMap.cpp - functions and PTX on every element, assumptions, special registers ------===//
 // Needs: operands and results of a map or a PTX statement in one layout.
 // Gives: the lowering of tile.map, tile.inline_asm, tile.assume and tile.special.
-// How:   the body of a map is emitted once for each `pack` registers; where it branches, the warp
-//        meets again behind it. Elements of less than 32 bits enter PTX packed into registers; the
+// How:   The body of a map is emitted once per `pack` registers; if it branches, the warp
+//        reconverges after it. Elements of less than 32 bits are packed into registers for PTX; the
 //        letter of a constraint says what type a register has.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
@@ -59,7 +59,7 @@ LogicalResult lowerMap(Lowering &l, MapOp op) {
 
 //===- inline PTX ----------------------------------------------------------------------===//
 
-/// The type that a constraint's letter asks for; null for one that is not known.
+/// The type that a constraint's letter stands for; null for an unknown letter.
 llvm::Type *typeOf(Lowering &l, char letter) {
   switch (letter) {
   case 'b':
@@ -125,7 +125,7 @@ Constraints parseConstraints(Lowering &l, StringRef text) {
   return result;
 }
 
-/// One statement for `pack` elements of every operand.
+/// Emits one statement for `pack` elements of every operand.
 FailureOr<Values> emitStatement(Lowering &l, InlineAsmOp op, const Constraints &constraints,
                                 size_t first) {
   const size_t pack = op.getPack();
@@ -189,7 +189,7 @@ LogicalResult lowerInlineAsm(Lowering &l, InlineAsmOp op) {
   return success();
 }
 
-//===- promises and counters -----------------------------------------------------------===//
+//===- assumptions and special registers -----------------------------------------------===//
 
 LogicalResult lowerAssume(Lowering &l, AssumeOp op) {
   l.b.CreateAssumption(l.scalar(op.getCondition()));

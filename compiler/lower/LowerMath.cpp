@@ -1,8 +1,8 @@
 //===- LowerMath.cpp - elementary functions ---------------------------------------------------===//
-// How:   fp32 exponentials and roots are the hardware's approximations, scaled where the base
-//        differs: exp2 2 units in the last place (denormals are 0), exp 2 + 1.16 |x|, sqrt and
-//        rsqrt 1 and 2. What the hardware lacks, and fp64, is libdevice's: a call of `__nv_*`,
-//        whose body is linked in before optimisation. 16-bit operands go through fp32.
+// How:   fp32 exponentials and roots use the hardware's approximations, scaled if the base differs.
+//        Errors in units in the last place: exp2 2 (denormals are 0), exp 2 + 1.16 |x|, sqrt 1,
+//        rsqrt 2. Other functions, and fp64, call libdevice's `__nv_*`, whose bodies are linked
+//        before optimisation. 16-bit operands are computed in fp32.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Elementwise.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,7 +61,7 @@ llvm::Value *exp2Approx(Lowering &l, llvm::Value *x) {
   return l.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::nvvm_ex2_approx, {x});
 }
 
-/// The hardware's approximation in fp32, libdevice in fp64.
+/// The hardware's approximation for fp32, libdevice for fp64.
 llvm::Value *approximate(Lowering &l, llvm::Value *x, const char *libdevice,
                          llvm::function_ref<llvm::Value *(llvm::Value *)> fast) {
   return viaFloat(l, x, [&](llvm::Value *v) {
@@ -106,7 +106,7 @@ llvm::Value *preciseSqrt(Lowering &l, llvm::Value *x) {
   });
 }
 
-/// 8-bit floats are bytes: their sign is the uppermost bit.
+/// 8-bit floats are bytes, whose sign is the highest bit.
 llvm::Value *absF(Lowering &l, llvm::Value *x) {
   return x->getType()->isIntegerTy() ? l.b.CreateAnd(x, 0x7f)
                                      : unaryIntrinsic<llvm::Intrinsic::fabs>(l, x);

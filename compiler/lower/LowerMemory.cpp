@@ -1,10 +1,10 @@
 //===- LowerMemory.cpp - loads, stores and prefetches of global memory ----------------------===//
 // Needs: AxisInfo for the width of an access; mask and value in the pointer's layout.
-// Gives: one instruction for up to 16 bytes of neighbouring registers.
-// How:   unmasked accesses are LLVM's own, so constant offsets fold into them; masked ones, and
-//        those with a cache operator, are predicated inline assembly, which needs no branch.
-//        Registers at one address are loaded once.
-//        Replicas of an element do not store it twice.
+// Gives: one instruction per up to 16 bytes of consecutive registers.
+// How:   Unmasked accesses are LLVM loads and stores, so constant offsets fold into them; masked
+//        ones, and those with a cache operator, are predicated inline assembly, which needs no
+//        branch. Registers with the same address are loaded once. Of several threads that hold an
+//        element, one stores it.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "mlir/IR/Matchers.h"
@@ -15,7 +15,7 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-/// Registers that one instruction moves.
+/// Number of registers that one instruction moves.
 int accessWidth(Lowering &l, Value ptr, Value mask) {
   if (!isa<RankedTensorType>(ptr.getType()))
     return 1;
@@ -39,14 +39,14 @@ std::string shapeOf(unsigned wordBits, size_t words) {
          std::to_string(wordBits);
 }
 
-/// An instruction takes a cache operator or a priority, not both: the operator is the stronger.
+/// An instruction takes a cache operator or an eviction priority, not both: the operator wins.
 std::string cacheOf(CacheModifier cache, EvictionPolicy evict) {
   if (cache != CacheModifier::None)
     return "." + stringifyCacheModifier(cache).str();
   return evict != EvictionPolicy::Normal ? ".L1::" + stringifyEvictionPolicy(evict).str() : "";
 }
 
-/// 8-bit words travel in 16-bit registers: inline assembly has none smaller.
+/// 8-bit words use 16-bit registers: inline assembly has no smaller ones.
 llvm::Type *carrier(Lowering &l, unsigned wordBits) {
   return l.b.getIntNTy(std::max(wordBits, 16u));
 }
@@ -65,7 +65,7 @@ Values plainLoad(Lowering &l, llvm::Value *ptr, unsigned wordBits, int words, bo
   return result;
 }
 
-/// `others` are the words that lanes without a mask give; they are tied to the results.
+/// `others` are the results of masked-off lanes; they are tied to the results.
 Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mask,
                       unsigned wordBits, Values others) {
   const int words = others.size();
@@ -76,14 +76,15 @@ Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mas
     ties += "," + std::to_string(i);
   }
   Values operands{ptr};
-  std::string text;
+  std::string asmString;
   if (mask) {
     operands.push_back(mask);
-    text = "@$" + std::to_string(words + 1) + " ";
+    asmString = "@$" + std::to_string(words + 1) + " ";
   }
-  text += op.getIsVolatile() ? "ld.volatile.global"
-                             : "ld.global" + cacheOf(op.getCache(), op.getEvict());
-  text += shapeOf(wordBits, words) + " " + braces(0, words) + ", [$" + std::to_string(words) + "];";
+  asmString += op.getIsVolatile() ? "ld.volatile.global"
+                                  : "ld.global" + cacheOf(op.getCache(), op.getEvict());
+  asmString +=
+      shapeOf(wordBits, words) + " " + braces(0, words) + ", [$" + std::to_string(words) + "];";
   for (llvm::Value *other : others)
     operands.push_back(l.b.CreateZExt(other, word));
   constraints += mask ? "l,b" : "l";
@@ -91,13 +92,13 @@ Values predicatedLoad(Lowering &l, LoadOp op, llvm::Value *ptr, llvm::Value *mas
                            ? llvm::StructType::get(l.module.getContext(),
                                                    llvm::SmallVector<llvm::Type *>(words, word))
                            : word;
-  Values loaded = l.results(l.assembly(result, text, constraints + ties, operands), words);
+  Values loaded = l.results(l.assembly(result, asmString, constraints + ties, operands), words);
   for (llvm::Value *&value : loaded)
     value = l.b.CreateTrunc(value, l.b.getIntNTy(wordBits));
   return loaded;
 }
 
-/// Bits of a register's number whose registers hold what one without the bit holds.
+/// Bits of a register index such that the registers with and without the bit have the same address.
 unsigned repeatedRegs(Lowering &l, LoadOp op) {
   if (!isa<RankedTensorType>(op.getPtr().getType()) || op.getIsVolatile() ||
       op.getCache() == CacheModifier::Cv)
@@ -167,7 +168,7 @@ void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words,
   const unsigned wordBits = words[0]->getType()->getIntegerBitWidth();
   const int count = words.size();
   Values operands{ptr};
-  std::string constraints = "l", text;
+  std::string constraints = "l", asmString;
   for (llvm::Value *word : words) {
     operands.push_back(l.b.CreateZExt(word, carrier(l, wordBits)));
     constraints += std::string(",") + constraintOf(wordBits);
@@ -175,11 +176,11 @@ void predicatedStore(Lowering &l, StoreOp op, llvm::Value *ptr, ValueList words,
   if (mask) {
     operands.push_back(mask);
     constraints += ",b";
-    text = "@$" + std::to_string(count + 1) + " ";
+    asmString = "@$" + std::to_string(count + 1) + " ";
   }
-  text += "st.global" + cacheOf(op.getCache(), op.getEvict()) + shapeOf(wordBits, count) +
-          " [$0], " + braces(1, count) + ";";
-  l.assembly(l.b.getVoidTy(), text, constraints, operands);
+  asmString += "st.global" + cacheOf(op.getCache(), op.getEvict()) + shapeOf(wordBits, count) +
+               " [$0], " + braces(1, count) + ";";
+  l.assembly(l.b.getVoidTy(), asmString, constraints, operands);
 }
 
 LogicalResult lowerStore(Lowering &l, StoreOp op) {

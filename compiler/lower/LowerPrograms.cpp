@@ -1,7 +1,8 @@
-//===- LowerPrograms.cpp - which program this is, of how many ------------------------------===//
-// Gives: a program is a block of the grid; in a persistent kernel a block runs several, and the
-//        user's grid is a parameter; where programs share a block, each is one of its warps; where
-//        blocks share a program, they are neighbours along the first axis.
+//===- LowerPrograms.cpp - program ids and the number of programs --------------------------===//
+// Gives: program_id, num_programs and the operations of persistent kernels.
+// How:   A program is a CTA of the grid. A persistent CTA runs several programs, and the user's
+//        grid is a parameter. Packed programs are the warps of a CTA. A program on a cluster has
+//        consecutive CTAs along the first axis.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "lower/Lowering.h"
@@ -15,46 +16,46 @@ using namespace pantile::lower;
 namespace {
 using ID = llvm::Intrinsic::ID;
 
-llvm::Value *blockIndex(Lowering &l, unsigned axis) {
+llvm::Value *ctaIndex(Lowering &l, unsigned axis) {
   constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[axis], {});
 }
 
-llvm::Value *blocksAlong(Lowering &l, unsigned axis) {
+llvm::Value *ctasAlong(Lowering &l, unsigned axis) {
   constexpr ID ids[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
                         llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_z};
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), ids[axis], {});
 }
 
-/// Whether several programs may share a block; then they are neighbours along the first axis.
+/// Whether several programs may be packed into a CTA; they are consecutive along the first axis.
 bool isPacked(Operation *op, unsigned axis) {
   return axis == 0 && Launch::of(op).programsPerCta > 1;
 }
 
-int64_t blocksOfProgram(Operation *op, unsigned axis) {
+int64_t ctasOfProgram(Operation *op, unsigned axis) {
   return axis == 0 ? Launch::of(op).ctasPerProgram : 1;
 }
 
-/// The warps of a block, each of which runs a program.
-llvm::Value *warpsOfBlock(Lowering &l) {
+/// Warps per CTA, each of which runs a program.
+llvm::Value *warpsOfCta(Lowering &l) {
   llvm::Value *threads =
       l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, {});
   return l.b.CreateLShr(threads, l.b.getInt32(5));
 }
 
 LogicalResult lowerProgramId(Lowering &l, ProgramIdOp op) {
-  llvm::Value *program = blockIndex(l, op.getAxis());
+  llvm::Value *program = ctaIndex(l, op.getAxis());
   if (isPacked(op, op.getAxis())) {
     llvm::Value *thread =
         l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
-    program = l.b.CreateAdd(l.b.CreateMul(program, warpsOfBlock(l)),
+    program = l.b.CreateAdd(l.b.CreateMul(program, warpsOfCta(l)),
                             l.b.CreateLShr(thread, l.b.getInt32(5)));
   }
-  if (const int together = blocksOfProgram(op, op.getAxis()); together > 1)
-    program = l.b.CreateLShr(program, llvm::Log2_32(together));
+  if (const int clusterSize = ctasOfProgram(op, op.getAxis()); clusterSize > 1)
+    program = l.b.CreateLShr(program, llvm::Log2_32(clusterSize));
   l.set(op, program);
   return success();
 }
@@ -65,22 +66,22 @@ LogicalResult lowerNumPrograms(Lowering &l, NumProgramsOp op) {
     l.set(op, grid[op.getAxis()]);
     return success();
   }
-  llvm::Value *blocks = blocksAlong(l, op.getAxis());
+  llvm::Value *ctas = ctasAlong(l, op.getAxis());
   if (isPacked(op, op.getAxis()))
-    blocks = l.b.CreateMul(blocks, warpsOfBlock(l));
-  if (const int together = blocksOfProgram(op, op.getAxis()); together > 1)
-    blocks = l.b.CreateLShr(blocks, llvm::Log2_32(together));
-  l.set(op, blocks);
+    ctas = l.b.CreateMul(ctas, warpsOfCta(l));
+  if (const int clusterSize = ctasOfProgram(op, op.getAxis()); clusterSize > 1)
+    ctas = l.b.CreateLShr(ctas, llvm::Log2_32(clusterSize));
+  l.set(op, ctas);
   return success();
 }
 
-LogicalResult lowerBlockId(Lowering &l, nv::CtaIdOp op) {
-  l.set(op, blockIndex(l, 0));
+LogicalResult lowerCtaId(Lowering &l, nv::CtaIdOp op) {
+  l.set(op, ctaIndex(l, 0));
   return success();
 }
 
-LogicalResult lowerNumBlocks(Lowering &l, nv::NumCtasOp op) {
-  l.set(op, blocksAlong(l, 0));
+LogicalResult lowerNumCtas(Lowering &l, nv::NumCtasOp op) {
+  l.set(op, ctasAlong(l, 0));
   return success();
 }
 
@@ -90,8 +91,8 @@ LogicalResult lowerProgramCount(Lowering &l, nv::ProgramCountOp op) {
   return success();
 }
 
-/// `value / size` or `value % size`: what `divide` makes, or `small` without a division where value is
-/// less than size.
+/// `value / size` or `value % size` by the instruction `divide`; where `value < size`, `small`
+/// without a division.
 llvm::Value *divideOnce(Lowering &l, llvm::Value *value, llvm::Value *size, llvm::Value *small,
                         llvm::Instruction::BinaryOps divide) {
   llvm::LLVMContext &context = l.module.getContext();
@@ -126,7 +127,8 @@ LogicalResult lowerProgramAt(Lowering &l, nv::ProgramAtOp op) {
   return success();
 }
 
-/// Number of program `place` of a plane of `width` by `height` that is walked in bands.
+/// The program at position `place` of the raster order: a plane of `width` by `height` programs is
+/// visited band by band, each band row by row.
 llvm::Value *walkInBands(Lowering &l, llvm::Value *place, llvm::Value *width, llvm::Value *height,
                          llvm::Value *band) {
   llvm::Value *whole = l.b.CreateMul(band, height);
@@ -145,18 +147,19 @@ llvm::Value *quotientOnce(Lowering &l, llvm::Value *value, llvm::Value *size) {
   return divideOnce(l, value, size, l.b.getInt32(0), llvm::Instruction::UDiv);
 }
 
-/// Whether bands may pay: a few of them fit L2 together, and are read once as it is.
+/// Whether bands may pay off: the operands of a few bands fit in L2 together, so that they are read
+/// from memory once without them.
 llvm::Value *hasManyBands(Lowering &l, nv::RasterProgramOp op, llvm::Value *count) {
   const auto few = static_cast<uint32_t>(l.target.machine().memory.rasterGroups);
   llvm::Value *width = l.scalar(op.getWidth());
   llvm::Value *isWide = l.b.CreateICmpUGT(width, l.b.getInt32(few * op.getBand()));
   llvm::Value *plane = l.b.CreateMul(width, l.scalar(op.getHeight()));
   llvm::Value *isPlane = l.b.CreateICmpULT(l.b.CreateSub(plane, l.b.getInt32(1)), count);
-  llvm::Value *isMany = l.b.CreateICmpUGT(count, blocksAlong(l, 0));
+  llvm::Value *isMany = l.b.CreateICmpUGT(count, ctasAlong(l, 0));
   return l.b.CreateAnd(isWide, l.b.CreateAnd(isPlane, isMany));
 }
 
-LogicalResult lowerOrderedProgram(Lowering &l, nv::RasterProgramOp op) {
+LogicalResult lowerRasterProgram(Lowering &l, nv::RasterProgramOp op) {
   ValueList grid = l.userGrid();
   llvm::Value *place = l.scalar(op.getPlace()), *width = l.scalar(op.getWidth()),
               *height = l.scalar(op.getHeight());
@@ -188,9 +191,9 @@ LogicalResult lowerOrderedProgram(Lowering &l, nv::RasterProgramOp op) {
 void lower::addPrograms(Handlers &h) {
   h.add<ProgramIdOp>(lowerProgramId);
   h.add<NumProgramsOp>(lowerNumPrograms);
-  h.add<nv::CtaIdOp>(lowerBlockId);
-  h.add<nv::NumCtasOp>(lowerNumBlocks);
+  h.add<nv::CtaIdOp>(lowerCtaId);
+  h.add<nv::NumCtasOp>(lowerNumCtas);
   h.add<nv::ProgramCountOp>(lowerProgramCount);
   h.add<nv::ProgramAtOp>(lowerProgramAt);
-  h.add<nv::RasterProgramOp>(lowerOrderedProgram);
+  h.add<nv::RasterProgramOp>(lowerRasterProgram);
 }

@@ -1,16 +1,16 @@
 //===- LowerReduce.cpp - combine the elements along one dimension ----------------------------===//
 // Needs: result layouts that are the operand's without the dimension.
 // Gives: the result in every thread that holds it.
-// How:   registers first, as a tree, or in a few chains where each step then takes a product along;
-//        then shuffles for each lane bit of the axis, each lane with its neighbour; then, when
-//        several warps share the axis, all partial results of a position are written side by side
-//        to scratch, and each thread combines those it needs; where these are as many as lanes,
-//        and the same for all threads, each lane takes one, and shuffles follow.
-//        Replicas must agree to the bit, so where a combination is not commutative the lanes
-//        order its operands.
-//        Of an extent that is no power of two, absent registers are left out. Where threads are
-//        outside, a block of the axis has a part inside if its first element is (blockIsInside), and
-//        the upper one of two such blocks is taken in where that holds.
+// How:   First registers: as a tree, or as a few chains if each step can be a fused multiply-add.
+//        Then lanes: one butterfly shuffle per lane bit of the axis. Then warps, if several hold
+//        the axis: the partial results are written to scratch, and each thread combines those that
+//        it needs. If there are as many as lanes, and the same for all threads, each lane loads one
+//        and shuffles follow.
+//        Replicas must agree to the bit, so if the combination is not commutative, lanes order its
+//        operands by position.
+//        If the extent is no power of two, absent registers are skipped. If some threads are
+//        outside, a segment of the axis has elements inside exactly if its first element is
+//        (blockIsInside); the upper of two segments is combined only then.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  /// Rows of the registers that stay, by register number with the axis bits clear.
+  /// Reduces within each thread; the results are in the registers whose axis bits are clear.
   LogicalResult reduceRegisters() {
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
       Values row;
@@ -68,7 +68,7 @@ private:
         if (!(reg & done) && failed(takeIn(reg, reg | bit.mask())))
           return failure();
     }
-    // Registers that only repeat others were combined for nothing if they stayed.
+    // Registers that replicate others are not combined further.
     const unsigned free = layout.freeBits().reg;
     for (int reg = 0; reg < layout.numRegs(); ++reg)
       if (!(reg & (done | free)))
@@ -76,15 +76,16 @@ private:
     return success();
   }
 
-  /// Combines the block of register `upper` into that of `reg`, which lies below it on the axis.
+  /// Combines the segment of register `upper` into that of `reg`, which is below it on the axis.
   LogicalResult takeIn(int reg, int upper) {
     if (!layout.isPresent(upper))
       return success();
     return combineInto(rows[reg], rows[reg], rows[upper], blockIsInside(upper, 0, 0));
   }
 
-  /// Whether the block that begins at register `reg` of this thread, or at its lane with `cleared`
-  /// bits clear and `set` bits set along the axis, begins inside; null where it does in all threads.
+  /// Whether the segment that starts at register `reg` of this thread, or at its lane with
+  /// `cleared` bits clear and `set` bits set along the axis, starts inside; null if it does in all
+  /// threads.
   llvm::Value *blockIsInside(int reg, int64_t cleared, int64_t set) {
     const int64_t extent = layout.shape()[dim];
     if (llvm::isPowerOf2_64(extent) || !layout.isPartial(reg | done))
@@ -96,8 +97,8 @@ private:
     return l.b.CreateICmpULT(first, l.b.getInt32(static_cast<uint32_t>(extent)));
   }
 
-  /// Sums of products: a chain is a multiplication and then one fused operation an element, a tree
-  /// half as many more. Four chains side by side hide their latency.
+  /// Reduces sums of products in chains: a multiplication, then one fused multiply-add per element;
+  /// a tree needs half as many instructions more. Four independent chains hide the latency.
   LogicalResult addProducts() {
     if (op.getSrcs().size() != 1 || !op.getSrcs()[0].getDefiningOp<arith::MulFOp>() ||
         !isa<arith::AddFOp>(op.getCombine().front().front()) || !combine.isCommutative())
@@ -131,8 +132,8 @@ private:
            !llvm::isPowerOf2_64(layout.shape()[dim]);
   }
 
-  /// Each lane with that whose number differs in `mask`: `weight` further along the axis, where lanes
-  /// that are `below` apart are combined already.
+  /// Combines each lane with the one whose index differs in `mask`, `weight` further along the
+  /// axis; lanes that differ in `below` have been combined.
   LogicalResult combineLanes(int mask, int64_t below = 0, int64_t weight = 0) {
     llvm::Value *isUpper =
         combine.isCommutative() && !hasPartialBlocks()
@@ -157,7 +158,7 @@ private:
     return success();
   }
 
-  /// Byte offsets of a basis's element among the results, without the axis.
+  /// Byte offset of a basis's element among the results, without the axis.
   int64_t resultOffset(const LinearLayout::Coord &coord, unsigned bits) const {
     int64_t flat = 0;
     for (int d = 0; d < layout.rank(); ++d)
@@ -200,7 +201,7 @@ private:
     return success();
   }
 
-  /// Parts of one position, a lane each.
+  /// Combines the partial results of one position, one per lane.
   LogicalResult combineParts(int64_t start) {
     rows[kept[0]].clear();
     for (Value src : op.getSrcs()) {
@@ -217,7 +218,7 @@ private:
     return success();
   }
 
-  /// The first place along the axis that the warps of a part hold.
+  /// The first position along the axis that the warps of a part hold.
   int64_t startOfPart(int part) const {
     int64_t start = 0;
     int bit = 0;
@@ -245,7 +246,7 @@ private:
     return success();
   }
 
-  /// After the shuffles the lanes along the axis hold the same, too.
+  /// After the shuffles, lanes along the axis are replicas, too.
   LinearLayout::FreeBits storers() const {
     LinearLayout::FreeBits free = layout.freeBits();
     free.lane = layout.removeDim(dim).freeBits().lane;
@@ -259,7 +260,7 @@ private:
     return count / layout.hull()[dim] * bits / 8;
   }
 
-  /// Where the kept registers' results lie; `own`: in the part of this thread's warp.
+  /// Offsets of the kept registers' results; `own`: in the part of this thread's warp.
   Values partOffsets(int64_t start, unsigned bits, int64_t partBytes, bool own) {
     SmallVector<int64_t> ofLane, ofWarp, ofReg;
     for (const auto &basis : layout.lane())
@@ -293,7 +294,7 @@ private:
     return success();
   }
 
-  /// `secondIsInside`: `second` takes part; null, where it does in all threads.
+  /// `secondIsInside`: whether `second` takes part; null if it does in all threads.
   LogicalResult combineInto(Values &to, ValueList first, ValueList second,
                             llvm::Value *secondIsInside = nullptr) {
     auto combined = combine(first, second);

@@ -1,12 +1,13 @@
 //===- LowerScan.cpp - inclusive prefix combination along one dimension ----------------------===//
-// How:   the position along the axis is a binary number whose bits are register, lane or warp
-//        bits. From the lightest bit up: every element whose bit is set takes in the total of the
-//        block below it, which the last element of that block holds (Sklansky's scan). For a
-//        register bit that is arithmetic, for a lane bit one shuffle of the total; neighbouring
-//        warp bits are done at once, through scratch, and leave every block's total in every
-//        thread of it; heavier bits keep these totals up, so that lanes shuffle them and registers
-//        take them as they are. A reversed scan exchanges set and clear; the block above, which an
-//        element takes in then, may lie outside of an extent that is no power of two.
+// How:   Sklansky's scan. The position along the axis is a binary number whose bits are register,
+//        lane or warp bits. From the lowest bit up: every element whose bit is set is combined with
+//        the total of the segment below it, which is in that segment's last element.
+//        A register bit needs no communication, a lane bit one shuffle of the total. Consecutive
+//        warp bits are done at once, through scratch; after that every thread of a segment has its
+//        total, and higher bits keep these totals up to date, so that lanes shuffle them and
+//        registers use them directly.
+//        A reversed scan exchanges set and clear; the segment above, with which an element is
+//        combined then, may be outside an extent that is no power of two.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -48,11 +49,11 @@ public:
   }
 
 private:
-  /// The register, among those that differ from `reg` in lighter axis bits, that holds the block's
+  /// The register, among those that differ from `reg` in lower axis bits, that has the segment's
   /// total.
   int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
 
-  /// Whether `totals` hold.
+  /// Whether `totals` are valid.
   bool followsWarps(size_t position) const { return axis.maskBelow(AxisBits::Warp, position) != 0; }
 
   LogicalResult stepRegisters(size_t position) {
@@ -65,7 +66,7 @@ private:
       if (!layout.isPresent(last))
         continue; // nothing above
       auto [block, isNew] = blocks.try_emplace(last);
-      // Lanes may hold lighter positions: then the total is in another lane.
+      // Lanes may hold lower positions: then the total is in another lane.
       if (isNew)
         block->second = laneTotal(rows[last], position, 0);
       llvm::Value *isThere = blockAbove(reg, axis.bits[position].weight);
@@ -82,7 +83,7 @@ private:
     return success();
   }
 
-  /// `row` as the last lane of the block of lighter positions has it, with `flip` toggled.
+  /// `row` of the last lane of the segment of lower positions, with `flip` toggled.
   Values laneTotal(const Values &row, size_t position, int flip) {
     const int lighter = axis.maskBelow(AxisBits::Lane, position);
     if (lighter == 0 && flip == 0)
@@ -119,13 +120,13 @@ private:
     return success();
   }
 
-  /// Of a reversed scan, whether the block of `weight` elements above that of register `reg` begins
-  /// inside; null where it does in all threads, or nothing above is asked for.
+  /// For a reversed scan, whether the segment of `weight` elements above that of register `reg`
+  /// starts inside; null if it does in all threads, or in a forward scan.
   llvm::Value *blockAbove(int reg, int64_t weight) {
     return reverse ? isInside(reg, ~(weight - 1), weight) : nullptr;
   }
 
-  /// Whether the element of `reg`, moved to (place & kept) + further, lies inside of the axis.
+  /// Whether position (p & kept) + further is inside the axis, p being the position of `reg`.
   llvm::Value *isInside(int reg, int64_t kept, int64_t further) {
     const int dim = op.getAxis();
     const int64_t extent = layout.shape()[dim];
@@ -146,7 +147,7 @@ private:
     return result;
   }
 
-  /// Every lane has its block's total, so that the neighbour's is one shuffle away.
+  /// Every lane has the total of its segment, so that its partner's is one shuffle away.
   LogicalResult stepLanesAfterWarps(size_t position) {
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
     llvm::Value *isSet =
@@ -168,7 +169,7 @@ private:
       auto both = combine(first, second);
       if (failed(both))
         return failure();
-      // Without a block above, the lower lane's own is the total of both.
+      // Without a segment above, the lower lane's own total is that of both.
       total =
           reverse ? chosen(upperInside(last, axis.bits[position].weight), *both, second) : *both;
     }
@@ -179,7 +180,7 @@ private:
     return success();
   }
 
-  /// Whether the upper of the two blocks of `weight` that `reg` is in begins inside.
+  /// Whether the upper of the two segments of `weight` that contain `reg` starts inside.
   llvm::Value *upperInside(int reg, int64_t weight) {
     return isInside(reg, ~(2 * weight - 1), weight);
   }
@@ -208,7 +209,7 @@ private:
     for (size_t i = position; i < axis.bits.size() && axis.bits[i].where == AxisBits::Warp; ++i)
       run.push_back(axis.bits[i].index);
     const int lighter = axis.maskBelow(AxisBits::Reg, position);
-    llvm::SmallVector<int> groups; // registers that hold totals
+    llvm::SmallVector<int> groups; // registers that have totals
     for (int reg = 0; reg < layout.numRegs(); ++reg)
       if (lastOfBlock(reg, lighter) == reg)
         groups.push_back(reg);
@@ -222,14 +223,14 @@ private:
       for (int reg : groups)
         mine.push_back(followsWarps(position) ? totals[reg][i]
                                               : laneTotal(rows[reg], position, 0)[i]);
-      l.storeShared(mine, bits, slots(starts.back(), bits, groups.size(), ~0, 0), bits / 8);
+      l.storeShared(mine, bits, totalOffsets(starts.back(), bits, groups.size(), ~0, 0), bits / 8);
     }
     l.barrier();
     return combineWarps(run, groups, lighter, starts, axis.bits[position].weight);
   }
 
   /// Offsets of this thread's totals in `start`; warp bits outside `keep` are replaced by `warp`'s.
-  Values slots(int64_t start, unsigned bits, size_t groups, int keep, int warp) {
+  Values totalOffsets(int64_t start, unsigned bits, size_t groups, int keep, int warp) {
     const int64_t bytes = bits / 8, laneCount = layout.numLanes();
     SmallVector<int64_t> ofLane, ofWarp, ofReg;
     for (size_t i = 0; i < layout.lane().size(); ++i)
@@ -241,7 +242,7 @@ private:
     return l.sharedOffsets(l.b.getInt32(start), ofLane, ofWarp, ofReg);
   }
 
-  /// Every thread reads the totals of all parts of the run; those before its own are taken in.
+  /// Every thread reads the totals of all parts of the run and combines those before its own.
   LogicalResult combineWarps(ArrayRef<int> run, ArrayRef<int> groups, int lighter,
                              ArrayRef<int64_t> starts, int64_t weight) {
     const int parts = 1 << run.size();
@@ -283,7 +284,7 @@ private:
     return success();
   }
 
-  /// The totals of one part of a run, a column an operand.
+  /// The totals of one part of a run, one column per operand.
   std::vector<Values> readPart(int part, ArrayRef<int> run, int mask, size_t groups,
                                ArrayRef<int64_t> starts) {
     const int kept = ~mask & ~static_cast<int>(layout.replicasOfAbsent());
@@ -294,7 +295,7 @@ private:
     for (auto [i, src] : llvm::enumerate(op.getSrcs())) {
       const unsigned bits = storageBits(elementTypeOf(src.getType()));
       columns.push_back(l.loadShared(rows[0][i]->getType(), bits,
-                                     slots(starts[i], bits, groups, kept, warp), bits / 8));
+                                     totalOffsets(starts[i], bits, groups, kept, warp), bits / 8));
     }
     return columns;
   }
@@ -306,7 +307,7 @@ private:
   Combiner combine;
   const bool reverse;
   std::vector<Values> rows;
-  std::map<int, Values> totals; // after the warps: of whole blocks, by their last register
+  std::map<int, Values> totals; // after the warps: of whole segments, by their last register
   int64_t used = 0;
 };
 

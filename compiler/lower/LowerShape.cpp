@@ -1,8 +1,8 @@
-//===- LowerShape.cpp - tiles that hold the same elements in another shape ------------------===//
-// Needs: layouts that keep every element in its thread (AssignLayouts sees to it).
-// Gives: registers under new numbers; no instructions but for `arange`.
-// How:   take the operand's layout through the same change of shape, then ask for each register
-//        of the result which register that is.
+//===- LowerShape.cpp - reshapes, broadcasts and other changes of shape ---------------------===//
+// Needs: layouts that keep every element in its thread (AssignLayouts chooses them).
+// Gives: renumbered registers; no instructions but for `arange`.
+// How:   The operand's layout is transformed like the shape. Then each register of the result is
+//        looked up in it.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 
@@ -76,7 +76,7 @@ Values denseOffsets(Lowering &l, const LinearLayout &layout, int64_t start, unsi
   return flat;
 }
 
-/// No layout follows: through memory, where elements lie one after the other.
+/// Reshapes through a dense copy in scratch, if the operand's layout has no image.
 LogicalResult reshapeThroughShared(Lowering &l, ReshapeOp op) {
   auto scratch = l.scratch(op);
   if (failed(scratch))

@@ -1,7 +1,7 @@
 //===- LowerShared.cpp - shared buffers, asynchronous copies and barriers ---------------------===//
 // Needs: buffers with offsets.
-// Gives: a buffer is its byte offset from `@shared`.
-// How:   all offsets are linear over F2 up to the buffer's start, so a thread's part is computed
+// Gives: loads, stores, cp.async and barriers; a buffer is its byte offset from `@shared`.
+// How:   Offsets within a buffer are linear over F2, so the contribution of the thread is computed
 //        once and registers differ by constants.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/CopyFill.h"
@@ -56,8 +56,9 @@ LogicalResult lowerTileBarrier(Lowering &l, BarrierOp) { return l.barrier(), suc
 
 //===- cp.async ------------------------------------------------------------------------===//
 
-/// What is masked off is stored as zeros. A copy of 0 bytes should fill up with zeros, too; but
-/// where CUDA 13.0's ptxas saw that the size is always 0, an H200 left shared memory as it was.
+/// Masked-off elements are stored as zeros. A cp.async of 0 source bytes should write zeros, too;
+/// but if CUDA 13.0's ptxas can see that the size is always 0, an H200 does not write shared
+/// memory.
 std::string storeZeros(unsigned bytes) {
   return bytes == 16  ? "@$1 st.shared.v4.b32 [$0], {0, 0, 0, 0};"
          : bytes == 8 ? "@$1 st.shared.v2.b32 [$0], {0, 0};"
@@ -70,9 +71,9 @@ struct Piece {
   int64_t distance; ///< from the pointer, in bytes
 };
 
-/// Copies `piece` where mask and enable allow.
+/// Copies `piece` where its mask and enable hold.
 void copyPiece(Lowering &l, const Piece &piece) {
-  // Past the first level cache where whole sectors are copied: nothing reads them again there.
+  // 16-byte copies bypass L1 (cp.async.cg): nothing reads the data again there.
   const std::string offset = piece.distance ? "+" + std::to_string(piece.distance) : "";
   const std::string copy = (llvm::Twine("cp.async.") + (piece.bytes == 16 ? "cg" : "ca") +
                             ".shared.global [$0], [$1" + offset + "], " + llvm::Twine(piece.bytes))
@@ -100,11 +101,11 @@ LogicalResult lowerCopyAsync(Lowering &l, nv::CopyAsyncOp op) {
   ValueList masks = op.getMask() ? l.get(op.getMask()) : ValueList();
   Values offsets = l.sharedOffsets(l.scalar(op.getBuffer()), shared, layout);
   const unsigned replicas = layout.freeBits().reg;
-  // Of threads with the same elements, one alone may write.
+  // Of several threads with the same elements, only one may write.
   llvm::Value *enable = op.getEnable() ? l.scalar(op.getEnable()) : nullptr;
   if (llvm::Value *chosen = l.firstReplica(op.getPtr().getType()))
     enable = enable ? l.b.CreateAnd(enable, chosen) : chosen;
-  // All copies first: after a store, the assembler keeps the next copy waiting.
+  // All copies first: ptxas makes a copy wait for a store before it.
   llvm::SmallVector<Piece> unfilled;
   const Values inside = l.inside(op.getPtr().getType());
   for (size_t i = 0; i < ptrs.size(); i += width) {
@@ -137,7 +138,7 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
   const SharedLayout shared = sharedLayoutOf(op.getBuffer().getType());
   llvm::Type *type = l.type(elementTypeOf(op.getResult().getType()));
   llvm::Value *base = l.scalar(op.getBuffer());
-  // What a thread holds outside it reads at the buffer's start.
+  // Elements outside the shape are loaded from the buffer's start.
   l.set(op.getResult(),
         loadTile(l, base, shared, layout, type, l.inside(op.getResult().getType())));
   return success();
@@ -145,9 +146,8 @@ LogicalResult lowerLocalLoad(Lowering &l, nv::LocalLoadOp op) {
 
 //===- tf32 ----------------------------------------------------------------------------===//
 
-/// The number whose upper bits, which are all that MMAs look at, are those of the nearest tf32, ties
-/// away from zero. That is cvt.rna.tf32.f32 but for the lower bits, which that clears by a third
-/// instruction.
+/// A number whose upper bits, the only ones that MMAs read, are those of the nearest tf32, ties
+/// away from zero. cvt.rna.tf32.f32 also clears the lower bits, which takes a third instruction.
 llvm::Value *roundedToTf32(Lowering &l, llvm::Value *number) {
   return l.assembly(l.b.getFloatTy(),
                     "{ .reg .pred p; .reg .f32 a; .reg .b32 n; abs.f32 a, $1; "
@@ -163,14 +163,14 @@ LogicalResult lowerRoundTf32(Lowering &l, nv::RoundTf32Op op) {
   return success();
 }
 
-/// Threads take 16 bytes each, one after the other: where an element is makes no difference.
+/// Rounds 16 bytes per thread at a time, in memory order: the position of an element is irrelevant.
 LogicalResult lowerRoundBuffer(Lowering &l, nv::RoundBufferOp op) {
   const int64_t vectorBytes = InstructionSet::vectorBytes,
                 warpThreads = InstructionSet::warpThreads,
                 vectors = op.getBuffer().getType().getStageBytes() / vectorBytes,
                 threads = warpThreads * moduleInt(op, names::numWarps, 4),
                 busy = std::min<int64_t>(llvm::PowerOf2Ceil(vectors), threads);
-  LinearLayout::FreeBits idle; // none where all are busy, of whatever number
+  LinearLayout::FreeBits idle; // none if all threads are busy
   if (busy < threads) {
     idle.lane = (warpThreads - 1) & ~(busy - 1);
     idle.warp = l.warpMask() & (~(busy - 1) >> llvm::Log2_64(warpThreads));

@@ -1,8 +1,9 @@
-//===- LowerSlice.cpp - parts of tiles, taken and put back ------------------------------------===//
+//===- LowerSlice.cpp - slices of tiles -------------------------------------------------------===//
 // Gives: the lowering of tile.extract_slice, insert_slice, extract and wrap_index.
-// How:   a part whose elements stay in their threads is a choice of registers; one inside warps a
-//        shuffle each. Else the threads that hold elements of the part store them, and only them.
-//        An index of run time chooses registers by its bits, then a lane to shuffle from.
+// How:   A slice whose elements stay in their threads selects registers; one that stays within
+//        warps takes a shuffle per register. Any other slice goes through scratch: only the threads
+//        that hold elements of the slice store them. A run-time index selects registers by its
+//        bits, then a lane to shuffle from.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "layout/TileSlice.h"
@@ -68,8 +69,8 @@ Values shuffled(Lowering &l, ValueList values, const SliceMoves &moves) {
   return result;
 }
 
-/// The element of the part along one dimension that lies at `at` of the whole, and whether there is
-/// one.
+/// The index within the slice, along one dimension, of index `at` of the whole, and whether there
+/// is one.
 std::pair<llvm::Value *, llvm::Value *> inPart(Lowering &l, const TileSlice &slice, int dim,
                                                llvm::Value *at) {
   const uint32_t stride = static_cast<uint32_t>(slice.strides[dim]);
@@ -80,7 +81,7 @@ std::pair<llvm::Value *, llvm::Value *> inPart(Lowering &l, const TileSlice &sli
   return {index, l.b.CreateAnd(isIn, l.b.CreateICmpEQ(rest, l.b.getInt32(0)))};
 }
 
-/// Of each register of `whole`: its element's coordinates in the part, and whether it is there.
+/// For each register of `whole`: its element's coordinates in the slice, and whether it is in it.
 struct PartPlaces {
   std::vector<Values> coordinates; // by dimension
   Values isIn;
@@ -99,7 +100,7 @@ PartPlaces placesInPart(Lowering &l, const TileSlice &slice, const LinearLayout 
   return result;
 }
 
-/// Element by element, row-major.
+/// Goes through scratch, element by element, row-major.
 void storePart(Lowering &l, ExtractSliceOp op, int64_t start) {
   const TileSlice slice = op.slice();
   const LinearLayout &whole = l.layout(op.getSrc().getType());
@@ -178,7 +179,7 @@ Values replaced(Lowering &l, InsertSliceOp op, const SliceReplacement &plan) {
   return result;
 }
 
-/// Of elements outside of the part, the first of the part is read, and not used.
+/// Elements outside the slice read the first element of the slice, which is not used.
 LogicalResult insertThroughShared(Lowering &l, InsertSliceOp op) {
   auto scratch = l.scratch(op);
   if (failed(scratch))
@@ -223,10 +224,11 @@ public:
       (bit.where == AxisBits::Reg ? inRegisters : inThreads).push_back(bit);
   }
 
-  /// The register, of those that differ from `base` in the dimension alone, that the index names.
+  /// The register that the index selects, among those that differ from `base` in the dimension
+  /// alone.
   llvm::Value *choose(ValueList values, int base) { return choose(values, base, 0); }
 
-  /// The index's bits where those of lanes (and of warps, above) tell elements apart.
+  /// The bits of the index, moved to the lane bits (and above them the warp bits) that hold them.
   llvm::Value *thread() {
     llvm::Value *sum = l.b.getInt32(0);
     for (const AxisBits::Bit &bit : inThreads) {

@@ -1,10 +1,10 @@
-//===- LowerTma.cpp - TMA, its barriers and the warp that drives it ---------------===//
-// Needs: buffers with offsets; tensor maps are parameters already (Lowering.cpp).
+//===- LowerTma.cpp - TMA loads, mbarriers and the producer warp ------------------===//
+// Needs: buffers with offsets; tensor maps that are parameters (Lowering.cpp).
 // Gives: cp.async.bulk.tensor and mbarrier instructions; the producer as a branch that ends its
-//        warp.
-// How:   a stage of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
-//        "Parallel Synchronization and Communication Instructions: mbarrier"). Waiting is one text
-//        with its own loop, so nothing moves across it.
+//        warp; ping-pong barriers of consumer warp groups.
+// How:   A stage of barriers is 16 bytes: full at 0, empty at 8 (mbarrier objects: PTX ISA,
+//        "Parallel Synchronization and Communication Instructions: mbarrier"). A wait is one asm
+//        string with its own loop, so nothing moves across it.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "ir/Registers.h"
@@ -29,14 +29,16 @@ llvm::Value *isProducersFirst(Lowering &l) {
   return l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads()));
 }
 
-/// The map itself is a parameter; reading it takes as long as a load, while barriers are made.
+/// The map is a parameter. Its prefetch, which takes as long as a load, overlaps the initialisation
+/// of the barriers.
 LogicalResult lowerTensorMap(Lowering &l, nv::TensorMapOp op) {
   l.assembly(l.b.getVoidTy(), "@$1 prefetch.tensormap [$0];", "l,b",
              {l.scalar(op.getResult()), isProducersFirst(l)});
   return success();
 }
 
-/// By one thread. One branch around all: around each, the assembler would fence each.
+/// Initialises all barriers in one thread, under one branch: with a branch around each, ptxas would
+/// fence each.
 void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::MbarrierInitOp> inits) {
   auto *make = llvm::BasicBlock::Create(l.module.getContext(), "make", l.function);
   auto *made = llvm::BasicBlock::Create(l.module.getContext(), "made", l.function);
@@ -57,11 +59,11 @@ void makeBarriers(Lowering &l, llvm::Value *isMaker, llvm::ArrayRef<nv::Mbarrier
   l.b.SetInsertPoint(made);
 }
 
-/// The producer makes them.
+/// Emits nothing: the producer initialises the barriers.
 LogicalResult lowerInit(Lowering &, nv::MbarrierInitOp) { return success(); }
 
-/// From here on the warps of a role have their own number of registers.
-void takeShare(Lowering &l, nv::ProducerOp op, int32_t Launch::Registers::*ofRole) {
+/// setmaxnreg: gives the warps of a role their number of registers.
+void reallocateRegisters(Lowering &l, nv::ProducerOp op, int32_t Launch::Registers::*ofRole) {
   const auto registers = Launch::of(op).registers;
   if (!registers)
     return;
@@ -71,8 +73,8 @@ void takeShare(Lowering &l, nv::ProducerOp op, int32_t Launch::Registers::*ofRol
   l.b.CreateIntrinsic(l.b.getVoidTy(), id, {l.b.getInt32(own)});
 }
 
-/// The barriers are seen by all. The producer waits for nobody: none has touched shared memory
-/// before it.
+/// Makes the barriers visible to all threads. The producer arrives without waiting: no thread has
+/// accessed shared memory before.
 void startRole(Lowering &l, bool isProducer) {
   using namespace llvm::Intrinsic;
   llvm::Value *id = l.b.getInt32(0);
@@ -98,7 +100,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   makeBarriers(l, l.b.CreateICmpEQ(l.thread(), first),
                llvm::to_vector(op->getBlock()->getOps<nv::MbarrierInitOp>()));
   startRole(l, /*isProducer=*/true);
-  takeShare(l, op, &Launch::Registers::ofProducer);
+  reallocateRegisters(l, op, &Launch::Registers::ofProducer);
   llvm::Value *produces = l.b.CreateICmpEQ(l.thread(), first);
   if (!op.getBody().front().getOps<nv::HelperWarpOp>().empty()) // of the next warp
     produces = l.b.CreateOr(
@@ -112,7 +114,7 @@ LogicalResult lowerProducer(Lowering &l, nv::ProducerOp op) {
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(rest);
   startRole(l, /*isProducer=*/false);
-  takeShare(l, op, &Launch::Registers::ofConsumers);
+  reallocateRegisters(l, op, &Launch::Registers::ofConsumers);
   return success();
 }
 
@@ -132,7 +134,7 @@ LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
     coords += (i ? ", $" : "$") + std::to_string(3 + i);
     constraints += ",r";
   }
-  const std::string text =
+  const std::string asmString =
       "cp.async.bulk.tensor." + std::to_string(op.getCoords().size()) +
       "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + coords +
       "}], [$2];";
@@ -145,7 +147,7 @@ LogicalResult lowerTmaLoad(Lowering &l, nv::TmaLoadOp op) {
     operands[3] = l.b.CreateAdd(operands[3], l.b.getInt32(place.fast));
     if (place.slow != 0)
       operands[4] = l.b.CreateAdd(operands[4], l.b.getInt32(place.slow));
-    l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
+    l.assembly(l.b.getVoidTy(), asmString, constraints + ",~{memory}", operands);
   }
   return success();
 }
@@ -170,28 +172,27 @@ LogicalResult lowerRelease(Lowering &l, nv::ReleaseOp op) {
   return success();
 }
 
-//===- turns of warp groups --------------------------------------------------------------===//
+//===- ping-pong of consumer warp groups -------------------------------------------------===//
 
-/// Barriers of the hardware, one for each group: those who pass a turn arrive, and those who take
-/// it wait.
-constexpr int firstTurnBarrier = 8, warpsOfGroup = InstructionSet::warpsOfGroup;
+/// Named barriers, one per warp group: the previous group arrives, the group itself waits.
+constexpr int firstPingPongBarrier = 8, warpsOfGroup = InstructionSet::warpsOfGroup;
 
 llvm::Value *groupOf(Lowering &l) { return l.b.CreateLShr(l.uniformWarp(), 2); }
 
-/// `enable` absent: always.
-void meetAtTurn(Lowering &l, StringRef instruction, llvm::Value *group, llvm::Value *enable) {
-  Values operands{l.b.CreateAdd(group, l.b.getInt32(firstTurnBarrier))};
+/// Waits or arrives at the barrier of `group`; always, if `enable` is absent.
+void pingPongBarrier(Lowering &l, StringRef instruction, llvm::Value *group, llvm::Value *enable) {
+  Values operands{l.b.CreateAdd(group, l.b.getInt32(firstPingPongBarrier))};
   if (enable)
     operands.push_back(enable);
-  const std::string text =
+  const std::string asmString =
       (Twine(enable ? "@$1 " : "") + instruction + " $0, " + Twine(64 * warpsOfGroup) + ";").str();
-  l.assembly(l.b.getVoidTy(), text, enable ? "r,b,~{memory}" : "r,~{memory}", operands);
+  l.assembly(l.b.getVoidTy(), asmString, enable ? "r,b,~{memory}" : "r,~{memory}", operands);
 }
 
 LogicalResult lowerPingPongWait(Lowering &l, nv::PingPongWaitOp op) {
   llvm::Value *group = groupOf(l);
-  meetAtTurn(l, "barrier.cta.sync.aligned", group,
-             op.getLast() ? l.b.CreateICmpEQ(group, l.b.getInt32(0)) : nullptr);
+  pingPongBarrier(l, "barrier.cta.sync.aligned", group,
+                  op.getLast() ? l.b.CreateICmpEQ(group, l.b.getInt32(0)) : nullptr);
   return success();
 }
 
@@ -201,8 +202,8 @@ LogicalResult lowerPingPongArrive(Lowering &l, nv::PingPongArriveOp op) {
               *next = l.b.CreateAdd(group, l.b.getInt32(1));
   next = llvm::isPowerOf2_32(groups) ? l.b.CreateAnd(next, last)
                                      : l.b.CreateSelect(l.b.CreateICmpEQ(group, last), zero, next);
-  meetAtTurn(l, "barrier.cta.arrive.aligned", next,
-             op.getFirst() ? l.b.CreateICmpEQ(group, last) : nullptr);
+  pingPongBarrier(l, "barrier.cta.arrive.aligned", next,
+                  op.getFirst() ? l.b.CreateICmpEQ(group, last) : nullptr);
   return success();
 }
 } // namespace

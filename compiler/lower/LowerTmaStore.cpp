@@ -1,11 +1,12 @@
-//===- LowerTmaStore.cpp - registers to global memory by TMA ----------------------===//
-// Needs: scratch of its own for each warp, which nothing else uses until the kernel waits.
-// Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vectors into the scratch, and
-//        one cp.async.bulk.tensor a panel (cp.reduce.async.bulk.tensor where it adds), by the first
-//        lane.
-// How:   a piece is written when the engine has read what was there `pieces` groups before. Every
-//        lane makes its writes visible to the engine before the lanes meet and the first one goes
-//        on (PTX ISA, "Async proxy"). Waits of lanes that handed nothing over return at once.
+//===- LowerTmaStore.cpp - TMA stores and TMA reductions --------------------------===//
+// Needs: separate scratch for each warp, which nothing else uses until nv.tma_store_wait.
+// Gives: for each piece of a warp (layout/WarpBoxes.h) stmatrix or vector stores into the scratch,
+//        and one cp.async.bulk.tensor per panel (cp.reduce.async.bulk.tensor if it adds), issued by
+//        the first lane.
+// How:   The scratch holds `pieces` pieces. A piece is written after TMA has read the one that was
+//        there `pieces` bulk groups before. Every lane fences its writes for the async proxy, then
+//        the warp synchronises and the first lane issues the store (PTX ISA, "Async proxy"). Lanes
+//        that issued no store do not wait.
 //===-----------------------------------------------------------------------------------===//
 #include "layout/WarpBoxes.h"
 #include "lower/Matrices.h"
@@ -21,7 +22,7 @@ void wait(Lowering &l, const std::string &what) {
   l.assembly(l.b.getVoidTy(), "cp.async.bulk.wait_group" + what + ";", "~{memory}", {});
 }
 
-void meetWarp(Lowering &l) {
+void syncWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
@@ -41,20 +42,20 @@ public:
     ValueList values = l.get(op.getValue());
     for (size_t i = 0; i < boxes.regs.size(); ++i) {
       wait(l, ".read " + std::to_string(pieces - 1));
-      meetWarp(l);
+      syncWarp(l);
       const int64_t offset = static_cast<int64_t>(i % pieces) * boxes.shared.bytes();
       llvm::Value *place = l.b.CreateAdd(base, number(offset), "", true, true);
       storeTile(l, pick(values, boxes.regs[i]), place, boxes.shared, boxes.layout);
       l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_fence_proxy_async_shared_cta, {});
-      meetWarp(l);
-      handOver(place, boxes.starts[i]);
+      syncWarp(l);
+      issueStore(place, boxes.starts[i]);
     }
   }
 
 private:
   llvm::Value *number(int64_t value) { return l.b.getInt32(static_cast<uint32_t>(value)); }
 
-  /// Coordinate along a dimension of the tile, of this warp's piece that starts at `start`.
+  /// Coordinate along a dimension of the tile of this warp's piece that starts at `start`.
   llvm::Value *coordinate(size_t i, int dim, int64_t start) {
     SmallVector<int64_t> ofWarp;
     for (const LinearLayout::Coord &basis : layout.warp())
@@ -64,8 +65,8 @@ private:
     return l.b.CreateAdd(first, number(start));
   }
 
-  /// One group of copies, a panel each.
-  void handOver(llvm::Value *place, const LinearLayout::Coord &start) {
+  /// Issues one bulk group, one copy per panel.
+  void issueStore(llvm::Value *place, const LinearLayout::Coord &start) {
     const int fast = static_cast<int>(op.getFast());
     const size_t rank = op.getCoords().size();
     std::string coords, constraints = "l,r,b";
@@ -74,10 +75,10 @@ private:
       constraints += ",r";
     }
     const bool adds = op.getAdds();
-    const std::string text = std::string("@$2 cp.") + (adds ? "reduce.async" : "async") +
-                             ".bulk.tensor." + std::to_string(rank) + "d.global.shared::cta" +
-                             (adds ? ".add.tile" : "") + ".bulk_group [$0, {" + coords +
-                             "}], [$1];";
+    const std::string asmString = std::string("@$2 cp.") + (adds ? "reduce.async" : "async") +
+                                  ".bulk.tensor." + std::to_string(rank) + "d.global.shared::cta" +
+                                  (adds ? ".add.tile" : "") + ".bulk_group [$0, {" + coords +
+                                  "}], [$1];";
     for (int64_t panel = 0; panel < boxes.shared.panels(); ++panel) {
       llvm::Value *from = l.b.CreateAdd(place, number(panel * boxes.shared.panelBytes()));
       Values operands{l.scalar(op.getMap()), l.sharedAddress(from), isFirstLane};
@@ -85,7 +86,7 @@ private:
       operands.push_back(coordinate(1, 1 - fast, start[1 - fast]));
       for (Value further : op.getCoords().drop_front(2))
         operands.push_back(l.scalar(further));
-      l.assembly(l.b.getVoidTy(), text, constraints + ",~{memory}", operands);
+      l.assembly(l.b.getVoidTy(), asmString, constraints + ",~{memory}", operands);
     }
     l.assembly(l.b.getVoidTy(), "@$0 cp.async.bulk.commit_group;", "b,~{memory}", {isFirstLane});
   }
@@ -110,7 +111,7 @@ LogicalResult lowerTmaStore(Lowering &l, nv::TmaStoreOp op) {
   return success();
 }
 
-/// Shared memory must stay until it is read; the end of the grid waits for what is written.
+/// Waits until TMA has read shared memory; the end of the grid waits for the writes.
 LogicalResult lowerTmaStoreWait(Lowering &l, nv::TmaStoreWaitOp) {
   wait(l, ".read 0");
   return success();

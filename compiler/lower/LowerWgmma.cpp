@@ -1,16 +1,16 @@
 //===- LowerWgmma.cpp - wgmma.mma_async and its wait ------------------------------------------===//
 // Needs: accumulators in LinearLayout::wgmmaAccumulator; operands in swizzled shared memory, or
 //        the left one in registers in LinearLayout::mmaOperandA.
-// Gives: fence, a text of wgmmas over all of K for each 64 rows and instrN columns, commit. Where
-//        fp8 must not be summed imprecisely for long, a text covers less of K, and its sum is added
-//        to the accumulator by fp32 additions.
-// How:   a matrix descriptor is the start address and two strides in units of 16 bytes. Moving
-//        the start inside a swizzle atom is right because the hardware swizzles the final
-//        address. Where the fast dimension is K, the stride offset is 8 rows and the leading one
-//        unused; where it is M or N, the leading offset is the distance of panels. Either is as much
-//        larger where instructions take turns at the columns (`run` of the MMA). The start
-//        depends on the warp group, taken from a shuffle so that the assembler knows it uniform.
-//        Accumulators are tied operands; nothing touches them until nv.wgmma_wait ties them again.
+// Gives: fence, one asm string of wgmmas over all of K for each 64 rows and instrN columns, commit.
+//        Where fp8 accumulation in tensor cores must be limited (max_num_imprecise_acc), an asm
+//        string covers less of K, and its result is added to the accumulator by fp32 additions.
+// How:   A matrix descriptor is the start address and two strides, in units of 16 bytes. The start
+//        may be moved within a swizzle atom, because the hardware swizzles the final address. If K
+//        is contiguous, the stride offset is 8 rows and the leading offset is unused; if M or N is,
+//        the leading offset is the distance of panels. If the columns of instructions are
+//        interleaved (`run` of the MMA), either is larger by their number. The start depends on the
+//        warp group, which comes from a shuffle so that ptxas can see that it is uniform.
+//        Accumulators are tied operands; nothing reads them until nv.wgmma_wait ties them again.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -25,15 +25,16 @@ using Coord = LinearLayout::Coord;
 /// A shared operand: descriptors of its pieces.
 class Descriptors {
 public:
-  /// `dim`: the dimension that is not K; `acc`: whose warps place the operand along it. An
-  /// instruction takes one of `turns` runs along it.
-  Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc, int64_t turns = 1)
+  /// `dim`: the dimension that is not K; `acc`: the accumulator's layout, whose warps split that
+  /// dimension. `interleaved`: instructions whose columns are interleaved along it.
+  Descriptors(Lowering &l, Value buffer, int dim, const LinearLayout &acc, int64_t interleaved = 1)
       : l(l), shared(sharedLayoutOf(cast<nv::BufferType>(buffer.getType()))), dim(dim),
-        turns(turns) {
+        interleaved(interleaved) {
     SmallVector<int64_t> ofWarp;
     int64_t warpBits = 0;
     for (auto [i, basis] : llvm::enumerate(acc.warp())) {
-      // The first two warp bits are the four warps of a group: the hardware places them itself.
+      // The first two warp bits are the four warps of a group, which the hardware distributes
+      // itself.
       Coord coord(2, 0);
       coord[dim] = i < 2 ? 0 : basis[dim];
       ofWarp.push_back(shared.linearOffset(coord));
@@ -41,27 +42,27 @@ public:
     }
     llvm::Value *start = l.scalar(buffer);
     isFixed = isa<llvm::Constant>(start);
-    // Shared memory ends below 2^18, so a start in units of 16 bytes has the field's 14 bits. What
-    // a loop does not change comes first.
+    // Shared memory ends below 2^18, so a start in units of 16 bytes fits the field of 14 bits.
+    // Loop-invariant terms are added first.
     llvm::Value *ofGroup = l.placed(l.linear({}, ofWarp, true), warpBits, shared);
     llvm::Value *fixed = l.b.CreateAdd(l.sharedAddress(l.b.getInt32(0)), ofGroup, "", true, true);
     fixed = l.b.CreateOr(units(fixed), static_cast<uint32_t>(constantFields()));
     first = l.b.CreateAdd(fixed, units(start), "", true, true);
   }
 
-  /// True when K is not the dimension whose elements are neighbours.
+  /// Whether K is not the contiguous dimension.
   bool transposed() const { return shared.order()[0] == dim; }
 
-  /// Elements along the dimension between which there may be a step: those of a panel, or 8 rows.
+  /// Elements along the dimension after which the stride may change: those of a panel, or 8 rows.
   int64_t run() const { return transposed() ? shared.rowBytes() * 8 / shared.elementBits() : 8; }
 
-  /// The upper word, which is the same for all pieces.
+  /// The upper 32 bits, which are the same for all pieces.
   uint32_t upper() const { return constantFields() >> 32; }
 
-  /// Whether no stage is chosen while the kernel runs.
+  /// Whether the buffer's address is a constant: no stage is selected at run time.
   bool fixed() const { return isFixed; }
 
-  /// The lower word.
+  /// The lower 32 bits.
   llvm::Value *at(int position, int k) {
     return l.b.CreateAdd(first, l.b.getInt32(unitsTo(position, k)));
   }
@@ -72,8 +73,9 @@ public:
                         static_cast<uint64_t>(upper()) << 32);
   }
 
-  /// From the first descriptor of a text to the one `k` further on. The first is at a multiple of
-  /// all that the text covers, a power of two, so that offsets, which are linear over F2, add up.
+  /// The distance from the first descriptor of an asm string to the one `k` further on. The first
+  /// is at a multiple of the K that the string covers, a power of two, so that offsets, which are
+  /// linear over F2, can be added.
   int64_t distance(int k) const { return unitsTo(0, k); }
 
 private:
@@ -89,15 +91,15 @@ private:
   uint64_t constantFields() const {
     const uint64_t span = shared.swizzle();
     const uint64_t mode = span == 128 ? 1 : span == 64 ? 2 : span == 32 ? 3 : 0;
-    const uint64_t leading = transposed() ? turns * shared.panelBytes() >> 4 : 1;
-    const uint64_t stride = (transposed() ? 1 : turns) * span * 8 >> 4;
+    const uint64_t leading = transposed() ? interleaved * shared.panelBytes() >> 4 : 1;
+    const uint64_t stride = (transposed() ? 1 : interleaved) * span * 8 >> 4;
     return mode << 62 | stride << 32 | leading << 16;
   }
 
   Lowering &l;
   const SharedLayout shared;
   const int dim;
-  const uint64_t turns;
+  const uint64_t interleaved;
   bool isFixed;
   llvm::Value *first;
 };
@@ -118,11 +120,12 @@ std::string operandList(int first, int count) {
   return list + "}";
 }
 
-/// One piece of the result over all of K: `steps` instructions in one text, since each text ties
-/// all accumulators again. Operands: accumulators, ties, A, B of the first step, and the scale of the
-/// old sum. Descriptors are put together in the text, of the first one's lower word and numbers:
-/// ptxas 13.0 loses the upper word of one that a loop counts up in 64 bits. A of each step is given
-/// whole where it is in registers, or at one place, so that loops find its descriptors made.
+/// One piece of the result over all of K: `steps` instructions in one asm string, since each asm
+/// string ties all accumulators again. Operands: accumulators, ties, A, B of the first step, and
+/// scale-d. The asm string computes descriptors from the lower 32 bits of the first one: ptxas 13.0
+/// loses the upper half of a descriptor that a loop increments in 64 bits. A is passed for each
+/// step if it is in registers, or if its address is a constant, so that its descriptors are
+/// loop-invariant.
 class Instructions {
 public:
   Instructions(Lowering &l, Type left, Type right, Type acc, int n, int k, int steps,
@@ -140,21 +143,22 @@ public:
                            : lhs->transposed() ? ", 1"
                                                : ", 0") +
                (rhsPieces.transposed() ? ", 1" : ", 0");
-    text = "{ .reg .pred p, q; .reg .b64 a, b, c, d; setp.ne.b32 p, $" + std::to_string(rhs + 1) +
-           ", 0; setp.ne.b32 q, 1, 0; ";
+    asmString = "{ .reg .pred p, q; .reg .b64 a, b, c, d; setp.ne.b32 p, $" +
+                std::to_string(rhs + 1) + ", 0; setp.ne.b32 q, 1, 0; ";
     for (int step = 0; step < steps; ++step) {
       const std::string own = "$" + std::to_string(a + step);
       if (lhs && !isWhole)
-        text += descriptor("a", "c", a, *lhs, step * k);
-      text += descriptor("b", "d", rhs, rhsPieces, step * k);
-      text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" + std::to_string(k) +
-              "." + accName + "." + names + " " + operandList(0, words) + ", " +
-              (lhsInRegisters ? operandList(a + aWords * step, 4)
-               : isWhole      ? own
-                              : "a") +
-              ", b" + (step ? ", q" : ", p") + flags + "; ";
+        asmString += descriptor("a", "c", a, *lhs, step * k);
+      asmString += descriptor("b", "d", rhs, rhsPieces, step * k);
+      asmString += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(n) + "k" +
+                   std::to_string(k) + "." + accName + "." + names + " " + operandList(0, words) +
+                   ", " +
+                   (lhsInRegisters ? operandList(a + aWords * step, 4)
+                    : isWhole      ? own
+                                   : "a") +
+                   ", b" + (step ? ", q" : ", p") + flags + "; ";
     }
-    text += "}";
+    asmString += "}";
     setConstraints(lhsInRegisters ? std::string(steps * 4, 'r')
                    : isWhole      ? std::string(steps, 'l')
                                   : "r");
@@ -163,13 +167,13 @@ public:
         llvm::StructType::get(l.module.getContext(), llvm::SmallVector<llvm::Type *>(words, word));
   }
 
-  /// `acc` are accumulator words.
+  /// `acc` are the accumulators, packed into 32-bit registers.
   Values operator()(ValueList acc, ValueList lhs, llvm::Value *rhs, bool keepsSum) {
     Values operands(acc);
     operands.append(lhs.begin(), lhs.end());
     operands.push_back(rhs);
     operands.push_back(l.b.getInt32(keepsSum));
-    return l.results(l.assembly(result, text, constraints, operands), words);
+    return l.results(l.assembly(result, asmString, constraints, operands), words);
   }
   Values toWords(ValueList elements) { return packed ? l.pack(elements, 16) : Values(elements); }
   Values toElements(ValueList list) {
@@ -186,7 +190,7 @@ private:
            std::to_string(pieces.upper()) + "}; mov.b64 " + name + ", " + first + "; ";
   }
 
-  /// `ofLhs`: a letter for each of its operands.
+  /// `ofLhs`: one constraint letter per operand of A.
   void setConstraints(const std::string &ofLhs) {
     const char acc = packed || accType->isIntegerTy() ? 'r' : 'f';
     for (int i = 0; i < words; ++i)
@@ -202,7 +206,7 @@ private:
   llvm::Type *accType, *result;
   bool packed;
   int words;
-  std::string text, constraints;
+  std::string asmString, constraints;
 };
 
 void fence(Lowering &l) {
@@ -223,7 +227,7 @@ bool isZero(llvm::Value *value) {
   return constant && (constant->isZeroValue() || isa<llvm::PoisonValue>(constant));
 }
 
-/// Constants in registers: LLVM would write them there only where the MMA asks for them.
+/// Moves constants to registers here: LLVM would do so between the fence and the MMA.
 Values inRegisters(Lowering &l, Values words) {
   for (llvm::Value *&word : words)
     if (isa<llvm::Constant>(word))
@@ -232,19 +236,19 @@ Values inRegisters(Lowering &l, Values words) {
   return words;
 }
 
-/// What an instruction that starts a sum at zero may find in its registers.
+/// Undefined accumulators, for an instruction that starts from zero.
 Values unset(ValueList values) {
   return llvm::map_to_vector<8>(values, [](llvm::Value *value) -> llvm::Value * {
     return llvm::UndefValue::get(value->getType());
   });
 }
 
-std::string waitText(unsigned pending) {
+std::string waitString(unsigned pending) {
   return "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
 }
 
-/// Waits until at most `pending` MMAs are in flight. The registers `words` go through the wait; those
-/// of `held` are read by it, so that LLVM writes nothing else into them before.
+/// Waits until at most `pending` MMAs are in flight. The registers `words` are tied operands of the
+/// wait; those of `held` are inputs, so that LLVM does not reuse them before.
 Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = {}) {
   std::string outputs, ties;
   llvm::SmallVector<llvm::Type *> types;
@@ -263,19 +267,19 @@ Values waitFor(Lowering &l, ValueList words, unsigned pending, ValueList held = 
                                          : llvm::StructType::get(l.module.getContext(), types);
   Values operands(words);
   operands.append(held.begin(), held.end());
-  llvm::Value *call = l.assembly(type, waitText(pending), constraints, operands);
+  llvm::Value *call = l.assembly(type, waitString(pending), constraints, operands);
   return words.empty() ? Values() : l.results(call, words.size());
 }
 
-/// K that one text covers: all of it, or what may be summed up imprecisely.
-int depthOfText(nv::WgmmaOp op, int depth, int k) {
+/// K that one asm string covers: all of it, or at most max_num_imprecise_acc.
+int depthOfString(nv::WgmmaOp op, int depth, int k) {
   auto most = op->getAttrOfType<IntegerAttr>(names::maxImprecise);
   if (!most)
     return depth;
-  int text = k;
-  while (2 * text <= std::min<int64_t>(most.getInt(), depth) && depth % (2 * text) == 0)
-    text *= 2;
-  return text;
+  int depthOfOne = k;
+  while (2 * depthOfOne <= std::min<int64_t>(most.getInt(), depth) && depth % (2 * depthOfOne) == 0)
+    depthOfOne *= 2;
+  return depthOfOne;
 }
 
 LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
@@ -300,7 +304,7 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     lhs.emplace(l, op.getLhs(), 0, acc);
   if (bits != 16 && (rhs.transposed() || (lhs && lhs->transposed())))
     return op.emitError("wgmma reads operands of ") << bits << " bits only along K";
-  const int most = depthOfText(op, depth, k);
+  const int most = depthOfString(op, depth, k);
   Instructions instructions(l, left, right, elementTypeOf(op.getResult().getType()), n, k, most / k,
                             lhs ? &*lhs : nullptr, rhs);
   auto lhsAt = [&](int row, int i, bool isFirst) -> Values {
@@ -324,7 +328,7 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
     return piece;
   };
 
-  // The pieces' registers, and between them those that are absent.
+  // The registers of the pieces; absent registers in between stay poison.
   Values result(acc.numRegs(),
                 llvm::PoisonValue::get(l.type(elementTypeOf(op.getResult().getType()))));
   auto setPiece = [&](int reg, ValueList elements) { llvm::copy(elements, result.begin() + reg); };
@@ -334,20 +338,20 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
         continue;
       Values sums;
       for (int start = 0; start < depth; start += most) {
-        Piece part = piece(reg, start);
+        Piece deep = piece(reg, start);
         fence(l);
-        Values product = instructions(zerosLike(part.sum), part.lhs, part.rhs, false);
+        Values partial = instructions(zerosLike(deep.sum), deep.lhs, deep.rhs, false);
         commit(l);
-        product = waitFor(l, product, 0);
-        sums = start == 0 ? part.sum : sums;
-        for (auto [sum, add] : llvm::zip_equal(sums, product))
+        partial = waitFor(l, partial, 0);
+        sums = start == 0 ? deep.sum : sums;
+        for (auto [sum, add] : llvm::zip_equal(sums, partial))
           sum = l.b.CreateFAdd(sum, add);
       }
       setPiece(reg, instructions.toElements(sums));
     }
     fence(l);
   } else {
-    // Between the fence and the last piece no register may be written that a piece uses.
+    // Between the fence and the last piece, no register that a piece uses may be written.
     const bool zeroInitialised = op.getInitZero() || llvm::all_of(l.get(op.getAcc()), isZero);
     SmallVector<std::pair<int, Piece>> pieces;
     for (int reg = 0; reg < acc.numRegs(); reg += step) {
@@ -370,7 +374,7 @@ LogicalResult lowerWgmma(Lowering &l, nv::WgmmaOp op) {
   return success();
 }
 
-/// The registers of a tile that there are.
+/// The registers of a tile that are present.
 Values presentOf(Lowering &l, Value tile) {
   Values present;
   for (auto [reg, value] : llvm::enumerate(l.get(tile)))
@@ -379,7 +383,7 @@ Values presentOf(Lowering &l, Value tile) {
   return present;
 }
 
-/// All registers of a tile from those.
+/// All registers of a tile, from the present ones.
 Values withAbsent(Lowering &l, Type tile, ValueList present) {
   Values all;
   for (int reg = 0, next = 0; reg < l.count(tile); ++reg)
@@ -388,12 +392,12 @@ Values withAbsent(Lowering &l, Type tile, ValueList present) {
   return all;
 }
 
-/// The registers of 32 bits that an MMA reads `tile` from.
-Values wordsOf(Lowering &l, Value tile) {
+/// The 32-bit registers from which an MMA reads `tile`.
+Values packedRegistersOf(Lowering &l, Value tile) {
   return l.pack(presentOf(l, tile), storageBits(elementTypeOf(tile.getType())));
 }
 
-/// The accumulators go through the wait as tied operands, so no use of them can move above it.
+/// The accumulators are tied operands of the wait, so no use of them can move before it.
 LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   if (!op.getPending())
     return op.emitError("a wait without a count: `nv-insert-waits` has not run");
@@ -403,7 +407,7 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
                                                            : presentOf(l, value));
   Values held;
   for (Value tile : op.getHeld())
-    held.append(wordsOf(l, tile));
+    held.append(packedRegistersOf(l, tile));
   Values waited = waitFor(l, operands, *op.getPending(), held);
   ValueList rest = waited;
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
@@ -418,11 +422,11 @@ LogicalResult lowerWgmmaWait(Lowering &l, nv::WgmmaWaitOp op) {
   }
   return success();
 }
-/// Copies that neither LLVM sees through nor moves past a wait.
+/// Copies that LLVM can neither fold nor move across a wait.
 LogicalResult lowerCopyRegisters(Lowering &l, nv::CopyRegistersOp op) {
   const Type element = elementTypeOf(op.getType());
   Values copies;
-  for (llvm::Value *word : wordsOf(l, op.getSrc()))
+  for (llvm::Value *word : packedRegistersOf(l, op.getSrc()))
     copies.push_back(l.assembly(word->getType(), "mov.b32 $0, $1;", "=r,r", {word}));
   const Values present =
       l.unpack(copies, l.type(element), storageBits(element), presentOf(l, op.getSrc()).size());
@@ -430,9 +434,9 @@ LogicalResult lowerCopyRegisters(Lowering &l, nv::CopyRegistersOp op) {
   return success();
 }
 
-/// A store in front of the wait, under a condition that only the numbers decide and that never
-/// holds: a sum is no NaN of these bits, since the hardware makes but one. Stores keep their order
-/// with waits for products, which read the same memory.
+/// Emits a predicated store before the wait. Its predicate depends on the values and is never true:
+/// a sum is no NaN with these bits, since the hardware generates only one NaN. ptxas does not
+/// reorder stores and waits for MMAs, which read the same memory.
 LogicalResult lowerSettle(Lowering &l, nv::SettleOp op) {
   const Values all = presentOf(l, op.getValue());
   const ValueList values = all;

@@ -18,10 +18,11 @@ using namespace pantile::lower;
 const Handlers &Handlers::all() {
   static const Handlers handlers = [] {
     Handlers h;
-    for (auto add : {addElementwise, addCasts,  addMath,  addExtern,   addShape,   addSlice,
-                     addPrograms,    addBlocks, addParts, addMemory,   addAtomics, addControl,
-                     addConvert,     addReduce, addScan,  addGather,   addMap,     addDot,
-                     addFma,         addShared, addTma,   addTmaStore, addWgmma,   addDebug})
+    for (auto add :
+         {addElementwise, addCasts,   addMath,         addExtern,   addShape,   addSlice,
+          addPrograms,    addCluster, addPartialTiles, addMemory,   addAtomics, addControl,
+          addConvert,     addReduce,  addScan,         addGather,   addMap,     addDot,
+          addFma,         addShared,  addTma,          addTmaStore, addWgmma,   addDebug})
       add(h);
     return h;
   }();
@@ -155,7 +156,7 @@ FailureOr<Values> Lowering::inlineRegion(Region &region, ValueList arguments) {
 
 //===- kernels -------------------------------------------------------------------------===//
 
-/// By value, read where they lie.
+/// Tensor maps are passed by value and read from the parameter space.
 void Lowering::passTensorMaps(llvm::ArrayRef<nv::TensorMapOp> maps, unsigned first) {
   llvm::LLVMContext &c = module.getContext();
   for (size_t i = 0; i < maps.size(); ++i) {
@@ -177,7 +178,7 @@ void Lowering::startKernel(Operation *op) {
   llvm::SmallVector<nv::TensorMapOp> maps(fn.getOps<nv::TensorMapOp>());
   const unsigned firstExtent = types.size();
   const Launch launch = Launch::of(source);
-  if (launch.persistent) // beside the arguments: another line is another miss
+  if (launch.persistent) // next to the arguments: another cache line is another miss
     types.append(3, b.getInt32Ty());
   const unsigned firstMap = types.size();
   types.append(maps.size(), b.getPtrTy());
@@ -192,8 +193,8 @@ void Lowering::startKernel(Operation *op) {
     function->addFnAttr("nvvm.cluster_dim", std::to_string(launch.ctasPerProgram) + ",1,1");
   if (launch.registers)
     function->addFnAttr("nvvm.maxnreg", std::to_string(launch.registers->atLaunch));
-  else if (auto blocks = leastBlocks(fn, threads, target))
-    function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
+  else if (auto ctas = minCtasPerSm(fn, threads, target))
+    function->addFnAttr("nvvm.minctasm", std::to_string(*ctas));
   function->addFnAttr(llvm::Attribute::NoUnwind);
   for (unsigned i = 0; i < fn.getNumArguments(); ++i)
     if (auto divisor = fn.getArgAttrOfType<IntegerAttr>(i, names::divisibility);
@@ -222,8 +223,8 @@ void Lowering::startKernel(Operation *op) {
 }
 
 namespace {
-/// Where warps are absent, each layout counts as many warps as there are, and no element belongs to
-/// another one.
+/// Checks that each layout has as many warps as the kernel, and that no element belongs to an
+/// absent warp.
 LogicalResult checkWarps(func::FuncOp fn, int warps) {
   if (llvm::isPowerOf2_32(static_cast<uint32_t>(warps)))
     return success();
@@ -258,7 +259,7 @@ LogicalResult Lowering::lowerFunction(Operation *op) {
   if (failed(lowerBlock(fn.getBody().front())))
     return failure();
   if (const auto parked = Launch::of(source).parked)
-    parkRows(*function, numThreads(), parked->offset, parked->words);
+    spillToShared(*function, numThreads(), parked->offset, parked->words);
   return success();
 }
 
@@ -286,7 +287,7 @@ std::unique_ptr<llvm::Module> pantile::lowerToLLVM(ModuleOp source, llvm::LLVMCo
       return nullptr;
   }
   locations.finish();
-  // A block of a kernel that declares shared memory gets some, even if it never reads it.
+  // CTAs of a kernel that declares shared memory are given some, even if they never read it.
   if (llvm::GlobalVariable *shared = module->getNamedGlobal("shared");
       shared && shared->use_empty())
     shared->eraseFromParent();

@@ -1,13 +1,13 @@
-//===- Lowering.h - what the lowering of every operation works with -------------------------===//
+//===- Lowering.h - the state that lowers every operation -----------------------------------===//
 // Needs: one kernel; its LLVM function under construction.
-// Gives: Lowering: the LLVM values of each MLIR value, the position of this thread, and the
-//        shared-memory and word arithmetic that operation families have in common. Handlers:
-//        which function lowers which operation.
-// How:   a tile is one LLVM value for each register of its layout, a scalar or pointer is one
-//        value, a shared buffer is its byte offset from `@shared` (i32). What depends on the
-//        An absent register of a layout has a poison value: it is defined nowhere and read nowhere.
-//        What depends on the thread alone is computed once, in the entry block, so every address is that value plus a
-//        constant and folds into the instruction.
+// Gives: Lowering: the LLVM values of each MLIR value, the lane and warp of this thread, shared
+//        memory accesses and packing into words, for all families of operations. Handlers: which
+//        function lowers which operation.
+// How:   A tile is one LLVM value per register of its layout, a scalar or pointer is one value, a
+//        shared buffer is its byte offset from `@shared` (i32). An absent register of a layout is
+//        poison: nothing defines or reads it. Values that depend on the thread alone are computed
+//        once, in the entry block. So every address is such a value plus a constant, which folds
+//        into the instruction.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AxisInfo.h"
@@ -35,7 +35,7 @@ using ValueList = llvm::ArrayRef<llvm::Value *>;
 class Lowering;
 class DebugLocations;
 
-/// The table of operations: each family's file adds its own.
+/// The table of operations: the file of each family adds its operations.
 class Handlers {
 public:
   using Handler = std::function<llvm::LogicalResult(Lowering &, mlir::Operation *)>;
@@ -65,43 +65,44 @@ public:
   // Running.
   llvm::LogicalResult lowerFunction(mlir::Operation *function);
   llvm::LogicalResult lowerBlock(mlir::Block &block);
-  /// The body of a region of scalars, with these arguments; gives the terminator's operands.
+  /// Lowers the body of a region of scalars, with these arguments; returns the terminator's
+  /// operands.
   mlir::FailureOr<Values> inlineRegion(mlir::Region &region, ValueList arguments);
 
   // Values.
   ValueList get(mlir::Value value) const;
   llvm::Value *scalar(mlir::Value value) const { return get(value).front(); }
   void set(mlir::Value value, ValueList values);
-  /// LLVM values that an MLIR value of this type consists of.
+  /// Number of LLVM values that an MLIR value of this type consists of.
   int count(mlir::Type type);
   llvm::Type *type(mlir::Type elementType) const;
-  /// Read from the type once, then kept.
+  /// The layout of a tile type; computed once per type.
   const LinearLayout &layout(mlir::Type tile);
-  /// False of a tile's absent registers; `type` may be a scalar.
+  /// False for the absent registers of a tile; `type` may be a scalar.
   bool isPresent(mlir::Type type, int reg);
 
   // This thread.
   llvm::Value *thread() const { return threadId; }
   llvm::Value *lane() const { return laneId; }
   llvm::Value *warp() const { return warpId; }
-  /// The warp's number where the assembler must see that a whole warp agrees on it.
+  /// The warp index in a form that ptxas can see is uniform within the warp.
   llvm::Value *uniformWarp();
   int numWarps() const { return warps; }
   int numThreads() const { return 32 * warps; }
-  /// The bits that count warps, those that are absent included (LinearLayout.h).
+  /// The bits of a warp index, absent warps included (LinearLayout.h).
   unsigned warpMask() const { return llvm::bit_ceil(static_cast<unsigned>(warps)) - 1; }
-  /// Warps beside those, which hold no tiles.
+  /// Additional warps, which hold no tiles.
   int producerWarps() const { return producers; }
   /// XOR of `ofLane[i]`, `ofWarp[j]` over the set bits i of the lane and j of the warp: any linear
-  /// map over F2, in the entry block, kept for the next who asks.
+  /// map over F2. Computed in the entry block, once for equal maps.
   llvm::Value *linear(llvm::ArrayRef<int64_t> ofLane, llvm::ArrayRef<int64_t> ofWarp,
                       bool uniform = false);
-  /// One coordinate of every register's element: the thread's part plus a constant.
+  /// One coordinate of every register's element: a value of the thread plus a constant.
   Values coordinates(const LinearLayout &layout, int dim);
-  /// For each register whether its element lies inside of the shape in this thread: null where it
-  /// does in every thread.
+  /// For each register, whether its element in this thread is within the shape; null if it is in
+  /// every thread.
   Values inside(mlir::Type type);
-  /// `mask`, where the element of a register lies inside; both may be null, for true.
+  /// `mask` and `isInside` combined; both may be null, for true.
   llvm::Value *masked(llvm::Value *mask, llvm::Value *isInside);
   /// `thread ^ constant`, for each constant, where `thread` has no bits outside `threadBits`.
   Values xorConstants(llvm::Value *threadPart, int64_t threadBits,
@@ -110,39 +111,39 @@ public:
   llvm::Value *firstReplica(mlir::Type type);
   /// The grid that the user launched, in a persistent kernel; else empty.
   ValueList userGrid() const { return grid; }
-  /// Runs `store` in the threads whose lane and warp have none of these bits: one among those that
-  /// hold the same elements, since even equal values must not race.
+  /// Runs `store` in the threads whose lane and warp have none of these bits: one of the threads
+  /// that hold the same elements, since even stores of equal values must not race.
   void inFirstThreads(const LinearLayout::FreeBits &free, llvm::function_ref<void()> store);
   llvm::Value *isFirstThread();
-  /// All threads that hold tiles meet.
+  /// Synchronises all threads that hold tiles.
   void barrier();
 
   // Shared memory.
-  /// Address of the byte at `offset` (i32) from `@shared`.
+  /// Pointer to the byte at `offset` (i32) from `@shared`.
   llvm::Value *sharedPointer(llvm::Value *offset);
   llvm::Value *sharedPointer(int64_t offset) { return sharedPointer(b.getInt32(offset)); }
   /// The same as a 32-bit number for inline assembly.
   llvm::Value *sharedAddress(llvm::Value *offset);
-  /// Byte offsets from `@shared` of registers whose parts are `ofReg`, of a buffer at `base`. All
-  /// parts are linear offsets of `shared`, if there is one.
+  /// Byte offsets from `@shared` of this thread's registers in a buffer at `base`: the XOR of what
+  /// its lane, its warp and the register contribute. With `shared`, these are linear offsets of it.
   Values sharedOffsets(llvm::Value *base, llvm::ArrayRef<int64_t> ofLane,
                        llvm::ArrayRef<int64_t> ofWarp, llvm::ArrayRef<int64_t> ofReg,
                        const SharedLayout *shared = nullptr);
-  /// SharedLayout::place of a linear offset that has no bits outside of `bits`.
+  /// SharedLayout::place of a linear offset that has no bits outside `bits`.
   llvm::Value *placed(llvm::Value *linear, int64_t bits, const SharedLayout &shared);
   /// The same for every register of `layout`, in `shared`, which has no padding; null for absent
   /// registers.
   Values sharedOffsets(llvm::Value *base, const SharedLayout &shared, const LinearLayout &layout);
-  /// Offset of the scratch that AllocateShared gave to this operation.
+  /// Offset of the scratch memory that AllocateShared reserved for this operation.
   mlir::FailureOr<int64_t> scratch(mlir::Operation *op);
-  /// Whole tiles between registers and memory, in words of up to 16 bytes; nothing where an offset is
-  /// null. `inside`, where it is given, as of inside().
+  /// Move whole tiles between registers and shared memory, in vectors of up to 16 bytes; registers
+  /// whose offset is null are skipped. `inside`, if given, is the result of inside().
   void storeShared(ValueList values, unsigned bits, ValueList offsets, int vectorBytes,
                    ValueList inside = {});
   Values loadShared(llvm::Type *elementType, unsigned bits, ValueList offsets, int vectorBytes);
 
-  // Words: the 8, 16, 32 or 64 bit integers that vectors move in.
-  /// Width of the words that `count` elements of `bits` travel in.
+  // Words: integers of 8, 16, 32 or 64 bits into which elements of vectors are packed.
+  /// Width of the words into which `count` elements of `bits` are packed.
   static unsigned wordBits(unsigned bits, int count);
   Values pack(ValueList elements, unsigned bits);
   Values unpack(ValueList words, llvm::Type *elementType, unsigned bits, int count);
@@ -153,8 +154,8 @@ public:
   llvm::Value *shuffleFrom(llvm::Value *value, llvm::Value *lane);
 
   /// An inline assembly call. `pure`: may be removed, duplicated and moved.
-  llvm::CallInst *assembly(llvm::Type *result, llvm::StringRef text, llvm::StringRef constraints,
-                           ValueList operands, bool pure = false);
+  llvm::CallInst *assembly(llvm::Type *result, llvm::StringRef asmString,
+                           llvm::StringRef constraints, ValueList operands, bool pure = false);
   /// The results of such a call, one or many.
   Values results(llvm::Value *call, int count);
 
@@ -190,13 +191,13 @@ private:
 /// For every register of `want`, the register of `have` in the same thread with the same element.
 mlir::FailureOr<llvm::SmallVector<int, 16>>
 registersOf(mlir::Operation *op, const LinearLayout &have, const LinearLayout &want);
-/// `elements` that several instructions' operands are made of together: where some are poison, of
-/// absent registers, they are zeros, since poison in a part of a word is poison in all of it.
+/// `elements` with zeros in place of absent (poison) registers, for packing: a word with one poison
+/// element would be poison.
 Values withoutPoison(ValueList elements);
 /// `values` picked by register number.
 Values pick(ValueList values, llvm::ArrayRef<int> registers);
 
-// One function a file of the family's name.
+// One function per file; the file has the family's name.
 void addElementwise(Handlers &);
 void addCasts(Handlers &);
 void addMath(Handlers &);
@@ -204,8 +205,8 @@ void addExtern(Handlers &);
 void addShape(Handlers &);
 void addSlice(Handlers &);
 void addPrograms(Handlers &);
-void addBlocks(Handlers &);
-void addParts(Handlers &);
+void addCluster(Handlers &);
+void addPartialTiles(Handlers &);
 void addMemory(Handlers &);
 void addAtomics(Handlers &);
 void addControl(Handlers &);

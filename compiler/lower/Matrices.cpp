@@ -1,9 +1,9 @@
 //===- Matrices.cpp - whole tiles between registers and shared memory -----------------------===//
 // Needs: shared layouts without padding.
-// Gives: ldmatrix and stmatrix where registers form 8x8 matrices, else vectors.
-// How:   findMatrices (layout/MatrixAccess.h) sees such matrices in the layout. Lane 8*j + i
-//        gives the address of row i of matrix j; matrices are told apart by the register bits above
-//        a 32-bit word.
+// Gives: ldmatrix and stmatrix if registers form 8x8 matrices, else vectors.
+// How:   findMatrices (layout/MatrixAccess.h) finds such matrices in the layout. Lane 8*j + i
+//        provides the address of row i of matrix j; register bits above a 32-bit register select
+//        the matrix.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/Matrices.h"
 #include "layout/MatrixAccess.h"
@@ -14,7 +14,7 @@ using namespace pantile;
 using namespace pantile::lower;
 
 namespace {
-/// Offsets of this lane's row, one for each instruction.
+/// Offsets of this lane's row, one per instruction.
 Values rowOffsets(Lowering &l, const MatrixAccess &plan, llvm::Value *base,
                   const SharedLayout &shared, const LinearLayout &layout) {
   const size_t inWord = llvm::Log2_32(plan.wordRegs), inMatrix = llvm::Log2_32(plan.matrices);
@@ -48,7 +48,7 @@ llvm::Intrinsic::ID storeIntrinsic(const MatrixAccess &plan) {
   return ids[llvm::Log2_32(plan.matrices)][plan.transposed];
 }
 
-/// A vector of 16 bytes a thread moves as much as a matrix instruction does, without its shuffling.
+/// A 16-byte vector per thread moves as much as a matrix instruction, without its shuffling.
 bool vectorsAreWide(const SharedLayout &shared, const LinearLayout &layout) {
   return shared.vectorBytes(layout) == 16;
 }

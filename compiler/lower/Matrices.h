@@ -4,11 +4,12 @@
 
 namespace pantile::lower {
 
-/// All registers of `layout`, from the buffer at `base`: ldmatrix, or vectors of up to 16 bytes. If
-/// the buffer ends with the tile, `inside` as of Lowering::inside; a conversion's scratch does not.
+/// Loads all registers of `layout` from the buffer at `base`: by ldmatrix, or vectors of up to 16
+/// bytes. A buffer that ends with the tile needs `inside`, the result of Lowering::inside; the
+/// scratch of a conversion covers the hull and does not.
 Values loadTile(Lowering &l, llvm::Value *base, const SharedLayout &shared,
                 const LinearLayout &layout, llvm::Type *elementType, ValueList inside = {});
-/// The same way back: stmatrix, or vectors.
+/// Stores them: by stmatrix, or vectors.
 void storeTile(Lowering &l, ValueList values, llvm::Value *base, const SharedLayout &shared,
                const LinearLayout &layout, ValueList inside = {});
 

@@ -1,4 +1,4 @@
-//===- Occupancy.cpp - blocks that should share an SM ----------------------------===//
+//===- Occupancy.cpp - CTAs per SM to request from the assembler -----------------===//
 #include "lower/Occupancy.h"
 #include "ir/Launch.h"
 #include "ir/Machine.h"
@@ -14,8 +14,8 @@ using namespace pantile;
 
 namespace {
 
-/// Registers of 32 bits that a tile takes in each thread; 0 for what is computed from its place.
-int wordsOf(Value value) {
+/// 32-bit registers per thread that hold `value`; 0 for tiles that are computed from indices.
+int heldRegisters(Value value) {
   auto tile = dyn_cast<RankedTensorType>(value.getType());
   if (!tile)
     return 0;
@@ -30,17 +30,18 @@ int wordsOf(Value value) {
 
 bool isReduction(Operation *op) { return isa<ReduceOp, ScanOp>(op); }
 
-/// Whether a reduction takes the elements of `value` as they are computed, and nobody afterwards.
+/// Whether a reduction reads the elements of `value` as they are computed, and nothing reads them
+/// later.
 bool passesThrough(Value value, Operation *reduction, const Liveness &liveness) {
   return !isa_and_nonnull<LoadOp>(value.getDefiningOp()) && liveness.isDeadAfter(value, reduction);
 }
 
-/// The most that is alive in tiles at a load or a reduction. What is computed element by element
-/// in between passes through few registers. Outside of loops what is loaded behind a reduction is
-/// most often found in a cache, and need not be under way all at once.
-int mostWords(Block &block, const Liveness &liveness, bool hasLoops) {
+/// The most registers that tiles occupy at a load or a reduction. Element-by-element computation in
+/// between needs few more. Outside loops, loads after a reduction mostly hit a cache, so they need
+/// not all be in flight at once.
+int mostRegisters(Block &block, const Liveness &liveness, bool hasLoops) {
   const LivenessBlockInfo *info = liveness.getLiveness(&block);
-  llvm::DenseMap<Value, int> words;
+  llvm::DenseMap<Value, int> registers;
   int most = 0;
   bool wasReduced = false;
   for (Operation &op : block) {
@@ -51,9 +52,9 @@ int mostWords(Block &block, const Liveness &liveness, bool hasLoops) {
     for (Value value : info->currentlyLiveValues(&op)) {
       if (!hasLoops && isReduction(&op) && passesThrough(value, &op, liveness))
         continue;
-      auto [entry, isNew] = words.try_emplace(value, 0);
+      auto [entry, isNew] = registers.try_emplace(value, 0);
       if (isNew)
-        entry->second = wordsOf(value);
+        entry->second = heldRegisters(value);
       here += entry->second;
     }
     most = std::max(most, here);
@@ -69,8 +70,8 @@ bool isLoopOfLoads(Operation *op) {
                                            }).wasInterrupted();
 }
 
-/// Whether a loop reads memory to know where to load a tile: the assembler unrolls it, but has the
-/// loads wait for each other where it is told nothing.
+/// Whether a loop loads a tile from addresses that it has loaded: without a limit ptxas unrolls the
+/// loop, but makes the loads wait for one another.
 bool gathersInLoop(LoadOp load) {
   auto loop = load->getParentOfType<LoopLikeOpInterface>();
   if (!loop || !isa<RankedTensorType>(load.getType()))
@@ -91,26 +92,27 @@ bool gathers(func::FuncOp kernel) {
       .wasInterrupted();
 }
 
-/// Not what a reduction leaves of them.
+/// Whether `op` converts the layout of a whole vector, not of the few elements after a reduction.
 bool convertsVectors(Operation *op) {
   auto convert = dyn_cast<ConvertLayoutOp>(op);
   return convert && layoutOf(convert.getType()).numRegs() >= machineOf(op).registers.vectorOfLoads;
 }
 
-/// Whether vectors that are loaded live on behind a reduction, or come from behind one.
+/// Whether loaded vectors are live after `reduction`.
 bool keepsLoads(Operation *reduction, const Liveness &liveness) {
   const int64_t vector = machineOf(reduction).registers.vectorOfLoads;
   auto parent = reduction->getParentOfType<func::FuncOp>();
   return parent
       .walk([&](LoadOp load) {
-        return wordsOf(load.getResult()) >= vector && !liveness.isDeadAfter(load, reduction)
+        return heldRegisters(load.getResult()) >= vector && !liveness.isDeadAfter(load, reduction)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
       .wasInterrupted();
 }
 
-/// Whether all is computed element by element, in single words, at most to be summed up then.
+/// Whether the kernel computes element by element, one register each, with at most a reduction at
+/// the end.
 bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
   return !kernel.getBody()
               .walk([&](Operation *op) {
@@ -124,86 +126,88 @@ bool isElementwise(func::FuncOp kernel, const Liveness &liveness) {
               .wasInterrupted();
 }
 
-/// With products: told where a block adds a part of a sum, whose vectors shall all be under way, to
-/// its own; nothing elsewhere.
-std::optional<int> blocksThatAdd(func::FuncOp kernel, int threads, const Target &target) {
-  int words = 0;
+/// For kernels with dots: a limit if a CTA reduces partial tiles, so that all loads of a partial
+/// tile are in flight at once; else nothing.
+std::optional<int> ctasForPartialTiles(func::FuncOp kernel, int threads, const Target &target) {
+  int registers = 0;
   kernel.walk([&](nv::LoadPartialOp part) {
-    words = std::max(words, static_cast<int>(registersOf(part.getResult())));
+    registers = std::max(registers, static_cast<int>(registersOf(part.getResult())));
   });
-  if (words == 0)
+  if (registers == 0)
     return std::nullopt;
   const MachineModel &machine = target.machine();
-  return machine.ctasToAskFor(2 * (words + machine.registers.overheadWithoutMma), threads);
+  return machine.ctasToAskFor(2 * (registers + machine.registers.overheadWithoutMma), threads);
 }
 
-/// What a loop carries, and all fragments of its products on mma.sync.
-int64_t wordsOfProducts(scf::ForOp loop) {
-  int64_t words = 0;
+/// Registers of the loop-carried tiles and of all fragments of the loop's dots on mma.sync.
+int64_t registersOfDots(scf::ForOp loop) {
+  int64_t registers = 0;
   for (Value argument : loop.getRegionIterArgs())
-    words += registersOf(argument);
+    registers += registersOf(argument);
   for (auto dot : loop.getBody()->getOps<DotOp>())
-    words += registersOf(dot.getResult()) + registersOf(dot.getLhs()) + registersOf(dot.getRhs());
-  return words;
+    registers +=
+        registersOf(dot.getResult()) + registersOf(dot.getLhs()) + registersOf(dot.getRhs());
+  return registers;
 }
 
-/// Where 128 registers hold even all fragments at once, the assembler may still take some more,
-/// and a block of four warps has no room then.
-std::optional<int> blocksOfSmallProducts(func::FuncOp kernel, int threads, const Target &target) {
+/// Where 128 registers hold all fragments at once, ptxas may still use a few more, which costs a
+/// CTA of four warps per SM.
+std::optional<int> ctasOfSmallDots(func::FuncOp kernel, int threads, const Target &target) {
   const MachineModel &machine = target.machine();
   const int64_t budget = machine.registers.budgetOfMmaSync;
-  int64_t words = 0;
+  int64_t registers = 0;
   bool others = false;
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op); loop && !loop.getBody()->getOps<DotOp>().empty())
-      words = std::max(words, wordsOfProducts(loop));
+      registers = std::max(registers, registersOfDots(loop));
     others |= isa<nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op);
   });
-  const int blocks = machine.ctasToAskFor(budget, threads);
+  const int ctas = machine.ctasToAskFor(budget, threads);
   const int64_t shared = Launch::of(kernel).sharedBytes;
-  if (others || words == 0 || words > budget || blocks < 2 || blocks > machine.ctasByShared(shared))
+  if (others || registers == 0 || registers > budget || ctas < 2 ||
+      ctas > machine.ctasByShared(shared))
     return std::nullopt;
-  return blocks;
+  return ctas;
 }
 
 /// CTAs that leave registers for the largest wgmma, which ptxas refuses to split (C7602).
-int blocksOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
+int ctasOfLargestMma(func::FuncOp kernel, int threads, const Target &target) {
   const MachineModel &machine = target.machine();
-  int64_t words = 0;
+  int64_t registers = 0;
   kernel.walk([&](nv::WgmmaOp mma) {
-    words = std::max(words, registersOf(mma.getResult()) + registersOf(mma.getLhs()));
+    registers = std::max(registers, registersOf(mma.getResult()) + registersOf(mma.getLhs()));
   });
-  if (words == 0)
+  if (registers == 0)
     return machine.occupancy.mostCtasToAskFor;
-  const int64_t registers =
-      llvm::alignTo(words + machine.registers.overheadOfMma, machine.sm.registerUnit);
-  return machine.ctasToAskFor(registers, threads);
+  const int64_t needed =
+      llvm::alignTo(registers + machine.registers.overheadOfMma, machine.sm.registerUnit);
+  return machine.ctasToAskFor(needed, threads);
 }
 
-bool isProduct(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
+bool isDot(Operation *op) { return isa<DotOp, nv::WgmmaOp, nv::FmaOp, nv::ProducerOp>(op); }
 } // namespace
 
-std::optional<int> lower::leastBlocks(func::FuncOp kernel, int threads, const Target &target) {
-  bool loads = false, products = false;
+std::optional<int> lower::minCtasPerSm(func::FuncOp kernel, int threads, const Target &target) {
+  bool loads = false, dots = false;
   kernel.walk([&](Operation *op) {
     loads |= isLoopOfLoads(op);
-    products |= isProduct(op);
+    dots |= isDot(op);
   });
-  if (products)
-    if (auto blocks = blocksThatAdd(kernel, threads, target))
-      return blocks;
+  if (dots)
+    if (auto ctas = ctasForPartialTiles(kernel, threads, target))
+      return ctas;
   if (const auto ctas = static_cast<int>(Launch::of(kernel).ctasPerSm))
-    return std::min(ctas, blocksOfLargestMma(kernel, threads, target));
-  if (products)
-    return blocksOfSmallProducts(kernel, threads, target);
+    return std::min(ctas, ctasOfLargestMma(kernel, threads, target));
+  if (dots)
+    return ctasOfSmallDots(kernel, threads, target);
   const Liveness liveness(kernel);
   int most = 0;
-  kernel.walk([&](Block *block) { most = std::max(most, mostWords(*block, liveness, loads)); });
+  kernel.walk([&](Block *block) { most = std::max(most, mostRegisters(*block, liveness, loads)); });
   const MachineModel &machine = target.machine();
   const RegisterThresholds &limits = machine.registers;
   const bool waitsTwice = most > limits.vectorOfLoads && isElementwise(kernel, liveness);
   const int64_t needed = most + limits.overheadWithoutMma;
-  const bool isSmall = // warps serve it better
+  const bool isSmall = // more warps serve it better
       needed <= (loads ? limits.smallWithLoads : limits.smallWithoutLoads);
   if (isSmall && !waitsTwice)
     return gathers(kernel)

@@ -1,15 +1,14 @@
-//===- Occupancy.h - blocks that should share an SM ------------------------------===//
+//===- Occupancy.h - CTAs per SM to request from the assembler -------------------===//
 // Needs: a kernel at its last stage, with layouts.
-// Gives: the number that the assembler is told, for kernels that wait for memory in loops, hold
-//        much at once, or do nothing but compute with what they load.
-// How:   told nothing, the assembler saves registers for more warps, by using each loaded vector
-//        before it asks for the next. Such a loop waits for memory once a vector instead of once an
-//        iteration. So it gets the least budget (64, 128, then all registers) that holds what is
-//        alive at once in tiles, and what is loaded together is in flight together. Of large blocks
-//        it spills what would fit. Where all is computed element by element, at most to be summed
-//        up then, it even puts a load behind all that is computed from the one before. Kernels with
-//        products have budgets of their own: those whose waits other blocks shall fill must have
-//        room for these.
+// Gives: `.minnctapersm`, which sets ptxas's register budget, for kernels that wait for memory in
+//        loops, hold large tiles at once, or only compute with what they load.
+// How:   Without it ptxas saves registers for occupancy: it uses each loaded vector before it
+//        issues the next load. Such a loop waits for memory once per vector instead of once per
+//        iteration, and an elementwise kernel, with at most a reduction at the end, does so even
+//        outside loops. For large CTAs ptxas spills although the values would fit.
+//        So the budget is the least of 64, 128 and all registers that holds the tiles that are live
+//        at once; then loads are in flight together. Kernels with dots have budgets of their own:
+//        if the plan relies on several CTAs per SM, their registers must fit.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,7 +16,7 @@
 
 namespace pantile::lower {
 
-/// Nothing where the assembler's own choice is left.
-std::optional<int> leastBlocks(mlir::func::FuncOp kernel, int threads, const Target &target);
+/// Returns the CTAs per SM to request; nothing to leave the choice to ptxas.
+std::optional<int> minCtasPerSm(mlir::func::FuncOp kernel, int threads, const Target &target);
 
 } // namespace pantile::lower

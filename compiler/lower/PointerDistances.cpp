@@ -1,4 +1,4 @@
-//===- PointerDistances.cpp - pointers of a thread that constants keep apart ----------------===//
+//===- PointerDistances.cpp - pointers of a thread that differ by constants -----------------===//
 #include "lower/PointerDistances.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -14,7 +14,7 @@ constexpr int64_t farthest = 1 << 30;
 /// Which neighbours of an accessed element along a dimension are accessed, too.
 enum class Accessed { All, Before, Unknown };
 
-/// Of each dimension, for what `mask` takes away.
+/// For each dimension, from `mask`.
 std::vector<Accessed> accessedAlong(AffineAnalysis &affine, Value mask, size_t rank) {
   std::vector<Accessed> along(rank, Accessed::All);
   if (!mask || mask.getDefiningOp<SplatOp>())
@@ -37,7 +37,7 @@ std::vector<Accessed> accessedAlong(AffineAnalysis &affine, Value mask, size_t r
   return along;
 }
 
-/// Of each dimension: the bytes from one index to the next, where they are constant.
+/// For each dimension: the bytes from one index to the next, if constant.
 std::vector<std::optional<int64_t>> constantStrides(AffineAnalysis &affine, Value pointers) {
   auto form = affine.tile(pointers);
   if (!form || form->wrappedDim >= 0)
@@ -64,7 +64,7 @@ LinearLayout::Coord threadBits(const LinearLayout &layout) {
   return bits;
 }
 
-/// Each register's distance from the one without the bits that move it by constants.
+/// The distance of each register from the one whose register bits of constant stride are clear.
 std::vector<PointerDistance> distancesFromFirst(const std::vector<std::optional<int64_t>> &strides,
                                                 const LinearLayout &layout) {
   LinearLayout::Coord taken = threadBits(layout);
@@ -91,7 +91,7 @@ std::vector<PointerDistance> distancesFromFirst(const std::vector<std::optional<
   }
   return result;
 }
-/// The register nearest to the middle of each window serves the whole of it.
+/// Makes the register nearest to the middle of each window the base of the whole window.
 std::vector<PointerDistance> fromMiddle(ArrayRef<PointerDistance> fromFirst, int width,
                                         int64_t reach) {
   auto windowOf = [&](int reg) {
@@ -115,8 +115,8 @@ std::vector<PointerDistance> fromMiddle(ArrayRef<PointerDistance> fromFirst, int
   return distances;
 }
 
-/// The first register of a window serves those that lie behind it along every dimension; the pointer
-/// is shifted to the middle where the window is longer than `reach`.
+/// Makes the first register of a window the base of those that follow it along every dimension; the
+/// base is shifted to the middle if the window is longer than `reach`.
 std::vector<PointerDistance> fromStart(ArrayRef<PointerDistance> fromFirst, int width,
                                        int64_t reach) {
   std::vector<PointerDistance> distances;
@@ -142,7 +142,7 @@ std::vector<PointerDistance> fromStart(ArrayRef<PointerDistance> fromFirst, int 
 std::vector<PointerDistance> lower::pointerDistances(Value pointers, Value mask,
                                                      const LinearLayout &layout, int width,
                                                      int64_t reach) {
-  if (!layout.fillsHull()) { // an absent register has no pointer to begin at
+  if (!layout.fillsHull()) { // an absent register has no pointer to start from
     std::vector<PointerDistance> own;
     for (int reg = 0; reg < layout.numRegs(); reg += width)
       own.push_back({reg, 0});

@@ -1,11 +1,12 @@
-//===- PointerDistances.h - pointers of a thread that constants keep apart ------------------===//
+//===- PointerDistances.h - pointers of a thread that differ by constants -------------------===//
 // Needs: a tile of pointers with a layout, and the mask of their access.
-// Gives: for each register the one whose pointer it can do with, and the bytes between the two.
-// How:   along a dimension with a constant stride (AffineAccess), registers whose bits no thread
-//        shares lie a constant apart. So an access by inline assembly, into which LLVM folds no
-//        constants, does with fewer 64-bit pointers, and so does a loop that carries them. Indices of
-//        32 bits wrap around where an access is masked off, as behind the last row of a large array.
-//        So an accessed element takes the pointer of one alone that is accessed with it.
+// Gives: for each register, another register whose pointer it can use, and the constant offset in
+//        bytes from that pointer.
+// How:   Along a dimension with a constant stride (AffineAccess), pointers of one thread differ by
+//        constants. LLVM does not fold constants into inline assembly, so using one base pointer
+//        with immediate offsets saves 64-bit registers, also in loops that carry the pointers.
+//        The base must be accessed whenever the element is: 32-bit indices may wrap around where an
+//        access is masked off, such as past the last row of a large array.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "analysis/AffineAccess.h"
@@ -13,18 +14,17 @@
 
 namespace pantile::lower {
 
-/// `bytes` from the pointer that lies `shift` bytes behind that of register `reg`.
+/// The address `bytes` after a base, which is `shift` bytes after the pointer of register `reg`.
 struct PointerDistance {
   int reg;
   int64_t bytes;
   int64_t shift = 0;
 };
 
-/// Of every `width`th register of `pointers`; of one that nothing is known of, itself and 0. `mask`
-/// may be null. An
-/// instruction has room for offsets of `reach` bytes either way; where it would take more, the
-/// assembler adds to the pointer in front of every access, so there is one pointer for each
-/// `2 * reach` bytes.
+/// Returns the base of every `width`th register of `pointers`; a register without a known distance
+/// is its own base. `mask` may be null. An instruction encodes offsets of up to `reach` bytes
+/// either way; for larger ones ptxas adds to the pointer before every access. So there is one base
+/// per `2 * reach` bytes.
 std::vector<PointerDistance> pointerDistances(mlir::Value pointers, mlir::Value mask,
                                               const LinearLayout &layout, int width, int64_t reach);
 

@@ -1,4 +1,4 @@
-//===- SpillToShared.cpp - words of a thread that wait in shared memory --------------------------===//
+//===- SpillToShared.cpp - spill values to shared memory across barriers --------------------===//
 #include "lower/SpillToShared.h"
 #include "support/MachineModel.h"
 #include "llvm/ADT/DenseMap.h"
@@ -15,7 +15,7 @@ namespace {
 struct Held {
   llvm::Instruction *value;
   int begin, end;                                 ///< numbers of its definition and last use
-  llvm::SmallVector<llvm::Instruction *, 4> uses; ///< behind the first barrier after it
+  llvm::SmallVector<llvm::Instruction *, 4> uses; ///< after the first barrier that follows it
 };
 
 using Numbers = llvm::DenseMap<const llvm::Instruction *, int>;
@@ -32,8 +32,8 @@ Numbers numberInstructions(llvm::Function &function, llvm::SmallVectorImpl<int> 
   return numbers;
 }
 
-/// What computes with `use` alone, in the same block, up to a value that is used more than once or
-/// leaves. A `use` that reads memory stays in front of the stores behind it.
+/// `use` and what depends on it alone, in the same block, up to a value with several uses or one in
+/// another block. A `use` that reads memory is not moved, since stores may follow it.
 llvm::SmallVector<llvm::Instruction *, 4> chainFrom(llvm::Instruction *use) {
   llvm::SmallVector<llvm::Instruction *, 4> chain{use};
   while (!use->mayReadOrWriteMemory() && chain.back()->hasOneUse()) {
@@ -46,8 +46,8 @@ llvm::SmallVector<llvm::Instruction *, 4> chainFrom(llvm::Instruction *use) {
   return chain;
 }
 
-/// `value` if it is a number of a tile that is held over a barrier. What all elements are computed
-/// with, such as the result of a reduction, has more uses, and stays.
+/// `value` if it is an element of a tile and live across a barrier. Values that all elements use,
+/// such as the result of a reduction, have more uses and are not spilled.
 std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barriers,
                              const Numbers &numbers) {
   const auto mostUses =
@@ -72,13 +72,13 @@ std::optional<Held> heldOver(llvm::Instruction &value, llvm::ArrayRef<int> barri
   return held;
 }
 
-/// Stores words and loads them again, each a few words ahead of what is computed with it.
-class Parking {
+/// Stores values and reloads each a few uses before its own.
+class Spiller {
 public:
-  /// What follows from a use behind the barrier alone moves down to where the last of it is: the
-  /// lowering computes with all elements of a tile in turn, so all that waits would be loaded
-  /// before any of it is done with.
-  void park(const Held &held, llvm::Value *place) {
+  /// Moves what depends on a use alone down to its last user: the lowering applies each operation
+  /// to all elements of a tile before the next one, so without this all values would be reloaded
+  /// before the first is used up.
+  void spill(const Held &held, llvm::Value *place) {
     llvm::Instruction *store = llvm::IRBuilder<>(held.value->getNextNode())
                                    .CreateAlignedStore(held.value, place, align, isVolatile);
     for (llvm::Instruction *use : held.uses) {
@@ -94,13 +94,13 @@ public:
   }
 
 private:
-  /// The use some words before this one, if it stands between `store` and it.
+  /// The use `reloadDistance` uses before this one, if it is between `store` and this one.
   llvm::Instruction *earlier(llvm::Instruction *use, llvm::Instruction *store) const {
-    const auto ahead =
-        static_cast<size_t>(pantile::MachineModel::reference().registers.reloadsAhead);
-    if (uses.size() < ahead)
+    const auto distance =
+        static_cast<size_t>(pantile::MachineModel::reference().registers.reloadDistance);
+    if (uses.size() < distance)
       return use;
-    llvm::Instruction *early = uses[uses.size() - ahead];
+    llvm::Instruction *early = uses[uses.size() - distance];
     const llvm::BasicBlock *block = use->getParent();
     const bool isBetween = early->getParent() == block && early->comesBefore(use) &&
                            (store->getParent() != block || store->comesBefore(early));
@@ -113,7 +113,7 @@ private:
 };
 } // namespace
 
-void pantile::lower::parkRows(llvm::Function &function, int threads, int offset, int slots) {
+void pantile::lower::spillToShared(llvm::Function &function, int threads, int offset, int slots) {
   llvm::SmallVector<int> barriers;
   const Numbers numbers = numberInstructions(function, barriers);
   std::vector<Held> all;
@@ -128,14 +128,14 @@ void pantile::lower::parkRows(llvm::Function &function, int threads, int offset,
       b.CreateInBoundsGEP(b.getInt8Ty(), function.getParent()->getNamedGlobal("shared"),
                           b.getInt32(offset)),
       thread);
-  std::vector<int> freeFrom(slots, -1); ///< instruction behind whose operands each slot is
-  Parking parking;
+  std::vector<int> freeFrom(slots, -1); ///< number of the instruction after which each slot is free
+  Spiller spiller;
   for (const Held &held : all) {
     auto slot = llvm::find_if(freeFrom, [&](int number) { return number <= held.begin; });
     if (slot == freeFrom.end())
       continue;
     *slot = held.end;
     const auto distance = static_cast<uint32_t>(threads * (slot - freeFrom.begin()));
-    parking.park(held, b.CreateInBoundsGEP(b.getInt32Ty(), first, b.getInt32(distance)));
+    spiller.spill(held, b.CreateInBoundsGEP(b.getInt32Ty(), first, b.getInt32(distance)));
   }
 }

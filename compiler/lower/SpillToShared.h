@@ -1,18 +1,19 @@
-//===- SpillToShared.h - words of a thread that wait in shared memory ----------------------------===//
-// Needs: a kernel's function, finished, whose blocks stand in the order in which they run; `slots`
-//        words for each of `threads` from byte `offset` of shared memory on (ir/ParkedRows.h).
-// Gives: numbers that are held over a barrier are stored where they are computed, and loaded again
-//        a few words in front of each use behind the barrier, which moves down to where the last of
-//        what follows from it alone is.
-// How:   values take slots in the order of their definitions, as long as one is free, and give them
-//        back behind their last use. The rest stay in registers. The accesses are volatile: nothing
-//        else keeps LLVM from forwarding what was stored.
+//===- SpillToShared.h - spill values to shared memory across barriers ----------------------===//
+// Needs: a kernel's function, finished, whose blocks are in execution order; `slots` 32-bit spill
+//        slots for each of `threads`, from byte `offset` of shared memory on (Launch::parked).
+// Gives: fp32 values that are live across a barrier are stored after their definition and reloaded
+//        shortly before each use after the barrier. What depends on such a use alone moves down
+//        to its own last user, so that few reloaded values are live at once.
+// How:   Values take slots in the order of their definitions while slots are free, and return them
+//        after their last use. The other values stay in registers. The accesses are volatile: else
+//        LLVM would forward the stored value.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/IR/Function.h"
 
 namespace pantile::lower {
 
-void parkRows(llvm::Function &function, int threads, int offset, int slots);
+/// Spills values of `function` as described above.
+void spillToShared(llvm::Function &function, int threads, int offset, int slots);
 
 } // namespace pantile::lower

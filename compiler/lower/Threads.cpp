@@ -1,8 +1,8 @@
-//===- Threads.cpp - this thread's part of coordinates and shared-memory addresses ----------===//
-// Needs: maps that are linear over F2: XOR of one number for each set bit of lane and warp.
+//===- Threads.cpp - coordinates and shared-memory addresses of a thread --------------------===//
+// Needs: maps that are linear over F2: XOR of one number per set bit of lane and warp.
 // Gives: the members of Lowering that compute them.
-// How:   all bits of the lane that move by the same distance are masked and shifted together, so
-//        a swizzled address takes two or three terms, not one a bit.
+// How:   Lane bits that are shifted by the same distance are masked and shifted together, so a
+//        swizzled address takes two or three terms, not one per bit.
 //===-----------------------------------------------------------------------------------===//
 #include "lower/When.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,7 +20,7 @@ int64_t bitsOf(ArrayRef<int64_t> parts) {
   return bits;
 }
 
-/// Adds the terms of one operand to `sum`; `used` are the bits that sum may already have.
+/// Adds the terms of one operand to `sum`; `used` are the bits that `sum` may already have.
 void addTerms(llvm::IRBuilder<> &b, llvm::Value *operand, ArrayRef<int64_t> parts,
               llvm::Value *&sum, int64_t &used) {
   std::map<int, uint32_t> maskOfShift;
@@ -189,8 +189,8 @@ Values Lowering::sharedOffsets(llvm::Value *base, ArrayRef<int64_t> ofLane,
                                const SharedLayout *shared) {
   const int64_t threadBits = bitsOf(ofLane) | bitsOf(ofWarp);
   llvm::Value *thread = linear(ofLane, ofWarp);
-  // base + (thread ^ swizzle) is shared by all registers with the same swizzle; the rest of their
-  // offset is a constant.
+  // base + (thread ^ swizzle) is the same for all registers with the same swizzle; the rest of
+  // their offset is a constant.
   std::map<int64_t, llvm::Value *> starts;
   Values result;
   for (int64_t constant : ofReg) {

@@ -4,7 +4,8 @@
 
 namespace pantile::lower {
 
-/// What is built while this lives runs in the threads where `condition` holds; in all if it is null.
+/// Scope of a conditional block: instructions built during its lifetime run in the threads where
+/// `condition` holds, in all threads if it is null.
 class When {
 public:
   When(Lowering &l, llvm::Value *condition) : l(l) {

@@ -1,4 +1,4 @@
-//===- Words.cpp - elements in words, shuffles and inline assembly --------------------------===//
+//===- Words.cpp - packing of elements into words, shuffles and inline assembly -------------===//
 #include "lower/Lowering.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/PatternMatch.h"
@@ -29,7 +29,7 @@ llvm::Value *Lowering::fromInteger(llvm::Value *value, llvm::Type *type) {
 }
 
 namespace {
-/// The 16 bits whose lower and upper byte these are, as conversions in pairs leave them.
+/// The 16-bit value whose lower and upper byte these are, if a conversion in pairs produced them.
 llvm::Value *pairOfBytes(llvm::Value *low, llvm::Value *high) {
   namespace match = llvm::PatternMatch;
   llvm::Value *pair = nullptr;
@@ -42,7 +42,7 @@ llvm::Value *pairOfBytes(llvm::Value *low, llvm::Value *high) {
              : nullptr;
 }
 
-/// All elements, bytes, in such pairs; empty where they are not.
+/// All elements, bytes, as such pairs; empty if they are none.
 Values pairsOfBytes(ValueList elements) {
   Values pairs;
   for (size_t i = 0; i + 1 < elements.size(); i += 2)
@@ -136,13 +136,14 @@ llvm::Value *Lowering::shuffleFrom(llvm::Value *value, llvm::Value *lane) {
 
 //===- inline assembly -----------------------------------------------------------------===//
 
-llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef text, StringRef constraints,
+llvm::CallInst *Lowering::assembly(llvm::Type *result, StringRef asmString, StringRef constraints,
                                    ValueList operands, bool pure) {
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *operand : operands)
     types.push_back(operand->getType());
   auto *fn = llvm::FunctionType::get(result, types, false);
-  llvm::CallInst *call = b.CreateCall(llvm::InlineAsm::get(fn, text, constraints, !pure), operands);
+  llvm::CallInst *call =
+      b.CreateCall(llvm::InlineAsm::get(fn, asmString, constraints, !pure), operands);
   call->setDoesNotThrow();
   call->setConvergent(); // whole warps take part in most of them
   if (pure)

@@ -41,8 +41,8 @@ struct RegisterThresholds {
   int64_t fewForStrengthReduction = 64; ///< so few make it spill
   int64_t warpsWithFew = 32;            ///< warps of a CTA whose threads have so few
 
-  int64_t usesOfSpilled = 4; ///< uses; a value with more is a scalar of a row, and stays
-  int64_t reloadsAhead = 4;  ///< uses between a reload and its own use
+  int64_t usesOfSpilled = 4;  ///< uses; a value with more is a scalar of a row and is not spilled
+  int64_t reloadDistance = 4; ///< uses between a reload and its own use
 };
 
 /// CTAs per SM, if nothing else is said.

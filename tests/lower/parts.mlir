@@ -15,10 +15,10 @@ module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true,
     return
   }
   // CHECK-LABEL: define ptx_kernel void @hand_over
-  // The producer is a thread of the first extra warp, the courier the second warp.
+  // The producer is a thread of the first extra warp, the helper warp the second.
   // CHECK: produce:
   // CHECK: icmp eq i32 %[[THREAD:[0-9]+]], 128
-  // CHECK: br i1 %{{[0-9]+}}, label %producer, label %courier
+  // CHECK: br i1 %{{[0-9]+}}, label %producer, label %helper
   // CHECK: consume:
   // CHECK: asm sideeffect "@$0 barrier.cta.sync.aligned 5, 160;", "b,~{memory}"(i1 %[[GETS:[0-9]+]])
   // CHECK: br i1 %[[GETS]],

@@ -1,9 +1,9 @@
-//===- LowerBlocks.cpp - what blocks of one program tell each other -------------------------===//
-// Needs: the blocks of a program are a cluster, which the kernel's attributes say.
-// Gives: a block's rank, the scalars of all, and meetings.
-// How:   each block writes its scalar to its own shared memory; when all have, each reads those of
-//        all. Who arrives has done what came before, for those who wait (PTX ISA manual,
-//        "barrier.cluster").
+//===- LowerCluster.cpp - communication between the CTAs of a cluster ----------------------===//
+// Needs: a kernel whose attributes say that each program runs on a cluster.
+// Gives: nv.cluster_rank, cluster_gather, cluster_arrive and cluster_wait.
+// How:   To gather, each CTA writes its scalar to its own shared memory. After a cluster barrier
+//        each CTA reads the scalars of all through DSMEM. barrier.cluster releases on arrive and
+//        acquires on wait (PTX ISA manual, "barrier.cluster").
 //===--------------------------------------------------------------------------------------===//
 #include "ir/Launch.h"
 #include "lower/Lowering.h"
@@ -22,15 +22,15 @@ void await(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cluster_wait_aligned, {});
 }
 
-LogicalResult lowerBlockRank(Lowering &l, nv::ClusterRankOp op) {
-  const int64_t blocks = Launch::of(op).ctasPerProgram;
-  llvm::Value *block =
+LogicalResult lowerClusterRank(Lowering &l, nv::ClusterRankOp op) {
+  const int64_t ctas = Launch::of(op).ctasPerProgram;
+  llvm::Value *cta =
       l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
-  l.set(op, l.b.CreateAnd(block, l.b.getInt32(blocks - 1)));
+  l.set(op, l.b.CreateAnd(cta, l.b.getInt32(ctas - 1)));
   return success();
 }
 
-LogicalResult lowerGatherBlocks(Lowering &l, nv::ClusterGatherOp op) {
+LogicalResult lowerClusterGather(Lowering &l, nv::ClusterGatherOp op) {
   auto scratch = l.scratch(op);
   if (failed(scratch))
     return failure();
@@ -54,20 +54,20 @@ LogicalResult lowerGatherBlocks(Lowering &l, nv::ClusterGatherOp op) {
   return success();
 }
 
-LogicalResult lowerArriveBlocks(Lowering &l, nv::ClusterArriveOp) {
+LogicalResult lowerClusterArrive(Lowering &l, nv::ClusterArriveOp) {
   arrive(l);
   return success();
 }
 
-LogicalResult lowerAwaitBlocks(Lowering &l, nv::ClusterWaitOp) {
+LogicalResult lowerClusterWait(Lowering &l, nv::ClusterWaitOp) {
   await(l);
   return success();
 }
 } // namespace
 
-void lower::addBlocks(Handlers &h) {
-  h.add<nv::ClusterRankOp>(lowerBlockRank);
-  h.add<nv::ClusterGatherOp>(lowerGatherBlocks);
-  h.add<nv::ClusterArriveOp>(lowerArriveBlocks);
-  h.add<nv::ClusterWaitOp>(lowerAwaitBlocks);
+void lower::addCluster(Handlers &h) {
+  h.add<nv::ClusterRankOp>(lowerClusterRank);
+  h.add<nv::ClusterGatherOp>(lowerClusterGather);
+  h.add<nv::ClusterArriveOp>(lowerClusterArrive);
+  h.add<nv::ClusterWaitOp>(lowerClusterWait);
 }

@@ -1,13 +1,14 @@
-//===- LowerParts.cpp - sums that several blocks make together ------------------------------===//
-// Needs: what the launch passes as the two scratch pointers (ir/SplitPrograms.h).
+//===- LowerPartialTiles.cpp - stream-K: exchange of partial tiles --------------------------===//
+// Needs: the two scratch pointers that the launch passes (ir/SplitPrograms.h).
 // Gives: nv.work_range, nv.store_partial, nv.await_partials, nv.load_partial, nv.helper_warp.
-// How:   each thread writes its own registers in vectors of 16 bytes, thread by thread within a
-//        vector's number: the block that adds up has the same layout, so every access is coalesced.
-//        Whoever has written arrives at a barrier and goes on; there the courier meets them, and
-//        its first lane releases the block's flag. The courier of the other block acquires it, sets
-//        it back for the next launch, and arrives at a second barrier, where those who read wait
-//        (PTX ISA, "Memory Consistency Model": where threads meet and the two accesses to the flag
-//        order the writes before the reads).
+// How:   Each thread stores its registers to the workspace in vectors of 16 bytes, the same vector
+//        of all threads contiguously. The reducing CTA has the same layout, so every access is
+//        coalesced.
+//        Threads that have stored arrive at a barrier and continue. The helper warp waits at that
+//        barrier; its first lane then releases the CTA's flag. The helper warp of the reducing CTA
+//        acquires the flag, resets it for the next launch, and arrives at a second barrier, where
+//        the threads that load the partial tile wait. The two barriers and the release and acquire
+//        of the flag order the stores before the loads (PTX ISA, "Memory Consistency Model").
 //===-----------------------------------------------------------------------------------===//
 #include "ir/SplitPrograms.h"
 #include "lower/Lowering.h"
@@ -28,27 +29,27 @@ llvm::Value *scratchPointer(Lowering &l, Operation *op, unsigned which) {
 
 llvm::Value *workspace(Lowering &l, Operation *op) { return scratchPointer(l, op, 0); }
 
-llvm::Value *blockId(Lowering &l) {
+llvm::Value *ctaId(Lowering &l) {
   return l.b.CreateIntrinsic(l.b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
 }
 
-/// As a 64-bit address.
-llvm::Value *flagOf(Lowering &l, Operation *op, llvm::Value *block) {
-  llvm::Value *number = l.b.CreateMul(block, l.b.getInt32(wordsOfFlag));
+/// The address of a CTA's flag, as a 64-bit integer.
+llvm::Value *flagOf(Lowering &l, Operation *op, llvm::Value *cta) {
+  llvm::Value *number = l.b.CreateMul(cta, l.b.getInt32(wordsOfFlag));
   llvm::Value *place =
       l.b.CreateGEP(l.b.getInt32Ty(), workspace(l, op), l.b.CreateZExt(number, l.b.getInt64Ty()));
   return l.b.CreatePtrToInt(place, l.b.getInt64Ty());
 }
 
-/// Where registers of a tile wait, as vectors.
-class Part {
+/// A partial tile in the workspace, as vectors of registers.
+class PartialTile {
 public:
-  Part(Lowering &l, Operation *op, llvm::Value *block, Type tile)
+  PartialTile(Lowering &l, Operation *op, llvm::Value *cta, Type tile)
       : l(l), element(l.type(elementTypeOf(tile))), registers(l.count(tile)) {
     constexpr int64_t bytesOfVector = InstructionSet::vectorBytes;
     const int inVector = static_cast<int>(bytesOfVector * 8 / storageBits(elementTypeOf(tile)));
     length = registers % inVector == 0 ? inVector : 1;
-    llvm::Value *number = l.b.CreateZExt(block, l.b.getInt64Ty());
+    llvm::Value *number = l.b.CreateZExt(cta, l.b.getInt64Ty());
     const int64_t bytes = int64_t(registers) * bytesOfVector / inVector * l.numThreads();
     llvm::Value *offset =
         l.b.CreateAdd(l.b.CreateMul(number, l.b.getInt64(static_cast<uint64_t>(bytes))),
@@ -93,42 +94,43 @@ private:
   llvm::Value *own;
 };
 
-void meetWarp(Lowering &l) {
+void syncWarp(Lowering &l) {
   l.b.CreateIntrinsic(l.b.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {l.b.getInt32(-1)});
 }
 
-LogicalResult lowerCut(Lowering &l, nv::WorkRangeOp op) {
-  llvm::Value *cut = l.b.CreatePtrToInt(scratchPointer(l, op, 1), l.b.getInt64Ty());
-  llvm::Value *low = l.b.CreateTrunc(cut, l.b.getInt32Ty());
-  llvm::Value *high = l.b.CreateTrunc(l.b.CreateLShr(cut, 32), l.b.getInt32Ty());
+LogicalResult lowerWorkRange(Lowering &l, nv::WorkRangeOp op) {
+  llvm::Value *range = l.b.CreatePtrToInt(scratchPointer(l, op, 1), l.b.getInt64Ty());
+  llvm::Value *low = l.b.CreateTrunc(range, l.b.getInt32Ty());
+  llvm::Value *high = l.b.CreateTrunc(l.b.CreateLShr(range, 32), l.b.getInt32Ty());
   l.set(op.getCycles(), l.b.CreateAnd(low, l.b.getInt32(0xffff)));
   l.set(op.getBlocks(), l.b.CreateLShr(low, l.b.getInt32(16)));
   l.set(op.getPrograms(), high);
   return success();
 }
 
-/// Barriers of the hardware, for the courier and the warps that multiply.
+/// Named barriers of the helper warp and the consumer warps.
 constexpr int writtenBarrier = 4, readableBarrier = 5;
 
-void meetHelperWarp(Lowering &l, StringRef instruction, int barrier,
-                    llvm::Value *enable = nullptr) {
-  const std::string text = (Twine(enable ? "@$0 " : "") + "barrier.cta." + instruction +
-                            ".aligned " + Twine(barrier) + ", " + Twine(l.numThreads() + 32) + ";")
-                               .str();
+void helperWarpBarrier(Lowering &l, StringRef instruction, int barrier,
+                       llvm::Value *enable = nullptr) {
+  const std::string asmString =
+      (Twine(enable ? "@$0 " : "") + "barrier.cta." + instruction + ".aligned " + Twine(barrier) +
+       ", " + Twine(l.numThreads() + 32) + ";")
+          .str();
   Values operands;
   if (enable)
     operands.push_back(enable);
-  l.assembly(l.b.getVoidTy(), text, enable ? "b,~{memory}" : "~{memory}", operands);
+  l.assembly(l.b.getVoidTy(), asmString, enable ? "b,~{memory}" : "~{memory}", operands);
 }
 
-LogicalResult lowerPutPart(Lowering &l, nv::StorePartialOp op) {
-  Part(l, op, blockId(l), op.getValue().getType()).store(l.get(op.getValue()));
-  meetHelperWarp(l, "arrive", writtenBarrier);
+LogicalResult lowerStorePartial(Lowering &l, nv::StorePartialOp op) {
+  PartialTile(l, op, ctaId(l), op.getValue().getType()).store(l.get(op.getValue()));
+  helperWarpBarrier(l, "arrive", writtenBarrier);
   return success();
 }
 
-LogicalResult lowerAwaitParts(Lowering &l, nv::AwaitPartialsOp op) {
-  meetHelperWarp(l, "sync", readableBarrier, l.scalar(op.getEnable()));
+LogicalResult lowerAwaitPartials(Lowering &l, nv::AwaitPartialsOp op) {
+  helperWarpBarrier(l, "sync", readableBarrier, l.scalar(op.getEnable()));
   return success();
 }
 
@@ -136,15 +138,15 @@ LogicalResult lowerAwaitParts(Lowering &l, nv::AwaitPartialsOp op) {
 void runIf(Lowering &l, llvm::Value *condition, llvm::function_ref<void()> body) {
   llvm::LLVMContext &context = l.module.getContext();
   auto *inside = llvm::BasicBlock::Create(context, "inside", l.function);
-  auto *behind = llvm::BasicBlock::Create(context, "behind", l.function);
-  l.b.CreateCondBr(condition, inside, behind);
+  auto *after = llvm::BasicBlock::Create(context, "after", l.function);
+  l.b.CreateCondBr(condition, inside, after);
   l.b.SetInsertPoint(inside);
   body();
-  l.b.CreateBr(behind);
-  l.b.SetInsertPoint(behind);
+  l.b.CreateBr(after);
+  l.b.SetInsertPoint(after);
 }
 
-/// What `load` gives where `enable` holds.
+/// The result of `load` where `enable` holds, else poison.
 Values loadIf(Lowering &l, llvm::Value *enable, llvm::function_ref<Values()> load) {
   llvm::BasicBlock *before = l.b.GetInsertBlock(), *loading = nullptr;
   Values values;
@@ -161,22 +163,22 @@ Values loadIf(Lowering &l, llvm::Value *enable, llvm::function_ref<Values()> loa
   return values;
 }
 
-LogicalResult lowerGetPart(Lowering &l, nv::LoadPartialOp op) {
-  Part part(l, op, l.scalar(op.getFrom()), op.getType());
-  auto load = [&] { return part.load(); };
+LogicalResult lowerLoadPartial(Lowering &l, nv::LoadPartialOp op) {
+  PartialTile partial(l, op, l.scalar(op.getFrom()), op.getType());
+  auto load = [&] { return partial.load(); };
   l.set(op, op.getEnable() ? loadIf(l, l.scalar(op.getEnable()), load) : load());
   return success();
 }
 
-//===- the courier -------------------------------------------------------------------------===//
+//===- the helper warp ---------------------------------------------------------------------===//
 
-void passOn(Lowering &l, nv::HelperWarpOp op) {
-  meetHelperWarp(l, "sync", writtenBarrier);
+void publishPartial(Lowering &l, nv::HelperWarpOp op) {
+  helperWarpBarrier(l, "sync", writtenBarrier);
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
                {flagOf(l, op, l.scalar(op.getBlock()))});
   });
-  meetWarp(l);
+  syncWarp(l);
 }
 
 void waitForFlag(Lowering &l, llvm::Value *flag) {
@@ -191,8 +193,8 @@ void waitForFlag(Lowering &l, llvm::Value *flag) {
   l.assembly(l.b.getVoidTy(), "st.relaxed.gpu.global.u32 [$0], 0;", "l,~{memory}", {flag});
 }
 
-/// One flag after the other, by the first lane; there is one at least.
-void waitForParts(Lowering &l, nv::HelperWarpOp op) {
+/// Waits for one flag after another, in the first lane; there is at least one.
+void waitForPartials(Lowering &l, nv::HelperWarpOp op) {
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     llvm::BasicBlock *before = l.b.GetInsertBlock();
     auto *next = llvm::BasicBlock::Create(l.module.getContext(), "next", l.function);
@@ -207,28 +209,28 @@ void waitForParts(Lowering &l, nv::HelperWarpOp op) {
     l.b.CreateCondBr(l.b.CreateICmpSLT(following, l.scalar(op.getBlock())), next, all);
     l.b.SetInsertPoint(all);
   });
-  meetWarp(l);
-  meetHelperWarp(l, "arrive", readableBarrier);
+  syncWarp(l);
+  helperWarpBarrier(l, "arrive", readableBarrier);
 }
 
 LogicalResult lowerHelperWarp(Lowering &l, nv::HelperWarpOp op) {
-  auto *courier = llvm::BasicBlock::Create(l.module.getContext(), "courier", l.function);
+  auto *helper = llvm::BasicBlock::Create(l.module.getContext(), "helper", l.function);
   auto *producer = llvm::BasicBlock::Create(l.module.getContext(), "producer", l.function);
-  l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, courier);
-  l.b.SetInsertPoint(courier);
-  runIf(l, l.scalar(op.getGives()), [&] { passOn(l, op); });
+  l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, helper);
+  l.b.SetInsertPoint(helper);
+  runIf(l, l.scalar(op.getGives()), [&] { publishPartial(l, op); });
   runIf(l, l.b.CreateICmpSLT(l.scalar(op.getFirst()), l.scalar(op.getBlock())),
-        [&] { waitForParts(l, op); });
+        [&] { waitForPartials(l, op); });
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(producer);
   return success();
 }
 } // namespace
 
-void lower::addParts(Handlers &h) {
-  h.add<nv::WorkRangeOp>(lowerCut);
-  h.add<nv::StorePartialOp>(lowerPutPart);
-  h.add<nv::AwaitPartialsOp>(lowerAwaitParts);
-  h.add<nv::LoadPartialOp>(lowerGetPart);
+void lower::addPartialTiles(Handlers &h) {
+  h.add<nv::WorkRangeOp>(lowerWorkRange);
+  h.add<nv::StorePartialOp>(lowerStorePartial);
+  h.add<nv::AwaitPartialsOp>(lowerAwaitPartials);
+  h.add<nv::LoadPartialOp>(lowerLoadPartial);
   h.add<nv::HelperWarpOp>(lowerHelperWarp);
 }
