@@ -1,6 +1,6 @@
-//===- Candidates.h - the ways to run a kernel's programs, and the chosen one ---------------===//
+//===- Candidates.h - the program maps considered for a kernel, and the chosen one ----------===//
 // Needs: nothing.
-// Gives: `nv.candidates` of a kernel, to add to and to read. NvPlan.td says what a candidate has.
+// Gives: access to `nv.candidates` of a kernel. NvPlan.td describes a candidate.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -16,11 +16,12 @@ struct Candidate {
   bool chosen = false;
 };
 
-/// Replaces what was said of the same map, with or without a producer. If `candidate` is chosen, no
-/// other one is any more.
+/// Adds `candidate`, in place of an earlier one with the same map and `producer`. If it is chosen,
+/// no other one is any longer.
 void addCandidate(mlir::func::FuncOp kernel, const Candidate &candidate);
 
-/// Null if nothing was chosen: passes that run alone then do what they can.
+/// Returns the chosen candidate; null if there is none: passes that run alone then apply what they
+/// can.
 nv::CandidateAttr chosenCandidate(mlir::func::FuncOp kernel);
 
 } // namespace pantile

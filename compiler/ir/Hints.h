@@ -1,5 +1,5 @@
-//===- Hints.h - where promises about a value are kept ------------------------------------===//
-// Gives: the names of the attributes that hold hints.
+//===- Hints.h - attributes that hold hints about values ------------------------------------===//
+// Gives: the names of the attributes.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Value.h"
@@ -8,11 +8,11 @@
 
 namespace pantile {
 
-/// Of an scf.for: a number that its counter is a multiple of.
+/// On an scf.for: a number that its induction variable is a multiple of.
 inline constexpr llvm::StringLiteral indexDivisibility = "tile.index_divisibility";
 
 /// The attribute that holds the hint `name` about `result`: that name, followed by the result's
-/// number where its operation has several.
+/// number if its operation has several.
 inline std::string hintName(llvm::StringRef name, mlir::OpResult result) {
   if (result.getOwner()->getNumResults() == 1)
     return name.str();

@@ -1,6 +1,7 @@
-//===- Launch.h - what a launch of a kernel gives it, and how its CTAs share an SM ----------===//
+//===- Launch.h - what a kernel requires of its launches, and its occupancy -----------------===//
 // Needs: nothing.
-// Gives: `nv.launch` of a module as a struct, to read and to change. NvPlan.td says what each part is.
+// Gives: `nv.launch` of a module as a struct, to read and to change. NvPlan.td describes the
+//        members.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 #include "ir/Tile.h"
@@ -15,18 +16,18 @@ struct Launch {
   int64_t programsPerCta = 1, ctasPerProgram = 1;
   int64_t sharedBytes = 0;
   int64_t ctasPerSm = 0;
-  /// Of a thread.
+  /// Registers per thread.
   struct Registers {
     int32_t atLaunch, ofProducer, ofConsumers;
   };
   std::optional<Registers> registers;
-  /// Words of a thread in shared memory.
+  /// Spill slots in shared memory: byte offset of the first, and slots of 32 bits per thread.
   struct Parked {
     int32_t offset, words;
   };
   std::optional<Parked> parked;
 
-  /// Of the module that `op` is, or is in; the defaults where nothing is said.
+  /// Reads `nv.launch` of the module that `op` is, or is in; the defaults if there is none.
   static Launch of(mlir::Operation *op);
   void storeOn(mlir::ModuleOp module) const;
 };

@@ -1,4 +1,4 @@
-//===- Machine.cpp - the machine that a module is compiled for -----------------===//
+//===- Machine.cpp - the machine model of a module's target --------------------===//
 // Gives: see Machine.h.
 //===--------------------------------------------------------------------------===//
 #include "ir/Machine.h"

@@ -1,7 +1,7 @@
-//===- Machine.h - the machine that a module is compiled for -------------------===//
+//===- Machine.h - the machine model of a module's target ----------------------===//
 // Needs: an operation of a module.
-// Gives: the row of the module's target; MachineModel::reference() where it names none, as texts of
-//        tests may.
+// Gives: the machine model of the module's target; MachineModel::reference() if it has none, as in
+//        tests.
 //===--------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Operation.h"

@@ -1,4 +1,4 @@
-//===- NvAsync.cpp - what asynchronous operations read, write and are waited for by -------===//
+//===- NvAsync.cpp - interfaces of asynchronous operations --------------------------------===//
 // Gives: the methods and verifiers of the interfaces in NvAsync.td.
 //===------------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
@@ -27,7 +27,7 @@ Engine TmaLoadOp::getEngine() { return Engine::Tma; }
 Completion TmaLoadOp::getCompletion() { return Completion::Mbarrier; }
 SmallVector<Value> TmaLoadOp::getBuffersWritten() { return {getBuffer()}; }
 
-// It reads its scratch until it is over; the tile is stored there at once.
+// TMA reads the scratch while the store is in flight; the tile itself is read at the issue.
 Engine TmaStoreOp::getEngine() { return Engine::Tma; }
 Completion TmaStoreOp::getCompletion() { return Completion::StoreGroup; }
 
@@ -46,8 +46,8 @@ Value WgmmaOp::getHeldRegisters() {
   return isa<RankedTensorType>(getLhs().getType()) ? getLhs() : Value();
 }
 
-/// Accumulators of fp16 are unpacked from 32-bit registers, and where fp8 may not be summed
-/// imprecisely for long, they are added up.
+/// fp16 accumulators are unpacked from 32-bit registers, and with a limit on imprecise fp8
+/// accumulation the partial results are added after the wait.
 bool WgmmaOp::isWaitedForAtOnce() {
   return (*this)->hasAttr(names::maxImprecise) || getAcc().getType().getElementType().isF16();
 }

@@ -1,5 +1,5 @@
-//===- NvAsync.td - operations that go on while threads do something else ----------------===//
-// Interfaces by which passes see copies and MMAs, so that none depends on one kind of instruction.
+//===- NvAsync.td - interfaces of asynchronous copies and MMAs ---------------------------===//
+// Passes use these interfaces instead of operations, so that none depends on one kind of instruction.
 // No dialect is included, so that the C++ of the enums is generated from this file alone.
 //===-----------------------------------------------------------------------------------===//
 #ifndef PANTILE_NV_ASYNC
@@ -11,27 +11,27 @@ class Nv_AsyncEnum<string name, string summary, list<I32EnumAttrCase> cases> : I
   let cppNamespace = "::pantile::nv";
   let genSpecializedAttr = 0;
 }
-def Nv_Engine : Nv_AsyncEnum<"Engine", "the part of an SM that does the work of an asynchronous operation", [
+def Nv_Engine : Nv_AsyncEnum<"Engine", "the unit of an SM that executes an asynchronous operation", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Tma", 1, "tma">,
-    I32EnumAttrCase<"LoadStore", 2, "load_store">]>; // the unit of ordinary loads: cp.async
-def Nv_Completion : Nv_AsyncEnum<"Completion", "how a thread sees that an asynchronous operation is over", [
-    I32EnumAttrCase<"MmaGroup", 0, "mma_group">,      // a wait for all but the youngest MMAs
-    I32EnumAttrCase<"CopyGroup", 1, "copy_group">,    // nv.wait, for all but the youngest groups of nv.commit
+    I32EnumAttrCase<"LoadStore", 2, "load_store">]>; // the load/store unit: cp.async
+def Nv_Completion : Nv_AsyncEnum<"Completion", "how threads wait for an asynchronous operation", [
+    I32EnumAttrCase<"MmaGroup", 0, "mma_group">,      // a wait for all but the latest MMAs
+    I32EnumAttrCase<"CopyGroup", 1, "copy_group">,    // nv.wait, for all but the latest groups of nv.commit
     I32EnumAttrCase<"StoreGroup", 2, "store_group">,  // nv.tma_store_wait, for all
     I32EnumAttrCase<"Mbarrier", 3, "mbarrier">]>;     // nv.mbarrier_wait, for a phase of its full barrier
 
 def Nv_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
   let cppNamespace = "::pantile::nv";
   let description = [{
-    An operation that threads issue, and that an engine goes on with until they wait for it. Only what is read or
-    written after the issue is listed: operands such as addresses and masks are read at once.
+    An operation that threads issue and that is in flight, executed by an engine, until they wait for it. Only operands that are read or
+    written while it is in flight are listed: addresses and masks are read at the issue.
     - async_c1: buffers that it reads or writes until it is over have one stage.
   }];
   let verify = "return ::pantile::nv::verifyAsync($_op);";
   let methods = [
-    InterfaceMethod<"The engine that does the work.", "::pantile::nv::Engine", "getEngine">,
-    InterfaceMethod<"What the wait for it waits for.", "::pantile::nv::Completion", "getCompletion">,
+    InterfaceMethod<"The engine that executes it.", "::pantile::nv::Engine", "getEngine">,
+    InterfaceMethod<"The mechanism by which threads wait for it.", "::pantile::nv::Completion", "getCompletion">,
     InterfaceMethod<"Operands in shared memory that it reads until it is over.",
       "::llvm::SmallVector<::mlir::Value>", "getBuffersRead", (ins), "", "return {};">,
     InterfaceMethod<"Operands in shared memory that it writes until it is over.",
@@ -43,11 +43,11 @@ def Nv_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
 def Nv_MmaWaitOpInterface : OpInterface<"MmaWaitOpInterface"> {
   let cppNamespace = "::pantile::nv";
   let description = [{
-    A wait for asynchronous MMAs, which end in the order of their start. It gives their accumulators back: result i is value i.
+    A wait for asynchronous MMAs, which complete in order. Its results are their accumulators: result i is value i.
   }];
   let methods = [
-    InterfaceMethod<"The accumulators that it gives back.", "::mlir::OperandRange", "getValues">,
-    InterfaceMethod<"Accumulators of MMAs that have to be over as well, but that a younger MMA has taken over.", "::mlir::OperandRange", "getDone">,
+    InterfaceMethod<"The accumulators that it returns.", "::mlir::OperandRange", "getValues">,
+    InterfaceMethod<"Accumulators of further MMAs that must be over, but whose registers a later MMA already accumulates into.", "::mlir::OperandRange", "getDone">,
     InterfaceMethod<"The same, to be changed.", "::mlir::MutableOperandRange", "getDoneMutable">,
     InterfaceMethod<"The register tiles that the MMAs read, to be changed.", "::mlir::MutableOperandRange", "getHeldMutable">,
     InterfaceMethod<"How many MMAs may be in flight after it; none before nv-insert-waits counts.", "::std::optional<uint32_t>", "getPending">,
@@ -57,8 +57,8 @@ def Nv_MmaWaitOpInterface : OpInterface<"MmaWaitOpInterface"> {
 def Nv_AsyncMmaOpInterface : OpInterface<"AsyncMmaOpInterface", [Nv_AsyncOpInterface]> {
   let cppNamespace = "::pantile::nv";
   let description = [{
-    An asynchronous MMA of whole tiles, D = A B + C. D takes the accumulator's registers over: from its start until a wait
-    gives D back, only another MMA may add to them.
+    An asynchronous MMA of whole tiles, D = A B + C. D has the registers of the accumulator: from the issue until a wait
+    returns D, only another MMA may access them.
   }];
   let methods = [
     InterfaceMethod<"A, in shared memory or in registers.", "::mlir::Value", "getLhs">,
@@ -66,10 +66,10 @@ def Nv_AsyncMmaOpInterface : OpInterface<"AsyncMmaOpInterface", [Nv_AsyncOpInter
     InterfaceMethod<"B, in shared memory.", "::mlir::TypedValue<::pantile::nv::BufferType>", "getRhs">,
     InterfaceMethod<"C, the accumulator that it adds to.", "::mlir::TypedValue<::mlir::RankedTensorType>", "getAcc">,
     InterfaceMethod<"D, of C's type.", "::mlir::TypedValue<::mlir::RankedTensorType>", "getResult">,
-    InterfaceMethod<"The instruction that it is made of.", "::pantile::MmaAttr", "getMma">,
-    InterfaceMethod<"Whether it is waited for where it stands: its accumulators do not stay in their registers until a later wait.",
+    InterfaceMethod<"The instruction that it consists of.", "::pantile::MmaAttr", "getMma">,
+    InterfaceMethod<"Whether its lowering waits for it at once: its accumulators cannot be in flight until a later wait.",
       "bool", "isWaitedForAtOnce">,
-    InterfaceMethod<"Creates a wait for MMAs of this kind, without a count, that gives `values` back.",
+    InterfaceMethod<"Creates a wait for MMAs of this kind, without a count, that returns `values`.",
       "::pantile::nv::MmaWaitOpInterface", "createWait", (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$values)>];
 }
 #endif

@@ -1,7 +1,7 @@
-//===- NvOps.td - the `nv` dialect: shared buffers and what fills and reads them --------===//
-// Below layouts, above LLVM IR. One operation is one instruction, or one for each element that
-// a thread holds. A constraint has a number, used in the description, the verifier and the negative
-// test; an operation without one has nothing that its types do not say.
+//===- NvOps.td - the `nv` dialect: shared memory, asynchronous operations, tensor cores -===//
+// Between layouts and LLVM IR. An operation is one instruction, or one per element that a thread
+// holds. A constraint has a number, used in the description, the verifier and the negative test; an
+// operation without one has only the constraints of its types.
 //===-----------------------------------------------------------------------------------===//
 #ifndef PANTILE_NV_OPS
 #define PANTILE_NV_OPS
@@ -61,7 +61,7 @@ def Nv_AllocOp : Nv_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let hasVerifier = 1;
 }
 def Nv_DeallocOp : Nv_Op<"dealloc", [MemoryEffects<[MemFree]>]> {
-  let summary = "end of a buffer's life: nothing reads or writes it later";
+  let summary = "end the lifetime of a buffer: nothing reads or writes it later";
   let arguments = (ins Nv_BufferType:$buffer);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
 }
@@ -102,7 +102,7 @@ def Nv_CommitOp : Nv_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 def Nv_WaitOp : Nv_Op<"wait", [MemoryEffects<[MemWrite, MemRead]>]> {
-  let summary = "cp.async.wait_group: at most `pending` groups of this thread are still under way; says nothing of other threads";
+  let summary = "cp.async.wait_group: at most `pending` groups of this thread are still in flight; does not wait for other threads' copies";
   let description = "- wait_c1: `pending` is not negative.";
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
@@ -113,7 +113,7 @@ def Nv_FenceAsyncOp : Nv_Op<"fence_async", [MemoryEffects<[MemWrite, MemRead]>]>
   let assemblyFormat = "attr-dict";
 }
 def Nv_BarrierOp : Nv_Op<"barrier", [MemoryEffects<[MemWrite, MemRead]>]> {
-  let summary = "bar.sync 0: all threads of the block meet; shared memory is ordered";
+  let summary = "bar.sync 0: synchronise all threads of the CTA; orders shared memory";
   let assemblyFormat = "attr-dict";
 }
 def Nv_LocalLoadOp : Nv_Op<"local_load", [MemoryEffects<[MemRead]>]> {
@@ -138,9 +138,9 @@ def Nv_RoundTf32Op : Nv_Op<"round_tf32", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$src attr-dict `:` type($src)";
 }
 def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the elements of a buffer of one stage are rounded to tf32 in place, where an MMA reads them from there";
+  let summary = "round the elements of a buffer of one stage to tf32 in place, for an MMA that reads them from there";
   let description = [{
-    A producer's copies round on their way instead: `nv.tensor_map` of `tf32`.
+    TMA loads of a producer round while they copy: `nv.tensor_map` of `tf32`.
     - round_buffer_c1: `buffer` is one stage of fp32.
   }];
   let arguments = (ins Nv_BufferType:$buffer);
@@ -149,9 +149,9 @@ def Nv_RoundBufferOp : Nv_Op<"round_buffer", [MemoryEffects<[MemRead, MemWrite]>
 }
 def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>, Nv_AsyncMmaOpInterface,
                                 DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersRead", "getHeldRegisters"]>]> {
-  let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is under way until nv.wgmma_wait";
+  let summary = "wgmma over a whole tile: fence, one wgmma.mma_async for each piece, commit; the result is in flight until nv.wgmma_wait";
   let description = [{
-    `lhs` is a buffer or a register tile, `rhs` a buffer. A zero `acc` (`init_zero` true) starts the sum at zero.
+    `lhs` is a buffer or a register tile, `rhs` a buffer. With `init_zero` the accumulator starts at zero, and `acc` is not read.
     - wgmma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN in the accumulator layout of `mma`.
     - wgmma_c2: `mma` is of the family wgmma.
     - wgmma_c3: buffers of elements that do not have 16 bits lie along K, as no instruction reads them otherwise.
@@ -166,7 +166,7 @@ def Nv_WgmmaOp : Nv_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
   }];
 }
 def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
-  let summary = "product of two buffers by scalar FMA, added to a register tile";
+  let summary = "dot of two buffers by scalar FMA, added to a register tile";
   let description = [{
     - fma_c1: `lhs` is MxK, `rhs` KxN, `acc` MxN (rank 3: with an equal leading batch dimension), of one element type.
   }];
@@ -178,8 +178,8 @@ def Nv_FmaOp : Nv_Op<"fma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[Me
 def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>, Nv_MmaWaitOpInterface]> {
   let summary = "wgmma.wait_group: the MMAs of `values` and `done` are over, and at most `pending` are in flight; gives the accumulators back (tied)";
   let description = [{
-    `done` are accumulators of MMAs that have to be over as well, but that a younger MMA has taken over by then. Passes that order MMAs
-    leave `pending` and `held` out; nv-insert-waits fills them in. `held` are the register tiles that these MMAs read: they stay in their
+    `done` are accumulators of further MMAs that must be over, but whose registers a later MMA already accumulates into. Passes that order
+    MMAs omit `pending` and `held`; nv-insert-waits fills them in. `held` are the register tiles that these MMAs read: they stay in their
     registers until the wait.
     - wgmma_wait_c1: the results have the types of `values`.
     - wgmma_wait_c2: where a counted wait's value is the result of an MMA in the same block that reads a register tile until it is over, that tile is held.
@@ -194,40 +194,40 @@ def Nv_WgmmaWaitOp : Nv_Op<"wgmma_wait", [AttrSizedOperandSegments, MemoryEffect
 }
 
 def Nv_CopyRegistersOp : Nv_Op<"copy_registers", [Pure, SameOperandsAndResultType]> {
-  let summary = "a copy of a register tile, for what reads it while an MMA has the registers of the tile itself";
+  let summary = "copy a register tile, for readers of it while an MMA in flight uses the registers of the tile itself";
   let arguments = (ins AnyRankedTensor:$src);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$src attr-dict `:` type($src)";
 }
 def Nv_SettleOp : Nv_Op<"settle", [MemoryEffects<[MemWrite, MemRead]>]> {
-  let summary = "numbers have been computed before any wait behind this begins";
-  let description = "The assembler moves waits up, past arithmetic that was to run beside a product. This keeps it in front of them.";
+  let summary = "keep the computation of `value` before the waits that follow";
+  let description = "ptxas moves waits up, before arithmetic that is meant to overlap an MMA. This operation prevents that.";
   let arguments = (ins RankedTensorOf<[F32]>:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
 def Nv_PrefetchOp : Nv_Op<"prefetch", [MemoryEffects<[MemWrite]>]> {
-  let summary = "prefetch.global.L2: ask L2 for the line around each element, once among the threads that hold it; nothing waits for it";
+  let summary = "prefetch.global.L2: prefetch the line of each element into L2, by one of the threads that hold it; nothing waits for it";
   let description = "- prefetch_c1: `mask` has the shape and layout of `ptr`.";
   let arguments = (ins Nv_PtrTile:$ptr, Optional<RankedTensorOf<[I1]>>:$mask);
   let assemblyFormat = "$ptr (`mask` $mask^ `:` type($mask))? attr-dict `:` type($ptr)";
   let hasVerifier = 1;
 }
 
-//===- programs that outnumber the blocks ----------------------------------------------===//
+//===- persistent kernels and clusters -------------------------------------------------===//
 
 def Nv_CtaIdOp : Nv_Op<"cta_id", [Pure]> {
-  let summary = "number of this block among those that were launched";
+  let summary = "index of this CTA among those that were launched";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
 def Nv_NumCtasOp : Nv_Op<"num_ctas", [Pure]> {
-  let summary = "how many blocks were launched; more than there are programs only if the launch lets programs be split";
+  let summary = "number of CTAs that were launched; more than there are programs only if the launch allows split tiles (stream-K)";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
 def Nv_ProgramCountOp : Nv_Op<"program_count", [Pure]> {
-  let summary = "programs of the user's grid over all axes";
+  let summary = "number of programs of the user's grid, over all axes";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
@@ -238,15 +238,15 @@ def Nv_ProgramAtOp : Nv_Op<"program_at", [Pure]> {
   let assemblyFormat = "$program `,` $axis attr-dict";
 }
 def Nv_ClusterRankOp : Nv_Op<"cluster_rank", [Pure]> {
-  let summary = "number of this block among those that run its program together";
+  let summary = "rank of this CTA in the cluster that runs its program";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }
 def Nv_ClusterGatherOp : Nv_Op<"cluster_gather", [MemoryEffects<[MemRead, MemWrite]>, TypesMatchWith<"src is an element", "result", "src",
       "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
-  let summary = "a scalar of each block that runs this program, in the order of their ranks; they meet";
+  let summary = "all-gather of one scalar per CTA of the cluster, in the order of their ranks; synchronises the cluster";
   let description = [{
-    No block may leave before all have read, see `nv.cluster_arrive`.
+    No CTA may exit before all have read: see `nv.cluster_arrive`.
     - cluster_gather_c1: the result has rank 1.
   }];
   let arguments = (ins AnyType:$src);
@@ -255,45 +255,45 @@ def Nv_ClusterGatherOp : Nv_Op<"cluster_gather", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 1;
 }
 def Nv_ClusterArriveOp : Nv_Op<"cluster_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what this block has read and written so far is done, for all who wait behind `nv.cluster_wait`";
+  let summary = "barrier.cluster.arrive: accesses of this CTA before it are done for CTAs that have passed `nv.cluster_wait`";
   let assemblyFormat = "attr-dict";
 }
 def Nv_ClusterWaitOp : Nv_Op<"cluster_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "wait until all blocks of the program have arrived";
+  let summary = "barrier.cluster.wait: wait until all CTAs of the cluster have arrived";
   let assemblyFormat = "attr-dict";
 }
 def Nv_RasterProgramOp : Nv_Op<"raster_program", [Pure]> {
-  let summary = "number of the program that is run at `place`, where planes of `width` by `height` programs are walked in bands";
+  let summary = "threadblock swizzle: the program at position `place` of the raster order of planes of `width` by `height` programs";
   let description = [{
-    Numbers run along the width first; a plane is cut into bands `band` programs wide, of which each is walked row by row. Places map to numbers one
-    to one: what is left behind the last whole plane stays in order, and so do all where a plane has at most four bands, or a block runs one program.
+    Program numbers run along the width first. A plane is divided into bands `band` programs wide, and each band is visited row by row. Positions map to
+    programs one to one. Programs after the last whole plane keep their order; all do if a plane has at most four bands, or a CTA runs one program.
   }];
   let arguments = (ins I32:$place, I32:$width, I32:$height, ConfinedAttr<I32Attr, [IntPositive]>:$band);
   let results = (outs I32:$result);
   let assemblyFormat = "$place `,` $width `x` $height `by` $band attr-dict";
 }
 
-//===- programs that are split over CTAs (SplitPrograms.h) -----------------------------===//
+//===- stream-K (SplitPrograms.h) ------------------------------------------------------===//
 
 def Nv_WorkRangeOp : Nv_Op<"work_range", [Pure]> {
-  let summary = "how the launch wants programs to be cut: as often as `cycles`, which is 0 if not at all, `blocks` blocks share `programs` programs";
+  let summary = "how the launch splits tiles: for `cycles` times (0: never), `blocks` CTAs share the work of `programs` programs";
   let results = (outs I32:$cycles, I32:$blocks, I32:$programs);
   let assemblyFormat = "attr-dict";
 }
 def Nv_StorePartialOp : Nv_Op<"store_partial", [MemoryEffects<[MemWrite]>]> {
-  let summary = "hands `value`, this block's part of a sum, to the block that adds up; once in a launch";
+  let summary = "store `value`, a partial tile of this CTA, for the CTA that reduces it; once per launch";
   let description = "- store_partial_c1: the elements are fp32.";
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
 def Nv_AwaitPartialsOp : Nv_Op<"await_partials", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "where `enable`: waits until the courier has seen the parts that are for this block; once in a launch";
+  let summary = "if `enable`: wait until the helper warp has seen the partial tiles for this CTA; once per launch";
   let arguments = (ins I1:$enable);
   let assemblyFormat = "$enable attr-dict";
 }
 def Nv_LoadPartialOp : Nv_Op<"load_partial", [MemoryEffects<[MemRead]>]> {
-  let summary = "the part that block `from` put; nothing is known of it unless `enable`";
+  let summary = "the partial tile that CTA `from` stored; undefined unless `enable`";
   let description = "- load_partial_c1: the elements are fp32.";
   let arguments = (ins I32:$from, Optional<I1>:$enable);
   let results = (outs AnyRankedTensor:$result);
@@ -301,10 +301,10 @@ def Nv_LoadPartialOp : Nv_Op<"load_partial", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 def Nv_HelperWarpOp : Nv_Op<"helper_warp", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "all that the second extra warp does: passes on the part that this block puts, if it `gives` one, then waits for those for it";
+  let summary = "the work of the helper warp: publish the partial tile of this CTA, if it `gives` one, then wait for those of its peers";
   let description = [{
-    Those come from the blocks from `first` to `block`, which is this one, by `step`. The other warps neither wait for writes to arrive nor poll. It
-    stands in the producer's region, in front of its loops.
+    The peers are the CTAs from `first` up to, not including, `block`, which is this CTA, by `step`. The other warps need not wait for their stores or poll
+    flags. The operation is in the producer's region, before its loops.
   }];
   let arguments = (ins I1:$gives, I32:$first, I32:$block, I32:$step);
   let assemblyFormat = "$gives `from` $first `to` $block `step` $step attr-dict";
@@ -314,15 +314,16 @@ def Nv_HelperWarpOp : Nv_Op<"helper_warp", [MemoryEffects<[MemRead, MemWrite]>]>
 
 def Nv_TensorMapType : TypeDef<Nv_Dialect, "TensorMap"> {
   let mnemonic = "tensor_map";
-  let summary = "a tensor map (CUtensorMap) that the host encodes at launch and passes by value";
+  let summary = "tensor map (CUtensorMap) that the host encodes at launch and passes by value";
 }
 def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
-  let summary = "how the host makes one tensor map of the kernel's arguments";
+  let summary = "how the host encodes one tensor map from the kernel's arguments";
   let description = [{
-    The symbols of the maps are the kernel's arguments in order, those of `conditions` also the three extents of the grid. `offset` is added to argument `base`, in bytes; `extents`
-    has one result a dimension, fastest first; `strides` one a dimension but the first, in bytes. `box` is what one
-    instruction copies, `span` the swizzle in bytes. With the element `tf32`, copies round fp32 to tf32. The map is only right while the arguments `non_negative` are, and the
-    results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates fit 32 bits.
+    The symbols of the affine maps are the kernel's arguments in order; for `conditions` also the three extents of the grid. `offset` is added to argument
+    `base`, in bytes; `extents` has one result per dimension, fastest first; `strides` one per dimension but the first, in bytes. `box` is the shape that one
+    instruction copies, `span` the swizzle in bytes. With the element `tf32`, copies round fp32 to tf32. The map may be used only if the arguments
+    `non_negative` are not negative, the results of `multiples` are divisible by `divisors`, and those of `conditions` are not negative: then all coordinates
+    fit in 32 bits.
     - tensor_map_c1: there are 1 to 5 dimensions: as many extents as sizes of the box, and one stride fewer.
     - tensor_map_c2: `span` is 0, 32, 64 or 128.
     - tensor_map_c3: `multiples` has as many results as there are `divisors`, which are positive.
@@ -336,7 +337,7 @@ def Nv_TensorMapOp : Nv_Op<"tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
-  let summary = "make the barriers of a circular buffer: for each stage one of one arrival (full) and one of `consumers` (empty)";
+  let summary = "mbarrier.init for a circular buffer: for each stage a full barrier of one arrival and an empty barrier of `consumers`";
   let description = [{
     - mbarrier_init_c1: `barriers` has a pair of i64 in each stage.
     - mbarrier_init_c2: `consumers` is positive.
@@ -346,10 +347,10 @@ def Nv_MbarrierInitOp : Nv_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 def Nv_ProducerOp : Nv_Op<"producer", [SingleBlock, NoTerminator, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what one thread of an extra warp does while the other warps go on, and another warp if there is a courier; they end behind it";
+  let summary = "code that one thread of an extra warp, and the helper warp if there is one, run while the consumer warps continue; these warps exit after it";
   let description = [{
-    All threads meet before it, so that barriers made above are seen. It stands at the kernel's start.
-    - producer_c1: it stands in the function itself, not in a loop or a branch.
+    All threads synchronise before it, so that the barriers initialised above are visible. It is at the kernel's start.
+    - producer_c1: it is in the function itself, not in a loop or a branch.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
@@ -369,7 +370,7 @@ def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>,
                                       DeclareOpInterfaceMethods<Nv_AsyncOpInterface, ["getBuffersWritten"]>]> {
   let summary = "cp.async.bulk.tensor: copy a tile from `coords` (fastest dimension first) into `buffer`; completes on the full barrier";
   let description = [{
-    Outside of the map's extents zeros are written. A buffer of several panels takes several instructions. `buffer` has
+    Elements outside the map's extents are written as zeros. A buffer of several panels takes several instructions. `buffer` has
     one stage (async_c1).
     - tma_load_c1: there is a coordinate for each dimension of the map.
     - tma_load_c2: `barrier` is one pair of i64.
@@ -379,12 +380,12 @@ def Nv_TmaLoadOp : Nv_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>,
   let hasVerifier = 1;
 }
 def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Nv_AsyncOpInterface>]> {
-  let summary = "each warp hands its part of a tile to TMA, which writes it at `coords` (fastest dimension first)";
+  let summary = "TMA store (TMA reduction with `adding`) of a register tile, by warps, to `coords` (fastest dimension first)";
   let description = [{
-    Memory outside of the map's extents stays as it is. Rows run along dimension `fast` of the tile. A warp goes through its
-    pieces (layout/WarpBoxes.h) by a part of the scratch that holds `pieces` of them; the scratch is still read
-    when the operation is over, so nothing else may lie there until `nv.tma_store_wait`. `adding`: fp32, to what memory
-    holds, indivisibly.
+    Memory outside the map's extents is not written. Rows run along dimension `fast` of the tile. A warp stores its
+    pieces (layout/WarpBoxes.h) one after another through its part of the scratch, which holds `pieces` of them. TMA still reads the
+    scratch after the operation, so nothing else may use it until `nv.tma_store_wait`. `adding`: adds fp32 to memory, atomically per
+    element.
     - tma_store_c1: there is a coordinate for each dimension of the map.
     - tma_store_c2: `fast` is a dimension of `value`, and `pieces` is positive.
     - tma_store_c3: what is added is fp32.
@@ -395,7 +396,7 @@ def Nv_TmaStoreOp : Nv_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>, Decl
   let hasVerifier = 1;
 }
 def Nv_TmaStoreWaitOp : Nv_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "until TMA has read all that this thread handed to it";
+  let summary = "wait until TMA has read the shared memory of all TMA stores of this thread";
   let assemblyFormat = "attr-dict";
 }
 def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -406,21 +407,21 @@ def Nv_MbarrierWaitOp : Nv_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 def Nv_ReleaseOp : Nv_Op<"release", [MemoryEffects<[MemWrite]>]> {
-  let summary = "each warp arrives once at the empty barrier of a stage: it has read it; nothing where `enable` is false";
+  let summary = "release a stage: each warp arrives once at its empty barrier, unless `enable` is false";
   let description = "- release_c1: `barrier` is one pair of i64.";
   let arguments = (ins Nv_BufferType:$barrier, Optional<I1>:$enable);
   let assemblyFormat = "$barrier (`if` $enable^)? attr-dict `:` type($barrier)";
   let hasVerifier = 1;
 }
 def Nv_PingPongWaitOp : Nv_Op<"ping_pong_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a group of four warps waits until the group before it has passed the turn on";
-  let description = "Groups stand in a circle. `last`: only the first group, for what the last one has passed on.";
+  let summary = "ping-pong: a consumer warp group waits until the previous group has arrived";
+  let description = "The groups are in cyclic order. `last`: only the first group waits, for the last arrival of the last group.";
   let arguments = (ins UnitAttr:$last);
   let assemblyFormat = "(`last` $last^)? attr-dict";
 }
 def Nv_PingPongArriveOp : Nv_Op<"ping_pong_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a group of four warps lets the group behind it go on; waits for nobody";
-  let description = "`first`: only the last group, so that the first one has a turn to take.";
+  let summary = "ping-pong: a consumer warp group arrives at the barrier of the next group, without waiting";
+  let description = "`first`: only the last group arrives, so that the first group can start.";
   let arguments = (ins UnitAttr:$first);
   let assemblyFormat = "(`first` $first^)? attr-dict";
 }

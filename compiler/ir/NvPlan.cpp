@@ -1,5 +1,5 @@
 //===- NvPlan.cpp - verifiers of the plan ------------------------------------------------===//
-// Gives: what NvPlan.td declares, and where `nv.plan` may stand.
+// Gives: the verifiers that NvPlan.td declares, and that of operations with `nv.plan`.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -85,10 +85,10 @@ LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "launch_c1: " << programsPerCta << " programs per CTA, and "
                        << ctasPerProgram << " CTAs per program";
   if (partialBytes > 0 && !persistent)
-    return emitError() << "launch_c2: programs are cut, but CTAs are not persistent";
+    return emitError() << "launch_c2: tiles are split, but CTAs are not persistent";
   if (registers && (registers.size() != 3 || producerWarps == 0 ||
                     !llvm::all_of(registers.asArrayRef(), isCountOfSetmaxnreg)))
-    return emitError() << "launch_c3: " << registers << " beside " << producerWarps
+    return emitError() << "launch_c3: " << registers << " with " << producerWarps
                        << " warps of a producer";
   if (parked && (parked.size() != 2 || parked[0] < 0 || parked[1] < 0 || parked[0] > sharedBytes))
     return emitError() << "launch_c4: " << parked << " in " << sharedBytes << " bytes";

@@ -13,7 +13,7 @@ class Nv_PlanAttr<string name, string mn> : AttrDef<Nv_Dialect, name> {
 def Nv_PartitionAttr : Nv_PlanAttr<"Partition", "partition"> {
   let summary = "warps of a CTA that have one role";
   let description = [{
-    `#nv.partition<producer, 4 warps, 24 registers>`; without `registers` a thread has what all have at launch.
+    `#nv.partition<producer, 4 warps, 24 registers>`; without `registers` a thread has as many registers as at launch.
     - partition_c1: there are 1 to 64 warps.
     - partition_c2: `registers` is 0, or a multiple of 8 from 24 to 256, which is what setmaxnreg takes.
   }];
@@ -21,7 +21,7 @@ def Nv_PartitionAttr : Nv_PlanAttr<"Partition", "partition"> {
   let assemblyFormat = "`<` $role `,` $warps `warps` (`,` $registers^ `registers`)? `>`";
 }
 def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
-  let summary = "a circular buffer through which a tile comes into each iteration of a loop";
+  let summary = "circular buffer that provides a tile for each iteration of a loop";
   let description = [{
     `#nv.channel<4 x[128, 64] x f16 via tma>`: four stages of 128x64.
     - channel_c1: there is at least one stage.
@@ -37,10 +37,10 @@ def Nv_ChannelAttr : Nv_PlanAttr<"Channel", "channel"> {
   }];
 }
 def Nv_CandidateAttr : Nv_PlanAttr<"Candidate", "candidate"> {
-  let summary = "a way to run a kernel's programs that was weighed; `nv.candidates` on the kernel lists them";
+  let summary = "a program map that was considered for a kernel; `nv.candidates` on the kernel lists them";
   let description = [{
     `#nv.candidate<map = persistent, producer = true, shared_bytes = 196672, ctas_per_sm = 1, chosen = true>`, or with the reason why it was
-    refused, `#nv.candidate<map = stream_k, producer = true, refused = "the sum is not that of one product">`. Passes apply the chosen one.
+    refused, `#nv.candidate<map = stream_k, producer = true, refused = "the accumulator is not that of one dot">`. Passes apply the chosen one.
     - candidate_c1: numbers are not negative.
     - candidate_c2: what was refused is not chosen.
   }];
@@ -50,22 +50,22 @@ def Nv_CandidateAttr : Nv_PlanAttr<"Candidate", "candidate"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
-  let summary = "what a launch of the kernel gives it, and how its CTAs share an SM; `nv.launch` on the module";
+  let summary = "what a kernel requires of its launches, and its occupancy; `nv.launch` on the module";
   let description = [{
     `#nv.launch<producer_warps = 1, persistent = true, shared_bytes = 196672>`. What is not printed has its default. Passes add to it; Launch.h has
     the same as a struct.
 
-    `producer_warps`: warps beside those of `tile.num_warps`. `persistent`: a CTA runs several programs (`nv.program_at`). `partial_bytes`: of the part
-    of a sum that a CTA hands over where programs are split over CTAs (SplitPrograms.h). `programs_per_cta`: a launch may put up to so many
-    programs of one warp, neighbours along the grid's first axis, into one CTA; the kernel reads from the CTA's size how many they are.
-    `ctas_per_program`: so many CTAs, neighbours along the grid's first axis, are a cluster and run one program, each with its part of a row.
-    `shared_bytes`: of a CTA. `ctas_per_sm`: so many shall share an SM; 0: as many as have room. `registers`: of a thread at launch, then of the
-    producer's warps and of the others', where they are reallocated. `parked`: the byte of shared memory from which on each thread has words of
-    its own, and how many; the words of a CTA's threads lie side by side.
+    `producer_warps`: warps in addition to `tile.num_warps`. `persistent`: a CTA runs several programs (`nv.program_at`). `partial_bytes`: size of the
+    partial tile that a CTA stores in stream-K kernels (SplitPrograms.h). `programs_per_cta`: a launch may pack up to so many programs of one warp,
+    consecutive along the grid's first axis, into one CTA; the kernel computes their number from the CTA's size. `ctas_per_program`: size of the cluster
+    that runs a program; its CTAs are consecutive along the grid's first axis, and each has a part of a row. `shared_bytes`: per CTA. `ctas_per_sm`: the
+    occupancy to aim at; 0: the largest possible. `registers`: per thread at launch, then of the producer's and of the other warps after setmaxnreg.
+    `parked`: spill slots in shared memory: the byte offset at which they start, and the 32-bit slots per thread; the same slot of all threads of
+    a CTA is contiguous.
     - launch_c1: numbers are not negative; `programs_per_cta` and `ctas_per_program` are powers of two, of which one at most is more than 1.
-    - launch_c2: programs are cut only where CTAs are persistent.
+    - launch_c2: tiles are split only if CTAs are persistent.
     - launch_c3: `registers` has three numbers, which setmaxnreg takes: multiples of 8 from 24 to 256; there is a producer then.
-    - launch_c4: `parked` has two numbers, and its words lie within `shared_bytes`.
+    - launch_c4: `parked` has two numbers, and its slots are within `shared_bytes`.
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$producer_warps, DefaultValuedParameter<"bool", "false">:$persistent,
                         DefaultValuedParameter<"int64_t", "0">:$partial_bytes, DefaultValuedParameter<"int64_t", "1">:$programs_per_cta,
@@ -75,12 +75,12 @@ def Nv_LaunchAttr : Nv_PlanAttr<"Launch", "launch"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {
-  let summary = "how a kernel's programs, warps, registers and shared memory are laid out";
+  let summary = "the plan of a kernel: program map, partitions of warps, shared memory and registers";
   let description = [{
     `#nv.kernel_plan<persistent band 8, [<producer, 1 warps>, <consumer, 8 warps>], shared = 229440, ctas = 1, registers = 168>`
 
-    `of`: CTAs of a program (cluster), or the most programs of a CTA (packed). `band`: programs of a band of the raster order; 0: as they are
-    numbered. `shared`: bytes per CTA. `ctas`: predicted CTAs per SM. `registers`: predicted registers per thread at launch; 0: there is no
+    `of`: CTAs per program (cluster), or the most programs per CTA (packed). `band`: width of a band of the raster order, in programs; 0: in the order
+    of their numbers. `shared`: bytes per CTA. `ctas`: predicted CTAs per SM. `registers`: predicted registers per thread at launch; 0: there is no
     estimate for such a kernel.
     - kernel_plan_c1: `of` is more than 1 where the map is `cluster` or `packed`, and 1 elsewhere.
     - kernel_plan_c2: only CTAs that run several programs have a `band`.
@@ -97,12 +97,12 @@ def Nv_KernelPlanAttr : Nv_PlanAttr<"KernelPlan", "kernel_plan"> {
   }];
 }
 def Nv_LoopPlanAttr : Nv_PlanAttr<"LoopPlan", "loop_plan"> {
-  let summary = "what comes into an iteration of a loop through which channels, and how long it takes";
+  let summary = "the plan of a loop: the channels that provide its tiles, and the cycles per iteration";
   let description = [{
     `#nv.loop_plan<channels = [<4 x[128, 64] x f16 via tma>], in_flight = 1, cycles = 1045 by l2>`
 
-    `in_flight`: MMAs (groups of wgmma) that are not waited for when the iteration ends. `cycles`: predicted, per iteration of one CTA: how long
-    the busiest part of the SM works for it. Nested loops are not counted: they have plans of their own.
+    `in_flight`: MMAs (groups of wgmma) that are still in flight when the iteration ends. `cycles`: predicted, per iteration of one CTA: how long
+    the iteration keeps the busiest unit of the SM busy. Nested loops are not counted: they have plans of their own.
     - loop_plan_c1: `cycles` is not negative.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::pantile::nv::ChannelAttr">:$channels, "unsigned":$inFlight, "int64_t":$cycles,

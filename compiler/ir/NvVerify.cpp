@@ -10,14 +10,14 @@ using namespace pantile::nv;
 
 namespace {
 
-/// An I32Attr is read as an unsigned number; from here on it was written as a negative one.
+/// An I32Attr is read as an unsigned number; from this value on it is a negative one.
 constexpr uint32_t signedLimit = 1U << 31;
 
 bool isPositive(uint32_t number) { return number != 0 && number < signedLimit; }
 
 bool isSpan(uint32_t bytes) { return bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128; }
 
-/// The full and the empty barrier, in each stage.
+/// Each stage has a full and an empty barrier.
 bool isPairOfBarriers(BufferType type) {
   return type.getShape() == ArrayRef<int64_t>{2} && type.getElementType().isInteger(64);
 }
@@ -28,7 +28,7 @@ LogicalResult verifyBarrier(Operation *op, BufferType type, StringRef constraint
   return success();
 }
 
-/// What moves between registers and a buffer has the same shape and elements in both.
+/// A tile that is copied between registers and a buffer has the same shape and elements in both.
 LogicalResult verifySelectStage(Operation *op, BufferType buffer, RankedTensorType tile,
                                 StringRef constraint) {
   if (buffer.getDepth() != 1 || buffer.getShape() != tile.getShape() ||
@@ -143,7 +143,7 @@ LogicalResult RoundBufferOp::verify() {
   return success();
 }
 
-/// Whether the buffer's neighbours are neighbours along dimension `k`, or may lie anyhow.
+/// Whether the buffer is contiguous along dimension `k`, or may have any order.
 static bool liesAlong(int k, BufferType buffer) {
   return storageBits(buffer.getElementType()) == 16 || buffer.getSwizzle().getOrder()[0] == k;
 }
@@ -244,7 +244,7 @@ LogicalResult MbarrierInitOp::verify() {
 
 LogicalResult ProducerOp::verify() {
   if (!isa<func::FuncOp>((*this)->getParentOp()))
-    return emitOpError("producer_c1: it does not stand in the function itself");
+    return emitOpError("producer_c1: it is not in the function itself");
   return success();
 }
 

@@ -1,6 +1,6 @@
-//===- ReleasedStages.h - who has read a stage that is released -------------------------------===//
-// An MMA reads a stage for its whole warp. Where threads read it themselves (nv.local_load), one of
-// them must not release it before the others of its warp have read.
+//===- ReleasedStages.h - releases of stages that threads read themselves ---------------------===//
+// An MMA reads a stage for its whole warp. If threads read it themselves (nv.local_load), the warp
+// must synchronise before one of its threads releases the stage.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/StringRef.h"

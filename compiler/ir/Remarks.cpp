@@ -1,4 +1,4 @@
-//===- Remarks.cpp - what passes say about speed ------------------------------------------===//
+//===- Remarks.cpp - optimisation remarks of passes ---------------------------------------===//
 // Needs: see Remarks.h.
 // Gives: its functions.
 // How:   metadata is a pair of numbers: kind, technique.

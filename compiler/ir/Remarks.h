@@ -1,8 +1,8 @@
-//===- Remarks.h - what passes say about speed --------------------------------------------===//
+//===- Remarks.h - optimisation remarks of passes -----------------------------------------===//
 // Needs: a location that is a range of the source.
-// Gives: MLIR remarks that carry their technique and kind, and the way to read both back.
-// How:   as metadata of the diagnostic, so the text stays free. A remark is made whether or not
-//        somebody listens: passes say a few of them a loop, and nothing is rendered.
+// Gives: MLIR remarks with a technique and a kind, and functions that read both.
+// How:   Technique and kind are metadata of the diagnostic; the message is free text. Remarks are
+//        created even if no handler wants them: there are a few per loop, and none is rendered.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/Diagnostics.h"

@@ -53,17 +53,17 @@ constexpr llvm::StringLiteral numWarps = "tile.num_warps"; // i32, on the module
 constexpr llvm::StringLiteral numStages =
     "tile.num_stages"; // i32, on the module; also on scf.for (tl.range)
 constexpr llvm::StringLiteral disableLicm =
-    "tile.disable_licm"; // of tl.range and tl.condition, on scf.for and scf.while
+    "tile.disable_licm"; // unit, on scf.for and scf.while: from tl.range and tl.condition
 constexpr llvm::StringLiteral candidates = "nv.candidates"; // on kernels: Candidates.h
 constexpr llvm::StringLiteral launch = "nv.launch";         // on the module: Launch.h
 constexpr llvm::StringLiteral maxImprecise =
-    "nv.max_imprecise"; // i32, on nv.wgmma: tile.dot's `max_imprecise`, where it is not 0
+    "nv.max_imprecise"; // i32, on nv.wgmma: tile.dot's `max_imprecise`, if it is not 0
 constexpr llvm::StringLiteral scratch =
-    "nv.scratch"; // i32 offset of an op's own scratch, after AllocateShared
+    "nv.scratch"; // i32: offset of an operation's scratch memory, after AllocateShared
 constexpr llvm::StringLiteral plan = "nv.plan"; // on kernels and loops, after RecordPlan: NvPlan.td
 } // namespace names
 
-/// The layout of a tile type, which has one.
+/// The layout of a tile type that has one.
 LinearLayout layoutOf(mlir::Type type);
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
@@ -71,13 +71,13 @@ mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayou
 SharedLayout sharedLayoutOf(nv::BufferType type);
 /// Element type of a tile, or the type itself.
 mlir::Type elementTypeOf(mlir::Type type);
-/// Width in memory: pointers count 64 bits, i1 counts 8.
+/// Width in memory, in bits: 64 for pointers, 8 for i1.
 unsigned storageBits(mlir::Type elementType);
-/// Integer attributes of the module that holds `op`; `fallback` if absent.
+/// An integer attribute of the module that contains `op`; `fallback` if absent.
 int moduleInt(mlir::Operation *op, llvm::StringRef name, int fallback);
 llvm::StringRef moduleTarget(mlir::Operation *op);
 
-/// Registers every dialect that the tile IR is made of.
+/// Registers all dialects of the tile IR.
 void registerTileDialects(mlir::DialectRegistry &registry);
 
 } // namespace pantile

@@ -38,12 +38,12 @@ def Tile_PtrType : TypeDef<Tile_Dialect, "Ptr"> {
 def Tile_LayoutAttr : Tile_Attr<"Layout", "layout", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "which register, lane and warp holds each element: a linear map over F2";
   let description = [{
-    One basis a bit, least significant first; the coordinate of an element is the XOR of the bases of the bits set in
+    One basis per bit, least significant first; the coordinate of an element is the XOR of the bases of the bits set in
     (register, lane, warp). A zero basis is a replica. Source: Zhou et al., "Linear Layouts", arXiv:2505.23819.
     `#tile.layout<{reg = [[0, 1], [0, 2]], lane = [...], warp = [...]}>`
 
-    `warps = 12` follows where their number is no power of two: of the 16 that four bits count, the last four are absent.
-    - layout_c1: the warps are more than half of those that the bits count, and no element belongs to an absent one.
+    `warps = 12` follows if their number is no power of two: of the 16 that four bits can number, the last four are absent.
+    - layout_c1: the warps are more than half of those that the bits can number, and no element belongs to an absent one.
   }];
   let parameters = (ins ArrayRefParameter<"int32_t">:$shape, ArrayRefParameter<"int32_t">:$regBases,
                         ArrayRefParameter<"int32_t">:$laneBases, ArrayRefParameter<"int32_t">:$warpBases, "unsigned":$warps);
@@ -64,11 +64,11 @@ def Tile_MmaKindAttr : EnumAttr<Tile_Dialect, Tile_MmaKind, "mma_kind">;
 def Tile_MmaAttr : Tile_Attr<"Mma", "mma"> {
   let summary = "the instruction that a dot runs on: family, shape of one instruction, warps along M and N";
   let description = [{
-    `pairedRows`, of wgmma whose A comes from registers: a thread's two rows of an instruction are neighbours in the tile
-    (LinearLayout::pairRows), of the accumulator as of A.
+    `pairedRows`, for wgmma with A in registers: a thread's two rows of an instruction are consecutive in the tile
+    (LinearLayout::pairRows), both in the accumulator and in A.
 
-    `run`, of wgmma whose N is no power of two: instructions and warp groups along N take turns at so many columns
-    (LinearLayout::wgmmaAccumulator). 0: each has neighbours.
+    `run`, for wgmma whose N is no power of two: the columns of the instructions and warp groups along N are interleaved in runs of
+    so many columns (LinearLayout::wgmmaAccumulator). 0: each has consecutive columns.
   }];
   let parameters = (ins EnumParameter<Tile_MmaKind>:$kind, "unsigned":$m, "unsigned":$n, "unsigned":$k,
                         "unsigned":$warpsM, "unsigned":$warpsN, DefaultValuedParameter<"unsigned", "0">:$run,
@@ -109,7 +109,7 @@ def Tile_Sem : I32EnumAttr<"MemSemantic", "memory order of an atomic", [
     I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
   let cppNamespace = "::pantile";
 }
-def Tile_Scope : I32EnumAttr<"MemScope", "threads that an atomic is ordered with", [
+def Tile_Scope : I32EnumAttr<"MemScope", "threads with respect to which an atomic is ordered", [
     I32EnumAttrCase<"Gpu", 0, "gpu">, I32EnumAttrCase<"Cta", 1, "cta">, I32EnumAttrCase<"Sys", 2, "sys">]> {
   let cppNamespace = "::pantile";
 }

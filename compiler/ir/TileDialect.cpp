@@ -1,6 +1,6 @@
 //===- TileDialect.cpp - the `tile` dialect: registration, layout attribute, type access ===//
-// Gives: parsing and printing of `#tile.layout`, and the small questions that every pass asks
-//        of a type (layoutOf, elementTypeOf, storageBits).
+// Gives: parsing and printing of `#tile.layout`, and queries of types that all passes use
+//        (layoutOf, elementTypeOf, storageBits).
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "layout/AbsentWarps.h"
@@ -24,7 +24,7 @@ using namespace pantile;
 #include "ir/TileOps.cpp.inc"
 
 namespace {
-/// `#layout` aliases keep the text of a function readable.
+/// Prints layouts as `#layout` aliases, to keep functions readable.
 struct TileAliases : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
@@ -140,7 +140,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     return {};
   if (warps > counted || warps <= counted / 2) {
     parser.emitError(parser.getCurrentLocation())
-        << "layout_c1: " << warps << " warps beside bases that count " << counted;
+        << "layout_c1: " << warps << " warps, but bases for " << counted;
     return {};
   }
   return get(parser.getContext(), shape, reg, lane, warp, warps);
@@ -197,7 +197,7 @@ Type pantile::elementTypeOf(Type type) {
 unsigned pantile::storageBits(Type elementType) {
   if (isa<PtrType>(elementType))
     return 64;
-  if (isa<FloatTF32Type>(elementType)) // of a tensor map whose copies round to it
+  if (isa<FloatTF32Type>(elementType)) // of a tensor map whose copies round to tf32
     return 32;
   return std::max(8u, elementType.getIntOrFloatBitWidth());
 }

@@ -93,7 +93,7 @@ def Tile_TransOp : Tile_Op<"trans", [Pure, SameOperandsAndResultElementType]> {
   let hasVerifier = 1;
 }
 def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
-  let summary = "two tiles side by side in a new last dimension of size 2";
+  let summary = "concatenate two tiles along a new last dimension of size 2";
   let description = "- join_c1: the result's shape is the operands' with a 2 appended.";
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs);
   let results = (outs Tile_Tile:$result);
@@ -111,7 +111,7 @@ def Tile_SplitOp : Tile_Op<"split", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
 def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let summary = "the element at `index` along one dimension";
   let description = [{
-    `result[.., i, ..] = src[.., index[.., i, ..], ..]`. An index outside of the dimension gives any element of it.
+    `result[.., i, ..] = src[.., index[.., i, ..], ..]`. An index outside the dimension gives any element of it.
     - gather_c1: `src` and `index` have one rank and equal dimensions but for `axis`; the result has the shape of `index`.
   }];
   let arguments = (ins Tile_Tile:$src, RankedTensorOf<[AnySignlessInteger]>:$index, I32Attr:$axis);
@@ -122,9 +122,9 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
 def Tile_ExchangeOp : Tile_Op<"exchange", [Pure, SameOperandsAndResultType]> {
   let summary = "the element whose index along `axis` differs in the bits of `distance`";
   let description = [{
-    `result[.., i, ..] = src[.., i xor distance, ..]`: what sorting compares with; the last index as distance turns the
-    dimension round.
-    - exchange_c1: `axis` is a dimension of `src`, and `distance` lies between 0 and its size, exclusive.
+    `result[.., i, ..] = src[.., i xor distance, ..]`: the partner of a compare-and-swap in sorting; the largest index as
+    distance reverses the dimension.
+    - exchange_c1: `axis` is a dimension of `src`, and `distance` is between 0 and its size, exclusive.
   }];
   let arguments = (ins Tile_Tile:$src, I32Attr:$axis, I32Attr:$distance);
   let results = (outs Tile_Tile:$result);
@@ -132,11 +132,11 @@ def Tile_ExchangeOp : Tile_Op<"exchange", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 def Tile_ExtractSliceOp : Tile_Op<"extract_slice", [Pure, SameOperandsAndResultElementType]> {
-  let summary = "elements at constant distances: a part of a tile with as many dimensions";
+  let summary = "a strided slice of a tile, at constant offsets, with as many dimensions";
   let description = [{
     `result[i, j, ..] = src[offsets[0] + strides[0] * i, offsets[1] + strides[1] * j, ..]`.
-    - extract_slice_c1: one offset and one stride a dimension; strides are positive.
-    - extract_slice_c2: the first and the last element along each dimension lie in `src`.
+    - extract_slice_c1: one offset and one stride per dimension; strides are positive.
+    - extract_slice_c2: the first and the last element along each dimension are in `src`.
   }];
   let arguments = (ins Tile_Tile:$src, DenseI32ArrayAttr:$offsets, DenseI32ArrayAttr:$strides);
   let results = (outs Tile_Tile:$result);
@@ -149,7 +149,7 @@ def Tile_ExtractSliceOp : Tile_Op<"extract_slice", [Pure, SameOperandsAndResultE
   }];
 }
 def Tile_InsertSliceOp : Tile_Op<"insert_slice", [Pure, AllTypesMatch<["dest", "result"]>]> {
-  let summary = "a tile with other elements at constant distances";
+  let summary = "a tile with a strided slice, at constant offsets, replaced";
   let description = [{
     `result` is `dest` but for `result[offsets[0] + strides[0] * i, ..] = src[i, ..]`.
     - insert_slice_c1: as extract_slice_c1, and element types are equal.
@@ -167,7 +167,7 @@ def Tile_InsertSliceOp : Tile_Op<"insert_slice", [Pure, AllTypesMatch<["dest", "
 def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
   let summary = "the elements at one index along a dimension, which keeps size 1";
   let description = [{
-    `result[.., 0, ..] = src[.., index, ..]`. An index outside of the dimension gives any element of it.
+    `result[.., 0, ..] = src[.., index, ..]`. An index outside the dimension gives any element of it.
     - extract_c1: the result has the shape of `src` with 1 at `axis`, and its elements.
   }];
   let arguments = (ins Tile_Tile:$src, I32:$index, I32Attr:$axis);
@@ -178,10 +178,10 @@ def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
   let hasCanonicalizeMethod = 1;
 }
 def Tile_WrapIndexOp : Tile_Op<"wrap_index", [NoMemoryEffect]> {
-  let summary = "an index into a dimension of `extent` elements, counted from its end where it is negative";
+  let summary = "an index into a dimension of `extent` elements; negative ones count from its end";
   let description = [{
     An index below `-extent`, or not below `extent`, gives any index of the dimension; the interpreter reports it. So the
-    operation must not run where the text does not: it has no effect, but is not speculated.
+    operation must not run where the source does not run it: it has no effect, but is not speculated.
     - wrap_index_c1: `extent` is a power of two.
   }];
   let arguments = (ins AnyTypeOf<[I32, I64]>:$index, I32Attr:$extent);
@@ -191,7 +191,7 @@ def Tile_WrapIndexOp : Tile_Op<"wrap_index", [NoMemoryEffect]> {
   let hasFolder = 1;
 }
 def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
-  let summary = "the same tile held by other registers, lanes and warps";
+  let summary = "the same tile in another layout";
   let arguments = (ins Tile_Tile:$src);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$src attr-dict `:` type($src) `->` type($result)";
@@ -201,7 +201,7 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResul
 //===- pointers and memory -------------------------------------------------------------===//
 
 def Tile_AddPtrOp : Tile_Op<"addptr", [Pure, AllTypesMatch<["ptr", "result"]>, SameOperandsAndResultShape]> {
-  let summary = "address `offset` elements further on";
+  let summary = "the address `offset` elements further on";
   let arguments = (ins Tile_PtrLike:$ptr, Tile_IntLike:$offset);
   let results = (outs Tile_PtrLike:$result);
   let assemblyFormat = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset)";
@@ -226,10 +226,10 @@ def Tile_PtrCastOp : Tile_Op<"ptr_cast", [Pure, SameOperandsAndResultShape]> {
 }
 
 def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "read one element an address";
+  let summary = "read one element per address";
   let description = [{
-    Lanes where `mask` is false read nothing and give `other`, or 0. A volatile load, or one past the caches (`cv`), counts
-    as a write too: two of them are two.
+    Lanes where `mask` is false read nothing and give `other`, or 0. A volatile load, or one that bypasses the caches (`cv`),
+    counts as a write, too, so that two equal ones are not merged.
     - load_c1: result, `mask` and `other` have the shape (and layout) of `ptr`; result and `other` its element type.
   }];
   let arguments = (ins Tile_PtrLike:$ptr, Optional<Tile_MaskLike>:$mask, Optional<AnyType>:$other,
@@ -240,7 +240,7 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let hasVerifier = 1;
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
-  let summary = "write one element an address";
+  let summary = "write one element per address";
   let description = "- store_c1: `value` and `mask` have the shape (and layout) of `ptr`; `value` its element type.";
   let arguments = (ins Tile_PtrLike:$ptr, AnyType:$value, Optional<Tile_MaskLike>:$mask,
       DefaultValuedAttr<Tile_Cache, "::pantile::CacheModifier::None">:$cache,
@@ -250,10 +250,10 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments,
                                               AllTypesMatch<["value", "result"]>]> {
-  let summary = "read, change and write one element an address, indivisibly; gives the old value";
+  let summary = "atomic read-modify-write of one element per address; gives the old value";
   let description = [{
-    `load` only reads, and takes nothing from `value`; `store` only writes, and its result is not used. `poll` reads until
-    memory holds `value`, or `timeout` nanoseconds are over, and gives what it read last; then all threads have met.
+    `load` only reads, and ignores `value`; `store` only writes, and its result is not used. `poll` reads until
+    memory holds `value`, or `timeout` nanoseconds have passed, and gives the last value read; then all threads synchronise.
     - atomic_rmw_c1: `value`, `mask` and result have the shape (and layout) of `ptr`.
     - atomic_rmw_c2: integers for `load`, `store` and `poll`; `timeout` for `poll` alone, `mask` not for it.
   }];
@@ -264,7 +264,7 @@ def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["cmp", "value", "result"]>]> {
-  let summary = "write `value` where memory holds `cmp`, indivisibly; gives the old value";
+  let summary = "atomic compare-and-swap: write `value` where memory holds `cmp`; gives the old value";
   let description = "- atomic_cas_c1: `cmp` and `value` have the shape (and layout) of `ptr`.";
   let arguments = (ins Tile_PtrLike:$ptr, AnyType:$cmp, AnyType:$value, Tile_Sem:$sem, Tile_Scope:$scope);
   let results = (outs AnyType:$result);
@@ -272,19 +272,20 @@ def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "all threads of the program meet (`debug_barrier`)";
+  let summary = "synchronise all threads of the program (`debug_barrier`)";
   let assemblyFormat = "attr-dict";
 }
 
 //===- arithmetic that arith and math lack ---------------------------------------------===//
 
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "matrix product of two tiles, added to an accumulator";
+  let summary = "dot: the matrix product of two tiles, added to an accumulator";
   let description = [{
     `result = acc + lhs x rhs`, accumulated in the element type of `acc`.
     - dot_c1: `lhs` is MxK, `rhs` is KxN, `acc` is MxN (rank 3: with an equal leading batch dimension).
     - dot_c2: `lhs` and `rhs` have one element type (fp8: both are fp8).
-    `max_imprecise`: how many products of fp8 may be summed before the sum is added to a full fp32 accumulator; 0 is any number.
+    `max_imprecise`: the most steps of K for which fp8 dots may accumulate in tensor cores, which is imprecise, before the result is added to an fp32
+    accumulator; 0: no limit.
   }];
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, Tile_Tile:$acc,
       DefaultValuedAttr<Tile_Precision, "::pantile::Precision::Tf32">:$precision,
@@ -300,13 +301,13 @@ def Tile_MulHiUOp : Tile_Op<"mulhi_u", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 def Tile_PreciseDivOp : Tile_Op<"precise_div", [Pure, SameOperandsAndResultType]> {
-  let summary = "quotient rounded to nearest even as IEEE 754 asks (`div_rn`); arith.divf may be approximate on the GPU";
+  let summary = "quotient rounded to nearest even as IEEE 754 requires (`div_rn`); arith.divf may be approximate on the GPU";
   let arguments = (ins Tile_FloatLike:$lhs, Tile_FloatLike:$rhs);
   let results = (outs Tile_FloatLike:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
 }
 def Tile_PreciseSqrtOp : Tile_Op<"precise_sqrt", [Pure, SameOperandsAndResultType]> {
-  let summary = "square root rounded to nearest even as IEEE 754 asks (`sqrt_rn`)";
+  let summary = "square root rounded to nearest even as IEEE 754 requires (`sqrt_rn`)";
   let arguments = (ins Tile_FloatLike:$src);
   let results = (outs Tile_FloatLike:$result);
   let assemblyFormat = "$src attr-dict `:` type($result)";
@@ -317,8 +318,8 @@ def Tile_PreciseSqrtOp : Tile_Op<"precise_sqrt", [Pure, SameOperandsAndResultTyp
 def Tile_ExternCallOp : Tile_Op<"extern_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "call a function of a bitcode library on every element";
   let description = [{
-    `symbol` is linked from libdevice, or from the bitcode file `library`. The interpreter knows the functions of libdevice
-    by their symbols. A call that is not `pure` counts as a read and a write.
+    `symbol` is linked from libdevice, or from the bitcode file `library`. The interpreter has the functions of libdevice,
+    by symbol. A call that is not `pure` counts as a read and a write.
     - extern_call_c1: operands and result have one shape (and layout).
   }];
   let arguments = (ins StrAttr:$symbol, Variadic<AnyType>:$args, DefaultValuedStrAttr<StrAttr, "">:$library, UnitAttr:$pure);
@@ -329,8 +330,8 @@ def Tile_ExternCallOp : Tile_Op<"extern_call", [DeclareOpInterfaceMethods<Memory
 def Tile_InlineAsmOp : Tile_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "run PTX on `pack` elements at a time";
   let description = [{
-    Operands of less than 32 bits enter packed into registers of 32 bits, `pack` of them in order, then those of the next
-    operand; results leave likewise. Text that is not `pure` counts as a read and a write.
+    Operands of less than 32 bits are packed into 32-bit registers, `pack` elements in order, then those of the next
+    operand; results likewise. An asm string that is not `pure` counts as a read and a write.
     - inline_asm_c1: operands and results have one shape (and layout).
   }];
   let arguments = (ins StrAttr:$text, StrAttr:$constraints, Variadic<AnyType>:$args,
@@ -342,7 +343,7 @@ def Tile_InlineAsmOp : Tile_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEf
 def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
   let summary = "compute every element by a region of scalars, which may branch";
   let description = [{
-    The region takes `pack` scalars an operand (all of the first operand, then of the next) and yields `pack` scalars a result.
+    The region takes `pack` scalars per operand (all of the first operand, then of the next) and yields `pack` scalars per result.
     - map_c1: operands and results have one shape (and layout).
     - map_c2: the region's arguments and yields have the element types, `pack` times each.
   }];
@@ -358,7 +359,7 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock]> {
   let summary = "combine the elements along one dimension";
   let description = [{
-    The region takes two scalars an operand (left operands first) and yields one an operand. The combination is
+    The region takes two scalars per operand (left operands first) and yields one per operand. The combination is
     associative; its order is not fixed.
     - reduce_c1: results have the operands' shape without `axis`; a rank-1 operand gives a scalar.
     - reduce_c2: the region's arguments and yields have the operands' element types.
@@ -385,7 +386,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsShape, SingleBlock]> {
 def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
   let summary = "how often each of 0, 1, .. bins - 1 occurs where `mask` holds";
   let description = [{
-    Values outside of the bins are not counted.
+    Values outside the bins are not counted.
     - histogram_c1: `src` and result have rank 1; `mask` has the shape (and layout) of `src`.
   }];
   let arguments = (ins RankedTensorOf<[AnySignlessInteger]>:$src, Optional<RankedTensorOf<[I1]>>:$mask);
@@ -402,11 +403,11 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", 
 //===- debugging -----------------------------------------------------------------------===//
 
 def Tile_SpecialOp : Tile_Op<"special", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "read a counter of the machine, or signal it";
+  let summary = "read a special register, or execute a control instruction";
   let description = [{
     `globaltimer` (nanoseconds, i64) and `smid` (i32) have a result; `gdc_wait` and `gdc_launch_dependents` (programmatic
     dependent launch) have none.
-    - special_c1: `name` is one of these, and the result is as said.
+    - special_c1: `name` is one of these, with the result given here.
   }];
   let arguments = (ins StrAttr:$name);
   let results = (outs Optional<AnySignlessInteger>:$result);

@@ -1,7 +1,8 @@
-//===- TileSliceOps.cpp - verifiers, folds and canonical forms of parts of tiles ---------===//
-// Gives: what tile.extract_slice, insert_slice, extract and wrap_index check, and what they become
-//        where their operands are simpler than they may be.
-// How:   forms that would give an operand another layout are left alone once layouts are assigned.
+//===- TileSliceOps.cpp - verifiers, folds and canonicalisation of slices ----------------===//
+// Gives: verifiers, folds and canonicalisation patterns of tile.extract_slice, insert_slice,
+//        extract and wrap_index.
+// How:   Once layouts are assigned, patterns that would change the layout of an operand do not
+//        apply.
 //===-----------------------------------------------------------------------------------===//
 #include "ir/Tile.h"
 #include "mlir/IR/Matchers.h"
@@ -52,7 +53,7 @@ bool sameSlice(ExtractSliceOp extract, InsertSliceOp insert) {
          extract.getOffsets() == insert.getOffsets() && extract.getStrides() == insert.getStrides();
 }
 
-/// Whether no element of the one slice is one of the other: their ranges are apart somewhere.
+/// Whether two slices are disjoint: their ranges do not overlap along some dimension.
 bool areApart(const TileSlice &a, const TileSlice &b) {
   for (int dim = 0; dim < a.rank(); ++dim) {
     const int64_t lastOfA = a.offsets[dim] + a.strides[dim] * (a.part[dim] - 1);
@@ -63,7 +64,7 @@ bool areApart(const TileSlice &a, const TileSlice &b) {
   return false;
 }
 
-/// A part of a part is a part of the whole.
+/// Composes two slices: a slice of a slice is a slice of the whole.
 LogicalResult compose(ExtractSliceOp op, ExtractSliceOp inner, PatternRewriter &rewriter) {
   SmallVector<int32_t> offsets, strides;
   for (size_t dim = 0; dim < op.getOffsets().size(); ++dim) {
@@ -74,7 +75,7 @@ LogicalResult compose(ExtractSliceOp op, ExtractSliceOp inner, PatternRewriter &
   return success();
 }
 
-/// A part of a range is a range, times a stride.
+/// Folds a slice of an arange into an arange, times the stride.
 LogicalResult extractRange(ExtractSliceOp op, ArangeOp range, PatternRewriter &rewriter) {
   const Location loc = op.getLoc();
   const auto type = op.getType();
@@ -198,7 +199,7 @@ LogicalResult WrapIndexOp::verify() {
   return success();
 }
 
-/// Of an index outside of the dimension, which is reported where it runs, nothing is said here.
+/// Folds constant indices inside the dimension; those outside are reported at run time.
 OpFoldResult WrapIndexOp::fold(FoldAdaptor adaptor) {
   auto index = dyn_cast_or_null<IntegerAttr>(adaptor.getIndex());
   const int64_t extent = getExtent();

@@ -27,7 +27,7 @@ LogicalResult verifyAxis(Operation *op, int64_t axis, StringRef constraint) {
   return success();
 }
 
-/// Memory operations: every companion of `ptr` has its shape and layout.
+/// Memory operations: every other operand has the shape and layout of `ptr`.
 LogicalResult verifyCompanion(Operation *op, Type ptr, Value companion, StringRef name,
                               StringRef constraint) {
   if (companion && !sameShapeAndLayout(ptr, companion.getType()))
@@ -71,7 +71,7 @@ LogicalResult verifyElementwise(Operation *op, StringRef constraint) {
   llvm::append_range(types, op->getResultTypes());
   for (Type type : types)
     if (!sameShapeAndLayout(type, types.front()))
-      return op->emitOpError() << constraint << ": " << type << " beside " << types.front();
+      return op->emitOpError() << constraint << ": " << type << " and " << types.front();
   return success();
 }
 } // namespace

@@ -13,7 +13,7 @@ std::optional<llvm::StringRef> rowOfTritonNames(llvm::StringRef name) {
       .Default(std::nullopt);
 }
 
-/// An atomic that only reads is a load to who asks what is written.
+/// An atomic that only reads is listed as a load, for readers that look for writes.
 static bool onlyReads(mlir::Operation *op) {
   auto atomic = llvm::dyn_cast<AtomicRmwOp>(op);
   return atomic && (atomic.getKind() == RmwKind::Load || atomic.getKind() == RmwKind::Poll);

@@ -6,10 +6,11 @@
 
 namespace pantile {
 
-/// Triton's name of an operation that goes by `name` here; none: TritonNames.def has no row for it.
+/// Triton's name of the operation that is called `name` here; nothing if TritonNames.def has no
+/// row.
 std::optional<llvm::StringRef> rowOfTritonNames(llvm::StringRef name);
 
-/// Triton's name of `op`: its own where Triton has the same dialect.
+/// Triton's name of `op`: its own name if Triton uses the same dialect.
 std::string tritonName(mlir::Operation *op);
 
 } // namespace pantile

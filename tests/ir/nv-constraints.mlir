@@ -236,7 +236,7 @@ func.func @producer_in_a_loop(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
-    // expected-error @below {{producer_c1: it does not stand in the function itself}}
+    // expected-error @below {{producer_c1: it is not in the function itself}}
     nv.producer {
     }
   }
@@ -340,11 +340,11 @@ module attributes {nv.launch = #nv.launch<programs_per_cta = 3>} {}
 module attributes {nv.launch = #nv.launch<programs_per_cta = 4, ctas_per_program = 4>} {}
 
 // -----
-// expected-error @below {{launch_c2: programs are cut, but CTAs are not persistent}}
+// expected-error @below {{launch_c2: tiles are split, but CTAs are not persistent}}
 module attributes {nv.launch = #nv.launch<partial_bytes = 4096>} {}
 
 // -----
-// expected-error @below {{launch_c3: array<i32: 168, 20, 240> beside 4 warps of a producer}}
+// expected-error @below {{launch_c3: array<i32: 168, 20, 240> with 4 warps of a producer}}
 module attributes {nv.launch = #nv.launch<producer_warps = 4, registers = [168, 20, 240]>} {}
 
 // -----

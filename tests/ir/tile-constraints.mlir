@@ -177,14 +177,14 @@ func.func @operands_differ(%a: tensor<16x16xf16>, %b: tensor<16x16xbf16>, %c: te
 
 // -----
 func.func @assembly_of_two_shapes(%x: tensor<8xi32>, %y: tensor<4xi32>) {
-  // expected-error @below {{inline_asm_c1: 'tensor<4xi32>' beside 'tensor<8xi32>'}}
+  // expected-error @below {{inline_asm_c1: 'tensor<4xi32>' and 'tensor<8xi32>'}}
   %z = tile.inline_asm "add.s32 $0, $1, $2;", "=r,r,r"(%x, %y) : (tensor<8xi32>, tensor<4xi32>) -> tensor<8xi32>
   return
 }
 
 // -----
 func.func @map_to_another_shape(%x: tensor<8xf32>) {
-  // expected-error @below {{map_c1: 'tensor<4xf32>' beside 'tensor<8xf32>'}}
+  // expected-error @below {{map_c1: 'tensor<4xf32>' and 'tensor<8xf32>'}}
   %y = tile.map (%x) {
   ^bb0(%a: f32):
     tile.yield %a : f32
@@ -265,5 +265,5 @@ func.func @clock_of_32_bits() {
 func.func private @element_of_an_absent_warp(tensor<128xf32, #tile.layout<[128], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], warps = 3>>)
 
 // -----
-// expected-error @below {{layout_c1: 2 warps beside bases that count 4}}
+// expected-error @below {{layout_c1: 2 warps, but bases for 4}}
 func.func private @fewer_warps_than_bits(tensor<96xf32, #tile.layout<[96], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]], warps = 2>>)
