@@ -7,8 +7,8 @@
 namespace pantile::interp {
 namespace {
 
-/// Free arenas beyond this go back to the system: a launch whose programs waited for one another
-/// may have needed many.
+/// Free arenas beyond this number are freed: a launch whose programs waited for one another may
+/// have needed many.
 constexpr size_t maxKept = 64;
 
 } // namespace

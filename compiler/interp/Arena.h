@@ -1,8 +1,8 @@
 //===- Arena.h - register files of programs, kept between launches ------------------------===//
 // Needs: a Code that outlives the pool.
-// Gives: arenas in which the constants are already there.
-// How:   a list of free arenas under a mutex. Constants are never overwritten, so an arena can
-//        serve one program after another.
+// Gives: arenas whose constants are initialised.
+// How:   A list of free arenas under a mutex. Constants are never overwritten, so one arena serves
+//        many programs, one after another.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"

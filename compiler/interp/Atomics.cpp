@@ -1,9 +1,9 @@
 //===- Atomics.cpp - atomic operations on memory ------------------------------------------===//
 // Needs: Memory.h.
 // Gives: runAtomicRmw, runAtomicCas, runAtomicRead, runAtomicPoll and what goes before it.
-// How:   element by element in row-major order, by compare-and-exchange on the element's bits, with
-//        the strongest memory order whatever was asked for. A poll that has to wait suspends its
-//        program, which polls again when it is resumed.
+// How:   Element by element in row-major order, by compare-and-exchange on the element's bits,
+//        always with the strongest memory order. A poll that has to wait suspends its program,
+//        which polls again when it is resumed.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Memory.h"
 #include "interp/kernels/Narrow.h"
@@ -59,7 +59,7 @@ template <typename Narrow> Narrow combineNarrow(RmwOp op, Narrow a, Narrow b) {
   return fromFloat<Narrow>(combineFloats(op, toFloat(a), toFloat(b)));
 }
 
-/// What memory holds after `op`, by the bits before it and the bits of the operand.
+/// The bits that memory has after `op`, from the bits before it and those of the operand.
 template <typename U> U combine(RmwOp op, Elem elem, U a, U b) {
   bool floating = op == RmwOp::AddF || op == RmwOp::MaxF || op == RmwOp::MinF;
   if (!floating)
@@ -107,7 +107,7 @@ bool mayAccess(Frame &frame, const Instr &instr, const Access &access, const uin
   return true;
 }
 
-/// Replaces *target by change(*target) and gives what was there.
+/// Replaces *target by change(*target) and returns the old value.
 template <typename U, typename Change> U exchange(Frame &frame, U *target, Change change) {
   U seen = __atomic_load_n(target, __ATOMIC_SEQ_CST), next;
   do
@@ -125,8 +125,8 @@ uint64_t nanoseconds() {
       .count();
 }
 
-/// Reads what `dst` does not have as `expected` yet. Gives whether all are so now, and whether one of
-/// them became so.
+/// Reads the elements of `dst` that are not as `expected` yet. Returns whether all are now, and
+/// whether one of them became so.
 template <typename U>
 std::pair<bool, bool> pollOnce(Frame &frame, const Instr &instr, size_t count) {
   const uint64_t *addresses = frame.at<uint64_t>(instr.a);

@@ -1,4 +1,4 @@
-//===- Buffers.cpp - copies between tiles and the stages of buffers ----------------------------===//
+//===- Buffers.cpp - copies between tiles and the stages of buffers -------------------===//
 // Needs: see Buffers.h.
 // Gives: the handlers of shared buffers.
 //===------------------------------------------------------------------------------------------===//
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int poison = 0xFF;
 
-/// Where stage number `reg` begins in a buffer; -1 after an error.
+/// The offset of stage number `reg` in a buffer; -1 after an error.
 int64_t stageOffset(Frame &frame, const Instr &instr, uint32_t reg) {
   const int32_t stage = *frame.at<int32_t>(reg);
   if (stage >= 0 && static_cast<uint32_t>(stage) < instr.extra)

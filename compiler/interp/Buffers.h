@@ -1,4 +1,4 @@
-//===- Buffers.h - copies between tiles and the stages of buffers ------------------------------===//
+//===- Buffers.h - copies between tiles and the stages of buffers ---------------------===//
 // Needs: Launch.h.
 // Gives: the handlers of shared buffers.
 //===------------------------------------------------------------------------------------------===//
@@ -11,7 +11,7 @@ namespace pantile::interp {
 void runLoadStage(Frame &frame, const Instr &instr);
 /// dst: a buffer of `extra` stages, a: a tile of `count` bytes, b: the stage.
 void runStoreStage(Frame &frame, const Instr &instr);
-/// dst <- the address of stage b of the buffer in a, whose `extra` stages have `count` bytes.
+/// dst <- the address of stage b of buffer a; `extra` stages of `count` bytes each.
 void runStageAddress(Frame &frame, const Instr &instr);
 /// dst <- `count` bytes that are NaN in every type of floats.
 void runFillBytes(Frame &frame, const Instr &instr);

@@ -1,9 +1,9 @@
 //===- Code.h - a translated kernel -------------------------------------------------------===//
 // Needs: Machine.h, Kernels.h. Nothing of MLIR.
-// Gives: the instructions of a kernel with the tables that they index, the places they came from,
-//        and the arguments.
-// How:   registers below `setupBytes` are written by `setup`, once an arena, and are constant from
-//        then on; `body` runs once a program.
+// Gives: the instructions of a kernel with the tables that they index, their source positions, and
+//        the arguments.
+// How:   Registers below `setupBytes` are written by `setup`, once per arena, and are constant from
+//        then on; `body` runs once per program.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Machine.h"
@@ -14,10 +14,10 @@
 
 namespace pantile::interp {
 
-/// Where an instruction stands, innermost call first, with the texts of those lines.
+/// The source position of an instruction, innermost call first, with the source lines.
 struct Place {
   std::vector<SourceRange> ranges;
-  std::vector<std::string> lines; ///< empty where the text is not known
+  std::vector<std::string> lines; ///< empty if the source is not known
 };
 
 struct Argument {
@@ -32,7 +32,7 @@ struct Access {
   uint32_t rows = 1, cols = 1;
   Elem elem = Elem::F32;
   bool masked = false, hasOther = false;
-  int argument = -1; ///< the argument that the addresses are computed from, if that is certain
+  int argument = -1; ///< the argument that the addresses are computed from; -1: not known
 };
 
 enum class RmwOp : uint8_t {
@@ -59,7 +59,7 @@ struct Atomic {
 struct LoopMove {
   uint32_t dst, src, bytes;
 };
-/// The end of one turn of a `while`: values that the next turn starts with.
+/// The end of an iteration of a `while`: the values that the next iteration starts with.
 struct Backedge {
   std::vector<LoopMove> moves;
   uint32_t target = 0;
@@ -77,9 +77,9 @@ struct Print {
   std::vector<PrintOperand> operands;
 };
 
-/// A copy between a tile and the tensor of a map, fastest dimension first: `panels` boxes next to
-/// one another along that dimension. An element lies at fast * `fastStride` + slow * `slowStride`
-/// in the tile.
+/// A copy between a tile and the tensor of a map, fastest dimension first: `panels` boxes,
+/// consecutive along that dimension. An element is at fast * `fastStride` + slow * `slowStride` in
+/// the tile.
 struct TensorBox {
   int argument = 0; ///< that the tensor is part of
   Elem elem = Elem::F32;
@@ -91,12 +91,12 @@ struct TensorBox {
 struct Code {
   std::string name;
   std::vector<Instr> setup, body;
-  std::vector<uint32_t> setupPlaces, bodyPlaces; ///< index into `places`, one an instruction
+  std::vector<uint32_t> setupPlaces, bodyPlaces; ///< index into `places`, one per instruction
   std::vector<Place> places;
   std::vector<Argument> arguments;
   size_t arenaBytes = 0;
-  bool spins = false;           ///< a `while` reads memory, and may so wait for another program
-  bool runsBlocks = false;      ///< a block runs several programs of the user's grid
+  bool spins = false;           ///< a `while` reads memory: it may wait for another program
+  bool isPersistent = false;    ///< persistent: a CTA runs several programs of the user's grid
   bool hasBarriers = false;     ///< copies complete on barriers
   bool foreignPointers = false; ///< addresses come from memory or from integers
 

@@ -93,7 +93,7 @@ size_t CodeBuilder::emit(Handler run, const Operands &operands, uint64_t count, 
 }
 
 void CodeBuilder::extendOverLoops() {
-  // Inner loops end before the loops around them, so that one pass carries a life outwards.
+  // Inner loops end before outer ones, so one pass extends a live range outwards.
   std::stable_sort(loops.begin(), loops.end(),
                    [](const Loop &a, const Loop &b) { return a.last < b.last; });
   for (Register &reg : registers)

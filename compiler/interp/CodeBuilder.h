@@ -1,9 +1,9 @@
-//===- CodeBuilder.h - instructions over registers that have no place yet -----------------===//
-// Needs: instructions in the order in which they will stand; loops as ranges of instructions.
+//===- CodeBuilder.h - instructions over virtual registers -----------------------------------===//
+// Needs: instructions in their final order; loops as ranges of instructions.
 // Gives: a Code whose registers are offsets into one arena.
-// How:   a register lives from its first to its last mention. One that is mentioned before a loop
-//        and within it lives to the loop's end. Registers whose lives do not meet share memory;
-//        those of the setup code are kept apart and live for ever.
+// How:   A register is live from its first to its last mention. One that is mentioned before a loop
+//        and in it is live to the loop's end. Registers with disjoint live ranges share memory;
+//        those of the setup code have their own and are live for ever.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"
@@ -13,7 +13,7 @@
 
 namespace pantile::interp {
 
-/// A register by number, and how many bytes into it. Within the tables of a Code the number stands
+/// A virtual register, and an offset in bytes into it. In the tables of a Code its number stands
 /// for the register until finish().
 struct Reg {
   static constexpr uint32_t none = UINT32_MAX;
@@ -32,8 +32,8 @@ public:
   CodeBuilder();
 
   Reg newReg(uint64_t bytes, bool constant = false);
-  /// Appends an instruction, to the setup code if `dst` is constant, and gives its index in the
-  /// body. `others` are registers that the instruction reaches through a table.
+  /// Appends an instruction, to the setup code if `dst` is constant, and returns its index in the
+  /// body. `others` are further registers that the instruction accesses through a table.
   size_t emit(Handler run, const Operands &operands, uint64_t count, uint32_t extra, uint32_t place,
               const std::vector<Reg> &others = {});
   /// Index of the next instruction of the body.
@@ -43,12 +43,12 @@ public:
   }
   /// The instructions [first, last] are a loop.
   void addLoop(size_t first, size_t last) { loops.push_back({first, last}); }
-  /// Keeps `reg` alive from the start of the program.
+  /// Keeps `reg` live from the start of the program.
   void liveFromStart(Reg reg) { touch(reg, 0); }
 
   /// The tables, to be filled while building.
   Code &code() { return *result; }
-  /// Null if the registers need more memory than an offset reaches.
+  /// Assigns offsets; null if the registers need more memory than an offset can address.
   std::unique_ptr<Code> finish();
 
 private:

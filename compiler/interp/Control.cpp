@@ -76,10 +76,10 @@ void runNumPrograms(Frame &frame, const Instr &instr) {
   *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->grid[instr.extra]);
 }
 
-void runBlockId(Frame &frame, const Instr &instr) { *frame.at<int32_t>(instr.dst) = frame.block; }
+void runCtaId(Frame &frame, const Instr &instr) { *frame.at<int32_t>(instr.dst) = frame.cta; }
 
-void runNumBlocks(Frame &frame, const Instr &instr) {
-  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->blocks);
+void runNumCtas(Frame &frame, const Instr &instr) {
+  *frame.at<int32_t>(instr.dst) = static_cast<int32_t>(frame.launch->ctas);
 }
 
 void runProgramCount(Frame &frame, const Instr &instr) {

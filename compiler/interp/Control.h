@@ -1,4 +1,4 @@
-//===- Control.h - jumps, copies, positions and checks ------------------------------------===//
+//===- Control.h - jumps, copies, ids and checks ------------------------------------------===//
 // Needs: Launch.h.
 // Gives: the handlers that do not compute on tiles. Jump targets are in `extra`.
 //===------------------------------------------------------------------------------------===//
@@ -16,24 +16,24 @@ void runCopy(Frame &frame, const Instr &instr);
 void runConstant(Frame &frame, const Instr &instr);
 /// dst <- `extra`, `extra` + 1, ...
 void runArange(Frame &frame, const Instr &instr);
-/// dst <- index of the program along axis `extra`; size of the grid.
+/// dst <- index of the program along axis `extra`; extent of the grid along it.
 void runProgramId(Frame &frame, const Instr &instr);
 void runNumPrograms(Frame &frame, const Instr &instr);
-/// dst <- number of the block; how many run; programs of the user's grid; index of program a along
+/// dst <- index of the CTA; number of CTAs; programs of the user's grid; index of program a along
 /// axis `extra`.
-void runBlockId(Frame &frame, const Instr &instr);
-void runNumBlocks(Frame &frame, const Instr &instr);
+void runCtaId(Frame &frame, const Instr &instr);
+void runNumCtas(Frame &frame, const Instr &instr);
 void runProgramCount(Frame &frame, const Instr &instr);
 void runProgramAt(Frame &frame, const Instr &instr);
 void runReturn(Frame &frame, const Instr &instr);
 
-/// Start of a counted loop. a: counter, b: upper bound, c: step. Jumps over the loop if it has no
-/// turn.
+/// Start of a counted loop. a: counter, b: upper bound, c: step. Jumps over a loop without
+/// iterations.
 Handler forTest(Elem elem, bool isUnsigned);
-/// End of a turn. dst: counter, b: upper bound, c: step. Jumps back for the next one.
+/// End of an iteration. dst: counter, b: upper bound, c: step. Jumps back for the next one.
 Handler forStep(Elem elem, bool isUnsigned);
-/// End of a turn of a `while`, by Code::backedges[extra]: carries the values over, jumps back, and
-/// sets the program aside where it may be waiting for another.
+/// End of an iteration of a `while`, by Code::backedges[extra]: copies the loop-carried values,
+/// jumps back, and suspends the program if it may be waiting for another one.
 void runBackedge(Frame &frame, const Instr &instr);
 
 /// a: conditions, extra: Code::messages.

@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What one pointer reaches, and which of it a kernel may write.
+/// The storage of one pointer argument, and which of it a kernel may write.
 struct Storage {
   uint64_t begin, end;
   size_t argument;
@@ -51,8 +51,8 @@ double realOf(Elem elem, const std::byte *at) {
   }
 }
 
-/// What a change of the order of sums, a product in tf32 or an approximate exponential may do to an
-/// element: a share of it and of the mean of all.
+/// Tolerance for another order of summation, a dot in tf32 or an approximate exponential: relative
+/// to the element, and to the mean of all.
 double boundOf(Elem elem) {
   switch (elem) {
   case Elem::F8E4M3:
@@ -79,7 +79,7 @@ double meanOf(Elem elem, const Bytes &bytes) {
   return count ? sum / static_cast<double>(count) : 0;
 }
 
-/// The first element that differs by more than its bound, as text; empty if none does.
+/// The first element that differs by more than its tolerance, as text; empty if none does.
 std::string differenceOf(const Argument &argument, const Bytes &want, const Bytes &have) {
   if (want == have)
     return "";
@@ -100,10 +100,10 @@ std::string differenceOf(const Argument &argument, const Bytes &want, const Byte
   return "";
 }
 
-/// What is saved at most: sparse arrays of tests near 2^31 elements would not fit.
+/// The most bytes that are saved: sparse arrays of tests with almost 2^31 elements would not fit.
 constexpr uint64_t mostSaved = uint64_t(1) << 30;
 
-/// Where the kernel may write; nothing, with the reason, if that is not known.
+/// The memory that the kernel may write; nothing, with the reason, if that is not known.
 std::vector<Storage> writableStorage(const Code &code, const std::vector<LaunchArg> &args,
                                      std::string &reason) {
   std::vector<Storage> result;
@@ -125,7 +125,7 @@ std::vector<Storage> writableStorage(const Code &code, const std::vector<LaunchA
   return result;
 }
 
-/// What was in memory.
+/// The contents of memory before the launch.
 class Contents {
 public:
   explicit Contents(const std::vector<Storage> &storage) : storage(storage) {
@@ -136,7 +136,7 @@ public:
     for (size_t i = 0; i < storage.size(); ++i)
       storage[i].write(bytes[i]);
   }
-  /// The first difference of what is in memory now; empty if there is none.
+  /// The first difference from the present contents of memory; empty if there is none.
   std::string difference(const Code &code) const {
     for (size_t i = 0; i < storage.size(); ++i) {
       const Argument &argument = code.arguments[storage[i].argument];

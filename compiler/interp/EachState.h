@@ -1,8 +1,8 @@
 //===- EachState.h - one launch of a kernel in several states, compared -----------------------===//
-// Needs: an interpreted kernel, and the same one after passes.
-// Gives: the results of the first; an error if those of another differ.
-// How:   what the arguments reach is saved, and put back before each state runs. All run on one
-//        worker, so that programs come in one order.
+// Needs: an interpreted kernel, and the same kernel after passes.
+// Gives: the results of the first; an error if those of another state differ.
+// How:   The memory of the arguments is saved and restored before each state runs. All states run
+//        on one worker, so that programs run in the same order.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Interpreter.h"
@@ -14,8 +14,8 @@ namespace pantile::interp {
 
 struct Code;
 
-/// The kernel after pass `pass`, one of those for `target`; null with the reason if the interpreter
-/// lacks what is there.
+/// The kernel after pass `pass` for `target`; null, with the reason, if it has something that the
+/// interpreter does not support.
 struct State {
   std::string target, pass;
   std::shared_ptr<InterpretedKernel> kernel;

@@ -9,7 +9,7 @@
 namespace pantile::interp {
 namespace {
 
-/// What an index outside of the dimension counts as: its lowest bits, or the last one.
+/// What an index outside the dimension is replaced by: its lowest bits, or the last index.
 uint32_t bounded(uint32_t index, uint32_t length) {
   return std::has_single_bit(length) ? index & (length - 1) : std::min(index, length - 1);
 }

@@ -1,20 +1,20 @@
-//===- Gather.h - elements by index, counts, and counters of the machine --------------------===//
+//===- Gather.h - gathers, histograms and special registers --------------------------------===//
 // Needs: Launch.h.
-// Gives: handlers that pick single elements out of tiles or count them.
+// Gives: handlers that access single elements of tiles or count them.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Launch.h"
 
 namespace pantile::interp {
 
-/// dst[o, i, n] <- a[o, b[o, i, n], n]; b: i32. extra: Code::tables, which has the sizes before the
-/// dimension, of it in a, of it in b, and behind it. An index beyond the dimension wraps around.
+/// dst[o, i, n] <- a[o, b[o, i, n], n]; b: i32. extra: Code::tables, with the sizes before the
+/// dimension, of it in a, of it in b, and after it. An index outside the dimension wraps around.
 Handler gather(unsigned bytes);
-/// dst <- the elements of a at the index in b, along a dimension whose table `extra` has elements
-/// before, along and behind it. An index beyond the dimension wraps around.
+/// dst <- the elements of a at index b along a dimension; table `extra`: the number of elements
+/// before, along and after it. An index outside the dimension wraps around.
 Handler extract(unsigned bytes);
-/// dst <- the index in a, of 64 bits if `isWide`, into a dimension of `extra` elements; fails where
-/// there is no such element.
+/// dst <- the index in a, of 64 bits if `isWide`, into a dimension of `extra` elements; fails if it
+/// is outside.
 Handler wrapIndex(bool isWide);
 /// dst[k] <- how often k occurs among the `count` i32 in a, where b (if `extra` says so in its
 /// lowest bit) holds. The other bits of `extra` are the number of bins.

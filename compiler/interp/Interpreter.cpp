@@ -40,7 +40,7 @@ uint64_t floatBits(Elem elem, double value) {
   }
 }
 
-/// Signed and unsigned values of the parameter's width are taken alike.
+/// Accepts signed and unsigned values of the parameter's width.
 bool fits(Elem elem, int64_t value) {
   unsigned bits = elem == Elem::I1 ? 1 : 8 * sizeOf(elem);
   if (bits == 64)

@@ -3,11 +3,11 @@
 //        generation.
 // Gives: a kernel that runs over a grid on the thread pool, with exact masks, the GPU's arithmetic,
 //        real atomics and a check of every access against the arguments' storage.
-// How:   create() translates the module once into a flat program of whole-tile instructions; MLIR
+// How:   create() translates the module once into a sequence of instructions on whole tiles; MLIR
 //        is not needed afterwards. A read out of bounds gives 0 and a warning (Warnings.h), a write
-//        is an error; PANTILE_CHECK=bounds makes both errors. One worker runs the programs in a
-//        fixed order, axis 0 fastest. Programs that wait for one another in a loop are set aside in
-//        turn.
+//        is an error; PANTILE_CHECK=bounds makes both errors. A single worker runs the programs in
+//        a fixed order, axis 0 fastest. Programs that wait for one another in a loop are suspended
+//        and resumed in a round robin.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
@@ -27,7 +27,7 @@ class ArenaPool;
 /// Immutable; may run on several threads at once.
 class InterpretedKernel {
 public:
-  /// `sources` is for messages; may be null, and is not kept.
+  /// `sources` is used for messages during the call only; may be null.
   static Result<std::shared_ptr<InterpretedKernel>> create(mlir::ModuleOp module,
                                                            const SourceManager *sources);
   ~InterpretedKernel();
@@ -37,8 +37,8 @@ public:
   /// The same without the states of `compareWith`. `strict`: a read out of bounds is an error.
   Result<void> runAlone(Grid grid, const std::vector<LaunchArg> &args, int workers,
                         bool strict) const;
-  /// Has each launch run this state of the kernel as well and compare the results. Not while a
-  /// launch runs.
+  /// Makes each launch run this state of the kernel as well and compare the results. Must not be
+  /// called while a launch runs.
   void compareWith(interp::State state);
 
 private:

@@ -1,8 +1,9 @@
-//===- Launch.h - what the programs of one launch share ---------------------------------------===//
+//===- Launch.h - the state of one launch, common to its programs ----------------------------===//
 // Needs: Code.h.
-// Gives: the grid, the bounds of the arguments, the first error, and warnings with their places.
-// How:   the first error stops every worker at its next program. A place warns once a launch; the
-//        collector of the process drops what it holds already.
+// Gives: the grid, the bounds of the arguments, the first error, and warnings with source
+//        positions.
+// How:   The first error stops every worker at its next program. A source position warns once per
+//        launch; the process's collector drops warnings that it already has.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"
@@ -16,7 +17,7 @@
 
 namespace pantile::interp {
 
-/// The storage that a pointer argument may reach. Unknown storage is not checked.
+/// The storage that a pointer argument may access. Unknown storage is not checked.
 struct Bounds {
   uint64_t begin = 0, end = 0;
   bool pointer = false, known = false, readOnly = false;
@@ -33,17 +34,18 @@ struct Launch {
   const Code &code;
   const Grid grid;
   const bool strict;          ///< reads out of bounds and odd divisions are errors
-  std::vector<Bounds> bounds; ///< one an argument
-  int64_t blocks = 0;         ///< that run; the programs unless a block runs several
+  std::vector<Bounds> bounds; ///< one per argument
+  int64_t ctas = 0;           ///< CTAs that run: as many as programs unless a CTA runs several
   bool allKnown = true;       ///< an address outside all bounds is out of bounds
 
   std::atomic<bool> stopped = false;
-  std::atomic<uint64_t> changes = 0; ///< of memory; counted only where programs spin
+  std::atomic<uint64_t> changes =
+      0; ///< changes of memory; counted only if programs may wait in loops
 
-  /// Keeps the first error and stops the launch.
+  /// Records the first error and stops the launch.
   void setError(Error error);
   std::optional<Error> takeError();
-  /// True the first time for this place.
+  /// True the first time for this source position.
   bool firstWarning(const Place &place);
 
 private:
@@ -55,7 +57,7 @@ private:
 /// Ends the launch with an error at `instr`; the message names the program.
 [[gnu::cold]] void report(Frame &frame, const Instr &instr, ErrorKind kind,
                           const std::string &message);
-/// Warns once a place.
+/// Warns once per source position.
 [[gnu::cold]] void warn(Frame &frame, const Instr &instr, const std::string &message);
 
 } // namespace pantile::interp

@@ -10,7 +10,7 @@
 namespace pantile::interp {
 namespace {
 
-/// Whether some argument's memory holds the bytes; `readOnly` chooses among the arguments.
+/// Whether the memory of some argument contains the bytes; `readOnly` selects the arguments.
 bool isInside(const Launch &launch, uint64_t lo, uint64_t hi, unsigned bytes, bool readOnly) {
   return llvm::any_of(launch.bounds, [&](const Bounds &bounds) {
     return bounds.pointer && bounds.known && bounds.readOnly == readOnly &&
@@ -79,7 +79,7 @@ void reportOutside(Frame &frame, const Instr &instr, const Access &access, uint6
 
 thread_local std::vector<uint8_t> allowedLanes;
 
-/// Lanes that the kernel reads and the check refuses give 0, whatever `other` is.
+/// Lanes that are read and that the check refuses give 0, whatever `other` is.
 void clearRefused(void *dst, unsigned bytes, const uint8_t *mask,
                   const std::vector<uint8_t> &allowed) {
   auto *out = static_cast<std::byte *>(dst);
@@ -140,7 +140,7 @@ void load(Frame &frame, const Instr &instr, ReadRows read) {
     normalizeTruth(static_cast<uint8_t *>(dst), size_t(access.rows) * access.cols);
 }
 
-/// Whether the store changes memory. A program that waits in a loop hopes for just that.
+/// Whether the store changes memory: that may end the wait of a program in a loop.
 bool changesMemory(const Access &access, const std::byte *src, const uint64_t *addresses,
                    const uint8_t *mask) {
   unsigned bytes = sizeOf(access.elem);

@@ -1,8 +1,8 @@
 //===- Memory.h - checked access to the arguments' storage --------------------------------===//
 // Needs: Launch.h.
 // Gives: handlers of loads, stores and atomics, and the check that they share.
-// How:   a tile whose lowest and highest address lie in one argument passes at once. Any other is
-//        looked at lane by lane: a read outside gives 0 and a warning, a write outside ends the
+// How:   A tile whose lowest and highest address are in one argument passes at once. Any other one
+//        is checked lane by lane: a read outside gives 0 and a warning, a write outside ends the
 //        launch.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -24,15 +24,16 @@ void runAtomicRead(Frame &frame, const Instr &instr);
 void runPollStart(Frame &frame, const Instr &instr);
 /// dst: the time when the nanoseconds in a will be over.
 void runDeadline(Frame &frame, const Instr &instr);
-/// dst: what was read last, a: addresses, b: deadline if `masked`, c: expected, extra: Code::atomics.
+/// dst: what was read last, a: addresses, b: deadline if `masked`, c: expected, extra:
+/// Code::atomics.
 void runAtomicPoll(Frame &frame, const Instr &instr);
 /// dst: old values, a: addresses, b: expected, c: values, extra: Code::atomics.
 void runAtomicCas(Frame &frame, const Instr &instr);
 
 enum class Direction { Read, Write };
 
-/// Tells whether every lane may be accessed. If not, the trouble has been reported, and `allowed`
-/// holds the mask of the lanes that may; after an error the frame is stopped.
+/// Returns whether every lane may be accessed. If not, the access has been reported and `allowed`
+/// is the mask of the lanes that may; after an error the frame is stopped.
 bool checkAccess(Frame &frame, const Instr &instr, const Access &access, const uint8_t *mask,
                  Direction direction, std::vector<uint8_t> &allowed);
 

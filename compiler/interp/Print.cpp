@@ -1,7 +1,7 @@
 //===- Print.cpp - device_print and device_assert -----------------------------------------===//
 // Needs: Control.h.
-// Gives: runPrint: a line an element, `pid (x, y, z) idx (i, j) prefix: value`; runAssert.
-// How:   the lines of one operation go out at once, so that programs do not mix within it.
+// Gives: runPrint: one line per element, `pid (x, y, z) idx (i, j) prefix: value`; runAssert.
+// How:   The lines of one operation are printed at once, so that programs do not mix within it.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/kernels/Narrow.h"

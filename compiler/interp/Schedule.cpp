@@ -1,4 +1,4 @@
-//===- Schedule.cpp - spreads the programs of a grid over workers -------------------------===//
+//===- Schedule.cpp - distributes the programs of a grid over workers ---------------------===//
 // Needs: see Schedule.h.
 // Gives: runGrid.
 //===------------------------------------------------------------------------------------===//
@@ -13,13 +13,13 @@
 namespace pantile::interp {
 namespace {
 
-/// Rounds in which a worker only looks again before it starts another program, while other workers
-/// may still let its programs go on.
+/// Passes over its waiting programs that a worker makes before it starts another program, while
+/// other workers may still let them continue.
 constexpr int patience = 64;
 constexpr int64_t largestChunk = 64;
 
-/// What a worker was seen doing, in `Shared::states`: a count of memory changes at which all its
-/// programs waited, or one of these.
+/// The state of a worker in `Shared::states`: the count of memory changes at which all its programs
+/// waited, or one of these.
 constexpr uint64_t busy = UINT64_MAX, idle = UINT64_MAX - 1;
 
 struct Shared {
@@ -31,8 +31,8 @@ struct Shared {
   std::vector<std::atomic<uint64_t>> states;
 
   bool allStarted() const { return next.load() >= total; }
-  /// No worker can make a step that it has not made in vain. The count is read again at the end: a
-  /// worker that was seen idle may have changed memory since the first look.
+  /// Whether no worker can make progress. The count is read again at the end: a worker that was
+  /// seen idle may have changed memory since the first look.
   bool allStuck() const {
     uint64_t changes = launch.changes.load();
     bool stuck = allStarted() && std::all_of(states.begin(), states.end(), [&](const auto &state) {
@@ -59,7 +59,7 @@ public:
       if (live.empty() && !start())
         break;
       uint64_t before = shared.launch.changes.load();
-      if (round() || shared.launch.changes.load() != before) {
+      if (resumeAll() || shared.launch.changes.load() != before) {
         state.store(busy);
         waited = 0;
       } else if (!live.empty()) {
@@ -74,8 +74,8 @@ public:
   }
 
 private:
-  /// Lets each program run until it is done or waits. True if one of them got on.
-  bool round() {
+  /// Runs each program until it is done or waits. Returns true if one of them made progress.
+  bool resumeAll() {
     bool progressed = false;
     for (Live &program : live) {
       resume(program.frame);
@@ -91,10 +91,10 @@ private:
     return progressed;
   }
 
-  /// All programs of this worker wait and memory was as it is at count `changes` of its changes.
+  /// All programs of this worker wait, and memory has not changed since count `changes`.
   void wait(uint64_t changes) {
     bool alone = shared.states.size() == 1;
-    // While it may start programs a worker counts as busy: what they do is open.
+    // A worker that may still start programs counts as busy: they may change memory.
     if (first != last || !shared.allStarted()) {
       state.store(busy);
       if (alone || ++waited > patience) {
@@ -145,7 +145,7 @@ private:
     frame.base = base;
     frame.launch = &shared.launch;
     frame.code = &code;
-    frame.block = static_cast<int32_t>(index);
+    frame.cta = static_cast<int32_t>(index);
     frame.pid[0] = static_cast<int32_t>(index % grid[0]);
     frame.pid[1] = static_cast<int32_t>(index / grid[0] % grid[1]);
     frame.pid[2] = static_cast<int32_t>(index / grid[0] / grid[1]);
@@ -173,12 +173,12 @@ private:
 
 void runGrid(Launch &launch, ArenaPool &arenas, const std::vector<uint64_t> &argumentBits,
              int workers) {
-  // Two blocks of several programs each, and programs that are not a multiple of blocks.
-  constexpr int64_t fewBlocks = 2;
+  // Two CTAs of several programs each, and numbers of programs that CTAs do not divide.
+  constexpr int64_t fewCtas = 2;
   int64_t total = launch.grid[0] * launch.grid[1] * launch.grid[2];
-  if (launch.code.runsBlocks)
-    total = std::min(total, fewBlocks);
-  launch.blocks = total;
+  if (launch.code.isPersistent)
+    total = std::min(total, fewCtas);
+  launch.ctas = total;
   workers = static_cast<int>(std::min<int64_t>(workers, total));
   int64_t chunk =
       launch.code.spins ? 1 : std::clamp<int64_t>(total / (int64_t(workers) * 8), 1, largestChunk);

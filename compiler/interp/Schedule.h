@@ -1,10 +1,10 @@
-//===- Schedule.h - spreads the programs of a grid over workers ---------------------------===//
-// Needs: a Launch whose bounds are set; argument values as the registers hold them.
-// Gives: runGrid, which returns when every program is done or the launch was stopped by an error.
-// How:   workers claim runs of programs from one counter. A worker keeps the programs that wait and
-//        gives each a turn; it starts another program of the grid when none of them gets on. When
-//        all programs are started, all wait and memory stays as it is, nothing can change any more:
-//        that is an error.
+//===- Schedule.h - distributes the programs of a grid over workers -----------------------===//
+// Needs: a Launch whose bounds are set; argument values in the encoding of registers.
+// Gives: runGrid, which returns when every program is done or an error has stopped the launch.
+// How:   Workers claim ranges of programs from one counter. A worker keeps the programs that wait
+//        and resumes them in a round robin; it starts another program of the grid if none of them
+//        makes progress. If all programs have started, all wait and memory does not change, they
+//        are deadlocked: that is an error.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Arena.h"

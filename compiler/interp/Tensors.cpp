@@ -1,4 +1,4 @@
-//===- Tensors.cpp - copies through tensor maps, and the barriers on which they complete -------===//
+//===- Tensors.cpp - copies through tensor maps, and the barriers on which they complete --===//
 // Needs: see Tensors.h.
 // Gives: the handlers of tensor maps and barriers.
 //===------------------------------------------------------------------------------------------===//
@@ -12,8 +12,8 @@ Mailbox::Barrier &barrierAt(Frame &frame, uint32_t reg) {
   return frame.mailbox->barriers[*frame.at<std::byte *>(reg)];
 }
 
-/// Calls `use` with the address in the tensor (0: outside) and the offset in the tile of each element
-/// of the boxes; stops after an error.
+/// Calls `use` with the address in the tensor (0: outside) and the offset in the tile of each
+/// element of the boxes; stops after an error.
 template <typename Use> void forElements(Frame &frame, const Instr &instr, Use use) {
   const TensorBox &box = frame.code->boxes[instr.extra];
   const size_t rank = box.sizes.size();
@@ -25,7 +25,7 @@ template <typename Use> void forElements(Frame &frame, const Instr &instr, Use u
   for (int32_t size : box.sizes)
     count *= size;
   for (int64_t i = 0; i < count && !frame.stop; ++i) {
-    // The fastest dimension goes on over the panels: the number of the panel is the last digit.
+    // The fastest dimension continues over the panels: the panel index is the last digit.
     int64_t rest = i, address = map[0], fast = 0, slow = 0, inner = 1;
     bool isInside = true;
     for (size_t dim = 0; dim < rank; ++dim) {
@@ -68,7 +68,7 @@ void runPost(Frame &frame, const Instr &instr) {
 void runAwait(Frame &frame, const Instr &instr) {
   Mailbox::Barrier &barrier = barrierAt(frame, instr.a);
   if ((*frame.at<int32_t>(instr.b) & 1) != (barrier.taken & 1))
-    return; // the phase before is over, and so is the one before the first
+    return; // the previous phase is over, and so is the one before the first
   if (barrier.phases.empty())
     return fail(frame, instr, "a wait for copies that nothing starts");
   for (const Mailbox::Letter &letter : barrier.phases.front())

@@ -1,10 +1,10 @@
-//===- Tensors.h - copies through tensor maps, and the barriers on which they complete ---------===//
+//===- Tensors.h - copies through tensor maps, and the barriers on which they complete --===//
 // Needs: Launch.h.
 // Gives: Mailbox, and the handlers of tensor maps and barriers.
-// How:   a producer runs to its end before the program goes on, as if buffers had stages for all that
-//        it copies: what it copies waits with the barrier of its stage, phase by phase, and is written
-//        where the program waits for that phase. A map is the 64-bit numbers base, extents and
-//        strides (bytes, but of the first dimension), the fastest dimension first.
+// How:   A producer runs to its end before the rest of the program, as if buffers had a stage for
+//        every copy: its copies are queued with the barrier of their stage, phase by phase, and are
+//        done when the program waits for that phase. A map is the 64-bit numbers base, extents and
+//        strides (in bytes, but of the first dimension), fastest dimension first.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Launch.h"
@@ -23,18 +23,18 @@ struct Mailbox {
     std::deque<Phase> phases;
     int64_t taken = 0;
   };
-  std::map<const std::byte *, Barrier> barriers; ///< by the place of their stage
+  std::map<const std::byte *, Barrier> barriers; ///< by the address of the barrier
 };
 
-/// A phase begins at the barrier whose address is in a.
+/// A phase starts at the barrier whose address is in a.
 void runExpect(Frame &frame, const Instr &instr);
-/// The `count` bytes of tile b are to be copied to address a in the last phase of barrier c.
+/// Queues a copy of the `count` bytes of tile b to address a in the last phase of barrier c.
 void runPost(Frame &frame, const Instr &instr);
-/// Does the copies of the next phase of barrier a, unless the one of parity b was the last.
+/// Does the copies of the next phase of barrier a, unless the phase of parity b is over.
 void runAwait(Frame &frame, const Instr &instr);
-/// dst <- the tile at coordinates b of map a; zeros outside of it. extra: Code::boxes.
+/// dst <- the tile at coordinates b of map a; zeros outside the map. extra: Code::boxes.
 void runTensorLoad(Frame &frame, const Instr &instr);
-/// Writes tile c at coordinates b of map a, but for what is outside of it. extra: Code::boxes.
+/// Writes the elements of tile c that are inside map a, at coordinates b. extra: Code::boxes.
 void runTensorStore(Frame &frame, const Instr &instr);
 
 } // namespace pantile::interp

@@ -1,4 +1,4 @@
-//===- Translate.cpp - the walk over a kernel, registers and places -----------------------===//
+//===- Translate.cpp - the walk over a kernel, registers and source positions -------------===//
 // Needs: see Translator.h.
 // Gives: translateKernel, and what the other parts of the Translator share.
 //===------------------------------------------------------------------------------------===//
@@ -30,8 +30,7 @@ void collectRanges(Location loc, std::vector<SourceRange> &ranges) {
   }
 }
 
-/// What the user calls an argument: its name where the location has one, else the source text
-/// there.
+/// The user's name of an argument: its name if the location has one, else the source text there.
 std::string argumentName(BlockArgument argument, const SourceManager *sources) {
   if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
     return name.getName().str();

@@ -1,6 +1,6 @@
 //===- Translate.h - tile IR to a Code ----------------------------------------------------===//
 // Needs: a module of layout-free tile IR with one kernel.
-// Gives: its Code, or an error at the operation that the interpreter does not know.
+// Gives: its Code, or an error at an operation that the interpreter does not support.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Code.h"
@@ -13,7 +13,7 @@ class SourceManager;
 
 namespace pantile::interp {
 
-/// `sources` may be null; what messages need of it is copied.
+/// `sources` is used during the call only; may be null.
 Result<std::unique_ptr<Code>> translateKernel(mlir::ModuleOp module, const SourceManager *sources);
 
 } // namespace pantile::interp

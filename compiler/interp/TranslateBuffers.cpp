@@ -1,12 +1,12 @@
-//===- TranslateBuffers.cpp - shared buffers, asynchronous copies and MMAs in sequence ---------===//
+//===- TranslateBuffers.cpp - shared buffers, asynchronous copies and MMAs, run in sequence --===//
 // Needs: see Translator.h.
-// Gives: instructions of the `nv` dialect, so that the IR after any pass can be compared with the IR
-//        before all of them.
-// How:   a program stands for all its threads, and an operation is over before the next begins: a
-//        copy completes when it is issued, a wait and a barrier do nothing. A buffer is a register
-//        of as many row-major tiles as it has stages; buffers that have places in shared memory lie
-//        at these places of one register. Both begin as bytes that are NaN, so that a tile that is
-//        read before it is written shows.
+// Gives: instructions of the `nv` dialect, so that the IR after any pass can be compared with the
+//        IR before all passes.
+// How:   A program runs as one thread, and each operation is done before the next starts: a copy
+//        completes when it is issued; waits and barriers do nothing. A buffer is a register with
+//        one row-major tile per stage; buffers that have offsets in shared memory are at these
+//        offsets of one register. Both start as bytes that are NaN, so that reading a tile before
+//        it is written shows in the results.
 //===------------------------------------------------------------------------------------------===//
 #include "interp/Buffers.h"
 #include "interp/Control.h"
@@ -19,11 +19,11 @@ using namespace mlir;
 namespace pantile::interp {
 namespace {
 
-/// What synchronises threads and engines, and so nothing in a program that is run in order; and
-/// what is but a hint.
+/// Operations that synchronise threads and engines, which is nothing in a program that runs in
+/// sequence; and hints.
 bool hasNoValue(Operation *op) {
   return isa<nv::CommitOp, nv::WaitOp, nv::FenceAsyncOp, nv::BarrierOp, nv::DeallocOp, nv::SettleOp,
-             nv::PrefetchOp, nv::RoundBufferOp>(op); // MMAs round what they read
+             nv::PrefetchOp, nv::RoundBufferOp>(op); // MMAs round their operands
 }
 
 uint64_t elementsOf(nv::BufferType type) { return ShapedType::getNumElements(type.getShape()); }
@@ -34,10 +34,11 @@ RankedTensorType tileOf(nv::BufferType type) {
 
 } // namespace
 
-/// A stage of a buffer, or with the two dimensions exchanged; `index` is null where there is one.
+/// A stage of a buffer, possibly with the two dimensions exchanged; `index` is null for a buffer of
+/// one.
 struct Translator::Stage {
   Reg buffer;
-  nv::BufferType stored; ///< one stage as it lies there
+  nv::BufferType stored; ///< the type of one stage in memory
   unsigned depth;
   Value index;
   bool isTransposed;
@@ -164,7 +165,7 @@ LogicalResult Translator::visitFma(nv::FmaOp op) {
 
 std::optional<LogicalResult> Translator::visitBuffers(Operation *op) {
   if (hasNoValue(op) ||
-      isa<nv::SelectStageOp, nv::BufferTransOp>(op)) // what uses them follows them
+      isa<nv::SelectStageOp, nv::BufferTransOp>(op)) // resolved where they are used
     return success();
   if (auto alloc = dyn_cast<nv::AllocOp>(op))
     return visitAlloc(alloc);

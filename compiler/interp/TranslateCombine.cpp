@@ -1,11 +1,11 @@
 //===- TranslateCombine.cpp - reductions and scans ----------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of tile.reduce and tile.scan, for any combiner.
-// How:   the axis is brought to the front. A reduction combines one half of the rows with the
-//        other, all at once, until one row is left. Rows stand in the order of `pairedRows`, so that
-//        each step combines neighbours, the left one first: the combiner need not be commutative,
-//        and sums are pairwise. A scan combines each row with the one 1, 2, 4, ... before it. A combiner
-//        with a loop runs element by element.
+// How:   The axis is moved to the front. A reduction combines one half of the rows with the other,
+//        all at once, until one row is left. Rows are in the order of `pairedRows`, so that each
+//        step combines neighbours, the left one first: the combiner need not be commutative, and
+//        summation is pairwise. A scan combines each row with the one 1, 2, 4, ... before it. A
+//        combiner with a loop runs element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
@@ -32,8 +32,8 @@ AxisView viewOf(RankedTensorType type, int axis) {
 }
 
 /// An order of `count` rows in which the first half are the left neighbours of the second half, and
-/// so are those of each further step: bit-reversed numbers, if `count` is a power of two. Of an odd
-/// number, row 0 has no neighbour and stands first.
+/// likewise in each further step: bit-reversed numbers, if `count` is a power of two. Of an odd
+/// number, row 0 has no neighbour and comes first.
 std::vector<uint32_t> pairedRows(uint32_t count) {
   if (count == 1)
     return {0};

@@ -1,9 +1,8 @@
 //===- TranslateControl.cpp - loops and branches ------------------------------------------===//
 // Needs: see Translator.h.
 // Gives: jumps for scf.for, scf.while, scf.if and func.return.
-// How:   a value that a loop carries has one register, which is also the loop's result. Where the
-//        next value is computed element by element after the last use of the old one, it is written
-//        over it.
+// How:   A loop-carried value has one register, which is also the loop's result. If the next value
+//        is computed element by element after the last use of the old one, it overwrites it.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
@@ -13,14 +12,14 @@ using namespace mlir;
 namespace pantile::interp {
 namespace {
 
-/// Operations whose result has their operand's register.
+/// Operations whose result is in the register of their operand.
 bool renames(Operation *op) {
   return isa<ReshapeOp, ExpandDimsOp, UnsplatOp, ConvertLayoutOp, BroadcastOp, arith::BitcastOp,
              PtrToIntOp, IntToPtrOp, PtrCastOp, nv::WgmmaWaitOp, nv::CopyRegistersOp,
              nv::RoundTf32Op>(op);
 }
 
-/// Whether no operation of `block` behind `last` reads the register of `value`.
+/// Whether no operation of `block` after `last` reads the register of `value`.
 bool isReadUpTo(Value value, Operation *last, Block *block) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     Operation *ancestor = block->findAncestorOpInBlock(*user);
@@ -32,8 +31,8 @@ bool isReadUpTo(Value value, Operation *last, Block *block) {
   });
 }
 
-/// Whether `op` may write its result over `carried`, a value of the same type: it reads and writes
-/// element by element. A dot does so with its accumulator alone.
+/// Whether `op` may write its result over the loop-carried value `carried` of the same type: it
+/// reads and writes element by element. A dot does so with its accumulator only.
 bool canOverwrite(Operation *op, Value carried) {
   if (auto dot = dyn_cast<DotOp>(op)) {
     bool onlyAccumulator =
@@ -104,7 +103,7 @@ LogicalResult Translator::visitFor(scf::ForOp op) {
   emitMoves(carried, op.getYieldedValues());
   size_t tail = builder.emit(next, {counter, {}, bound, step}, 1, static_cast<uint32_t>(start), 0);
   builder.setTarget(head, builder.position());
-  // What the loop carries is alive in all of it, even if the body reads it only at its start.
+  // Loop-carried values are live in the whole loop, even if the body reads them only at its start.
   builder.addLoop(head, tail);
   for (auto [result, reg] : llvm::zip(op.getResults(), carried))
     bind(result, reg);
@@ -189,7 +188,7 @@ std::optional<LogicalResult> Translator::visitControl(Operation *op) {
     builder.emit(runReturn, {}, 1, 0, 0);
     return success();
   }
-  // The operation around a terminator moves the values.
+  // The parent of a terminator copies the values.
   if (isa<scf::YieldOp, scf::ConditionOp>(op))
     return success();
   return std::nullopt;

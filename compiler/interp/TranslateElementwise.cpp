@@ -112,8 +112,7 @@ template <typename T> const T *find(const llvm::StringMap<T> &table, StringRef n
   return entry == table.end() ? nullptr : &entry->second;
 }
 
-/// Division may be reported, which setup code cannot do; and it may stand where it is never
-/// reached.
+/// Division may be reported, which setup code cannot do; and it may be in code that never runs.
 bool isDivision(BinaryOp op) { return op >= BinaryOp::DivS && op <= BinaryOp::CeilDivU; }
 
 std::vector<std::byte> bytesOfBits(const llvm::APInt &bits, unsigned size) {
@@ -205,7 +204,7 @@ LogicalResult Translator::visitClamp(Operation *op) {
   return success();
 }
 
-/// Products and sums with two results: the low half and the high half, or the carry.
+/// Multiplications and additions with two results: the low and the high half, or the carry.
 LogicalResult Translator::visitExtended(Operation *op) {
   Elem elem = *elemOf(op->getResult(0).getType());
   uint32_t count = countOf(op->getResult(0).getType());

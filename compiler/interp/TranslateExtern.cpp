@@ -1,7 +1,7 @@
 //===- TranslateExtern.cpp - calls of bitcode functions ---------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of tile.extern_call for the symbols of libdevice.
-// How:   an instruction names three operands; a fourth is copied behind the third.
+// How:   An instruction has three operands; a fourth is copied to follow the third.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Translator.h"
 #include "interp/libdevice/HostFunctions.h"

@@ -1,7 +1,7 @@
-//===- TranslateGather.cpp - elements by index, counts, counters ----------------------------===//
+//===- TranslateGather.cpp - gathers, histograms, special registers --------------------------===//
 // Needs: see Translator.h.
-// Gives: instructions of tile.gather, exchange, histogram, special and assume; a reason why PTX
-//        does not run here.
+// Gives: instructions of tile.gather, exchange, histogram, special and assume; the reason why
+//        inline PTX is not supported.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Gather.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 namespace pantile::interp {
 namespace {
 
-/// Elements before, along and behind one dimension.
+/// Elements before, along and after one dimension.
 struct Extents {
   uint32_t outer = 1, length = 1, inner = 1;
   Extents(RankedTensorType type, unsigned axis) {
@@ -69,7 +69,7 @@ LogicalResult Translator::visitSpecial(SpecialOp op) {
     builder.emit(runClock, {define(op.getResult())}, 1, 0, 0);
   else if (op.getName() == "smid")
     emitCopy(define(op.getResult()), scalarConstant(0), sizeof(uint32_t));
-  // Launches run one after the other here, so there is nothing to wait for.
+  // Launches run one after another here, so there is nothing to wait for.
   return success();
 }
 

@@ -82,11 +82,12 @@ LogicalResult Translator::mapElements(MapOp op) {
 }
 
 LogicalResult Translator::loopOverElements(Block &block, ArrayRef<Reg> sources,
-                                           ArrayRef<Reg> results, uint32_t pack, uint32_t turns) {
-  // The loop writes them piece by piece, so that they have to live from here on.
+                                           ArrayRef<Reg> results, uint32_t pack,
+                                           uint32_t iterations) {
+  // The loop writes them piece by piece, so they are live from here on.
   for (Reg result : results)
     builder.emit(runCopy, {result, result}, 0, 0, 0);
-  Reg zero = scalarConstant(0), one = scalarConstant(1), bound = scalarConstant(turns);
+  Reg zero = scalarConstant(0), one = scalarConstant(1), bound = scalarConstant(iterations);
   Reg counter = builder.newReg(sizeof(uint32_t));
   emitCopy(counter, zero, sizeof(uint32_t));
   const size_t start = builder.position();

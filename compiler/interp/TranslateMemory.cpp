@@ -1,8 +1,8 @@
 //===- TranslateMemory.cpp - loads, stores, atomics, print and assert ---------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations with effects.
-// How:   an address is traced back to the argument that it is computed from. Where every path leads
-//        to one argument, accesses are checked against that argument's storage alone.
+// How:   An address is traced back to the argument that it is computed from. If every path leads to
+//        the same argument, accesses are checked against that argument's storage only.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Memory.h"
@@ -123,8 +123,8 @@ LogicalResult Translator::visitStore(StoreOp op) {
   return success();
 }
 
-/// The result starts as something else than what is waited for; the last instruction runs again and
-/// again, and other programs between, until all elements were seen as they should be.
+/// The result starts different from the expected value. The last instruction runs repeatedly, with
+/// other programs in between, until all elements have been seen as expected.
 LogicalResult Translator::visitAtomicPoll(AtomicRmwOp op) {
   Code &code = builder.code();
   const Reg expected = reg(op.getValue()), result = define(op);
@@ -217,7 +217,7 @@ std::optional<LogicalResult> Translator::visitMemory(Operation *op) {
     return visitPrint(print);
   if (auto check = dyn_cast<AssertOp>(op))
     return visitAssert(check);
-  // The instructions of a program run one after the other: its threads have always met.
+  // A program runs as one thread: there is nothing to synchronise.
   if (isa<BarrierOp>(op))
     return success();
   return std::nullopt;

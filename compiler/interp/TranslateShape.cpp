@@ -1,8 +1,8 @@
-//===- TranslateShape.cpp - creation, shape and products of tiles -------------------------===//
+//===- TranslateShape.cpp - creation and shape of tiles, and dots -------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of the operations that move elements, and of tile.dot.
-// How:   row-major order is kept by reshape and expand_dims, which cost nothing; all else is a copy
-//        between strided boxes.
+// How:   reshape and expand_dims keep row-major order and cost nothing; every other operation is a
+//        copy between strided boxes.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Translator.h"
@@ -22,8 +22,8 @@ SmallVector<uint32_t> stridesOf(ArrayRef<int64_t> shape) {
   return strides;
 }
 
-/// The same copy with as few dimensions as can be: those of size 1 go, those that continue one
-/// another on both sides become one.
+/// The same copy with as few dimensions as possible: those of size 1 are dropped, those that are
+/// contiguous with one another on both sides become one.
 StridedCopy simplify(const StridedCopy &copy) {
   StridedCopy simple;
   for (size_t dim = 0; dim < copy.sizes.size(); ++dim) {

@@ -1,7 +1,7 @@
-//===- TranslateSlice.cpp - parts of tiles ------------------------------------------------===//
+//===- TranslateSlice.cpp - slices of tiles -----------------------------------------------===//
 // Needs: see Translator.h.
 // Gives: instructions of tile.extract_slice, insert_slice, extract and wrap_index.
-// How:   a part is a strided box of the whole that begins at the first element.
+// How:   A slice is a strided box of the whole, from its first element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Gather.h"
 #include "interp/Translator.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 namespace pantile::interp {
 namespace {
 
-/// A part inside of the whole, in elements, row-major.
+/// A slice within the whole, in elements, row-major.
 struct PartBox {
   SmallVector<uint32_t> sizes, inWhole, inPart;
   uint32_t first = 0;

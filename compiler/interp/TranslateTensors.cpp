@@ -1,8 +1,8 @@
-//===- TranslateTensors.cpp - tensor maps, barriers that copies complete on, blocks ------------===//
+//===- TranslateTensors.cpp - tensor maps, mbarriers and persistent kernels -----------===//
 // Needs: see Translator.h.
-// Gives: instructions of producers and of programs that share a block.
-// How:   a producer's operations stand where it does, at the kernel's start. Programs run in the
-//        order of their numbers: how a launch walks over them changes nothing in results.
+// Gives: instructions of producers and of persistent kernels.
+// How:   A producer's operations run at its position, the kernel's start. Programs run in the order
+//        of their numbers: the raster order of a launch does not change results.
 //===------------------------------------------------------------------------------------------===//
 #include "interp/Control.h"
 #include "interp/Tensors.h"
@@ -24,7 +24,7 @@ Reg Translator::wideConstant(int64_t value) {
   return constant;
 }
 
-/// Of sums of products of symbols, which are the kernel's arguments, as 64 bits.
+/// Evaluates polynomials of symbols, the kernel's arguments, in 64 bits.
 Reg Translator::valueOf(AffineExpr expr, func::FuncOp kernel) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return wideConstant(constant.getValue());
@@ -101,7 +101,7 @@ LogicalResult Translator::visitTmaLoad(nv::TmaLoadOp op) {
   return success();
 }
 
-/// The map's box is what one warp hands over; all of the tile is written at once here.
+/// The map's box is what one warp stores; here the whole tile is written at once.
 LogicalResult Translator::visitTmaStore(nv::TmaStoreOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (type.getRank() != 2 || op.getCoords().size() != 2)
@@ -123,12 +123,12 @@ LogicalResult Translator::visitTmaStore(nv::TmaStoreOp op) {
 }
 
 std::optional<LogicalResult> Translator::visitBlocks(Operation *op) {
-  Handler run = isa<nv::CtaIdOp>(op)          ? runBlockId
-                : isa<nv::NumCtasOp>(op)      ? runNumBlocks
+  Handler run = isa<nv::CtaIdOp>(op)          ? runCtaId
+                : isa<nv::NumCtasOp>(op)      ? runNumCtas
                 : isa<nv::ProgramCountOp>(op) ? runProgramCount
                                               : nullptr;
   if (run || isa<nv::ProgramAtOp>(op))
-    builder.code().runsBlocks = true;
+    builder.code().isPersistent = true;
   if (run) {
     builder.emit(run, {define(op->getResult(0))}, 1, 0, 0);
     return success();
@@ -165,7 +165,7 @@ std::optional<LogicalResult> Translator::visitTensors(Operation *op) {
     return success();
   }
   if (auto wait = dyn_cast<nv::MbarrierWaitOp>(op)) {
-    if (!wait.getEmpty()) // there is room for all that a producer copies
+    if (!wait.getEmpty()) // a producer's copies never wait for an empty stage
       builder.emit(runAwait, {{}, addressOf(wait.getBarrier()), reg(wait.getParity())}, 1, 0,
                    placeOf(op->getLoc()));
     return success();

@@ -1,11 +1,11 @@
 //===- Translator.h - the walk from tile IR to instructions -------------------------------===//
-// Needs: tile IR whose operations stand in an order of definition before use.
-// Gives: instructions in a CodeBuilder, one or a few an operation.
-// How:   one visit of each operation; each value has a register. An operation whose operands are
-//        constant runs in the setup code. Operations that only rename (reshape, expand_dims) share
-//        their operand's register. A value that a loop carries is written in place where nothing
-//        reads the old one any more. Combiners of reductions are translated once a step, with
-//        scalars standing for `lanes` elements.
+// Needs: tile IR in which definitions come before uses.
+// Gives: instructions in a CodeBuilder, one or a few per operation.
+// How:   One visit of each operation; each value has a register. An operation with constant
+//        operands runs in the setup code. Operations that only rename (reshape, expand_dims) use
+//        their operand's register. The next value of a loop-carried value is written in place if
+//        nothing reads the old one any longer. Combiners of reductions are translated once per
+//        step, with scalars standing for `lanes` elements.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/CodeBuilder.h"
@@ -32,7 +32,7 @@ using mlir::LogicalResult;
 using mlir::success;
 using mlir::Value;
 
-/// Nothing for types that have no place in a register.
+/// Nothing for types that registers cannot hold.
 std::optional<Elem> elemOf(mlir::Type type);
 
 class Translator {
@@ -51,7 +51,7 @@ private:
   // Registers of values.
   Reg reg(Value value);
   void bind(Value value, Reg reg) { registers[value] = reg; }
-  /// A new register for a result. Constant only where the value has no place to be written in.
+  /// A new register for a result. Constant only if the value is not written in place.
   Reg define(Value result, bool constant = false);
   uint32_t countOf(mlir::Type type) const;
   uint64_t bytesOf(mlir::Type type) const;
@@ -107,9 +107,9 @@ private:
   LogicalResult visitMap(MapOp op);
   LogicalResult mapWhole(MapOp op);
   LogicalResult mapElements(MapOp op);
-  /// `turns` times the operations of `block`, on `pack` elements of each source at a time.
+  /// Runs `body` for `iterations` times, on `pack` elements of each source at a time.
   LogicalResult loopOverElements(mlir::Block &block, ArrayRef<Reg> sources, ArrayRef<Reg> results,
-                                 uint32_t pack, uint32_t turns);
+                                 uint32_t pack, uint32_t iterations);
   Reg scalarConstant(uint32_t value);
 
   // TranslateMemory.cpp.
@@ -131,11 +131,11 @@ private:
   LogicalResult visitWhile(mlir::scf::WhileOp op);
   LogicalResult visitIf(mlir::scf::IfOp op);
   SmallVector<Reg> defineAll(mlir::TypeRange types);
-  /// Copies all values at once, as it were: a destination may be the source of another.
+  /// Copies all values as if at once: a destination may be the source of another.
   void emitMoves(ArrayRef<Reg> dst, mlir::ValueRange src);
   void writeInPlace(mlir::scf::ForOp op, ArrayRef<Reg> carried);
 
-  // TranslateBuffers.cpp: the `nv` dialect, one operation after the other.
+  // TranslateBuffers.cpp: the `nv` dialect, operation by operation.
   struct Stage;
   std::optional<LogicalResult> visitBuffers(mlir::Operation *op);
   LogicalResult visitAlloc(nv::AllocOp op);
@@ -149,7 +149,7 @@ private:
   Reg zeroTile(mlir::Type type);
   Reg transposed(Reg tile, ArrayRef<int64_t> shape, Elem elem);
 
-  // TranslateTensors.cpp: tensor maps, what completes on barriers, and blocks of programs.
+  // TranslateTensors.cpp: tensor maps, mbarriers, and persistent kernels.
   std::optional<LogicalResult> visitTensors(mlir::Operation *op);
   std::optional<LogicalResult> visitBlocks(mlir::Operation *op);
   LogicalResult visitTensorMap(nv::TensorMapOp op);
@@ -163,7 +163,7 @@ private:
   // TranslateCombine.cpp.
   LogicalResult visitReduce(ReduceOp op);
   LogicalResult visitScan(ScanOp op);
-  /// Runs the combiner on `count` elements at once and gives the registers of what it yields.
+  /// Runs the combiner on `count` elements at once and returns the registers of what it yields.
   mlir::FailureOr<SmallVector<Reg>> combine(mlir::Region &region, ArrayRef<Reg> left,
                                             ArrayRef<Reg> right, uint32_t count);
   LogicalResult visitCombinerIf(mlir::scf::IfOp op);
@@ -176,12 +176,11 @@ private:
   CodeBuilder builder;
   std::optional<Error> error;
   llvm::DenseMap<Value, Reg> registers;
-  llvm::DenseMap<Value, Reg> inPlace; ///< results that are written over a value that a loop carries
+  llvm::DenseMap<Value, Reg> inPlace; ///< results that are written over a loop-carried value
   llvm::DenseMap<mlir::Location, uint32_t> placeNumbers;
-  llvm::DenseMap<Value, int>
-      assumedArguments; ///< of values that loops carry, while they are traced
-  std::map<std::vector<int64_t>, uint32_t> permutations; ///< tables made so far, by what they do
-  Reg shared;                       ///< shared memory, where buffers have places in it
+  llvm::DenseMap<Value, int> assumedArguments; ///< loop-carried values, while they are traced
+  std::map<std::vector<int64_t>, uint32_t> permutations; ///< tables made so far, by their contents
+  Reg shared;                       ///< shared memory, if buffers have offsets in it
   uint32_t lanes = 0;               ///< within a combiner: elements a scalar stands for
   mlir::Region *combiner = nullptr; ///< the combiner being translated
 };

@@ -1,4 +1,4 @@
-//===- Warnings.h - warnings of CPU runs, until somebody asks -----------------------------===//
+//===- Warnings.h - warnings of CPU runs, kept until they are taken -----------------------===//
 // Gives: addRunWarning and takeRunWarnings, for any thread. Of equal warnings the first is kept.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,8 @@
 //===- Access.cpp - reads and writes of memory, unchecked ---------------------------------===//
 // Needs: Kernels.h; compiled once for each instruction set.
 // Gives: span, read, write.
-// How:   a row of consecutive addresses whose mask is all true moves at once; a row whose mask is
-//        all false does not move at all; any other row goes element by element.
+// How:   A row of consecutive addresses whose mask is all true is copied at once; a row whose mask
+//        is all false is skipped; any other row is copied element by element.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Set.h"
 #include <cstring>

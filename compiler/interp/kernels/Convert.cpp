@@ -1,9 +1,8 @@
 //===- Convert.cpp - conversions between element types ------------------------------------===//
 // Needs: Narrow.h; compiled once for each instruction set.
 // Gives: handlers of ConvertOp.
-// How:   one rounding, to nearest even or toward zero: fp64 reaches the narrow formats by way of an
-// fp32 that is
-//        rounded to odd.
+// How:   One rounding, to nearest even or toward zero: fp64 is converted to the narrow formats
+//        through an fp32 that is rounded to odd.
 //===------------------------------------------------------------------------------------===//
 #include "interp/kernels/Floats.h"
 #include "interp/kernels/Set.h"
@@ -35,7 +34,7 @@ template <typename T, typename V> [[gnu::always_inline]] inline T putInt(V value
     return static_cast<T>(value);
 }
 
-/// Truncates toward zero; what does not fit gives the nearest number that does, NaN gives 0.
+/// Truncates toward zero; saturates to the nearest representable number; NaN gives 0.
 template <typename V, typename W> [[gnu::always_inline]] inline V saturate(W value) {
   using Limits = std::numeric_limits<V>;
   // The bound above the largest number is a power of two, which every float type holds exactly.
@@ -104,7 +103,7 @@ template <typename From, typename To> void floatToFloat(Frame &frame, const Inst
   }
 }
 
-/// Rounded to nearest and, where that went beyond the value, back by one code.
+/// Rounded to nearest and, if that increased the magnitude, the previous code.
 template <typename From, typename To> void floatTowardZero(Frame &frame, const Instr &instr) {
   using Bits = std::conditional_t<sizeof(To) == 1, uint8_t,
                                   std::conditional_t<sizeof(To) == 2, uint16_t, uint32_t>>;

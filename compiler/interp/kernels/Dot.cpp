@@ -1,10 +1,9 @@
-//===- Dot.cpp - the matrix product of two tiles ------------------------------------------===//
-// Needs: Kernels.h, Code.h, Narrow.h; compiled once for each instruction set.
+//===- Dot.cpp - dots of two tiles --------------------------------------------------------===//
+// Needs: Kernels.h, Code.h, Narrow.h; compiled once per instruction set.
 // Gives: handlers by element type of the operands and of the accumulator.
-// How:   both operands are converted once into scratch: lhs to rows of the computing type (fp32,
-// fp64
+// How:   Both operands are converted once into scratch: lhs to rows of the compute type (fp32, fp64
 //        or i32), rhs to panels of a few vectors' width, so that the inner loop reads consecutive
-//        memory. It keeps a block of the result in registers over the whole of K. Each element is
+//        memory. It keeps a part of the accumulator in registers for all of K. Each element is
 //        summed in the order of K.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Code.h"
@@ -95,7 +94,7 @@ template <typename T, typename W> void convertRow(const T *src, W *dst, size_t c
       roundToTf32(dst, count);
 }
 
-/// rhs (k rows of n) into panels; what lacks in the last panel's width is 0.
+/// Copies rhs (k rows of n) into panels; the last one is padded with 0.
 template <typename T, typename W>
 void pack(const T *rhs, W *panels, W *row, const DotShape &shape) {
   size_t stride = roundUp(shape.n, panelWidth<W>);
@@ -121,7 +120,7 @@ void multiplyTile(const T *lhs, const T *rhs, const Acc *acc, Acc *dst, W *scrat
   W *row = panels + stride * shape.k;
   convertRow(lhs, left, size_t(shape.m) * shape.k, shape.tf32);
   pack(rhs, panels, row, shape);
-  // A result that is already of the computing type and of full panels is summed in place.
+  // A result of the compute type and of whole panels is accumulated in place.
   if constexpr (std::is_same_v<Acc, W>)
     if (stride == shape.n) {
       if (dst != acc)
@@ -182,7 +181,7 @@ Handler dot(Elem operands, Elem accumulator) {
   case Elem::F64:
     return accumulator == Elem::F64 ? run<double, double, double> : nullptr;
   case Elem::I8:
-    // Sums of products wrap around: the computing type is unsigned, the operands are signed.
+    // Sums of products wrap around: the compute type is unsigned, the operands are signed.
     return accumulator == Elem::I32 ? run<int8_t, uint32_t, uint32_t> : nullptr;
   default:
     return nullptr;

@@ -36,7 +36,7 @@ template <class T> using UOf = typename T::U;
 template <class T> using SOf = typename T::S;
 template <class T> using StorageOf = typename T::Storage;
 
-/// Upper half of a product. 128 bits exist only for the widest type.
+/// Upper half of a product; 128 bits are used for the widest type only.
 template <class T> UOf<T> mulHigh(SOf<T> a, SOf<T> b) {
   if constexpr (T::bits == 64)
     return static_cast<UOf<T>>(static_cast<__int128>(a) * b >> 64);
@@ -87,7 +87,7 @@ template <class T, BinaryOp op>
     return mulHigh<T>(a, b);
 }
 
-/// Division for a divisor that is not 0. -1 is apart: the smallest number has no negative.
+/// Division by a divisor that is not 0. -1 is a special case: the smallest number has no negative.
 template <class T, BinaryOp op> UOf<T> divide(StorageOf<T> x, StorageOf<T> y) {
   UOf<T> a = T::u(x), b = T::u(y);
   SOf<T> sa = T::s(x), sb = T::s(y);

@@ -1,8 +1,8 @@
-//===- Kernels.h - whole-tile loops, one set an instruction set ------------------------------===//
+//===- Kernels.h - loops over whole tiles, one set per instruction set -----------------------===//
 // Needs: Machine.h.
-// Gives: handlers by operation and element type. `kernels()` is the set that suits this processor.
-// How:   the files of this folder are compiled once for each instruction set into a namespace of
-//        its own (PANTILE_ISA); nothing in them is shared between the copies.
+// Gives: handlers by operation and element type. `kernels()` is the set for this processor.
+// How:   The files of this folder are compiled once per instruction set, each into a namespace of
+//        its own (PANTILE_ISA); the copies have nothing in common.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Machine.h"
@@ -131,7 +131,7 @@ struct Kernels {
   Handler (*fma)(Elem);
   Handler (*select)(unsigned bytes);  ///< a: conditions, b and c: values
   Handler (*fill)(unsigned bytes);    ///< dst: tile, a: scalar
-  Handler (*addPtr)(Elem offset);     ///< a: addresses, b: offsets, extra: bytes an element
+  Handler (*addPtr)(Elem offset);     ///< a: addresses, b: offsets, extra: bytes per element
   Handler (*permute)(unsigned bytes); ///< dst[i] = a[table[i]], extra: Code::tables
   Handler (*strided)(unsigned bytes); ///< extra: Code::copies
   Handler (*dot)(Elem operands,

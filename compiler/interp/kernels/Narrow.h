@@ -1,8 +1,8 @@
 //===- Narrow.h - floats of 16 and 8 bits to and from fp32 -----------------------------------===//
 // Needs: nothing.
 // Gives: element tags (Half, BFloat, E4M3, E5M2) and widen/narrow over runs of elements.
-// How:   rounding to nearest even. Half and BFloat overflow to infinity; the 8-bit formats saturate
-//        to the largest finite value, infinities too, as the GPU's conversions do. Everything has
+// How:   Rounding to nearest even. Half and BFloat overflow to infinity; the 8-bit formats saturate
+//        to the largest finite value, infinities too, like the GPU's conversions. Everything has
 //        internal linkage: each instruction set has its own copy.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -116,7 +116,7 @@ template <typename T> [[gnu::always_inline]] inline T fromFloat(float value) {
 }
 
 /// The fp32 value that rounds to any narrow format as `value` itself does: truncated, with the last
-/// bit telling that something was cut off.
+/// bit set if bits were lost.
 [[gnu::always_inline]] inline float roundToOdd(double value) {
   float rounded = static_cast<float>(value);
   double back = static_cast<double>(rounded);

@@ -1,7 +1,6 @@
 //===- Shape.cpp - copies, selections and addresses over tiles ----------------------------===//
 // Needs: Kernels.h, Code.h; compiled once for each instruction set.
-// Gives: handlers that move elements without looking at them, by their size, and address
-// arithmetic.
+// Gives: handlers that copy elements by their size, whatever their type, and address arithmetic.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Code.h"
 #include "interp/kernels/Set.h"

@@ -1,7 +1,7 @@
 //===- Elementary.cpp - libdevice's functions that libm has -----------------------------------===//
 // Gives: addElementaryFunctions.
-// How:   functions of fp32 whose libm result is not the nearest float run in fp64 and are rounded
-//        once. The fast approximations are the exact functions here.
+// How:   Functions of fp32 whose libm result is not the nearest float are computed in fp64 and
+//        rounded once. Fast approximations are replaced by the exact functions here.
 //===------------------------------------------------------------------------------------===//
 #include "interp/libdevice/TileLoop.h"
 #include <climits>

@@ -1,11 +1,10 @@
 //===- HostFunctions.h - libdevice's functions on the host ------------------------------------===//
 // Needs: Machine.h.
-// Gives: for each symbol of libdevice that the language reaches, a handler that runs it over a
-// tile,
-//        with the element types that it takes and gives.
-// How:   from libm, then Boost.Math, and own code where neither has the function. Functions of fp32
-//        that are not exact in libm run in fp64 and are rounded once. A fourth operand lies behind
-//        the third, in one register.
+// Gives: for each symbol of libdevice that the language can call, a handler that runs it over a
+//        tile, with its element types.
+// How:   From libm, then Boost.Math, else our own code. Functions of fp32 that are not exact in
+//        libm are computed in fp64 and rounded once. A fourth operand follows the third, in one
+//        register.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/Machine.h"
@@ -22,10 +21,10 @@ struct HostFunction {
 };
 using HostFunctions = std::map<std::string_view, HostFunction>;
 
-/// Null for a symbol that is not known.
+/// Null for an unknown symbol.
 const HostFunction *findHostFunction(std::string_view symbol);
 
-// One function a file of this folder.
+// One function per file of this folder.
 void addIntegerFunctions(HostFunctions &);
 void addElementaryFunctions(HostFunctions &);
 void addSpecialFunctions(HostFunctions &);

@@ -34,7 +34,7 @@ template <typename T, typename Wide> T upperHalf(T x, T y) {
   return static_cast<T>((static_cast<Wide>(x) * static_cast<Wide>(y)) >> (8 * sizeof(T)));
 }
 
-/// The lower 24 bits, with the sign that the uppermost of them is.
+/// The lower 24 bits, sign-extended.
 int32_t signed24(int32_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x) << 8) >> 8; }
 int32_t mul24(int32_t x, int32_t y) {
   return static_cast<int32_t>(int64_t(signed24(x)) * signed24(y));

@@ -1,9 +1,9 @@
 //===- Rounded.cpp - arithmetic and conversions with a direction of rounding ------------------===//
 // Needs: -frounding-math: no operation of this file may move past fesetround or be folded.
 // Gives: addRoundedFunctions, addConversions.
-// How:   a tile runs under one rounding direction of the processor, set and restored around a loop
-//        in a function of its own. Conversions to integers round first and then take the nearest
-//        value in range; NaN gives what PTX's cvt gives.
+// How:   A tile runs under one rounding mode of the processor, set and restored around a loop in a
+//        separate function. Conversions to integers round first and then take the nearest value in
+//        range; NaN gives what PTX's cvt gives.
 //===------------------------------------------------------------------------------------===//
 #include "interp/libdevice/TileLoop.h"
 #include <cfenv>

@@ -1,8 +1,8 @@
 //===- TileLoop.h - a function of scalars as a handler of tiles -------------------------------===//
-// Needs: a pointer to a function of up to four numbers, known while compiling.
+// Needs: a compile-time pointer to a function of up to four numbers.
 // Gives: `hostFunction<f>()`: its handler and element types.
-// How:   unsigned and signed integers share their elements; the function's own types say how it
-//        reads them.
+// How:   Unsigned and signed integers have the same element types; the function's parameter types
+//        determine how they are read.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "interp/libdevice/HostFunctions.h"
