@@ -1,7 +1,7 @@
 //===- Artifact.cpp - a compiled kernel as bytes ------------------------------------------===//
 // Needs: see Artifact.h.
 // Gives: serializeArtifact, parseArtifact.
-// How:   writer and reader name the fields in one order; a new field raises `format`.
+// How:   Writer and reader name the fields in one order; a new field increments `format`.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Artifact.h"
 #include "cache/Bytes.h"

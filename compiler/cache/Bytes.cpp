@@ -8,7 +8,7 @@
 namespace pantile {
 namespace {
 
-/// Deeper tuples than any program has; a damaged entry must not exhaust the stack.
+/// Deeper tuples than any program has; a damaged entry must not overflow the stack.
 constexpr int maxTupleDepth = 64;
 
 template <class... Fs> struct Overloaded : Fs... {

@@ -1,7 +1,7 @@
 //===- Bytes.h - values as bytes, for keys and artifacts ----------------------------------===//
 // Needs: nothing.
 // Gives: ByteWriter, whose output depends on the values alone, and ByteReader, its inverse.
-// How:   little endian, every string and list led by its length, so that no two sequences of
+// How:   Little endian; every string and list is preceded by its length, so no two sequences of
 //        values give the same bytes. A reader never leaves its buffer: after the first bad read
 //        `ok()` is false and everything reads as zero or empty.
 //===------------------------------------------------------------------------------------===//
@@ -50,7 +50,7 @@ public:
   std::optional<size_t> optional();
   Options options();
 
-  /// A number of elements that follow, each of at least one byte.
+  /// A number of elements that follow, of at least one byte each.
   size_t count();
   bool ok() const { return good; }
   bool atEnd() const { return rest.empty(); }

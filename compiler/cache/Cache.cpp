@@ -1,9 +1,9 @@
-//===- Cache.cpp - compiled kernels on disk -----------------------------------------------===//
+//===- Cache.cpp - the kernel cache on disk -----------------------------------------------===//
 // Needs: see Cache.h.
 // Gives: Cache, listCacheFiles, cacheDirectory.
-// How:   entries lie under their key's first two digits. The directory is scanned for its size at
-//        a process's first store and again whenever it has stored another sixteenth of the bound.
-//        Times of use in the future (the clock was turned back) count as now.
+// How:   Entries are in folders named by their key's first two digits. The directory is scanned for
+//        its size at a process's first store and again whenever it has stored another sixteenth of
+//        the limit. Times of use in the future (the clock was set back) count as now.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Cache.h"
 #include "cache/CacheFile.h"
@@ -39,7 +39,7 @@ int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-/// Whether a directory cannot be written on purpose: then nothing is said.
+/// Whether a directory is read-only on purpose: then nothing is reported.
 bool isReadOnly(int error) {
   return error == EACCES || error == EPERM || error == EROFS || error == ENOENT || error == ENOTDIR;
 }
@@ -49,7 +49,7 @@ uid_t ownerOf(const std::string &directory) {
   return stat(directory.c_str(), &status) == 0 ? status.st_uid : geteuid();
 }
 
-/// The folders "00" to "ff" of a cache, those that are there.
+/// The existing folders "00" to "ff" of a cache.
 std::vector<std::string> entryFolders(const std::string &directory) {
   std::vector<std::string> folders;
   std::error_code error;
@@ -185,7 +185,7 @@ std::optional<std::string> Cache::loadFrom(const std::string &place, const std::
     return std::move(read.content->payload);
   if (!read.exists)
     return std::nullopt;
-  // Of many processes that see a damaged entry, the one that removes it reports it.
+  // If several processes see a damaged entry, the one that removes it reports it.
   if (own && removeSame(place, read.status))
     problem += fmt::format("{}cache entry `{}` {}; it is made again", problem.empty() ? "" : "; ",
                            place, read.why);
@@ -209,8 +209,8 @@ std::optional<std::string> Cache::load(const std::string &key) {
 
 void Cache::refuse(const std::string &key, std::string_view payload, std::string_view why) {
   std::string place = entryPath(key);
-  // Others may have refused it as well, and one of them made it again; or one has just read it,
-  // which changes its time, so that it does not look the same.
+  // Another process may have rejected it as well, and made it again; or one has just read it, which
+  // changes its time, so that it looks different.
   for (int attempt = 0; attempt < 20; ++attempt) {
     EntryRead read = readEntry(place, key, /*touch=*/false, geteuid());
     if (!read.content || read.content->payload != payload)

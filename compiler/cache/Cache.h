@@ -1,11 +1,11 @@
-//===- Cache.h - compiled kernels on disk -------------------------------------------------===//
-// Needs: a key (CacheKey.h) that names its content.
-// Gives: the payload stored under a key, or nothing. What is damaged, or belongs to another user,
-//        is never returned: it is removed and described in `takeProblem()`, once.
-// How:   one file an entry (CacheFile.h) in a private directory, then in the shared ones and in the
-//        folder that programs restore Triton's cache to, which are only read. When the directory
-//        outgrows its bound the entries longest unused go (a hit touches its file). If it cannot
-//        be written, nothing is saved.
+//===- Cache.h - the kernel cache on disk -------------------------------------------------===//
+// Needs: a key (CacheKey.h) that identifies its content.
+// Gives: the payload stored under a key, or nothing. An entry that is damaged, or belongs to
+//        another user, is never returned: it is removed and reported by `takeProblem()`, once.
+// How:   One file per entry (CacheFile.h) in a private directory, then in the shared ones and in
+//        the folder to which programs restore Triton's cache; these are only read. When the
+//        directory exceeds its limit, the least recently used entries are removed (a hit touches
+//        its file). If the directory cannot be written, nothing is saved.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "cache/CacheLock.h"
@@ -26,26 +26,26 @@ public:
       : directory(std::move(directory)), shared(std::move(shared)), triton(std::move(triton)),
         maxBytes(maxBytes) {}
 
-  /// cacheDirectory() with the bound of PANTILE_CACHE_SIZE ("512M", "2G", bytes), else 1 GiB, and
-  /// the directories of PANTILE_CACHE_SHARED, which colons divide, and PANTILE_TRITON_CACHE_DIR.
+  /// cacheDirectory() with the limit of PANTILE_CACHE_SIZE ("512M", "2G", bytes), else 1 GiB, and
+  /// the directories of PANTILE_CACHE_SHARED, separated by colons, and PANTILE_TRITON_CACHE_DIR.
   static Cache ofProcess();
 
   std::optional<std::string> load(const std::string &key);
   void store(const std::string &key, std::string_view payload, EntryKind kind = EntryKind::Kernel);
 
-  /// Refuses the payload that `load` returned: it is not what its key promises.
+  /// Rejects the payload that `load` returned: its content does not match its key.
   void refuse(const std::string &key, std::string_view payload, std::string_view why);
 
-  /// Held while an entry is made, so that others wait for it instead of making it too.
+  /// Held while an entry is made, so that other processes wait for it instead of making it, too.
   CacheLock lock(const std::string &key) const {
     return CacheLock(entryPath(key), CacheLock::defaultPatience());
   }
 
-  /// Removes the entries longest unused until at most `maxBytes` are left, and what processes left
-  /// that died.
+  /// Removes the least recently used entries until at most `maxBytes` are left, and files of
+  /// processes that died.
   void evict();
 
-  /// What went wrong since the last call, each thing once a process; empty if nothing did.
+  /// The problems since the last call, each once per process; empty if there are none.
   std::string takeProblem() { return std::exchange(problem, {}); }
 
   /// Writes `text` to a file of this name under the directory's folder `folder` (a reproducer, say)
@@ -66,7 +66,7 @@ private:
   std::string problem;
 };
 
-/// A file of ours in the cache: an entry, or what is left of one that was being written.
+/// A file of the cache: an entry, or a temporary file of one that was being written.
 struct CacheFile {
   std::string path, key;
   bool isEntry;
@@ -77,10 +77,10 @@ struct CacheFile {
 /// A key as Triton's cache names its folder: base 32, without padding.
 std::string tritonName(const std::string &key);
 
-/// The files of ours in a directory. Others, which a user may keep beside them, do not show.
+/// The files of the cache in a directory; other files there are not listed.
 std::vector<CacheFile> listCacheFiles(const std::string &directory);
 
-/// Whether a leftover's process is certainly gone.
+/// Whether the process of a temporary file has certainly ended.
 bool isAbandoned(const CacheFile &file);
 
 /// "512M", "2G", "65536K" or bytes; nothing for other text.

@@ -1,7 +1,7 @@
 //===- CacheFile.cpp - one entry of the cache as a file ------------------------------------===//
 // Needs: see CacheFile.h.
 // Gives: parseEntry, formatEntry, readEntry, writeAtomically, removeSame.
-// How:   temporaries are named after process and count, so no two writers share one.
+// How:   Temporary files are named by process and count, so no two writers use the same.
 //===------------------------------------------------------------------------------------===//
 #include "cache/CacheFile.h"
 #include "cache/Bytes.h"
@@ -26,7 +26,7 @@ constexpr std::string_view magic = "PANTILE\n";
 constexpr uint64_t formatVersion = 2;
 constexpr size_t checksumBytes = 32;
 constexpr size_t headerBytes = 8 + 8 + 8 + 8 + checksumBytes;
-/// Far more than any kernel has; a sparse file must not exhaust the memory.
+/// Far more than any kernel has: reading a sparse file must not exhaust the memory.
 constexpr off_t maxEntryBytes = off_t(1) << 30;
 
 std::string checksum(const std::string &key, EntryKind kind, std::string_view payload) {
@@ -133,12 +133,12 @@ std::optional<EntryContent> parseEntry(const std::string &key, std::string bytes
 
 EntryRead readEntry(const std::string &path, const std::string &key, bool touch, uid_t alsoOwner) {
   EntryRead result;
-  // Not blocking: what lies there might be a pipe without a writer.
+  // Not blocking: the path might be a pipe without a writer.
   File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) {
     const int error = errno;
-    // A link, or a file that only its owner may read, stands in the way of a good entry. If another
-    // process has put a good one there since, that is none of it.
+    // A link, or a file that only its owner may read, occupies the path of a good entry. If another
+    // process has put a good one there since, it stays.
     result.exists = (error == ELOOP || error == EACCES || error == ENXIO) &&
                     lstat(path.c_str(), &result.status) == 0 &&
                     (error == EACCES || !S_ISREG(result.status.st_mode));
@@ -187,12 +187,12 @@ bool removeSame(const std::string &path, const struct stat &seen) {
   if (rename(path.c_str(), aside.c_str()) != 0)
     return false;
   struct stat status;
-  // A removed file's number is soon given to another: the time tells them apart.
+  // The inode of a removed file is soon reused: the time distinguishes them.
   bool same = lstat(aside.c_str(), &status) == 0 && status.st_ino == seen.st_ino &&
               status.st_dev == seen.st_dev && status.st_mtim.tv_sec == seen.st_mtim.tv_sec &&
               status.st_mtim.tv_nsec == seen.st_mtim.tv_nsec;
-  // A good entry that took the place meanwhile goes back, unless the next one is there already;
-  // where that fails it is made again.
+  // A good entry that was put there meanwhile is put back, unless the next one is there already; if
+  // that fails, it is made again.
   [[maybe_unused]] const bool isBack = !same && link(aside.c_str(), path.c_str()) == 0;
   if (std::remove(aside.c_str()) != 0)
     fs::remove_directories(aside);

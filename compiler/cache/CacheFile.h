@@ -1,9 +1,9 @@
 //===- CacheFile.h - one entry of the cache as a file --------------------------------------===//
 // Needs: a path, and the key that names the content.
-// Gives: reading that trusts nothing it finds, and writing that shows all or nothing.
+// Gives: reading that validates everything, and atomic writing.
 // How:   magic, format, kind, length, checksum over key, kind and payload, payload. A file that is
-//        no regular one (a pipe would block), that another user owns, or whose length is not what
-//        its header says, is refused before its content is read.
+//        not regular (a pipe would block), belongs to another user, or whose length differs from
+//        its header's, is rejected before its content is read.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Cache.h"
@@ -30,7 +30,7 @@ struct EntryContent {
   std::string payload;
 };
 
-/// The content of `bytes`, or why it is no entry of `key`.
+/// The content of `bytes`, or why they are no entry of `key`.
 std::optional<EntryContent> parseEntry(const std::string &key, std::string bytes, std::string &why);
 std::string formatEntry(const std::string &key, std::string_view payload, EntryKind kind);
 
@@ -38,15 +38,15 @@ std::string formatEntry(const std::string &key, std::string_view payload, EntryK
 struct EntryRead {
   bool exists = false;
   std::optional<EntryContent> content;
-  std::string why;         ///< it exists and is refused
+  std::string why;         ///< why an existing file is rejected
   struct stat status = {}; ///< of the file that was read
 };
 
 /// Reads an entry. With `touch` its time of use becomes now. Entries of `alsoOwner` are trusted
-/// besides those of this user and of root.
+/// in addition to those of this user and of root.
 EntryRead readEntry(const std::string &path, const std::string &key, bool touch, uid_t alsoOwner);
 
-/// Writes `content` to `target` so that others see all of it or none. Returns 0 or errno.
+/// Writes `content` to `target` atomically: readers see all of it or none. Returns 0 or errno.
 int writeAtomically(const std::string &target, std::string_view content);
 
 /// Removes the file at `path` only if it is still the one that `seen` describes: another process

@@ -1,9 +1,9 @@
-//===- CacheKey.cpp - everything that changes what is compiled, as one hash ---------------===//
+//===- CacheKey.cpp - a hash of everything that determines a compilation ------------------===//
 // Needs: see CacheKey.h.
 // Gives: cacheKey, hexDigest, buildId.
-// How:   functions are written in the order in which they are reached, and references to them as
-//        that order's numbers, so that unrelated functions of a file change nothing. File and
-//        first line count while they reach the output: line information, assertion texts.
+// How:   Functions are written in the order in which they are reached, and references to them as
+//        their number in that order, so unrelated functions of a file change nothing. File and
+//        first line are hashed if they affect the output: line information, assertion messages.
 //===------------------------------------------------------------------------------------===//
 #include "cache/CacheKey.h"
 #include "cache/Bytes.h"
@@ -21,8 +21,8 @@ namespace {
 
 bool isNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' || (c & 0x80); }
 
-/// Whether `name` stands in `text` as a whole word. It need not be code: one global too many costs
-/// a compilation, one too few a wrong kernel.
+/// Whether `name` occurs in `text` as a whole word, even in a comment: one global too many costs a
+/// compilation, one too few gives a wrong kernel.
 bool mentions(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
     size_t end = at + name.size();
@@ -34,7 +34,7 @@ bool mentions(std::string_view text, std::string_view name) {
 }
 
 /// Writes a specialisation and the part of its program that it reaches, functions renumbered in the
-/// order of discovery. An argument may be a function too.
+/// order of discovery. An argument may be a function, too.
 class ProgramWriter {
 public:
   ProgramWriter(const Program &program, bool withPlaces, ByteWriter &out)
@@ -113,7 +113,7 @@ private:
     out.u64(withPlaces ? static_cast<uint64_t>(source.firstLine) : 0);
     out.u64(withPlaces ? static_cast<uint64_t>(source.indent) : 0);
     for (const auto &[name, value] : source.globals)
-      // The text of a host function is a digest, which names nothing.
+      // The text of a host function is a digest, which refers to nothing.
       if (source.host || mentions(source.text, name)) {
         out.u8(1);
         out.text(name);
@@ -181,7 +181,7 @@ int findBuildId(dl_phdr_info *info, size_t, void *result) {
 std::string computeBuildId() {
   std::string id;
   dl_iterate_phdr(findBuildId, &id);
-  // Without a note (a linker that writes none) the time of this file's compilation must do.
+  // Without a note (some linkers write none) the time of this file's compilation is used.
   return id.empty() ? __DATE__ " " __TIME__ : id;
 }
 

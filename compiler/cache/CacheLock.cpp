@@ -1,7 +1,7 @@
 //===- CacheLock.cpp - one process at a time compiles a kernel -----------------------------===//
 // Needs: see CacheLock.h.
 // Gives: CacheLock.
-// How:   polls, 1 to 16 ms apart: a blocking flock could not be given up.
+// How:   Polls every 1 to 16 ms: a blocking flock could not be abandoned.
 //===------------------------------------------------------------------------------------===//
 #include "cache/CacheLock.h"
 #include "llvm/ADT/SmallString.h"
@@ -28,7 +28,7 @@ bool lacksLocks(int error) {
   return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/// This user's folder for locks of this host; empty if there is none that others cannot write.
+/// This user's folder for locks of this host; empty if every candidate is writable by others.
 std::string folderOfThisHost() {
   llvm::SmallString<128> folder;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
@@ -99,7 +99,7 @@ bool CacheLock::attempt() {
 CacheLock::~CacheLock() {
   if (descriptor < 0)
     return;
-  // Before it is free: a process that opens the path from now on makes a file of its own.
+  // Before it is released: a process that opens the path from now on creates another file.
   unlink(path.c_str());
   close(descriptor);
 }

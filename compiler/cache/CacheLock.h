@@ -1,11 +1,10 @@
 //===- CacheLock.h - one process at a time compiles a kernel -------------------------------===//
 // Needs: the path of an entry.
-// Gives: a lock that saves work and nothing else: whoever does not get it compiles all the same.
-// How:   flock on a file next to the entry, so the kernel frees it when its holder is killed. The
-//        file goes with the lock; a waiter that locked a file which is gone opens the new one.
-//        Waiting is bounded by the monotonic clock, which does not jump. Where the file system has
-//        no locks, the file is in the host's folder for temporary files: then one process per host
-//        compiles.
+// Gives: a lock that avoids duplicate work; a process that does not get it compiles all the same.
+// How:   flock on a file next to the entry, so the system releases it if its holder is killed. The
+//        file is removed with the lock; a waiter that locked a removed file opens the new one.
+//        Waiting is bounded by the monotonic clock. If the file system has no locks, the file is in
+//        the host's folder for temporary files: then one process per host compiles.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <chrono>
@@ -15,8 +14,8 @@ namespace pantile {
 
 class CacheLock {
 public:
-  /// Waits at most `patience`. Another process may have stored the entry before this one got the
-  /// lock, waited or not: look again.
+  /// Waits at most `patience`. Look up the entry again afterwards, whether this waited or not:
+  /// another process may have stored it.
   CacheLock(const std::string &entryPath, std::chrono::milliseconds patience);
   ~CacheLock();
   CacheLock(const CacheLock &) = delete;

@@ -1,8 +1,8 @@
-//===- CacheTools.cpp - looking after the store --------------------------------------------===//
+//===- CacheTools.cpp - inspection and maintenance of the kernel cache --------------------===//
 // Needs: the process's cache directory.
 // Gives: pantile/Cache.h.
-// How:   an exported file is a magic, the number of entries, then each entry's key and its file as
-//        it stands, checksum included: what is imported is checked like what is read.
+// How:   An exported file is a magic, the number of entries, then each entry's key and its file
+//        unchanged, checksum included: imports are checked like reads.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Artifact.h"
 #include "cache/Bytes.h"
@@ -53,7 +53,7 @@ CacheEntry entryOf(const CacheFile &file, bool withPayload) {
   return entry;
 }
 
-/// The directory itself or the nearest one above it that is there.
+/// The directory itself or its nearest parent that exists.
 bool canBeWritten(std::string directory) {
   while (access(directory.c_str(), F_OK) != 0 && directory.find('/') != directory.npos)
     directory.resize(directory.rfind('/'));

@@ -52,11 +52,11 @@ Result<CUcontext> primaryContext(const Driver &driver, int device) {
   return retained[device];
 }
 
-/// Primary contexts that we hold, so that their addresses stay theirs: a launch need not ask whose
-/// context is current.
+/// Primary contexts that we hold, so that their addresses remain valid: a launch need not query
+/// which context is current.
 std::array<std::atomic<CUcontext>, maxDevices> knownPrimary{};
 
-/// Holds the primary context of a device if somebody else has made it.
+/// Retains the primary context of a device if another library has created it.
 void learnPrimary(const Driver &driver, CUdevice device) {
   unsigned flags = 0;
   int isActive = 0;
@@ -68,7 +68,8 @@ void learnPrimary(const Driver &driver, CUdevice device) {
     knownPrimary[device].store(*primary, std::memory_order_release);
 }
 
-/// The richest target that the GPU runs; a plain name for one that is not in our table.
+/// The target with the most features that the GPU runs; the plain name for one that is not in our
+/// table.
 std::string targetName(int major, int minor) {
   std::optional<Target> target = Target::forDevice(major, minor);
   return target ? target->name() : fmt::format("sm_{}{}", major, minor);

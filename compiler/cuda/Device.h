@@ -1,9 +1,9 @@
-//===- Device.h - which GPU a thread works on ---------------------------------------------===//
+//===- Device.h - the current GPU of a thread ---------------------------------------------===//
 // Needs: a Driver.
 // Gives: ContextScope: while it lives, a context of one device is current on this thread.
-// How:   a thread that has a context keeps it if it is the device's; a thread without one gets
-//        the device's primary context, which then stays current, as with CUDA's runtime library.
-//        Another device's context is pushed and popped. Primary contexts are retained once and
+// How:   A thread with a context keeps it if it belongs to the device; a thread without one gets
+//        the device's primary context, which then stays current, as with CUDA's runtime library. A
+//        context of another device is pushed and popped. Primary contexts are retained once and
 //        never released.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -30,8 +30,7 @@ private:
   bool pushed;
 };
 
-/// Whether what is current is a context of `device` for sure: a launch that knows so needs no
-/// scope.
+/// Whether a context of `device` is certainly current: then a launch needs no scope.
 bool isSurelyCurrent(const Driver &driver, int device);
 
 } // namespace pantile

@@ -47,8 +47,8 @@ struct Driver {
   /// Whether this process is the fork of one that had initialised the driver.
   static bool isForked();
 
-  /// CUDA version of the installed driver, 0 where there is none. Does not initialise it, which
-  /// takes long.
+  /// CUDA version of the installed driver; 0 if there is none. Does not initialise the driver,
+  /// which takes long.
   static int installedVersion();
 
   /// Opens the driver in file `path` without initialising it.

@@ -1,8 +1,8 @@
-//===- LostContext.cpp - what a failed launch or wait says --------------------------------===//
+//===- LostContext.cpp - errors of failed launches and waits ------------------------------===//
 // Needs: see LostContext.h.
 // Gives: keptName, noteLaunch, failureOf.
-// How:   a ring of the names launched last. Threads may overwrite each other's notes: it is a
-//        hint for a person, and a launch pays one comparison for it.
+// How:   A circular buffer of the latest names. Threads may overwrite each other's entries: it is a
+//        hint for the user, and costs a launch one comparison.
 //===------------------------------------------------------------------------------------===//
 #include "cuda/LostContext.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,11 +16,11 @@
 namespace pantile {
 namespace {
 
-constexpr unsigned ringSize = 8;
-std::array<std::atomic<const std::string *>, ringSize> ring{};
+constexpr unsigned mostNames = 8;
+std::array<std::atomic<const std::string *>, mostNames> latest{};
 std::atomic<unsigned> noted = 0;
 
-/// Results after which every call of the context fails (CUresult).
+/// Results after which every call in the context fails (CUresult).
 bool losesContext(CUresult result) {
   enum {
     HardwareStackError = 714,
@@ -36,10 +36,10 @@ bool losesContext(CUresult result) {
 
 /// "`b`, `a`": the kernels launched last, the latest first, each once.
 std::string launchedLast() {
-  llvm::SmallVector<const std::string *, ringSize> names;
+  llvm::SmallVector<const std::string *, mostNames> names;
   const unsigned next = noted.load(std::memory_order_relaxed);
-  for (unsigned i = 1; i <= ringSize; ++i)
-    if (const std::string *name = ring[(next - i) % ringSize].load(std::memory_order_relaxed))
+  for (unsigned i = 1; i <= mostNames; ++i)
+    if (const std::string *name = latest[(next - i) % mostNames].load(std::memory_order_relaxed))
       if (!llvm::is_contained(names, name))
         names.push_back(name);
   std::string text;
@@ -59,9 +59,9 @@ const std::string *keptName(const std::string &name) {
 
 void noteLaunch(const std::string *name) {
   const unsigned next = noted.load(std::memory_order_relaxed);
-  if (ring[(next - 1) % ringSize].load(std::memory_order_relaxed) == name)
+  if (latest[(next - 1) % mostNames].load(std::memory_order_relaxed) == name)
     return;
-  ring[next % ringSize].store(name, std::memory_order_relaxed);
+  latest[next % mostNames].store(name, std::memory_order_relaxed);
   noted.store(next + 1, std::memory_order_relaxed);
 }
 
@@ -73,7 +73,7 @@ Error failureOf(const Driver &driver, CUresult result, std::string_view doing) {
                         ": the context is lost, and with it all memory of the GPU, so the process "
                         "must start again";
   if (std::string names = launchedLast(); !names.empty())
-    message += fmt::format("; launched last: {}; CUDA_LAUNCH_BLOCKING=1 tells which failed", names);
+    message += fmt::format("; launched last: {}; CUDA_LAUNCH_BLOCKING=1 shows which failed", names);
   constexpr CUresult assertFailed = 710;
   if (result == assertFailed)
     message += "; the assertion, its kernel and its line are on stderr";

@@ -1,11 +1,11 @@
-//===- RelaxedCapture.h - what a capture of a stream forbids, and does not concern it -----===//
+//===- RelaxedCapture.h - calls that the capture of a stream forbids needlessly -----------===//
 #pragma once
 #include "cuda/Driver.h"
 
 namespace pantile {
 
-/// While it lives, this thread may do what a capture of another stream, or of its own, forbids:
-/// loading and unloading code and taking memory, which do not touch the stream.
+/// While it lives, this thread may make calls that a capture of another stream, or of its own,
+/// forbids: loading and unloading code and allocating memory, which do not use the stream.
 class RelaxedCapture {
 public:
   explicit RelaxedCapture(CUresult (*exchange)(int *)) : exchange(exchange) {

@@ -1,8 +1,8 @@
-//===- Stream.cpp - queues of work on a GPU -----------------------------------------------===//
+//===- Stream.cpp - streams ---------------------------------------------------------------===//
 // Needs: Driver, contexts (Device.h).
 // Gives: newStream, freeStream, deviceOfStream, synchronizeStream of pantile/Runtime.h.
-// How:   streams that do not wait for the default stream. The driver knows the context of a
-//        stream, so freeing and waiting need none to be current.
+// How:   Streams do not wait for the default stream. The driver can find the context of a stream,
+//        so freeing and waiting need no current context.
 //===------------------------------------------------------------------------------------===//
 #include "cuda/Device.h"
 #include "pantile/Runtime.h"

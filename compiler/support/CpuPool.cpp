@@ -29,7 +29,7 @@ constexpr int maxWorkers = 1024;
 } // namespace
 
 struct CpuPool::State {
-  std::mutex turn; ///< held by the caller whose bodies are running
+  std::mutex caller; ///< held by the caller whose bodies are running
   std::mutex mutex;
   std::condition_variable wake, done;
   uint64_t generation = 0;
@@ -56,7 +56,7 @@ struct CpuPool::State {
     }
   }
 
-  /// Starts workers up to number `last`; fewer where the system refuses. Called with `mutex` held.
+  /// Starts workers up to number `last`; fewer if the system refuses. Called with `mutex` held.
   void grow(int last) {
     try {
       while (threads < last) {
@@ -71,7 +71,7 @@ struct CpuPool::State {
 };
 
 CpuPool::CpuPool() : state(new State) {
-  // Only the forking thread lives on in a child, so the child's copy of the state is of no use.
+  // Only the forking thread exists in a child, so the child's copy of the state is useless.
   pthread_atfork(nullptr, nullptr, [] { shared().state = new State; });
 }
 
@@ -100,7 +100,7 @@ void CpuPool::run(int workers, llvm::function_ref<void(int)> body) {
     return;
   }
   State &pool = *state;
-  std::lock_guard turn(pool.turn);
+  std::lock_guard turn(pool.caller);
   int parallel;
   {
     std::lock_guard lock(pool.mutex);

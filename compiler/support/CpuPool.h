@@ -1,9 +1,9 @@
 //===- CpuPool.h - worker threads for CPU launches ---------------------------------------===//
 // Needs: nothing.
-// Gives: `run(n, body)` calls body(0) .. body(n-1), each on a thread of its own as far as threads
-//        can be had, and returns when all are done. body(0) runs on the caller.
-// How:   threads start when first needed and sleep between calls. Calls from several threads take
-//        turns; a call from inside a body runs its bodies one after the other. A child process
+// Gives: `run(n, body)` calls body(0) .. body(n-1), each on its own thread as far as threads are
+//        available, and returns when all are done. body(0) runs on the caller.
+// How:   Threads start when first needed and sleep between calls. Calls from several threads are
+//        serialised; a call from inside a body runs its bodies one after another. A child process
 //        after fork() starts with no workers and makes its own. `body` must not throw.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -27,8 +27,8 @@ public:
 private:
   CpuPool();
   struct State;
-  /// Never freed: idle workers wait on it when the process ends, and a forked child leaves its copy
-  /// behind.
+  /// Never freed: idle workers wait on it when the process ends, and a forked child abandons its
+  /// copy.
   State *state;
 };
 

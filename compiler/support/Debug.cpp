@@ -1,4 +1,4 @@
-//===- Debug.cpp - looking into the compiler while it runs ------------------------------===//
+//===- Debug.cpp - numbered dumps of the stages of a compilation --------------------------===//
 #include "support/Debug.h"
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringRef.h>

@@ -1,6 +1,6 @@
-//===- Debug.h - looking into the compiler while it runs --------------------------------===//
-// Needs: a folder for dumps, where one was asked for.
-// Gives: the stages' texts as numbered files.
+//===- Debug.h - numbered dumps of the stages of a compilation ----------------------------===//
+// Needs: a folder for dumps, if one was requested.
+// Gives: the texts of the stages as numbered files.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"

@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - what is said to the user about a source ------------------------===//
+//===- Diagnostics.cpp - errors, warnings and notes about a source ----------------------===//
 #include "support/Diagnostics.h"
 #include "support/Utf8.h"
 #include <algorithm>
@@ -60,8 +60,8 @@ ShownLine showLine(std::string_view line) {
   return shown;
 }
 
-/// The line of `^~~~` under `shown`. A range that goes on to further lines is marked to the end of
-/// this one.
+/// The line of `^~~~` under `shown`. A range that continues on further lines is marked to the end
+/// of this one.
 std::string underline(const ShownLine &shown, const SourceRange &range) {
   const int chars = static_cast<int>(shown.columns.size()) - 1;
   const int first = std::clamp(range.column - 1, 0, chars);

@@ -1,12 +1,12 @@
-//===- Diagnostics.h - what is said to the user about a source --------------------------===//
+//===- Diagnostics.h - errors, warnings and notes about a source ------------------------===//
 // Needs: spans of a SourceManager, or ranges that came back from MLIR locations.
 // Gives: text of the form
 //          gemm.py:5:12: error: message
 //              tl.store(c, tl.dot(x, y))
 //                          ^~~~~~~~~~~~
 //        with the notes after it in the same form, and an Error for the public interface.
-// How:   errors are collected, so that one run reports several. Messages are lower case
-//        without a full stop, with code in backticks.
+// How:   Errors are collected, so that one run reports several. Messages are lower case without a
+//        full stop, with code in backticks.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
@@ -19,7 +19,7 @@ namespace pantile {
 
 enum class Severity { Error, Warning, Remark, Note };
 
-/// The other half of a diagnostic: where the other operand, the definition or the call stands.
+/// The other part of a diagnostic: where the other operand, the definition or the call is.
 struct DiagnosticNote {
   SourceSpan span;
   std::string message;
@@ -41,7 +41,7 @@ class DiagnosticEngine;
 class DiagnosticBuilder {
 public:
   DiagnosticBuilder &note(SourceSpan span, std::string message);
-  /// Records what the error is inside of; see Error.
+  /// Records the context of the error; see Error.
   DiagnosticBuilder &within(int calls, bool inBuiltin);
 
 private:
@@ -80,8 +80,8 @@ private:
   size_t errors = 0;
 };
 
-/// One diagnostic at a range in the user's file, for locations that come back from MLIR. The source
-/// line is left out where the file is not in `sources`.
+/// Renders one diagnostic at a range in the user's file, for locations that come from MLIR. The
+/// source line is omitted if the file is not in `sources`.
 std::string renderDiagnostic(const SourceManager &sources, Severity severity,
                              const SourceRange &range, std::string_view message);
 

@@ -1,10 +1,10 @@
 //===- LaunchSpecs.cpp - what a launch passes for a parameter -----------------------------===//
 // Needs: a parameter as specialised.
-// Gives: appendLaunchSpecs of pantile/Program.h: the one place that knows how structured
-//        parameters are laid out, for the emitter and for the launcher.
-// How:   the strides of a descriptor but the last are multiples of 16 bytes, and its base is too:
-//        what tensor maps ask for holds for all descriptors. Its divisibility is that of the last
-//        size, on which the width of masked accesses hangs.
+// Gives: appendLaunchSpecs of pantile/Program.h: the only definition of the layout of structured
+//        parameters, for the emitter and for the launcher.
+// How:   The strides of a descriptor but the last are multiples of 16 bytes, and so is its base:
+//        the requirements of tensor maps hold for all descriptors. Its divisibility is that of the
+//        last size, which determines the width of masked accesses.
 //===------------------------------------------------------------------------------------===//
 #include "pantile/Program.h"
 #include <cctype>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int descriptorAlignment = 16; // bytes
 
-/// Bytes of an element: the digits of "fp16", "fp8e5", "i32" tell its bits.
+/// Bytes of an element: the digits of "fp16", "fp8e5", "i32" are its bits.
 int elementBytes(const std::string &dtype) {
   size_t digit = 0;
   while (digit < dtype.size() && !std::isdigit(static_cast<unsigned char>(dtype[digit])))

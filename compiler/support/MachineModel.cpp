@@ -1,6 +1,6 @@
-//===- MachineModel.cpp - how many CTAs have room on an SM --------------------===//
+//===- MachineModel.cpp - occupancy: CTAs per SM -----------------------------===//
 // Needs: MachineModel.h.
-// Gives: its member functions but the table.
+// Gives: its member functions, except the table.
 //===--------------------------------------------------------------------------===//
 #include "support/MachineModel.h"
 

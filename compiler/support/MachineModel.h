@@ -1,9 +1,9 @@
-//===- MachineModel.h - what a GPU has, and what it takes ---------------------===//
+//===- MachineModel.h - limits, throughputs and thresholds of a GPU -----------===//
 // Needs: the number of an architecture, such as 90.
-// Gives: limits of an SM, throughputs, latencies, thresholds; how many CTAs have room on an SM.
-// How:   one row per architecture (MachineTable.cpp). A pass asks the model and has no number of a
-//        GPU itself. Facts have their source in the table, fits theirs in MachineThresholds.h.
-//        docs/machine-constants.md explains all fields.
+// Gives: limits of an SM, throughputs, latencies, thresholds; occupancy (CTAs per SM).
+// How:   One row per architecture (MachineTable.cpp). Passes query the model and contain no number
+//        of a GPU themselves. Facts have their source in the table, fitted numbers theirs in
+//        MachineThresholds.h. docs/machine-constants.md explains all fields.
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_SUPPORT_MACHINEMODEL_H
 #define PANTILE_SUPPORT_MACHINEMODEL_H
@@ -14,22 +14,22 @@
 
 namespace pantile {
 
-/// What instructions fix, on every architecture that has them (PTX ISA).
+/// Properties of instructions, the same on every architecture that has them (PTX ISA).
 struct InstructionSet {
   static constexpr int warpThreads = 32;
   static constexpr int warpsOfGroup = 4;     ///< of a warp group, as wgmma and setmaxnreg have it
   static constexpr int64_t sectorBytes = 32; ///< of L2
   static constexpr int64_t lineBytes = 128;  ///< of L1 and L2
-  static constexpr int64_t vectorBytes = 16; ///< widest access of a thread
+  static constexpr int64_t vectorBytes = 16; ///< widest access of one thread
   static constexpr int tensorMapRank = 5;    ///< most dimensions of a tensor map
   static constexpr int64_t boxExtent = 256;  ///< most elements of a TMA box along a dimension
   static constexpr int64_t boxAlignment = 1024; ///< bytes, of a swizzled TMA box
   static constexpr int64_t wgmmaRows = 64;      ///< M
   static constexpr int64_t wgmmaColumns = 256;  ///< widest N
-  static constexpr int64_t leastRegisters = 24; ///< that setmaxnreg leaves a thread
+  static constexpr int64_t leastRegisters = 24; ///< fewest per thread that setmaxnreg accepts
 };
 
-/// What an SM holds. "Technical specifications per compute capability" of the CUDA C++ programming
+/// Limits of an SM. "Technical specifications per compute capability" of the CUDA C++ programming
 /// guide.
 struct SmLimits {
   int64_t warps, ctas;       ///< resident at once
@@ -39,7 +39,7 @@ struct SmLimits {
   int64_t registers = 65536; ///< of 32 bits; a CTA may have as many
   int64_t registersOfThread = 255;
   int64_t registerUnit = 8; ///< per thread, which is 256 per warp: granularity of allocation
-  int64_t partitions = 4;   ///< each with a share of the registers; a warp lives in one
+  int64_t partitions = 4;   ///< each with a part of the registers; a warp stays in one
   int64_t sharedBytesByDefault = 48 * 1024; ///< of a CTA that does not opt in
   int64_t sharedReserve = 1024;             ///< per CTA, taken by the driver
   int64_t threadsOfCta = 1024;
@@ -65,14 +65,14 @@ struct Latency {
   int64_t namedBarrier = 30;
 };
 
-/// What a CTA asks of an SM.
+/// What a CTA needs of an SM.
 struct CtaDemand {
   int64_t warps = 0, registersOfThread = 0, sharedBytes = 0;
 };
 
 struct MachineModel {
   int architecture; ///< 90 for sm_90 and sm_90a
-  int sms;          ///< of the GPU that the row describes, where no device is asked
+  int sms;          ///< of the GPU that the row describes, if no device is given
   double clockGHz;  ///< of that GPU, boosted
   int64_t l2Bytes;
   int64_t memoryGiB; ///< most that a GPU of the architecture has
@@ -85,26 +85,26 @@ struct MachineModel {
   TileThresholds tiles{};
   PredictionThresholds predictions{};
 
-  /// The row of an architecture that Target knows.
+  /// The row of an architecture that Target has.
   static const MachineModel &of(int architecture);
-  /// The row on which everything was measured, for what is asked of no target: a layout alone, or
-  /// text that names none.
+  /// The row on which everything was measured, for queries without a target: of a layout alone, or
+  /// of IR that has none.
   static const MachineModel &reference() { return of(90); }
 
-  /// CTAs that the SM's shared memory holds, of so many bytes each.
+  /// CTAs per SM that shared memory allows, for CTAs of so many bytes.
   int64_t ctasByShared(int64_t bytesOfCta) const;
-  /// CTAs that the registers hold. Each warp takes whole units of one partition.
+  /// CTAs per SM that registers allow. Each warp takes whole units of one partition.
   int64_t ctasByRegisters(int64_t registersOfThread, int64_t warps) const;
-  /// CTAs that the places for CTAs and warps allow.
+  /// CTAs per SM that the limits of CTAs and warps allow.
   int64_t ctasByWarps(int64_t warps) const;
-  /// CTAs that share an SM, as NVIDIA's occupancy calculator counts them. More registers than a
-  /// thread may have count as they are: estimates may be too large.
+  /// CTAs per SM, as NVIDIA's occupancy calculator computes them. More registers per thread than
+  /// are possible are counted as given: estimates may be too large.
   int64_t ctasPerSm(const CtaDemand &demand) const;
 
-  /// Registers that a thread may have where `ctas` CTAs of so many threads share an SM.
+  /// Registers per thread with `ctas` CTAs of so many threads per SM.
   int64_t registersOfThread(int64_t threads, int64_t ctas = 1) const;
-  /// CTAs that share an SM if ptxas keeps to so many registers: what `.minnctapersm` is told. Whole
-  /// units are ptxas's matter, and at most as many CTAs as it takes on every architecture.
+  /// CTAs per SM if ptxas uses at most so many registers: the value for `.minnctapersm`. ptxas
+  /// rounds to whole units itself; at most as many CTAs as it accepts on every architecture.
   int64_t ctasToAskFor(int64_t registersOfThread, int64_t threads) const;
 };
 

@@ -1,8 +1,8 @@
-//===- AssemblerSearch.cpp - where NVIDIA's tools and libraries may lie -------------------===//
+//===- AssemblerSearch.cpp - where to look for NVIDIA's tools and libraries ---------------===//
 // Needs: see AssemblerSearch.h.
 // Gives: sitePackages, ptxasCandidates, nvJitLinkSonames, nvJitLinkCandidates, fileIdentity.
-// How:   the wheels of CUDA 12 have a folder a component under `nvidia/`, those of 13 one for
-//        all.
+// How:   The wheels of CUDA 12 have one folder per component under `nvidia/`, those of 13 a single
+//        one.
 //===------------------------------------------------------------------------------------===//
 #include "target/AssemblerSearch.h"
 #include "llvm/ADT/SmallVector.h"

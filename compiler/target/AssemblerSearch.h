@@ -1,8 +1,8 @@
-//===- AssemblerSearch.h - where NVIDIA's tools and libraries may lie ---------------------===//
+//===- AssemblerSearch.h - where to look for NVIDIA's tools and libraries -----------------===//
 // Needs: the environment of the process.
 // Gives: candidates in the order of preference; they need not exist.
-// How:   variables first, then PATH, the usual place, NVIDIA's wheels in the Python environments
-//        that hold this library, are active, or are the user's.
+// How:   Environment variables first, then PATH, the usual folder, NVIDIA's wheels in the Python
+//        environments that contain this library, are active, or belong to the user.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <string>
@@ -17,11 +17,11 @@ std::vector<std::string> ptxasCandidates();
 std::vector<std::string> nvJitLinkSonames();
 std::vector<std::string> nvJitLinkCandidates();
 
-/// The `site-packages` folders of the Python environments that hold this library, are active, or
-/// are the user's.
+/// The `site-packages` folders of the Python environments that contain this library, are active, or
+/// belong to the user.
 std::vector<std::string> sitePackages();
 
-/// Path, size and time of change of a file, in one text: another one if it was replaced.
+/// Path, size and modification time of a file, as a string that changes if the file is replaced.
 std::string fileIdentity(const std::string &path);
 
 } // namespace pantile

@@ -53,7 +53,7 @@ public:
                                     asValue(1),
                                     asValue(options.lineInfo),
                                     asValue(options.maxRegisters)};
-    // The last option is a limit, which 0 would not lift.
+    // The last option is a limit; 0 would not mean none.
     unsigned count = options.maxRegisters > 0 ? 7 : 6;
     CUlinkState state = nullptr;
     if (CUresult result = driver.linkCreate(count, names.data(), values.data(), &state))

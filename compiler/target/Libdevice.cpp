@@ -1,10 +1,10 @@
-//===- Libdevice.cpp - functions that come as bitcode -----------------------------------------===//
-// How:   the bitcode is loaded lazily, so that only the bodies that are called are read. They are
-//        made internal and inlined where they are called, but those that a user's library marks
-//        `noinline`. Users' libraries come first, since their functions may call libdevice's.
-//        Pointers of a kernel lie in the global address space, or are integers; functions written
-//        in C take generic ones, so calls are adapted. A global address is the same number as a
-//        generic one.
+//===- Libdevice.cpp - link functions of bitcode libraries ----------------------------===//
+// How:   The bitcode is loaded lazily, so only bodies that are called are read. They become
+//        internal and are inlined, except those that a user's library marks `noinline`. Users'
+//        libraries are linked first, since their functions may call libdevice's.
+//        Pointers of a kernel are in the global address space, or are integers; functions written
+//        in C take generic ones, so calls are adapted. A global address and the generic one are the
+//        same number.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Libdevice.h"
 #include "cache/CacheKey.h"
@@ -23,8 +23,8 @@
 using namespace pantile;
 
 namespace {
-/// What the user says, alone; else beside each place of the assembler, as in every distribution of
-/// it, and where Triton's wheel has its copy.
+/// Only the user's path if there is one; else next to each candidate for the assembler, as in every
+/// distribution of it, and in Triton's wheel.
 std::vector<std::string> candidates() {
   for (const char *name : {"PANTILE_LIBDEVICE_PATH", "TRITON_LIBDEVICE_PATH"})
     if (const char *path = std::getenv(name); path && *path)
@@ -49,7 +49,7 @@ const llvm::Function *firstWanted(const llvm::Module &module) {
   return nullptr;
 }
 
-/// The files that calls and options name, but not libdevice.
+/// The files that calls and options name, except libdevice.
 std::set<std::string> namedLibraries(const llvm::Module &module, const Options &options) {
   std::set<std::string> paths;
   for (const auto &[name, path] : options.externLibs)
@@ -90,7 +90,7 @@ Result<void> linkFile(llvm::Module &module, const std::string &path,
   return {};
 }
 
-/// `value` as `type`, where only the address space of a pointer differs, or one of them is an address
+/// `value` as `type`, if only the address space of a pointer differs, or one of them is an address
 /// as an integer; else null.
 llvm::Value *adapted(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Type *type) {
   constexpr unsigned addressBits = 64;
@@ -105,8 +105,9 @@ llvm::Value *adapted(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Type *type)
                                                                 : nullptr;
 }
 
-/// The result of `made`, for uses of a call of type `type`: wrappers of C functions declare a status
-/// of 32 bits where there is a wider one, which is cut off as in C, or none, which no one may use.
+/// The result `made`, for uses of a call of type `type`: wrappers of C functions declare a 32-bit
+/// status where the function returns a wider one, which is truncated as in C, or none, which must
+/// be unused.
 llvm::Value *adaptedResult(llvm::IRBuilder<> &b, llvm::CallInst *made, const llvm::CallInst *call) {
   llvm::Type *type = call->getType();
   const llvm::Type *given = made->getType();
@@ -125,7 +126,7 @@ std::string typeText(const llvm::Type *type) {
   return text;
 }
 
-/// Calls `fn` as it is defined, where a call was made after another type.
+/// Calls `fn` with its own type, in place of a call of another type.
 Result<void> adaptCall(llvm::CallInst *call, llvm::Function *fn) {
   llvm::FunctionType *wanted = fn->getFunctionType();
   const auto mismatch = [&] {
@@ -145,7 +146,7 @@ Result<void> adaptCall(llvm::CallInst *call, llvm::Function *fn) {
     return mismatch();
   llvm::CallInst *made = b.CreateCall(fn, operands);
   made->setAttributes(llvm::AttributeList::get(fn->getContext(), call->getAttributes().getFnAttrs(),
-                                               {}, {})); // those of values may not fit
+                                               {}, {})); // attributes of values may not fit
   llvm::Value *result = adaptedResult(b, made, call);
   if (!result)
     return mismatch();
@@ -204,7 +205,7 @@ std::set<std::string> definedFunctions(const llvm::Module &module) {
   return names;
 }
 
-/// Links what calls and options name; of large functions there, which say so, calls stay calls.
+/// Links what calls and options name; functions marked `noinline` stay calls.
 Result<void> linkNamed(llvm::Module &module, const Options &options,
                        std::vector<LinkedFile> &linked) {
   const std::set<std::string> before = definedFunctions(module);

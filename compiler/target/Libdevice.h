@@ -1,7 +1,7 @@
-//===- Libdevice.h - functions that come as bitcode -------------------------------------------===//
+//===- Libdevice.h - link functions of bitcode libraries ------------------------------===//
 // Needs: a module that may declare functions of NVIDIA's libdevice (`__nv_*`) or of other bitcode
 //        libraries.
-// Gives: their definitions, linked in.
+// Gives: the module with their definitions.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
@@ -15,24 +15,24 @@ class Module;
 
 namespace pantile {
 
-/// On the declaration of a function: the path of the bitcode file that defines it; empty for
+/// Attribute of a declaration: the path of the bitcode file that defines the function; empty for
 /// libdevice and the libraries of the options.
 inline constexpr char externLibraryAttribute[] = "pantile-library";
 
-/// On a function of a user's library that says `noinline`: calls of it stay calls.
+/// Attribute of a function of a user's library that is `noinline`: calls of it stay calls.
 inline constexpr char keptCallAttribute[] = "pantile-call";
 
-/// PANTILE_LIBDEVICE_PATH or TRITON_LIBDEVICE_PATH alone, else beside each place of the assembler
-/// and in Triton's wheel; empty when it is nowhere.
+/// PANTILE_LIBDEVICE_PATH or TRITON_LIBDEVICE_PATH if set; else found next to a candidate for the
+/// assembler or in Triton's wheel; empty if not found.
 std::string findLibdevice();
 
-/// A bitcode file that was linked: its path, empty for the libdevice that was found; its digest.
+/// A bitcode file that was linked: its path (empty for libdevice) and its digest.
 struct LinkedFile {
   std::string path, digest;
 };
 
-/// Does nothing for a module that calls none, and else returns the files. An error names the
-/// function that has no definition, or is called with other types than it takes.
+/// Returns the files that it has linked; does nothing for a module that needs none. An error names
+/// the function that has no definition, or is called with other types than it takes.
 Result<std::vector<LinkedFile>> linkLibraries(llvm::Module &module, const Options &options);
 
 } // namespace pantile

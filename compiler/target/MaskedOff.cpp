@@ -1,4 +1,4 @@
-//===- MaskedOff.cpp - accesses that no thread does ------------------------------------------===//
+//===- MaskedOff.cpp - remove accesses that are masked off in all threads --------------------===//
 #include "target/MaskedOff.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -6,7 +6,7 @@
 #include "llvm/IR/Instructions.h"
 
 namespace {
-/// The operand that predicates the whole of `assembly`, which is one instruction.
+/// The operand that predicates `assembly`, if it is a single instruction.
 std::optional<unsigned> predicateOf(const llvm::InlineAsm &assembly) {
   llvm::StringRef text = assembly.getAsmString();
   unsigned place;
@@ -15,8 +15,8 @@ std::optional<unsigned> predicateOf(const llvm::InlineAsm &assembly) {
   return place;
 }
 
-/// What the results of `call` keep where its predicate is false, an operand each; nothing where
-/// its predicate may be true, or a result has no such operand.
+/// What the results of `call` are if its predicate is false, one operand each; nothing if its
+/// predicate may be true, or a result has no such operand.
 std::optional<llvm::SmallVector<llvm::Value *>> keptValues(const llvm::CallInst &call) {
   const auto *assembly = llvm::dyn_cast<llvm::InlineAsm>(call.getCalledOperand());
   const auto place = assembly ? predicateOf(*assembly) : std::nullopt;
@@ -39,7 +39,7 @@ std::optional<llvm::SmallVector<llvm::Value *>> keptValues(const llvm::CallInst 
   return kept;
 }
 
-/// Puts `kept` in the place of the results of `call`.
+/// Replaces the results of `call` by `kept`.
 void replace(llvm::CallInst &call, llvm::ArrayRef<llvm::Value *> kept) {
   if (!call.getType()->isVoidTy()) {
     llvm::IRBuilder<> b(&call);

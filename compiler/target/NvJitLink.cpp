@@ -1,8 +1,8 @@
 //===- NvJitLink.cpp - PTX to machine code by libnvJitLink --------------------------------===//
 // Needs: see Ptx.h.
 // Gives: findNvJitLink.
-// How:   a copy that the process has loaded comes first: a second one beside it would break
-//        whoever loads the first later. Functions are looked up unversioned, then with the
+// How:   A copy that the process has loaded comes first: loading a second one would break libraries
+//        that load the first one later. Functions are looked up unversioned, then with the
 //        library's version in their names, which is all that some builds export.
 //===------------------------------------------------------------------------------------===//
 #include "target/AssemblerSearch.h"
@@ -52,8 +52,8 @@ bool look(void *library, const std::string &name, int version, Function *&functi
   return found;
 }
 
-/// The version whose suffix the library's functions bear, as 1000 * major + 10 * minor; 0 if none
-/// fits.
+/// The version that is the suffix of the library's functions, as 1000 * major + 10 * minor; 0 if
+/// none fits.
 int versionBySuffix(void *library) {
   for (int major = 13; major >= 12; --major)
     for (int minor = 9; minor >= 0; --minor)

@@ -1,9 +1,9 @@
 //===- Nvptx.cpp - LLVM IR to PTX ----------------------------------------------------===//
-// Needs: kernels from lower/: no stack slots but for printing, loops rotated, addresses as a base
+// Needs: kernels from lower/: no allocas except for printing, loops rotated, addresses as a base
 //        plus constants.
 // Gives: PTX. This is the only file with LLVM's pass pipelines.
-// How:   a short pipeline instead of -O3: simplify, hoist, remove what is common or dead. Nothing
-//        vectorises or unrolls: the assembler does what pays. Shared pointers have 32 bits.
+// How:   A short pipeline instead of -O3: simplify, hoist, eliminate common and dead code. It does
+//        not vectorise or unroll: ptxas unrolls where it pays off. Shared pointers have 32 bits.
 //===-----------------------------------------------------------------------------------===//
 #include "target/Nvptx.h"
 #include "target/Libdevice.h"
@@ -49,9 +49,9 @@ using namespace pantile;
 namespace {
 /// LLVM 22's straight-line strength reduction takes quadratic time in the number of address
 /// computations, and reassociation a third of all code generation; our addresses are a base plus
-/// constants already. Freezing in loops analyses all that loops carry, for instructions that our
-/// loops do not have. What strength reduction takes out of a loop stays in registers: where threads
-/// have few (1024 of them 64 each), a comparison of 32 columns with a label became 32 spilled
+/// constants already. Freezing in loops analyses all loop-carried values, for instructions that our
+/// loops do not have. Results of loop strength reduction stay in registers: where threads have few
+/// (1024 threads with 64 each), a comparison of 32 columns with a label became 32 spilled
 /// differences.
 struct NoVainPasses : llvm::OptPassGate {
   explicit NoVainPasses(bool fewRegisters) : fewRegisters(fewRegisters) {}
@@ -71,7 +71,7 @@ bool hasFewRegisters(const Target &target, const Options &options) {
          (options.maxRegisters > 0 && options.maxRegisters <= limits.fewForStrengthReduction);
 }
 
-/// Keeps errors instead of ending the process, LLVM's default.
+/// Collects errors instead of ending the process, LLVM's default.
 struct CollectErrors : llvm::DiagnosticHandler {
   explicit CollectErrors(std::string &errors) : errors(errors) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
@@ -93,7 +93,7 @@ const llvm::Target *nvptx() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    // Pointers to shared memory of 32 bits: an option of the command line alone.
+    // 32-bit pointers to shared memory: only a command-line option sets this.
     auto &known = llvm::cl::getRegisteredOptions();
     if (auto it = known.find("nvptx-short-ptr"); it != known.end())
       static_cast<llvm::cl::opt<bool> *>(it->second)->setValue(true);

@@ -1,6 +1,6 @@
 //===- Nvptx.h - LLVM IR to PTX --------------------------------------------------------------===//
 // Needs: a module of PTX kernels.
-// Gives: optimised PTX text, and the libraries that were linked in.
+// Gives: optimised PTX, and the libraries that were linked.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
@@ -21,7 +21,7 @@ struct PtxCode {
   std::vector<LinkedFile> linked; ///< files whose functions are in it
 };
 
-/// Changes `module`. `optimisedLlvm` receives its text before instruction selection.
+/// Changes `module`. `optimisedLlvm` receives its LLVM IR before instruction selection.
 Result<PtxCode> emitPtx(llvm::Module &module, const Target &target, const Options &options,
                         std::string *optimisedLlvm = nullptr);
 

@@ -1,8 +1,8 @@
-//===- Program.cpp - a program run on files in the temporary directory --------------------===//
+//===- Program.cpp - run a program on files in the temporary directory --------------------===//
 // Needs: see Program.h.
 // Gives: TemporaryFile, runProgram, EarlyProgram.
-// How:   the write ends of all pipes are listed: a child of `fork`, which does not close them by
-//        itself, would keep programs waiting for more.
+// How:   The write ends of all pipes are listed: a child of `fork` inherits them, and unless it
+//        closes them, programs would wait for more input.
 //===------------------------------------------------------------------------------------===//
 #include "target/Program.h"
 #include "llvm/ADT/STLExtras.h"
@@ -71,8 +71,8 @@ private:
   }
 };
 
-/// This process's environment, by which the C library of a program takes memory in large pieces:
-/// page faults are a tenth of an assembler's time. What the user says of the C library stands.
+/// This process's environment, with settings by which the C library of a program allocates memory
+/// in large pieces: page faults are a tenth of an assembler's time. Settings of the user are kept.
 llvm::SmallVector<llvm::StringRef> environmentOfPrograms() {
   llvm::SmallVector<llvm::StringRef> variables;
   for (char **variable = environ; variable && *variable; ++variable)
@@ -83,7 +83,7 @@ llvm::SmallVector<llvm::StringRef> environmentOfPrograms() {
   return variables;
 }
 
-/// A link to the standard input of whoever follows it, or nothing where there is no such thing.
+/// A link to the standard input of the process that opens it, or nothing if the system has none.
 std::string linkToStandardInput() {
   constexpr const char *standardInput = "/proc/self/fd/0";
   if (access("/proc/self/fd", X_OK) != 0)
@@ -159,7 +159,7 @@ EarlyProgram::EarlyProgram() : log("log") {
 
 EarlyProgram::~EarlyProgram() {
   if (process > 0)
-    kill(process, SIGKILL); // while it waits for its input, so there is still such a process
+    kill(process, SIGKILL); // while it waits for its input, so the process still exists
   closePipe();
   if (process > 0)
     wait();
@@ -203,7 +203,7 @@ ProgramRun EarlyProgram::finish(llvm::StringRef text) {
   return {status, log.read()};
 }
 
-/// A program that opened the file leaves the pipe full, so its end is an end of writing too.
+/// A program that has opened the file leaves the pipe full, so the end of writing is an end, too.
 void EarlyProgram::write(llvm::StringRef text) const {
   constexpr int patienceMs = 5;
   while (!text.empty()) {
@@ -234,7 +234,7 @@ void EarlyProgram::closePipe() {
   readEnd = writeEnd = -1;
 }
 
-/// The exit status; below 0: ended by a signal, or nobody knows.
+/// The exit status; below 0: ended by a signal, or unknown.
 int EarlyProgram::wait() {
   int status = 0;
   pid_t ended;

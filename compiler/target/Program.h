@@ -1,11 +1,11 @@
-//===- Program.h - a program run on files in the temporary directory ----------------------===//
+//===- Program.h - run a program on files in the temporary directory ----------------------===//
 // Needs: the program's path. For early starts a mounted /proc.
 // Gives: TemporaryFile; runProgram; EarlyProgram, which starts before its input is known.
-// How:   an early program is given a link to its own standard input, a pipe. Once the input is
-//        known a file takes the link's place, then the text goes down the pipe. Whoever opens the
-//        path before reads the pipe, whoever opens it after, or again, reads the file: the same
-//        text. When this process dies the pipe ends, and so does the program. A fork of this
-//        process keeps no end of the pipe.
+// How:   An early program gets a path that links to its own standard input, a pipe. Once the input
+//        is known, a file replaces the link, and the input is written to the pipe. An open before
+//        that reads the pipe, a later one, or a second one, reads the file: the same bytes. When
+//        this process ends, the pipe ends, and so does the program. A fork of this process keeps no
+//        end of the pipe.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
@@ -18,7 +18,7 @@
 
 namespace pantile {
 
-/// A file in the temporary directory that goes with its owner.
+/// A file in the temporary directory that is removed with its owner.
 struct TemporaryFile {
   explicit TemporaryFile(llvm::StringRef suffix);
   ~TemporaryFile();
@@ -38,19 +38,19 @@ struct ProgramRun {
 /// Runs `program` to its end.
 ProgramRun runProgram(const std::string &program, llvm::ArrayRef<std::string> arguments);
 
-/// A program that gets ready while its input is still being made.
+/// A program that initialises itself while its input is still being computed.
 class EarlyProgram {
 public:
-  /// A path that the program may be told to read once it is started; an empty one: start nothing.
+  /// A path to pass to the program as its input once it is started; an empty one: start nothing.
   EarlyProgram();
-  /// Ends the program if nobody waited for it.
+  /// Ends the program if it was not waited for.
   ~EarlyProgram();
   EarlyProgram(const EarlyProgram &) = delete;
 
   const std::string &inputPath() const { return input; }
   /// Whether the program runs now.
   bool start(const std::string &program, llvm::ArrayRef<std::string> arguments);
-  /// Hands over the input and waits for the end.
+  /// Passes the input and waits for the end.
   ProgramRun finish(llvm::StringRef text);
 
 private:

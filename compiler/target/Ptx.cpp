@@ -1,4 +1,4 @@
-//===- Ptx.cpp - PTX to machine code: the choice, and what assemblers say -----------------===//
+//===- Ptx.cpp - PTX to machine code: choice of the assembler, and its messages -----------===//
 // Needs: see Ptx.h.
 // Gives: Assembler::start, processAssembler, splitOptions, readResourceUsage, assemblerError.
 // How:   PANTILE_ASSEMBLER (`ptxas`, `nvjitlink`, `driver`) allows one kind only.
@@ -13,9 +13,9 @@
 namespace pantile {
 namespace {
 
-/// The number right in front of `unit` in `text`, 0 if there is none.
+/// The number directly before `unit` in `text`, 0 if there is none.
 int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
-  // Remarks about wgmma speak of registers as well, without a number in front.
+  // Messages about wgmma mention registers as well, without a number before.
   for (size_t at = text.find(unit); at != text.npos; at = text.find(unit, at + 1)) {
     llvm::StringRef digits = text.take_front(at).rtrim();
     digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
@@ -26,18 +26,18 @@ int numberBefore(llvm::StringRef text, llvm::StringRef unit) {
   return 0;
 }
 
-/// Why wgmma is serialised, of the lines C7510 to C7519; empty: nothing is said of it.
+/// Why wgmma is serialised, from the messages C7510 to C7519; empty: there is none.
 std::string serialisedBecause(llvm::StringRef text) {
   llvm::StringRef reason = text.split("wgmma.mma_async instructions are serialized due to ").second;
   reason = reason.take_until([](char c) { return c == '\n'; });
   reason = reason.split(" in the function '").first.rtrim();
-  std::string out = reason.str(); // the assembler's own text has two spaces in a place
+  std::string out = reason.str(); // the assembler's message has two spaces there
   for (size_t at; (at = out.find("  ")) != out.npos;)
     out.erase(at, 1);
   return out;
 }
 
-/// Of an assembler that has nothing to get ready.
+/// For an assembler that needs no preparation.
 struct LateRun : AssemblerRun {
   LateRun(const Assembler &assembler, const Options &options)
       : assembler(assembler), options(options) {}

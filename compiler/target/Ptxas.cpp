@@ -1,9 +1,9 @@
 //===- Ptxas.cpp - PTX to machine code by the program `ptxas` -----------------------------===//
 // Needs: see Ptx.h.
 // Gives: findPtxas.
-// How:   one process a kernel, started while LLVM still makes the text where the caller asks for
-//        that. The version costs a process too, so it is kept in the cache under the identity of
-//        the program's file.
+// How:   One process per kernel; if the caller requests it, started while LLVM still generates the
+//        PTX. Querying the version costs a process, too, so it is cached under the identity of the
+//        program's file.
 //===------------------------------------------------------------------------------------===//
 #include "cache/Cache.h"
 #include "cache/CacheKey.h"
@@ -22,7 +22,7 @@ namespace {
 
 /// "13.0" and "V13.0.88" from `ptxas --version`.
 struct PtxasVersion {
-  int number = 0; ///< 1000 * major + 10 * minor, as the driver counts
+  int number = 0; ///< 1000 * major + 10 * minor, the driver's format
   std::string full;
 };
 
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  /// The first tenth of a small kernel's time in `ptxas` goes by before it opens its input.
+  /// For a small kernel, `ptxas` spends the first tenth of its time before it opens its input.
   struct EarlyRun : AssemblerRun {
     EarlyRun(const Ptxas &ptxas, const Options &options)
         : ptxas(ptxas), options(options), output("cubin") {
@@ -91,7 +91,7 @@ private:
 
     Result<Cubin> assemble(std::string_view ptx, const std::string &kernelName) override {
       ProgramRun run = early.finish({ptx.data(), ptx.size()});
-      // Also for a program that takes regular files only, and for what it says of bad text.
+      // Also for a program that takes regular files only, and for its messages about bad input.
       if (run.status != 0)
         return ptxas.assemble(ptx, kernelName, options);
       return cubinOf(output, std::move(run));
@@ -139,7 +139,7 @@ Result<std::unique_ptr<Assembler>> findPtxas(int maxVersion) {
       continue;
     std::optional<PtxasVersion> version = versionOf(candidate);
     if (!version)
-      refused += fmt::format("; `{}` does not tell its version", candidate);
+      refused += fmt::format("; `{}` does not report its version", candidate);
     else if (maxVersion && version->number / 1000 > maxVersion / 1000)
       refused += fmt::format("; `{}` is of CUDA {}, the driver of {}", candidate,
                              version->number / 1000, maxVersion / 1000);

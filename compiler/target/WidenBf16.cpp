@@ -1,4 +1,4 @@
-//===- WidenBf16.cpp - bf16 out of its word in one operation ---------------------------------===//
+//===- WidenBf16.cpp - extract bf16 from a 32-bit register in one operation ------------------===//
 #include "target/WidenBf16.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -9,7 +9,7 @@
 namespace {
 namespace match = llvm::PatternMatch;
 
-/// The word and the half of it that `extension` widens; no word where it widens something else.
+/// The 32-bit word and the half of it that `extension` widens; null if it widens something else.
 std::pair<llvm::Value *, uint64_t> halfOfWord(llvm::FPExtInst &extension) {
   llvm::Value *word = nullptr;
   uint64_t half = 0;

@@ -1,9 +1,9 @@
-//===- WidenBf16.h - bf16 out of its word in one operation -----------------------------------===//
+//===- WidenBf16.h - extract bf16 from a 32-bit register in one operation --------------------===//
 // Needs: optimised LLVM IR.
-// Gives: of a bf16 that is half of a 32-bit word, the fp32 by a shift or a mask of the word.
-// How:   as an extension of the half alone, the assembler first takes the upper one out and then
-//        shifts it. Late, since LLVM knows extensions (a maximum of two is that of the halves), and
-//        not what a mask means.
+// Gives: for a bf16 that is half of a 32-bit word, its fp32 value by one shift or mask of the word.
+// How:   Given an extension of the half, ptxas first extracts the upper half and then shifts it.
+//        Runs late, since LLVM optimises extensions (a maximum of two is that of the halves) but
+//        not the equivalent mask.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 
