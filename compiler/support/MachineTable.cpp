@@ -1,13 +1,14 @@
 //===- MachineTable.cpp - the rows of MachineModel -----------------------------===//
 // Needs: MachineModel.h.
 // Gives: MachineModel::of.
-// How:   limits are from the table of compute capabilities of the CUDA C++ programming guide 13.0.
+// How:   Limits are from the table of compute capabilities of the CUDA C++ programming guide 13.0.
 //        SMs, clocks, L2, memory and dense tensor throughput are those of one GPU, from the
 //        whitepaper that the row names: its peak divided by SMs and clock. FMA and MUFU results per
 //        cycle are from the guide's table of arithmetic throughput. Latencies of loads and of
-//        mma.sync are from Luo et al., "Dissecting the NVIDIA Hopper Architecture" (arXiv:2402.13499),
-//        those of barriers from "Twill" (arXiv:2512.18134). No pass reads latencies yet. Nothing
-//        but sm_90a was measured here: what a source does not have is the nearest row's, and says so.
+//        mma.sync are from Luo et al., "Dissecting the NVIDIA Hopper Architecture"
+//        (arXiv:2402.13499), those of barriers from "Twill" (arXiv:2512.18134). No pass reads
+//        latencies yet. Only sm_90a was measured here: what a source does not have is the nearest
+//        row's, as its comment says.
 //===--------------------------------------------------------------------------===//
 #include "support/MachineModel.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int64_t mebi = 1 << 20;
 
-/// `sharedKiB` is that of an SM; a CTA may have all of it but its reserve.
+/// `sharedKiB` is per SM; a CTA may use all of it except its reserve.
 constexpr SmLimits limits(int64_t warps, int64_t ctas, int64_t sharedKiB, int64_t cluster = 1) {
   return {.warps = warps,
           .ctas = ctas,
@@ -29,8 +30,8 @@ constexpr SmLimits limits(int64_t warps, int64_t ctas, int64_t sharedKiB, int64_
           .ctasOfCluster = cluster};
 }
 
-/// A100 SXM4 80 GB (NVIDIA A100 whitepaper). L2 reads 5120 bytes per cycle. TMA: there is none, and
-/// the number is that of a load.
+/// A100 SXM4 80 GB (NVIDIA A100 whitepaper). L2 reads 5120 bytes per cycle. There is no TMA; its
+/// latency is that of a load.
 constexpr MachineModel ampere = {
     .architecture = 80,
     .sms = 108,
@@ -82,10 +83,10 @@ constexpr MachineModel ada = {
                  .dramBytes = 2.4},
     .cycles = {.globalLoad = 541, .l2Load = 273, .sharedLoad = 30, .tmaLoad = 541, .mma = 33}};
 
-/// H200 SXM (NVIDIA H100 whitepaper, H200 datasheet); memory: the largest, of GH200 with 144 GB. Bytes
-/// per cycle of L2: the most that products reached (docs/measurements/plan-cycles-2026-11-23.json).
-/// One wgmma m64n256k16 keeps the tensor cores busy for 128 cycles. TMA: estimated as a load and a
-/// hand-off.
+/// H200 SXM (NVIDIA H100 whitepaper, H200 datasheet); memory: the largest, of GH200 with 144 GB.
+/// Bytes per cycle of L2: the most that GEMMs reached
+/// (docs/measurements/plan-cycles-2026-11-23.json). One wgmma m64n256k16 keeps the tensor cores
+/// busy for 128 cycles. TMA: estimated as a load and an mbarrier hand-off.
 constexpr MachineModel hopper = {
     .architecture = 90,
     .sms = 132,
@@ -118,8 +119,8 @@ constexpr MachineModel blackwell = {.architecture = 100,
                                                  .dramBytes = 29.2},
                                     .cycles = hopper.cycles};
 
-/// B300 (NVIDIA Blackwell Ultra datasheet), which has twice the MUFU and hardly any int8 and fp64 on
-/// tensor cores: 0 here. All else as of sm_100.
+/// B300 (NVIDIA Blackwell Ultra datasheet), which has twice the MUFU and hardly any int8 and fp64
+/// on tensor cores: 0 here. All else as of sm_100.
 constexpr MachineModel blackwellUltra = [] {
   MachineModel row = blackwell;
   row.architecture = 103;
@@ -129,7 +130,8 @@ constexpr MachineModel blackwellUltra = [] {
   return row;
 }();
 
-/// RTX PRO 6000 (NVIDIA RTX Blackwell whitepaper). Bytes per cycle of L2 and latencies: as of sm_89.
+/// RTX PRO 6000 (NVIDIA RTX Blackwell whitepaper). Bytes per cycle of L2 and latencies: as of
+/// sm_89.
 constexpr MachineModel blackwellOfGraphics = {.architecture = 120,
                                               .sms = 188,
                                               .clockGHz = 2.6,
@@ -145,15 +147,15 @@ constexpr MachineModel blackwellOfGraphics = {.architecture = 120,
                                                            .dramBytes = 3.7},
                                               .cycles = ada.cycles};
 
-/// `row` for another architecture, with limits of its own.
+/// `row` for another architecture, with its own limits.
 constexpr MachineModel like(MachineModel row, int architecture, SmLimits limits) {
   row.architecture = architecture;
   row.sm = limits;
   return row;
 }
 
-/// Those of embedded processors and small systems have the throughput and latencies of the nearest.
-/// sm_88 is not in the guide's table: limits of sm_86.
+/// Architectures of embedded processors and small systems have the throughput and latencies of the
+/// nearest row. sm_88 is not in the guide's table: limits of sm_86.
 constexpr MachineModel table[] = {ampere,
                                   ampereOfGraphics,
                                   like(ampere, 87, limits(48, 16, 164)),

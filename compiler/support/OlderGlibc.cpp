@@ -1,8 +1,8 @@
-//===- OlderGlibc.cpp - what LLVM takes from a newer C library ------------------------------===//
-// Needs: the system call behind getrandom, which glibc has had since 2.25.
+//===- OlderGlibc.cpp - a function of newer C libraries that LLVM needs --------------------===//
+// Needs: the system call of getrandom, which glibc has had since 2.25.
 // Gives: arc4random, hidden in the library, so that wheels built on Debian 12 (glibc 2.36) run on
 //        glibc 2.35.
-// How:   LLVM calls it for names of temporary files alone.
+// How:   LLVM calls it for names of temporary files only.
 //===------------------------------------------------------------------------------------===//
 #include <cstdint>
 #include <sys/random.h>

@@ -1,4 +1,4 @@
-//===- Source.cpp - the texts that are compiled, and places in them ---------------------===//
+//===- Source.cpp - source texts and positions in them -----------------------------------===//
 #include "support/Source.h"
 #include "support/Utf8.h"
 #include <algorithm>

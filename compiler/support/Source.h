@@ -1,9 +1,9 @@
-//===- Source.h - the texts that are compiled, and places in them -----------------------===//
-// Needs: the text of each function or file, with where it stands in the user's file.
+//===- Source.h - source texts and positions in them ----------------------------------------===//
+// Needs: the text of each function or file, with its position in the user's file.
 // Gives: spans (three integers) for tokens and nodes, and their lines and columns in the
 //        user's file, counted in characters from 1.
-// How:   a buffer keeps the start of each line. `firstLine` and `indent` are what was cut off
-//        in front; both are added back when a span becomes a SourceRange.
+// How:   A buffer keeps the start of each line. `firstLine` and `indent` are the lines and columns
+//        that were cut off; both are added again when a span becomes a SourceRange.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"
@@ -16,10 +16,10 @@
 
 namespace pantile {
 
-/// A buffer of a SourceManager. 0 is no buffer.
+/// Number of a buffer of a SourceManager; 0: no buffer.
 using BufferId = uint32_t;
 
-/// One place: a byte offset in a buffer.
+/// A position: a byte offset in a buffer.
 struct SourceLoc {
   BufferId buffer = 0;
   uint32_t offset = 0;
@@ -33,7 +33,7 @@ struct SourceSpan {
   uint32_t begin = 0, end = 0;
   bool isValid() const { return buffer != 0; }
   SourceLoc start() const { return {buffer, begin}; }
-  /// The shortest span that holds this one and `other`, which is of the same buffer.
+  /// The shortest span that contains this one and `other`, of the same buffer.
   SourceSpan to(SourceSpan other) const {
     return {buffer, begin < other.begin ? begin : other.begin, end > other.end ? end : other.end};
   }
@@ -46,8 +46,8 @@ public:
   SourceManager(SourceManager &&) = default;
   SourceManager &operator=(SourceManager &&) = default;
 
-  /// Takes a text whose first line is line `firstLine` of `file`; `indent` columns were cut off
-  /// each line.
+  /// Adds a text whose first line is line `firstLine` of `file`; `indent` columns were cut off each
+  /// line.
   BufferId addBuffer(std::string file, std::string text, int firstLine = 1, int indent = 0);
 
   /// Both stay valid as long as the manager.
@@ -60,8 +60,8 @@ public:
   /// Lines and columns as in the user's file. An invalid span gives a range without a file.
   SourceRange range(SourceSpan span) const;
 
-  /// Line `line` of the user's file `file`, with the cut indentation as spaces and without its line
-  /// end.
+  /// Line `line` of the user's file `file`, with the removed indentation as spaces and without its
+  /// line end.
   std::optional<std::string> lineText(std::string_view file, int line) const;
 
 private:

@@ -1,8 +1,8 @@
 //===- Target.cpp - the table of architectures --------------------------------===//
 // Needs: Target.h.
 // Gives: its members.
-// How:   one row an architecture. A capability is a comparison with the architecture that brought
-//        it; those that later ones dropped (wgmma) ask for the architecture's own suffix.
+// How:   One row per architecture. A capability is a comparison with the first architecture that
+//        has it; capabilities that later ones dropped (wgmma) check the architecture's own suffix.
 //===--------------------------------------------------------------------------===//
 #include "support/Target.h"
 

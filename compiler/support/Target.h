@@ -1,8 +1,8 @@
 //===- Target.h - what a GPU can do -------------------------------------------===//
 // Needs: a name such as "sm_90a", or a device's compute capability.
-// Gives: capabilities to ask for, the machine's model, and the names that LLVM and the assembler use.
-// How:   a table of the architectures in Target.cpp. Only this and MachineModel have SM numbers:
-//        passes ask "has wgmma", never "is 90".
+// Gives: capabilities, the machine model, and the names that LLVM and the assembler use.
+// How:   A table of the architectures in Target.cpp. Only this and MachineModel have SM numbers:
+//        passes query "has wgmma", never "is 90".
 //===--------------------------------------------------------------------------===//
 #ifndef PANTILE_SUPPORT_TARGET_H
 #define PANTILE_SUPPORT_TARGET_H
@@ -21,8 +21,8 @@ class Target {
 public:
   /// "sm_80" to "sm_121a"; nothing for any other text.
   static std::optional<Target> parse(std::string_view name);
-  /// The richest target that runs on a device of this compute capability; an unknown newer minor
-  /// of a known major gets the newest known plain target below it.
+  /// The target with the most features that runs on a device of this compute capability; an unknown
+  /// newer minor of a known major gets the newest known plain target below it.
   static std::optional<Target> forDevice(int major, int minor);
   /// All names that parse() takes without a suffix, for messages.
   static std::vector<std::string> names();
@@ -30,7 +30,7 @@ public:
   /// "sm_90a": also the assembler's name and LLVM's processor.
   std::string name() const;
   std::string llvmCpu() const { return name(); }
-  /// LLVM's feature string; the oldest PTX version that holds all that we emit for this target.
+  /// LLVM's feature string; the oldest PTX version that has all that we emit for this target.
   std::string ptxFeature() const;
   /// 80 for PTX ISA 8.0.
   int ptxVersion() const { return ptx; }
@@ -46,11 +46,11 @@ public:
   bool hasMbarrier() const;
   bool hasTma() const;
   bool hasClusters() const;
-  /// Sums of several neighbours in memory by one instruction.
+  /// Vector reductions: one `red` for several consecutive elements.
   bool hasVectorReductions() const;
-  /// The most dynamic shared memory of one block, after opting in.
+  /// The most dynamic shared memory per CTA, after opting in.
   int64_t maxSharedBytes() const { return model->sm.sharedBytesOfCta; }
-  /// Shared memory that is there without opting in.
+  /// Shared memory per CTA without opting in.
   int64_t defaultSharedBytes() const { return model->sm.sharedBytesByDefault; }
 
   // Tensor cores.
@@ -58,12 +58,12 @@ public:
   bool hasBf16Mma() const;
   bool hasTf32Mma() const;
   bool hasFp8Mma() const;
-  /// mma.sync m8n8k4 of fp64. Where the model has no throughput of it, it is no faster than FMA.
+  /// mma.sync m8n8k4 of fp64. If the model has no throughput for it, it is no faster than FMA.
   bool hasFp64Mma() const;
   /// Its larger shapes: m16n8k4, k8 and k16.
   bool hasLargeFp64Mma() const;
   bool hasWgmma() const;
-  /// MMAs that go on while threads do something else, see `nv::AsyncMmaOpInterface`.
+  /// Asynchronous MMAs: see `nv::AsyncMmaOpInterface`.
   bool hasAsyncMma() const { return hasWgmma(); }
 
   // Arithmetic and registers.

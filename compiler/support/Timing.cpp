@@ -1,4 +1,4 @@
-//===- Timing.cpp - how long each stage took --------------------------------------------===//
+//===- Timing.cpp - time per stage ------------------------------------------------------===//
 #include "support/Timing.h"
 #include <algorithm>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,6 +1,6 @@
-//===- Timing.h - how long each stage took ----------------------------------------------===//
-// Gives: milliseconds a stage, in the order in which the stages first ran, for `--time`.
-// How:   a scope adds its own time when it ends; times of one name add up.
+//===- Timing.h - time per stage --------------------------------------------------------===//
+// Gives: milliseconds per stage, in the order in which the stages first ran, for `--time`.
+// How:   A scope adds its own time when it ends; times of the same name are added.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <chrono>

@@ -1,6 +1,6 @@
 //===- Utf8.h - characters of a source text ---------------------------------------------===//
-// Gives: one character at a time, so that all who count columns count alike: a code point is
-//        one column, and so is each byte that is no part of one.
+// Gives: one character at a time, so that all columns are counted in the same way: a code point is
+//        one column, and so is each byte that is not part of one.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <cstdint>

@@ -1,10 +1,10 @@
-//===- BuildCommand.cpp - `pantilec build`: kernels ahead of time --------------------------===//
-// Needs: kernels and how they are specialised, on the command line or one a line in a list.
+//===- BuildCommand.cpp - `pantilec build`: ahead-of-time compilation ----------------------===//
+// Needs: kernels and their specialisations, on the command line or one per line in a list.
 // Gives: one artifact that pantile loads; or a C header with a C file or an object, which need
-//        nothing but the driver.
-// How:   a line of the list has the words of the command line. Every kernel is compiled for every
-//        target, all on as many threads as there are cores; the order of the output is that of the
-//        words.
+//        only the driver.
+// How:   A line of the list has the same arguments as the command line. Every kernel is compiled
+//        for every target, on as many threads as there are cores; the output is in the order of the
+//        arguments.
 //===-----------------------------------------------------------------------------------===//
 #include "CLauncher.h"
 #include "Commands.h"
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One kernel that was asked for, with all its targets.
+/// One requested kernel, with all its targets.
 struct BuildItem {
   KernelFlags kernel;
   std::string grid, symbol;
@@ -54,7 +54,7 @@ void describe(CLI::App &app, BuildItem &item) {
   app.add_flag("--line-info", item.withLineInfo, option_meanings::lineInfo);
 }
 
-/// The items of a list: a line each, `#` begins a comment. Paths are relative to the list.
+/// The items of a list: one per line, `#` starts a comment. Paths are relative to the list.
 Result<std::vector<BuildItem>> readList(const std::string &path) {
   std::optional<std::string> text = readFile(path);
   if (!text)
@@ -82,7 +82,7 @@ Result<std::vector<BuildItem>> readList(const std::string &path) {
   return items;
 }
 
-/// Completes a request; an error names what is wrong with the words.
+/// Completes a request; an error says which argument is wrong.
 Result<void> prepare(BuildItem &item) {
   if (item.targets.empty())
     item.targets = {"sm_90a"};
@@ -252,7 +252,7 @@ int runBuildCommand(int argc, char **argv) {
   BuildLine line;
   BuildItem item;
   describe(app, item);
-  app.add_option("--list", line.list, "file with one kernel a line, in the same words");
+  app.add_option("--list", line.list, "file with one kernel per line, with the same arguments");
   app.add_option("-o", line.output,
                  "NAME.h: a header and NAME.c; NAME.o: a header and an object, by $CC or cc; any "
                  "other name: an artifact for pantile")

@@ -1,8 +1,8 @@
-//===- CLauncher.cpp - kernels as C: machine code and a launcher each -----------------------===//
+//===- CLauncher.cpp - kernels as C: machine code and launchers ------------------------------===//
 // Needs: see CLauncher.h.
 // Gives: launchersInC.
-// How:   tables of data for machine code and tensor maps, then one function a name, whose body is
-//        one block a variant. CLauncherText.cpp has what the tables are read by.
+// How:   Tables of data for machine code and tensor maps, then one function per name, whose body is
+//        one C block per variant. CLauncherText.cpp has the code that reads the tables.
 //===-----------------------------------------------------------------------------------===//
 #include "CLauncher.h"
 #include "CLauncherText.h"
@@ -19,10 +19,10 @@ struct CParameter {
   std::string type, name;
 };
 
-/// A variant with what its function has to know of it.
+/// A variant with what its function needs to have about it.
 struct Placed {
   const CVariant *variant;
-  int number; ///< of its image; that of the plain one follows
+  int number; ///< index of its image; the image of the plain variant follows
 };
 
 struct Group {
@@ -52,8 +52,8 @@ const std::string *integerConstant(const ArgSpec &spec, std::string &text) {
   return nullptr;
 }
 
-/// The C type of parameter `index`: that of the first variant in which it is no constant; empty
-/// where it is one in all of them.
+/// The C type of parameter `index`, from the first variant in which it is no constant; empty if it
+/// is a constant in all of them.
 Result<std::string> parameterType(const Group &group, size_t index) {
   std::string found;
   for (const Placed &placed : group.members) {
@@ -118,7 +118,7 @@ int assumptions(const Kernel &kernel) {
   return count;
 }
 
-/// Whether launches may come that tensor maps cannot describe.
+/// Whether there may be launches that tensor maps cannot describe.
 bool needsPlain(const CVariant &variant) {
   return variant.plain && !variant.kernel->tensorMaps.empty();
 }
@@ -171,7 +171,7 @@ template <class List, class Print> std::string braced(const List &list, Print pr
   return text + (list.empty() ? "0}" : "}");
 }
 
-/// Of an element that is stored through the map, whose rows end on 16 bytes then; else 0.
+/// The element size if the map is used for stores: rows then end on 16 bytes; else 0.
 int writtenBytes(const TensorMapRecipe &recipe) {
   return !recipe.isWritten ? 0 : recipe.element.ends_with("32") ? 4 : 2;
 }
@@ -202,7 +202,7 @@ Result<void> writeRecipes(std::ostringstream &out, const Kernel &kernel, int num
   return {};
 }
 
-/// What a variant assumes of its arguments, as a C expression.
+/// The assumptions of a variant about its arguments, as a C expression.
 Result<std::string> conditionOf(const Group &group, const CVariant &variant) {
   std::string condition = "1", text;
   for (size_t i = 0; i < variant.parameters.size(); ++i) {
@@ -356,7 +356,7 @@ Result<void> writeFunction(std::ostringstream &out, Group group) {
   return {};
 }
 
-/// Loading ahead of the first launch, and unloading.
+/// Functions that load the code before the first launch, and unload it.
 void writeLoading(std::ostringstream &out, const std::vector<Group> &groups,
                   const std::string &prefix) {
   std::ostringstream list;

@@ -1,8 +1,8 @@
-//===- CLauncherText.cpp - the part of a C launcher that is always the same ----------------===//
+//===- CLauncherText.cpp - the fixed part of a C launcher ------------------------------------===//
 // Needs: GNU C (gcc, clang), Linux, a driver of CUDA 12 or later.
 // Gives: launcherText.
-// How:   functions of a device are loaded once under a spin lock and then read without one.
-//        Whatever fails returns the driver's status; 100 (no device) where there is no driver.
+// How:   Functions of a device are loaded once under a spin lock and then read without one.
+//        Failures return the driver's status; 100 (no device) if there is no driver.
 //===-----------------------------------------------------------------------------------===//
 #include "CLauncherText.h"
 

@@ -1,7 +1,7 @@
-//===- CacheCommand.cpp - `pantilec cache`: the store of kernels and times -----------------===//
-// Needs: PANTILE_CACHE_DIR, or the usual place.
+//===- CacheCommand.cpp - `pantilec cache`: the kernel cache --------------------------------===//
+// Needs: PANTILE_CACHE_DIR, or the default directory.
 // Gives: ls, stats, verify, clear, export, import.
-// How:   a thin layer over pantile/Cache.h. What is printed is one entry a line, for grep and awk.
+// How:   A thin layer over pantile/Cache.h. The output has one entry per line, for grep and awk.
 //===-----------------------------------------------------------------------------------===//
 #include "Commands.h"
 #include "pantile/Cache.h"
@@ -21,7 +21,7 @@ struct CacheLine {
   bool remove = false;
 };
 
-/// Whether the command is about `entry`: its kind, its age, the beginning of its key.
+/// Whether the command applies to `entry`: its kind, its age, the start of its key.
 bool concerns(const CacheLine &line, const CacheEntry &entry) {
   if (!line.kind.empty() && nameOf(entry.kind) != line.kind)
     return false;
@@ -135,7 +135,7 @@ int runCacheCommand(int argc, char **argv) {
                "pantilec cache");
   CacheLine line;
   app.require_subcommand(1);
-  app.fallthrough(); // `--dir` may stand behind the command
+  app.fallthrough(); // `--dir` may follow the command
   app.add_option("--dir", line.directory,
                  "the store; default: PANTILE_CACHE_DIR or ~/.cache/pantile");
   auto *ls = app.add_subcommand("ls", "one line an entry: key, kind, bytes, last use, content");

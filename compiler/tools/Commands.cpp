@@ -1,4 +1,4 @@
-//===- Commands.cpp - what the commands of `pantilec` share --------------------------------===//
+//===- Commands.cpp - functions common to the commands of `pantilec` -------------------------===//
 // Needs: see Commands.h.
 // Gives: fail, wrongUsage, readFile.
 // How:   errors go to standard error as the compiler rendered them.

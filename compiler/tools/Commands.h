@@ -1,8 +1,8 @@
-//===- Commands.h - what `pantilec` does besides compiling one kernel ----------------------===//
-// Needs: the command line behind the command's name.
+//===- Commands.h - the commands of `pantilec` other than compiling one kernel ---------------===//
+// Needs: the arguments after the command's name.
 // Gives: `pantilec cache`, `pantilec build` and `pantilec run`, each with an exit status: 0; 1: it
 //        failed; 2: the command line is wrong.
-// How:   a file of such a name is compiled as `./cache`.
+// How:   A file with such a name is compiled as `./cache`.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Error.h"

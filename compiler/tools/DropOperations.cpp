@@ -1,9 +1,10 @@
-//===- DropOperations.cpp - shrink a module while a script still finds its fault --------===//
+//===- DropOperations.cpp - shrink a module that shows a fault --------------------------===//
 // Needs: a script that exits with 1 as long as the file that it is given shows the fault.
 // Gives: a module from which no single operation, loop or function can be dropped any more.
-// How:   from the last operation to the first, on a clone: an operation without uses goes with
-//        all that is in it; the result of another gives way to an operand of its type. What does
-//        not verify or is no longer interesting is undone. Again until nothing changes.
+// How:   From the last operation to the first, on a clone: an operation without uses is erased with
+//        its regions; the result of another is replaced by an operand of its type. A change is
+//        undone if the module does not verify or no longer shows the fault. Repeated until nothing
+//        changes.
 //===-----------------------------------------------------------------------------------===//
 #include "DropOperations.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -58,10 +59,10 @@ struct DropOperations : mlir::PassWrapper<DropOperations, mlir::OperationPass<ml
            mlir::Tester::Interestingness::True;
   }
 
-  /// The module without its `index`th candidate, if that leaves the fault.
+  /// The module without candidate number `index`, if it still shows the fault.
   mlir::OwningOpRef<mlir::ModuleOp> without(mlir::ModuleOp module, size_t index) const {
     mlir::OwningOpRef<mlir::ModuleOp> smaller = module.clone();
-    // What does not verify is a wrong guess of ours and nothing to report.
+    // A module that does not verify is a failed attempt and not reported.
     mlir::ScopedDiagnosticHandler silence(module.getContext(), [](mlir::Diagnostic &) {});
     if (!drop(candidates(*smaller)[index]) || mlir::failed(mlir::verify(*smaller)) ||
         !isInteresting(*smaller))

@@ -1,4 +1,4 @@
-//===- DropOperations.h - shrink a module while a script still finds its fault ----------===//
+//===- DropOperations.h - shrink a module that shows a fault ----------------------------===//
 #pragma once
 namespace pantile {
 void registerDropOperations();

@@ -1,7 +1,7 @@
 //===- GridExpression.cpp - grids on the command line ---------------------------------------===//
 // Needs: see GridExpression.h.
 // Gives: evaluateGrid.
-// How:   the first mistake is kept and stops the descent; division rounds down.
+// How:   The first error is kept and ends the descent; division rounds down.
 //===-----------------------------------------------------------------------------------===//
 #include "GridExpression.h"
 #include <algorithm>

@@ -1,8 +1,8 @@
 //===- HostArray.cpp - arrays on the command line -------------------------------------------===//
 // Needs: see HostArray.h.
 // Gives: HostArray, makeArray, readNpy, writeNpy.
-// How:   floats narrower than 32 bits are rounded to nearest even by their numbers of exponent and
-//        mantissa bits; those without infinities take their largest number instead.
+// How:   Floats narrower than 32 bits are rounded to nearest even from their numbers of exponent
+//        and mantissa bits; formats without infinities saturate.
 //===-----------------------------------------------------------------------------------===//
 #include "HostArray.h"
 #include <algorithm>
@@ -161,7 +161,7 @@ Result<void> fill(HostArray &array, std::string_view how, uint64_t seed) {
   return {};
 }
 
-/// The value behind 'name': in the header of an .npy file, up to the comma that ends it.
+/// The value after 'name': in the header of an .npy file, up to the comma that ends it.
 std::string_view headerField(std::string_view header, std::string_view name) {
   size_t at = header.find("'" + std::string(name) + "':");
   if (at == header.npos)

@@ -23,7 +23,7 @@ struct HostArray {
   void set(int64_t index, double value);
 };
 
-/// `seed` settles what "random" gives: normal numbers, integers from -100 to 100.
+/// `seed` determines the values of "random": normal numbers, integers from -100 to 100.
 Result<HostArray> makeArray(std::string_view description, uint64_t seed);
 
 Result<HostArray> readNpy(const std::string &path, const std::string &dtype);

@@ -1,6 +1,6 @@
-//===- KernelFlags.h - flags that the commands of `pantilec` share --------------------------===//
+//===- KernelFlags.h - flags common to the commands of `pantilec` ---------------------------===//
 // Needs: pantile/Options.def, which has the options' meanings.
-// Gives: which kernel is meant and how it is compiled, from the command line.
+// Gives: the kernel and its options, from the command line.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Request.h"
@@ -14,7 +14,7 @@ class Option;
 
 namespace pantile {
 
-/// What Options.def says of each option, by the name of the member.
+/// The meaning of each option in Options.def, by the name of the member.
 namespace option_meanings {
 #define OPTION(type, member, key, initial, meaning) inline constexpr const char *member = meaning;
 #include "pantile/Options.def"
@@ -36,7 +36,7 @@ void addCodeFlags(CLI::App &app, KernelFlags &flags);
 /// Adds `--input-precision`, `--launch-abi`, `--disable-pass` and `--enable-pass`.
 void addChoiceFlags(CLI::App &app, KernelFlags &flags);
 
-/// Puts what the request's options cannot be parsed into there; after parsing.
+/// Sets the request's options that need parsing; to be called after parsing.
 void takeFlags(KernelFlags &flags);
 
 } // namespace pantile

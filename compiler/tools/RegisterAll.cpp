@@ -1,4 +1,4 @@
-//===- RegisterAll.cpp - every dialect and pass that the tools know ---------------------===//
+//===- RegisterAll.cpp - registration of all dialects and passes ------------------------===//
 #include "RegisterAll.h"
 #include "ir/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- RegisterAll.h - every dialect and pass that the tools know -----------------------===//
+//===- RegisterAll.h - registration of all dialects and passes --------------------------===//
 #pragma once
 namespace mlir {
 class DialectRegistry;

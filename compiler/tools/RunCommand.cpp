@@ -1,9 +1,9 @@
 //===- RunCommand.cpp - `pantilec run`: a kernel on given or random arrays -------------------===//
 // Needs: a kernel, an argument for each of its run-time parameters, a grid.
 // Gives: what the kernel changed, as statistics and .npy files, and how long it takes.
-// How:   arguments settle the signature, as they do in Python: arrays are 16-byte aligned, integers
-//        that 16 divides or that are 1 say so. The result is that of one launch; times are taken
-//        behind it by the tuner, on fresh copies.
+// How:   Arguments determine the signature, as in Python: arrays are 16-byte aligned, integers are
+//        specialised if they are 1 or multiples of 16. The result is that of one launch; then the
+//        tuner measures the time, on fresh copies.
 //===-----------------------------------------------------------------------------------===//
 #include "Commands.h"
 #include "GridExpression.h"
@@ -30,7 +30,7 @@ struct RunLine {
   bool noTime = false;
 };
 
-/// One run-time argument: an array with its place on the device, or a number.
+/// One run-time argument: an array with its address on the device, or a number.
 struct Argument {
   std::string name;
   std::optional<HostArray> array;
@@ -38,10 +38,10 @@ struct Argument {
   uint64_t address = 0;
   LaunchArg value;
   std::string spec;
-  bool isConstant = false; ///< settled by the signature, so that a launch passes nothing
+  bool isConstant = false; ///< constant by the signature: a launch does not pass it
 };
 
-/// All arguments, and the memory behind the arrays. GPU memory is freed with it.
+/// All arguments, and the memory of the arrays. GPU memory is freed with it.
 class Arguments {
 public:
   explicit Arguments(bool onGpu) : onGpu(onGpu) {}
@@ -82,7 +82,7 @@ public:
 
 Error wrong(const std::string &message) { return makeError(ErrorKind::Launch, message); }
 
-/// An integer or a float, `12`, `1.5`, `true`, behind which a type may stand: `12:i64`.
+/// An integer or a float, `12`, `1.5`, `true`, optionally followed by a type: `12:i64`.
 Result<void> parseNumber(Argument &argument, std::string_view text) {
   const size_t colon = text.find(':');
   std::string type(colon == text.npos ? "" : text.substr(colon + 1));

@@ -1,9 +1,9 @@
 //===- pantile-passes.cpp - runs all passes over the tile IR of many kernels ---------------===//
 // Needs: files with layout-free tile IR. The first line of one may be a comment with options:
 //        `// --max-registers=32 --disable-pass=NAME --enable-pass=NAME`.
-// Gives: a line before each run of the passes: the file, and the variant of the compilation. Ends
+// Gives: one line before each run of the passes: the file, and the variant of the compilation. Ends
 //        with status 1 after the first run that fails, and says why.
-// How:   the lists of passes that a compilation runs, and nothing after them: in a build with
+// How:   Runs the pass pipelines of a compilation and nothing after them: in a build with
 //        sanitizers only the passes, the analyses and the dialects have to be compiled.
 //===-----------------------------------------------------------------------------------===//
 #include "Pipeline.h"
@@ -40,7 +40,7 @@ Options optionsOf(llvm::StringRef text) {
   return options;
 }
 
-/// How a compilation may run the passes over one kernel again.
+/// How a compilation may run the passes on one kernel again.
 struct Variant {
   const char *name;
   std::vector<std::string> disabledPasses;
@@ -48,8 +48,8 @@ struct Variant {
   LaunchAbi launchAbi = LaunchAbi::Full;
 };
 
-/// As asked for; for launches that tensor maps cannot describe; with what is left out where ptxas
-/// serialises MMAs; with what is left out where shared memory does not suffice.
+/// As requested; for launches that tensor maps cannot describe; without the passes that are left
+/// out if ptxas serialises MMAs; without those that are left out if shared memory does not suffice.
 const std::vector<Variant> &variantsOn(const Target &target) {
   static const std::vector<Variant> all = {
       {"as asked for", {}, {}},

@@ -47,7 +47,7 @@ void describe(CLI::App &app, CommandLine &line) {
   app.add_flag("--list", line.list, "list the kernels of the file");
 }
 
-/// One line a pass; a star marks what cannot be left out.
+/// One line per pass; a star marks passes that cannot be disabled.
 std::string passTable() {
   std::ostringstream table;
   for (const PassListing &pass : listPasses())
