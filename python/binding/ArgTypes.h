@@ -1,6 +1,6 @@
-//===- ArgTypes.h - specialised parameters as Triton writes their types --------------------===//
+//===- ArgTypes.h - types of specialised parameters in Triton's syntax ---------------------===//
 // Gives: "*fp16:16", "*kfp32", "i32", "constexpr", "tensordesc<fp16[64, 32]>"; a tuple of these
-//        for a tuple. A multiple of 16 is marked by ":16".
+//        for a tuple. ":16" marks a multiple of 16.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Program.h"

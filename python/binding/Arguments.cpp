@@ -1,7 +1,7 @@
-//===- Arguments.cpp - what a launch argument is ----------------------------------------===//
-// How: one look at the type of an object decides which protocol reads it; the decision is kept
-//      by type. torch-like objects (`data_ptr()` and `dtype`) come before the array protocols,
-//      since a torch tensor has those too, slower. NumPy scalars are numbers, not arrays.
+//===- Arguments.cpp - classification of launch arguments --------------------------------===//
+// How: The type of an object determines which protocol reads it; the decision is cached by type.
+//      torch-like objects (`data_ptr()` and `dtype`) are checked before the array protocols, which
+//      a torch tensor supports, too, but slower. NumPy scalars are numbers, not arrays.
 // Invariant: types and dtype objects in the tables are kept alive, so that no address is
 //      used twice.
 //===-----------------------------------------------------------------------------------===//
@@ -35,7 +35,7 @@ bool derivesFrom(PyTypeObject *type, std::string_view module, std::string_view n
   return false;
 }
 
-/// A host descriptor is known by its attributes, which only an object has.
+/// A host descriptor is recognised by its attributes, which only an object has.
 bool isDescriptor(py::handle object) {
   for (const char *name : {"base", "shape", "strides", "block_shape"})
     if (!typeHas(object, name))
@@ -76,7 +76,7 @@ Protocol protocolOfObject(py::handle object) {
   if (protocol == Protocol::Constant && typeHas(object, "__cuda_array_interface__"))
     return Protocol::CudaArray;
   const TableLock lock(mutex);
-  // Bounded, for a program that makes types without end.
+  // Bounded, for programs that create types without end.
   if (known->size() < 1024 && known->emplace(type, protocol).second)
     Py_INCREF(type);
   return protocol;
@@ -128,7 +128,7 @@ Argument tuple(py::handle object) {
   return structured(Argument::Kind::Tuple, std::move(parts));
 }
 
-/// A field that is annotated constexpr stays what it is; the rest is classified like arguments.
+/// A field that is annotated constexpr is a constant; the others are classified like arguments.
 Argument aggregate(py::handle object) {
   Structure parts;
   parts.cls = py::type::of(object);
@@ -144,7 +144,7 @@ Argument aggregate(py::handle object) {
   return structured(Argument::Kind::Tuple, std::move(parts));
 }
 
-/// An int, or what Python takes for one.
+/// An int, or an object that Python accepts as one.
 int64_t extentOf(py::handle value) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
   if (!index)

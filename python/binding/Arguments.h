@@ -1,7 +1,7 @@
-//===- Arguments.h - what a launch argument is ------------------------------------------===//
+//===- Arguments.h - classification of launch arguments ----------------------------------===//
 // Needs: the GIL. Imports nothing: a library that made an argument is loaded already.
-// Gives: the class of each argument (pointer with element type, place and storage bounds;
-//        integer, float, bool; constant).
+// Gives: the class of each argument: pointer with element type, device and storage bounds; integer,
+//        float, bool; constant.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "pantile/Runtime.h"
@@ -17,18 +17,18 @@ struct Structure;
 /// One classified argument.
 struct Argument {
   enum class Kind { None, Bool, Int, Float, Pointer, Constant, Tuple, Descriptor };
-  /// Where the memory of a pointer is. Unknown: the object does not tell.
+  /// Where the memory of a pointer is. Unknown: the object does not say.
   enum class Place { Unknown, Host, Device };
   Kind kind = Kind::None;
   Place place = Place::Unknown;
   int device = 0;
   const char *dtype =
-      ""; ///< element type of a pointer, or the narrowest type of an integer; lives for ever
+      ""; ///< element type of a pointer, or the narrowest type of an integer; static
   LaunchArg launch;
   std::shared_ptr<const Structure> structure; ///< of a tuple or a descriptor
 };
 
-/// What an argument with parts consists of.
+/// The parts of a structured argument.
 struct Structure {
   std::vector<Argument> elements;       ///< of a tuple; the base of a descriptor
   std::vector<pybind11::object> values; ///< the elements as given
@@ -39,7 +39,7 @@ struct Structure {
   std::vector<LaunchArg> extents; ///< of a descriptor: the sizes, then the strides
 };
 
-/// How an argument is read; settled by its type.
+/// How an argument is read; determined by its type.
 enum class Protocol {
   None,
   Bool,
@@ -60,7 +60,7 @@ Protocol protocolOf(pybind11::handle object);
 
 Argument classify(pybind11::handle object);
 
-/// Calls `visit(argument, object)` for `argument` or, where it has some, for all its parts.
+/// Calls `visit(argument, object)` for `argument`, or for all its parts if it has some.
 template <typename Visit>
 void forEachLeaf(const Argument &argument, pybind11::handle object, const Visit &visit) {
   if (!argument.structure)

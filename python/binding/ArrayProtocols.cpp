@@ -1,6 +1,6 @@
 //===- ArrayProtocols.cpp - arrays of other libraries as pointer arguments --------------===//
-// How: the bounds of host memory are those of the storage that owns it, not of the view: a
-//      kernel may walk from a view to its neighbours, as strides allow.
+// How: The bounds of host memory are those of the storage that owns it, not of the view: strides
+//      may lead a kernel from a view to other parts of the storage.
 //===-----------------------------------------------------------------------------------===//
 #include "ArrayProtocols.h"
 #include "Dlpack.h"
@@ -28,8 +28,8 @@ Argument pointer(Argument::Place place, int device, const char *dtype, uint64_t 
   return argument;
 }
 
-/// The short name of a dtype object, kept by the object's identity; a string may be a new one each
-/// time.
+/// The short name of a dtype object, cached by the object's identity; a string may be a new one
+/// each time.
 const char *nameOfDtype(const py::object &dtype) {
   if (PyUnicode_Check(dtype.ptr()))
     return requireDtypeName(dtype.cast<std::string>());
@@ -42,7 +42,7 @@ const char *nameOfDtype(const py::object &dtype) {
   }
   const char *name = requireDtypeName(py::str(dtype).cast<std::string>());
   const TableLock lock(mutex);
-  // Bounded, for arrays that make a dtype each time they are asked.
+  // Bounded, for arrays that create a dtype at each query.
   if (known->size() < 256 && known->emplace(dtype.ptr(), name).second)
     dtype.inc_ref();
   return name;
@@ -74,7 +74,7 @@ const char *nameOfTypestr(const std::string &typestr) {
   throw py::type_error("arrays of type `" + typestr + "` cannot be passed to a kernel");
 }
 
-/// The addresses that an array reaches, also through negative strides.
+/// The range of addresses that an array spans, also with negative strides.
 std::pair<uint64_t, uint64_t> extentOf(const py::array &array) {
   auto begin = reinterpret_cast<uint64_t>(array.data());
   uint64_t end = begin + array.itemsize();
@@ -132,7 +132,7 @@ Argument readTorchLike(py::handle tensor) {
 Argument readCudaArray(py::handle array) {
   const py::object found = py::getattr(array, "__cuda_array_interface__", py::none());
   if (found.is_none() && py::hasattr(array, "__dlpack__"))
-    return readDLPack(array); // as JAX's arrays on the host, whose type has the interface
+    return readDLPack(array); // like JAX's arrays on the host, whose type has the interface
   const auto interface =
       (found.is_none() ? array.attr("__cuda_array_interface__") : found).cast<py::dict>();
   const auto data = interface["data"].cast<py::tuple>();

@@ -1,6 +1,6 @@
 //===- ArrayProtocols.h - arrays of other libraries as pointer arguments ----------------===//
 // Needs: the GIL, and an object of the kind that the function names.
-// Gives: address, element type, place, and for host memory the bounds of the whole storage.
+// Gives: address, element type, device, and for host memory the bounds of the whole storage.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "Arguments.h"

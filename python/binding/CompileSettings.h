@@ -1,7 +1,7 @@
-//===- CompileSettings.h - settings of the process that kernels are compiled under --------===//
+//===- CompileSettings.h - process-wide settings of compilations --------------------------===//
 // Needs: the GIL.
-// Gives: the settings that are not the defaults, as a text for keys, and a number that stands for
-//        the text: the same text has the same number. 0: all are the defaults.
+// Gives: the settings that differ from the defaults, as a string for keys, and a number for that
+//        string: equal strings have equal numbers. 0: all are the defaults.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "TableLock.h"

@@ -1,6 +1,6 @@
-//===- CurrentStream.cpp - where the caller's library works now -------------------------===//
-// How: torch's functions are looked up once, as launches ask every time: DLPack's, which is C, else
-//      the one that Python calls.
+//===- CurrentStream.cpp - the current stream of the caller's library --------------------===//
+// How: torch's functions are looked up once, as every launch calls them: DLPack's, which is a C
+//      function, else the one for Python.
 //===-----------------------------------------------------------------------------------===//
 #include "CurrentStream.h"
 #include "Dlpack.h"
@@ -12,13 +12,12 @@ namespace py = pybind11;
 namespace pantile::python {
 namespace {
 
-/// The loaded module `name`, borrowed, or null: an argument cannot come from a library that nobody
-/// imported.
+/// The loaded module `name`, borrowed; null if it is not imported: then no argument comes from it.
 PyObject *loadedModule(const char *name) {
   return PyDict_GetItemString(PyImport_GetModuleDict(), name);
 }
 
-/// torch's functions of a device; all null while torch is not loaded, or has none for GPUs.
+/// torch's functions of a device; all null if torch is not loaded, or has none for GPUs.
 struct Torch {
   const DLExchange *exchange = nullptr;
   PyObject *streamOf = nullptr; ///< from a device to its current stream
@@ -32,7 +31,7 @@ PyObject *attributeOf(PyObject *object, const char *name) {
 }
 
 const Torch *describeTorch(PyObject *core) {
-  auto *made = new Torch(); // it and the functions are kept for ever
+  auto *made = new Torch(); // kept for ever, with the functions
   made->streamOf = attributeOf(core, "_cuda_getCurrentRawStream");
   made->deviceNow = attributeOf(core, "_cuda_getDevice");
   PyObject *tensor = attributeOf(loadedModule("torch"), "Tensor");
@@ -68,7 +67,7 @@ uint64_t askPython(PyObject *streamOf, int device) {
   return PyLong_AsUnsignedLongLongMask(stream.ptr());
 }
 
-/// What a thread's launches go to, where it says so itself.
+/// The stream of a thread's launches, if the thread has set one.
 thread_local std::optional<uint64_t> chosenStream;
 
 } // namespace
@@ -83,7 +82,7 @@ uint64_t currentStream(int device) {
     void *stream = nullptr;
     if (torch.exchange->currentStream(DLTensor::Cuda, device, &stream) == 0)
       return reinterpret_cast<uint64_t>(stream);
-    PyErr_Clear(); // the other function explains it, or knows better
+    PyErr_Clear(); // the other function reports the error, or succeeds
   }
   if (torch.streamOf)
     return askPython(torch.streamOf, device);

@@ -1,6 +1,6 @@
-//===- CurrentStream.h - where the caller's library works now ---------------------------===//
+//===- CurrentStream.h - the current stream of the caller's library ----------------------===//
 // Needs: the GIL. Imports nothing: a library that made an argument is loaded already.
-// Gives: the stream and the device that torch, else CuPy, use now; 0 and 0 without them.
+// Gives: the current stream and device of torch, else of CuPy; 0 and 0 without them.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace pantile::python {
 
 uint64_t currentStream(int device);
-/// Sends the calling thread's launches to `stream`, until called with nothing.
+/// Makes the calling thread launch on `stream`, until called with nothing.
 void chooseStream(std::optional<uint64_t> stream);
 int currentDevice();
 

@@ -1,4 +1,4 @@
-//===- DictWatch.cpp - whether dicts that others write to have changed ------------------===//
+//===- DictWatch.cpp - change counts of dicts that other code writes to ------------------===//
 #include "DictWatch.h"
 
 namespace pantile::python {

@@ -1,7 +1,7 @@
-//===- DictWatch.h - whether dicts that others write to have changed --------------------===//
+//===- DictWatch.h - change counts of dicts that other code writes to --------------------===//
 // Needs: the GIL.
-// Gives: a count that grows whenever a watched dict changes: what was looked up is known as long as
-//        the count stays. Python 3.12 and later tell of changes.
+// Gives: a count that grows whenever a watched dict changes: what was looked up is valid as long as
+//        the count stays. Python 3.12 and later report changes.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <Python.h>
@@ -10,10 +10,10 @@
 namespace pantile::python {
 
 struct DictWatch {
-  /// False where Python does not tell of changes to `dict`. It tells just before a change, and only
-  /// the GIL keeps others from reading between.
+  /// False if Python does not report changes of `dict`. It reports them just before a change; only
+  /// the GIL keeps other threads from reading in between.
   static bool watch(PyObject *dict);
-  /// Of all watched dicts together; never 0.
+  /// The count for all watched dicts together; never 0.
   static uint64_t changes() { return count; }
 
 private:

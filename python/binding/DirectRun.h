@@ -1,8 +1,8 @@
-//===- DirectRun.h - launches of one compiled kernel, by the values that it takes -------===//
+//===- DirectRun.h - direct launches of one compiled kernel ------------------------------===//
 // Needs: the GIL, or on a build without it nothing.
-// Gives: DirectRun, by which `CompiledKernel.run` launches what any launch before it readied.
-// How:   arguments are read by the types that the kernel was compiled for: no binding, no key, no
-//        search. Whatever is unusual is refused, and goes the long way, which explains errors.
+// Gives: DirectRun, by which `CompiledKernel.run` repeats launches that an earlier launch prepared.
+// How:   Arguments are read by the types that the kernel was compiled for: no binding, no key, no
+//        look-up. Everything unusual is refused and takes the general path, which explains errors.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "TableLock.h"
@@ -14,7 +14,7 @@ namespace pantile::python {
 
 class DirectRun {
 public:
-  /// `isConstexpr`, a flag a parameter: those that a call may leave out.
+  /// `isConstexpr`: one flag per parameter; a call may leave those out.
   DirectRun(Kernel kernel, std::vector<bool> isConstexpr);
 
   /// Queues a launch of `args`, a tuple, on `stream`. False: nothing was queued.
@@ -26,7 +26,7 @@ private:
     enum class Kind : uint8_t { Nothing, Address, Bool, Integer, Fp32, Fp64, Unknown };
     Kind kind = Kind::Unknown;
     bool mayBeAbsent = false;
-    uint8_t mask = 0;            ///< bits that are zero, as the kernel was told
+    uint8_t mask = 0;            ///< bits that must be zero, as the kernel assumes
     int64_t least = 0, most = 0; ///< of an Integer
   };
   static Reading readingOf(const ArgSpec &spec);
@@ -36,8 +36,8 @@ private:
   const ReadyLaunch *readyOn(int device);
 
   const Kernel kernel;
-  std::vector<Reading> readings;                         ///< one a parameter
-  size_t present = 0;                                    ///< parameters that no call leaves out
+  std::vector<Reading> readings;                         ///< one per parameter
+  size_t present = 0;                                    ///< parameters that every call has to give
   TableLock::Mutex mutex;                                ///< of `ready`
   std::vector<std::unique_ptr<const ReadyLaunch>> ready; ///< by device
 };

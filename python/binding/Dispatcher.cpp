@@ -24,7 +24,7 @@ namespace {
 
 std::string quoted(const std::string &name) { return "`" + name + "`"; }
 
-/// "sm_90a" of a device, asked once.
+/// "sm_90a" of a device, queried once.
 std::string targetOfDevice(int device) {
   static auto *known = new std::map<int, std::string>();
   static TableLock::Mutex mutex;
@@ -40,7 +40,7 @@ bool isFloatType(const std::string &type) {
 
 bool isPointerType(const std::string &type) { return type.starts_with('*'); }
 
-/// A number given for a parameter whose annotation fixes its type.
+/// A number for a parameter whose annotation fixes its type.
 void applyFixedType(Argument &argument, const Parameter &parameter) {
   if (parameter.fixedType.empty())
     return;
@@ -190,7 +190,7 @@ template <typename Visit> static void forEachPointer(const Call &call, const Vis
 }
 
 void Dispatcher::chooseTarget(Call &call) const {
-  // The array that settles the device, its object and its parameter.
+  // The array that determines the device, its object and its parameter.
   const Argument *device = nullptr;
   py::handle deviceValue;
   size_t deviceParameter = 0;
@@ -369,7 +369,7 @@ py::list Call::arrays() const {
 }
 
 void Dispatcher::install(const std::string &key, py::object compiled, Kernel kernel) {
-  // Swapped, so that what was there is destroyed behind the lock: it runs Python.
+  // Swapped, so that the old contents are destroyed outside the lock: that runs Python.
   Entry entry = {std::move(kernel), std::move(compiled)};
   const TableLock lock(mutex);
   std::swap(kernels[key], entry);
@@ -438,8 +438,8 @@ static int deviceOf(const std::vector<py::object> &values) {
   return host || deviceCount() == 0 ? -1 : currentDevice();
 }
 
-/// Makes objects of a bound class take part in Python's garbage collection: kernels refer to the
-/// functions that keep them.
+/// Makes objects of a bound class take part in Python's garbage collection: kernels refer to
+/// functions that refer to the kernels.
 template <typename T> static py::custom_type_setup collected() {
   return py::custom_type_setup([](PyHeapTypeObject *heap) {
     PyTypeObject &type = heap->ht_type;

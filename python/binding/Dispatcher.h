@@ -1,8 +1,8 @@
 //===- Dispatcher.h - from a call's arguments to a kernel -------------------------------===//
 // Needs: the GIL, but for the launch itself, which releases it.
-// Gives: one Dispatcher a jit function: binds arguments to parameters as Python does,
+// Gives: one Dispatcher per jit function: it binds arguments to parameters as Python does,
 //        classifies them, chooses the target, forms the specialisation key and finds the kernel
-//        compiled for it. A Call is one such launch on its way.
+//        compiled for it. A Call is the state of one such launch.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "Arguments.h"
@@ -21,7 +21,7 @@ struct Parameter {
   std::string name;
   bool isConstexpr = false;
   bool specializeValue = true;     ///< ints equal to 1 become constants
-  bool specializeAlignment = true; ///< multiples of 16 are known as such
+  bool specializeAlignment = true; ///< multiples of 16 are specialised
   bool constPointer = false;
   std::string fixedType;         ///< from an annotation; empty: by value
   pybind11::object defaultValue; ///< null: required
@@ -32,9 +32,9 @@ class Dispatcher;
 /// One call: arguments bound and classified, kernel found or not.
 struct Call {
   std::shared_ptr<Dispatcher> dispatcher;
-  std::vector<pybind11::object> values; ///< one a parameter
+  std::vector<pybind11::object> values; ///< one per parameter
   pybind11::dict options;               ///< keywords that are no parameters
-  std::vector<Argument> arguments;      ///< one a parameter; those of constexprs are unused
+  std::vector<Argument> arguments;      ///< one per parameter; those of constexprs are unused
   std::string target;
   int device = 0;
   std::string key;
@@ -46,19 +46,19 @@ struct Call {
   void adopt(pybind11::object compiledKernel, Kernel found);
   /// Launches `other`, compiled elsewhere, without keeping it for later calls.
   void use(pybind11::object compiledKernel, Kernel other);
-  /// Throws where a kernel compiled for a GPU could not reach an array: it lies on the host.
+  /// Throws if a kernel compiled for a GPU could not access an array: it is in host memory.
   void requireOnDevice() const;
   /// On `stream` (an int or something with `cuda_stream`), or for None on the current one.
   void launch(pybind11::handle grid, pybind11::handle stream) const;
-  /// What a launch of a kernel with parameters `specs` passes.
+  /// The launch arguments for a kernel with parameters `specs`.
   std::vector<LaunchArg> launchArguments(const std::vector<ArgSpec> &specs) const;
-  /// The kernel's own list, not this call's: a kernel that was compiled elsewhere may take as an
+  /// From the kernel's own list of parameters: a kernel that was compiled elsewhere may take as an
   /// argument what this call would have compiled in.
   std::vector<LaunchArg> launchArguments() const { return launchArguments(kernel->args); }
   /// Tuples (name, object, whether the kernel writes through it) of the arrays among the arguments,
   /// parts of arguments included.
   pybind11::list arrays() const;
-  /// All but the stream.
+  /// All launch options but the stream.
   LaunchOptions launchOptions() const;
 };
 
@@ -68,7 +68,7 @@ public:
   Call prepare(const pybind11::args &args, const pybind11::kwargs &kwargs);
   /// Forgets all kernels.
   void clear();
-  /// Keeps a kernel for the calls whose key is `key`.
+  /// Keeps a kernel for calls with `key`.
   void install(const std::string &key, pybind11::object compiled, Kernel kernel);
   pybind11::dict entries() const;
 
@@ -77,7 +77,7 @@ public:
   /// A parameter named like an option of the launch: given by keyword it is both.
   bool isOptionToo(int parameter) const { return optionsToo[parameter]; }
   PyObject *nameOf(int parameter) const { return names[parameter].ptr(); }
-  /// Whether functions are to be called before launches.
+  /// Whether there are functions to call before launches.
   bool hasHooks() const { return preRunHooks && PyList_GET_SIZE(preRunHooks.ptr()) > 0; }
   /// Whether something that a kernel read is another object now; its value may be the same.
   bool watchesChanged() const {
@@ -87,7 +87,7 @@ public:
         return true;
     return false;
   }
-  /// `now` gets those of before, which the caller lets go: that may run Python.
+  /// `now` receives the old ones, which the caller destroys: that may run Python.
   void setWatches(std::vector<Watch> &now) {
     const TableLock lock(watchMutex);
     watches.swap(now);
@@ -96,7 +96,7 @@ public:
 
   const std::string name;
   const std::vector<Parameter> parameters;
-  std::vector<ParameterRules> rules; ///< one a parameter
+  std::vector<ParameterRules> rules; ///< one per parameter
   bool alwaysCpu = false;            ///< also for calls without arrays, where there is a GPU
   LaunchTable warm;
 
@@ -116,22 +116,22 @@ private:
   std::vector<bool> optionsToo;
   mutable TableLock::Mutex mutex; ///< of `kernels`
   mutable TableLock::Mutex watchMutex;
-  std::vector<Watch> watches; ///< of what kernels read from Python
+  std::vector<Watch> watches; ///< for what kernels read from Python
   std::unordered_map<std::string, size_t> indexOf;
   std::unordered_map<std::string, Entry> kernels;
 };
 
-/// The launches of a tuned kernel; `parameters` are those by whose values it is tuned.
+/// The launches of a tuned kernel; `parameters` are those that are part of the tuning key.
 struct TunedTable {
   std::vector<int> parameters;
   LaunchTable table;
-  /// The one that the tuner shows, if a launch of ours set it.
+  /// The configuration that the tuner shows, if one of our launches set it.
   std::atomic<const void *> lastConfig = nullptr;
   int traverse(visitproc visit, void *arg) const { return table.traverse(visit, arg); }
   void clear() { table.clear(); }
 };
 
-/// Passes on what the CPU's checks had to say.
+/// Forwards the warnings of the CPU's checks.
 void showWarnings(const std::string &text);
 
 void bindDispatcher(pybind11::module_ &module);

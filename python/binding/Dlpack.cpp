@@ -1,7 +1,7 @@
-//===- Dlpack.cpp - tensors as DLPack's ABI has them ------------------------------------===//
-// How: the type that defines the functions, and those derived from it that say, as
-//      torch.nn.Parameter does, that they change nothing (`__torch_function__` is torch's function
-//      that does nothing, and there is no `__torch_dispatch__`).
+//===- Dlpack.cpp - tensors in DLPack's ABI ----------------------------------------------===//
+// How: Used for the type that defines the functions, and for derived types that declare that they
+//      change nothing, such as torch.nn.Parameter (`__torch_function__` is torch's function that
+//      does nothing, and there is no `__torch_dispatch__`).
 //===-----------------------------------------------------------------------------------===//
 #include "Dlpack.h"
 #include "Arguments.h"
@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace pantile::python {
 namespace {
 
-/// What the class itself defines, not its bases; borrowed.
+/// The attribute that the class itself defines, not its bases; borrowed.
 PyObject *ownAttribute(PyTypeObject *type, const char *name) {
   const auto dict = py::reinterpret_steal<py::object>(
       PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__dict__"));
@@ -23,7 +23,7 @@ PyObject *ownAttribute(PyTypeObject *type, const char *name) {
   return found;
 }
 
-/// Whether a class derived from a tensor type leaves all to its base.
+/// Whether a class derived from a tensor type overrides nothing.
 bool changesNothing(PyTypeObject *type) {
   PyObject *function = ownAttribute(type, "__torch_function__");
   PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");

@@ -1,7 +1,7 @@
-//===- Dlpack.h - tensors as DLPack's ABI has them --------------------------------------===//
+//===- Dlpack.h - tensors in DLPack's ABI ------------------------------------------------===//
 // Needs: the GIL.
-// Gives: the head of a tensor; the short name of its element type; the table of C functions by
-//        which a tensor type tells of its objects without Python (DLPack 1.2 and later).
+// Gives: the header of a tensor; the short name of its element type; the table of C functions by
+//        which a tensor type describes its objects without Python (DLPack 1.2 and later).
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <Python.h>
@@ -28,16 +28,17 @@ struct DLExchange {
   uint32_t major, minor;
   const void *previous;
   const void *allocate, *toManaged, *fromManaged;
-  /// What `object` is, owned by it; null where the library cannot tell without a copy.
+  /// The tensor that `object` is, owned by it; null if the library cannot describe it without a
+  /// copy.
   int (*describe)(void *object, DLTensor *out);
   int (*currentStream)(int32_t deviceType, int32_t device, void **stream);
 };
 
-/// The functions that serve objects of exactly this type; null if they might bypass what a derived
-/// class means to do itself.
+/// The functions for objects of exactly this type; null if they might bypass what a derived class
+/// overrides.
 const DLExchange *exchangeOf(PyTypeObject *type);
 
-/// The short name ("fp16") of an element type; null if kernels do not know it.
+/// The short name ("fp16") of an element type; null if kernels do not support it.
 const char *nameOfDLType(const DLTensor &tensor);
 
 } // namespace pantile::python

@@ -1,6 +1,6 @@
 //===- Errors.cpp - library errors as Python exceptions ---------------------------------===//
-// How: the classes live in Python (pantile.runtime.errors), so that users can derive from them
-//      and pickle them; this file only names the kind and hands over the fields.
+// How: The classes are defined in Python (pantile.runtime.errors), so that users can derive from
+//      and pickle them; this file passes the kind and the fields.
 //===-----------------------------------------------------------------------------------===//
 #include "Errors.h"
 

@@ -10,7 +10,7 @@
 
 namespace pantile::python {
 
-/// `phase` is "compile" or "launch": a failed assertion of a running kernel is another class than
+/// `phase` is "compile" or "launch": a failed assertion of a running kernel has another class than
 /// one at compile time.
 [[noreturn]] void raise(const Error &error, std::string_view phase = "compile");
 

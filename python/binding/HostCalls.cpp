@@ -1,6 +1,6 @@
 //===- HostCalls.cpp - constexpr functions, called while a kernel compiles ------------------===//
-// Invariant: the callable is released under the GIL, or not at all once Python has shut down:
-//            the last owner of a Program may be a thread without it.
+// Invariant: the callable is released with the GIL held, or not at all once Python has shut down:
+//            the last owner of a Program may be a thread without the GIL.
 //===-----------------------------------------------------------------------------------===//
 #include "HostCalls.h"
 #include "Values.h"

@@ -1,7 +1,7 @@
-//===- LaunchHooks.cpp - whether anybody listens to launches ----------------------------===//
-// How:   a hook is an attribute of an object that users may replace, and is most often an empty
-//        chain, of which the list of functions is remembered. Python 3.12 and later tell when the
-//        attribute or the object was replaced; earlier ones are asked at each launch.
+//===- LaunchHooks.cpp - whether launch hooks are set -------------------------------------===//
+// How:   A hook is an attribute of an object that users may replace. It is most often an empty
+//        chain, whose list of functions is cached. Python 3.12 and later report when the attribute
+//        or the object is replaced; with earlier ones both are read at each launch.
 //===-----------------------------------------------------------------------------------===//
 #include "LaunchHooks.h"
 #include "DictWatch.h"
@@ -15,18 +15,18 @@ namespace py = pybind11;
 namespace pantile::python {
 namespace {
 
-/// One hook: the chain last seen and the list of its functions, which it never replaces.
+/// One hook: the last chain seen and its list of functions, which the chain never replaces.
 class Hook {
 public:
   explicit Hook(const char *name) : name(PyUnicode_InternFromString(name)) {}
 
-  /// Whether a launch calls something, or may.
+  /// Whether a launch calls, or may call, a function.
   bool isSet() {
     const TableLock lock(mutex);
     return isForeign || (calls && PyList_GET_SIZE(calls.ptr()) > 0);
   }
 
-  /// Reads the attribute again. False: it is no chain of ours, and tells nothing for the future.
+  /// Reads the attribute again. False: it is not our chain, and nothing can be cached.
   bool look(PyObject *settings) {
     PyObject *now = PyDict_GetItemWithError(settings, name);
     PyErr_Clear();
@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  /// What was there before is let go behind the lock: that runs Python.
+  /// The old value is released outside the lock: that runs Python.
   void set(py::object newChain, py::object newCalls, bool foreign) {
     const TableLock lock(mutex);
     std::swap(chain, newChain);
@@ -56,8 +56,8 @@ private:
   bool isForeign = true;
 };
 
-/// Whether an attribute that is set on `group`, whose dict is watched, counts as a change: not if
-/// Python keeps attributes elsewhere.
+/// Whether setting an attribute on `group`, whose dict is watched, is reported: not if Python keeps
+/// attributes elsewhere.
 bool tellsOfChanges(PyObject *group) {
   static PyObject *const name = PyUnicode_InternFromString("_watched");
   const uint64_t before = DictWatch::changes();
@@ -68,7 +68,7 @@ bool tellsOfChanges(PyObject *group) {
   return isTold && isGone;
 }
 
-/// The dict of `group`, which is looked up again once another object is there.
+/// The dict of `group`, looked up again if `group` is another object than before.
 PyObject *attributes(const char *module, const char *group, std::atomic<bool> &isWatched) {
   static PyObject *const moduleDict = PyModule_GetDict(py::module_::import(module).release().ptr());
   static PyObject *const groupName = PyUnicode_InternFromString(group);
@@ -77,7 +77,7 @@ PyObject *attributes(const char *module, const char *group, std::atomic<bool> &i
   PyObject *now = PyDict_GetItemWithError(moduleDict, groupName);
   if (now == lastGroup)
     return lastDict;
-  // Kept for ever, as few groups are ever made.
+  // Kept for ever, as only a few groups are ever created.
   PyObject *dict = now ? PyObject_GetAttr(now, dictName) : nullptr;
   PyErr_Clear();
   isWatched = dict && DictWatch::watch(moduleDict) && DictWatch::watch(dict) && tellsOfChanges(now);

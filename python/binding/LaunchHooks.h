@@ -1,7 +1,7 @@
-//===- LaunchHooks.h - whether anybody listens to launches, at the cost of three look-ups -===//
+//===- LaunchHooks.h - whether launch hooks are set ---------------------------------------===//
 // Needs: the GIL.
-// Gives: false where neither `pantile.knobs.runtime.launch_enter_hook` nor `launch_exit_hook` is
-//        set. True if in doubt: then Python code decides.
+// Gives: false if neither `pantile.knobs.runtime.launch_enter_hook` nor `launch_exit_hook` is set;
+//        it costs three look-ups. True if in doubt: then Python code decides.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 

@@ -1,6 +1,6 @@
-//===- LaunchKey.cpp - what a kernel is compiled for, of one argument --------------------===//
-// How:   ints equal to 1, None and constexpr parameters are constants; ints and addresses divisible
-//        by 16 are known as such, unless the parameter says otherwise; tuples are their parts.
+//===- LaunchKey.cpp - the specialisation for one argument --------------------------------===//
+// How:   Ints equal to 1, None and constexpr parameters are constants; ints and addresses are
+//        specialised if 16 divides them, unless the parameter opts out; a tuple is its parts.
 //===-----------------------------------------------------------------------------------===//
 #include "LaunchKey.h"
 #include "Values.h"
@@ -19,7 +19,7 @@ bool isMultipleOf16(const Argument &argument, const Parameter &parameter) {
          argument.launch.integer % 16 == 0;
 }
 
-/// An int equal to 1 is compiled in, unless its parameter says otherwise.
+/// An int equal to 1 is compiled in, unless its parameter opts out.
 bool isConstantOne(const Argument &argument, const Parameter &parameter) {
   return argument.kind == Argument::Kind::Int && argument.launch.integer == 1 &&
          parameter.specializeValue && parameter.fixedType.empty();
@@ -30,7 +30,8 @@ bool isConstant(const Argument &argument, const Parameter &parameter) {
          argument.kind == Argument::Kind::Constant || isConstantOne(argument, parameter);
 }
 
-/// Whether the last size of a descriptor is a multiple of 16: whole vectors lie inside or outside.
+/// Whether the last size of a descriptor is a multiple of 16: then whole vectors are inside or
+/// outside.
 bool hasWideRows(const Structure &descriptor, const Parameter &parameter) {
   return parameter.specializeAlignment &&
          descriptor.extents[descriptor.blockShape.size() - 1].integer % 16 == 0;

@@ -1,6 +1,6 @@
-//===- LaunchKey.h - what a kernel is compiled for, of one argument ----------------------===//
+//===- LaunchKey.h - the specialisation for one argument ----------------------------------===//
 // Needs: a classified argument and its parameter.
-// Gives: the argument's part of a launch's key, and the ArgSpec that the compiler takes for it.
+// Gives: the argument's part of a launch's key, and its ArgSpec for the compiler.
 // Invariant: equal keys give equal ArgSpecs.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +15,7 @@ ArgSpec specOf(const Argument &argument, const Parameter &parameter, pybind11::h
 void appendKey(std::string &key, const Argument &argument, const Parameter &parameter,
                pybind11::handle value);
 
-/// Runs `work`; a TypeError of it tells which parameter it is about.
+/// Runs `work`; a TypeError that it throws is extended by the name of the parameter.
 template <typename Work> auto naming(const Parameter &parameter, Work work) {
   try {
     return work();

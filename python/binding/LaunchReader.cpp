@@ -1,6 +1,6 @@
 //===- LaunchReader.cpp - a warm launch's arguments as key words and values -------------===//
-// How:   the same rules as Dispatcher's: ints equal to 1 and None are constants, ints and addresses
-//        divisible by 16 are known as such, an annotation fixes a number's type.
+// How:   The same rules as Dispatcher's: ints equal to 1 and None are constants, ints and addresses
+//        are specialised if 16 divides them, an annotation fixes a number's type.
 //===-----------------------------------------------------------------------------------===//
 #include "LaunchReader.h"
 #include "TensorAccess.h"
@@ -112,7 +112,7 @@ bool LaunchReader::constant(PyObject *value) {
   }
   if (PyList_Check(value) || PyTuple_Check(value) || PyLong_Check(value))
     return false;
-  // Dtypes, jit functions and what else has a text of its own.
+  // Dtypes, jit functions and other objects with a key string of their own.
   static PyObject *const name = PyUnicode_InternFromString("_pantile_key");
   const py::object key = attribute(value, name);
   return key && word(ConstKey) && text(key.ptr());
@@ -224,7 +224,7 @@ bool LaunchReader::aggregate(PyObject *object, PyObject *fields, const Parameter
       return false;
     const py::object value = attribute(object, PyTuple_GET_ITEM(field, 0));
     const bool isConstant = PyObject_IsTrue(PyTuple_GET_ITEM(field, 1)) == 1;
-    // Its own reference must not be the last one: arrays are read, not kept.
+    // The reference must not be the last one: arrays are read, not kept.
     done = value && argument(value.ptr(), isConstant ? constexprRules : rules);
   }
   return done;

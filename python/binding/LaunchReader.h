@@ -1,10 +1,10 @@
 //===- LaunchReader.h - a warm launch's arguments as key words and values ---------------===//
 // Needs: the GIL, or on a build without it nothing.
-// Gives: words that are equal for two launches only if one kernel serves both, and the values that
-//        its run-time arguments take. Nothing is allocated but by objects that allocate when read.
-// How:   each class of argument is a tag that says how many words follow, so that no sequence of
-//        words is the beginning of another. What is rare, or wrong, is refused: the launch then
-//        goes through Dispatcher::prepare, which knows everything and explains errors.
+// Gives: words that are equal for two launches only if one kernel serves both, and the values of
+//        the run-time arguments. Allocates nothing, unless reading an object does.
+// How:   Each class of argument has a tag that determines how many words follow, so no sequence of
+//        words is a prefix of another. Rare or wrong arguments are refused: the launch then takes
+//        Dispatcher::prepare, which handles every case and explains errors.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "Arguments.h"
@@ -15,7 +15,7 @@
 
 namespace pantile::python {
 
-/// What a parameter asks of its argument; Dispatcher.h's Parameter, ready for use.
+/// How a parameter restricts its argument: Dispatcher.h's Parameter, preprocessed.
 struct ParameterRules {
   bool isConstexpr = false;
   bool specializeValue = true, specializeAlignment = true;
@@ -31,7 +31,7 @@ public:
   /// False: refused. Leaves no Python error.
   bool argument(PyObject *object, const ParameterRules &rules);
   bool option(PyObject *name, PyObject *value) { return text(name) && constant(value); }
-  /// A value by which a kernel is tuned; which one it is, is the same for all launches of it.
+  /// A value of the tuning key; which parameter it is of is the same for all launches.
   bool tuningKey(PyObject *value) { return constant(value); }
   bool word(uint64_t value) {
     if (wordCount == maxWords)
@@ -40,8 +40,8 @@ public:
     return true;
   }
 
-  /// The GPU of the arrays, -1 for the CPU; `currentIfNone` is asked for where there is no array.
-  /// False: refused.
+  /// The GPU of the arrays, -1 for the CPU; `currentIfNone`: the current device if there is no
+  /// array. False: refused.
   template <typename Current> bool place(bool alwaysCpu, int &device, const Current &current) {
     if (host && gpu >= 0)
       return false;
@@ -53,7 +53,7 @@ public:
   std::span<const LaunchArg> args() const {
     return {reinterpret_cast<const LaunchArg *>(argStore.data()), argCount};
   }
-  /// Objects whose identity is in the words: whoever keeps the words keeps them too.
+  /// Objects whose addresses are among the words: a table that keeps the words keeps them, too.
   std::span<PyObject *const> kept() const { return {keptStore.data(), keptCount}; }
 
 private:
@@ -70,7 +70,7 @@ private:
   bool onDevice(int device);
   bool keep(PyObject *object);
 
-  // Values are written where they stay: to copy what was just written in pieces costs a stall.
+  // Values are written to their final place: copying what was just written in pieces stalls.
   LaunchArg *next() {
     if (argCount == maxArgs)
       return nullptr;
@@ -93,7 +93,7 @@ private:
     return arg && (*arg = value, true);
   }
 
-  // Not initialised: only what is counted is read.
+  // Not initialised: only the counted entries are read.
   std::array<uint64_t, maxWords> wordStore;
   alignas(LaunchArg) std::array<std::byte, maxArgs * sizeof(LaunchArg)> argStore;
   std::array<PyObject *, maxKept> keptStore;

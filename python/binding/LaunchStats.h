@@ -1,5 +1,5 @@
-//===- LaunchStats.h - what launches and compilations of this process came to -----------===//
-// Gives: counters; a silent slow path shows in `misses`.
+//===- LaunchStats.h - counters of launches and compilations ------------------------------===//
+// Gives: counters of this process; an unexpected slow path shows in `misses`.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <Python.h>
@@ -9,8 +9,8 @@
 namespace pantile::python {
 
 struct LaunchStats {
-  std::atomic<uint64_t> hits = 0;      ///< launches that ran no Python but a grid's
-  std::atomic<uint64_t> shortcuts = 0; ///< those of them that were like the one before
+  std::atomic<uint64_t> hits = 0;      ///< launches that ran no Python except a callable grid
+  std::atomic<uint64_t> shortcuts = 0; ///< those of them that took the shortcut of the call before
   std::atomic<uint64_t> misses = 0;   ///< launches that Python bound: the first of a kind, or hooks
   std::atomic<uint64_t> compiles = 0; ///< kernels that were compiled
   std::atomic<uint64_t> loads = 0;    ///< kernels that were read from the cache on disk
@@ -22,8 +22,8 @@ struct LaunchStats {
   static void count(std::atomic<uint64_t> &counter) {
     counter.fetch_add(1, std::memory_order_relaxed);
   }
-  /// The same for counters that are only counted with the GIL held, where there is one: without a
-  /// locked instruction.
+  /// The same for counters that are only incremented with the GIL held, if there is one: without an
+  /// atomic instruction.
   static void countHeld(std::atomic<uint64_t> &counter) {
 #ifdef Py_GIL_DISABLED
     count(counter);

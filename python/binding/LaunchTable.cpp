@@ -40,7 +40,7 @@ LaunchTable::Entry LaunchTable::find(std::span<const uint64_t> words) {
 }
 
 void LaunchTable::insert(Entry entry) {
-  std::unordered_multimap<uint64_t, Entry> dropped; // destroyed behind the lock: it runs Python
+  std::unordered_multimap<uint64_t, Entry> dropped; // destroyed outside the lock: that runs Python
   const TableLock lock(mutex);
   if (entries.size() >= maxEntries)
     dropped.swap(entries);
@@ -58,7 +58,7 @@ void LaunchTable::clear() {
 
 int LaunchTable::traverse(visitproc visit, void *arg) const {
   for (const auto &[hash, entry] : entries) {
-    // A launch on its way holds the entry too: its objects are then reachable from there.
+    // A launch in progress owns the entry, too: its objects are then reachable from there.
     if (entry.use_count() > (entry == last ? 2 : 1))
       continue;
     for (const pybind11::object &object : entry->kept)

@@ -1,12 +1,13 @@
-//===- Launcher.cpp - the object behind `kernel[grid]` ----------------------------------===//
-// Needs: `function._launch(grid, args, kwargs)`, which can do everything and returns the kernel; of
-//        a tuned one (kernel, TunedChoice's parts), the latter None where calls must not be short.
-// How:   a call like the one before takes its shortcut. Of another, 1. bind arguments to
-//        parameters; 2. read them into words and values; 3. look the words up; 4. launch. On a miss
-//        the words are kept as soon as the dispatcher knows the kernel. Whatever is unusual goes to
-//        `_launch`, which also explains errors.
-// Invariant: no Python code runs between binding and the launch of a hit, but that of arguments and
-//        a callable grid.
+//===- Launcher.cpp - the object `kernel[grid]` ------------------------------------------===//
+// Needs: `function._launch(grid, args, kwargs)`, which handles every case and returns the kernel;
+//        for a tuned one (kernel, TunedChoice's parts), the latter None if calls must not be
+//        shortened.
+// How:   A call of the same form as the one before takes its shortcut. Any other call: 1. bind
+//        arguments to parameters; 2. read them into words and values; 3. look the words up; 4.
+//        launch. On a miss the words are kept once the dispatcher has found the kernel. Unusual
+//        calls take `_launch`, which also explains errors.
+// Invariant: no Python code runs between binding and the launch of a hit, except that of arguments
+//        and a callable grid.
 //===-----------------------------------------------------------------------------------===//
 #include "Launcher.h"
 #include "CompileSettings.h"
@@ -36,10 +37,10 @@ struct Launcher {
   TunedTable *tuned;
   LaunchTable *table;
   Grid extents;
-  bool hasExtents; ///< false: `grid` is to be called, or `_launch` explains what is wrong with it
+  bool hasExtents; ///< false: `grid` is callable, or wrong, which `_launch` explains
 };
 
-/// One call on its way.
+/// The state of one call.
 struct Attempt {
   Attempt(Launcher &launcher, PyObject *const *args, Py_ssize_t count, PyObject *names)
       : launcher(launcher), args(args), count(count), names(names),
@@ -47,7 +48,7 @@ struct Attempt {
   Launcher &launcher;
   PyObject *const *args;
   Py_ssize_t count;
-  PyObject *names;     ///< of the keywords behind `args`; may be null
+  PyObject *names;     ///< of the keywords after `args`; may be null
   const Grid *extents; ///< null until the grid was called
   Grid called;         ///< what it returned
   std::array<PyObject *, LaunchReader::maxArgs> bound; ///< by parameter, once `bind` succeeded
@@ -116,7 +117,7 @@ bool Attempt::read() {
   return true;
 }
 
-/// What a callable grid is called with.
+/// The argument of a callable grid.
 py::object Attempt::meta(const LaunchEntry &entry) const {
   py::dict result;
   for (size_t i = 0; i < optionCount; ++i)
@@ -129,7 +130,7 @@ py::object Attempt::meta(const LaunchEntry &entry) const {
   return result;
 }
 
-/// Calls a callable grid, once a launch.
+/// Calls a callable grid, once per launch.
 const Grid &Attempt::grid(const LaunchEntry &entry) {
   if (!extents) {
     const auto callable = py::reinterpret_borrow<py::object>(launcher.grid);
@@ -181,7 +182,7 @@ void launchEntry(const LaunchEntry &entry, const Grid &grid, std::span<const Lau
     unwrap(done, "launch");
 }
 
-/// Has the tuner show the configuration that this launch takes.
+/// Makes the tuner show the configuration that this launch uses.
 void showChoice(Launcher &launcher, const TunedChoice &choice) {
   if (launcher.tuned->lastConfig == choice.config.ptr())
     return;
@@ -191,7 +192,7 @@ void showChoice(Launcher &launcher, const TunedChoice &choice) {
   launcher.tuned->lastConfig = choice.config.ptr();
 }
 
-/// Calls like this one will be shorter, if there is a way.
+/// Makes a shortcut for calls of this form, if there is one.
 void learnShortcut(const Attempt &attempt, const LaunchEntry &entry) {
   if (entry.onCpu || entry.triedShortcut.exchange(true, std::memory_order_relaxed))
     return;
@@ -202,7 +203,7 @@ void learnShortcut(const Attempt &attempt, const LaunchEntry &entry) {
       std::memory_order_release);
 }
 
-/// What a launch returns that ran no Python but the grid's.
+/// The return value of a launch that ran no Python except a callable grid.
 PyObject *hit(const LaunchEntry &entry) {
   LaunchStats::countHeld(LaunchStats::ofProcess().hits);
   return Py_NewRef(entry.compiled.ptr());
@@ -214,7 +215,7 @@ PyObject *launchKnown(Attempt &attempt, const LaunchEntry &entry) {
   return hit(entry);
 }
 
-/// The launch of a call like the one before; null, without an error, if it is not like that.
+/// The launch of a call of the same form as the one before; null, without an error, if it differs.
 PyObject *launchAgain(Attempt &attempt) {
   Launcher &launcher = attempt.launcher;
   const LaunchTable::Entry entry = launcher.table->recent();
@@ -241,7 +242,7 @@ PyObject *launchAgain(Attempt &attempt) {
   return hit(*entry);
 }
 
-/// An entry for a call whose kernel the dispatcher knows; null if it does not.
+/// An entry for a call whose kernel the dispatcher has; null if it has none.
 LaunchTable::Entry learn(Attempt &attempt, TunedChoice choice) {
   py::dict keywords = attempt.keywords();
   if (choice.keywords)
@@ -265,7 +266,7 @@ LaunchTable::Entry learn(Attempt &attempt, TunedChoice choice) {
   return entry;
 }
 
-/// The long way; of a tuned kernel, it tells what was chosen.
+/// The general path; for a tuned kernel, it returns what was chosen, too.
 PyObject *launchLong(Attempt &attempt, bool wasRead) {
   if (attempt.launcher.tuner)
     attempt.launcher.tuned->lastConfig =
@@ -287,7 +288,7 @@ PyObject *launchLong(Attempt &attempt, bool wasRead) {
   return py::object(parts[0]).release().ptr();
 }
 
-/// Whether nothing stands in the way of a launch without Python.
+/// Whether a launch may run without Python.
 bool isPlain(const Launcher &launcher) {
   return (launcher.hasExtents || PyCallable_Check(launcher.grid)) && !launcher.target->hasHooks() &&
          !LaunchTable::isLeftOut.load(std::memory_order_relaxed) && !mayHaveLaunchHooks() &&
@@ -357,7 +358,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/// The function alone: what breaks every cycle, and what a launch looks at last.
+/// Visits the function only: it breaks every cycle, and a launch reads it last.
 int clear(PyObject *self) {
   auto *launcher = reinterpret_cast<Launcher *>(self);
   launcher->vectorcall = [](PyObject *, PyObject *const *, size_t, PyObject *) -> PyObject * {

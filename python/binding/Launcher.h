@@ -1,6 +1,6 @@
-//===- Launcher.h - the object behind `kernel[grid]` ------------------------------------===//
-// Gives: Launchers, which `_pantile.Launchers` makes, and of which the kernel's arguments are the
-//        call.
+//===- Launcher.h - the object `kernel[grid]` --------------------------------------------===//
+// Gives: Launchers, which `_pantile.Launchers` creates; calling one with the kernel's arguments
+//        launches the kernel.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include "Dispatcher.h"
@@ -9,7 +9,7 @@
 
 namespace pantile::python {
 
-/// What all launchers of one kernel share.
+/// What all launchers of one kernel have in common.
 struct LauncherParts {
   PyObject *function = nullptr;   ///< with `_launch`
   PyObject *dispatcher = nullptr; ///< of the kernel
@@ -21,7 +21,7 @@ struct LauncherParts {
 /// A new Launcher, or null with a Python error.
 PyObject *makeLauncher(const LauncherParts &parts, PyObject *grid);
 
-/// The extents of a Launcher whose grid is neither callable nor wrong, else null; and that grid.
+/// The extents of a Launcher, and its grid; null if the grid is callable or wrong.
 const Grid *extentsOf(PyObject *launcher);
 PyObject *gridOf(PyObject *launcher);
 

@@ -1,9 +1,9 @@
 //===- Launchers.cpp - `kernel[grid]`, kept by grid -------------------------------------===//
 // Gives: `_pantile.Launchers(function, dispatcher, tuner)`, whose subscript is a Launcher.
-// How:   the last launcher if the grid is the same object, as a constant of the program is; else
-//        a table by the extents of grids of plain ints, each place of which the next grid that
-//        falls there takes over. A callable grid gets a new launcher each time: what it captures
-//        may live no longer than the call.
+// How:   The last launcher if the grid is the same object, such as a constant of the program; else
+//        a table by the extents of grids of plain ints, in which a new grid replaces an old one
+//        with the same hash. A callable grid gets a new launcher each time: what it captures must
+//        not outlive the call.
 //===-----------------------------------------------------------------------------------===//
 #include "Launcher.h"
 #include "TableLock.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct Launchers {
   PyObject_HEAD LauncherParts parts;
-  TableLock::Mutex mutex; ///< of what follows
+  TableLock::Mutex mutex; ///< guards the members below
   PyObject *recent;       ///< launcher of `recentGrid`, which is of plain ints
   PyObject *recentGrid;
   std::array<PyObject *, 64> known;
@@ -33,7 +33,7 @@ bool readExtent(PyObject *value, int64_t &extent) {
   return !overflow;
 }
 
-/// The extents of a grid of plain ints. False: it is something else, right or wrong.
+/// The extents of a grid of plain ints. False: it is something else, valid or not.
 bool readExtents(PyObject *grid, Grid &extents) {
   extents = {1, 1, 1};
   if (!PyTuple_CheckExact(grid))
@@ -52,7 +52,7 @@ PyObject *&placeOf(Launchers &launchers, const Grid &extents) {
   return launchers.known[hash >> 58];
 }
 
-/// Whether a launcher is of this grid, and shows it in the same form.
+/// Whether a launcher has this grid, in the same form.
 bool isOf(PyObject *launcher, PyObject *grid, const Grid &extents) {
   PyObject *own = gridOf(launcher);
   const Grid *known = extentsOf(launcher);

@@ -1,7 +1,7 @@
 //===- Module.cpp - the extension module ------------------------------------------------===//
 // Gives: pantile._pantile: options, kernels, the compiler, devices. The dispatcher and the
-//        values have files of their own.
-// How: compilation releases the GIL; everything it needs was converted before.
+//        values are in files of their own.
+// How: Compilation releases the GIL; its inputs are converted before.
 //===-----------------------------------------------------------------------------------===//
 #include "ArgTypes.h"
 #include "CurrentStream.h"
@@ -57,7 +57,7 @@ void bindOption(py::class_<Options> &options, const char *key, T Options::*membe
   options.def_readwrite(key, member, meaning);
 }
 
-/// Python has the ABI's name.
+/// Python uses the ABI's name.
 void bindOption(py::class_<Options> &options, const char *key, LaunchAbi Options::*member,
                 const char *meaning) {
   options.def_property(
@@ -108,7 +108,7 @@ void bindOptions(py::module_ &module) {
 
 py::bytes toBytes(const std::string &text) { return {text.data(), text.size()}; }
 
-/// Rows (kind, technique, message, rendered, file, line, column) of what was said about speed.
+/// Rows (kind, technique, message, rendered, file, line, column) of the remarks.
 py::list describeRemarks(const Kernel &kernel) {
   py::list rows;
   for (const Remark &remark : kernel->remarks)

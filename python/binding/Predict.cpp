@@ -1,7 +1,7 @@
-//===- Predict.cpp - what launches are expected to take ---------------------------------===//
+//===- Predict.cpp - predictions of launches ---------------------------------------------===//
 // Needs: a call, which has the values of the arguments; the program, specialised for it; a grid.
 // Gives: `predict`, `predict_tiles` and `Prediction`.
-// How:   the passes run without the GIL, neither the cache nor the assembler is asked.
+// How:   The passes run without the GIL; neither the cache nor the assembler is used.
 //===-----------------------------------------------------------------------------------===//
 #include "Predict.h"
 #include "Dispatcher.h"
@@ -18,7 +18,7 @@ namespace {
 
 using Variants = std::vector<std::pair<int, int>>; // warps, stages
 
-/// A prediction, and the plan that it was made from; empty if tiles alone were looked at.
+/// A prediction, and the plan that it was made from; empty if made from the tile IR alone.
 struct Prediction {
   LaunchPrediction found;
   std::string plan;
@@ -53,7 +53,7 @@ Kernel runPasses(const Program &program, const Specialization &specialization,
   return kernel;
 }
 
-/// By what the passes plan.
+/// Predicts from what the passes plan.
 Prediction predict(const std::shared_ptr<Program> &program, const Specialization &specialization,
                    const Options &options, const Call &call, py::handle grid, int multiprocessors) {
   const LaunchShape shape = shapeOf(call, specialization, grid, multiprocessors);
@@ -61,7 +61,7 @@ Prediction predict(const std::shared_ptr<Program> &program, const Specialization
   return {kernel->predictions.front(), std::string(kernel.plan())};
 }
 
-/// By the tiles alone, for each of `variants`.
+/// Predicts from the tile IR alone, for each of `variants`.
 std::vector<Prediction> predictTiles(const std::shared_ptr<Program> &program,
                                      const Specialization &specialization, const Options &options,
                                      const Call &call, py::handle grid, int multiprocessors,

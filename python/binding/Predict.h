@@ -1,4 +1,4 @@
-//===- Predict.h - what launches are expected to take -----------------------------------===//
+//===- Predict.h - predictions of launches -----------------------------------------------===//
 #pragma once
 #include <pybind11/pybind11.h>
 

@@ -1,6 +1,6 @@
 //===- Profiler.cpp - the profiler of kernels, for pantile.profiler ------------------------===//
-// How:   whatever may wait for CUPTI or the GPU releases the GIL, as a launch on another thread may
-//        need it to look at its Python stack.
+// How:   Functions that may wait for CUPTI or the GPU release the GIL, as a launch on another
+//        thread may need it to inspect its Python stack.
 //===-----------------------------------------------------------------------------------===//
 #include "Profiler.h"
 #include "Errors.h"
@@ -22,8 +22,8 @@ template <typename Call> auto withoutGil(Call call) {
   return call();
 }
 
-/// Launches happen in libraries that have released the GIL, and on threads that never had it: those
-/// have no Python stack.
+/// Launches also happen in libraries that have released the GIL, and on threads that never had it:
+/// those have no Python stack.
 uint32_t refine(uint32_t place) {
   if (!Py_IsInitialized() || !PyGILState_GetThisThreadState())
     return place;

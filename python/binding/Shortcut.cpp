@@ -1,5 +1,5 @@
-//===- Shortcut.cpp - the calls of one form whose kernel is known -----------------------===//
-// How:   the rules are LaunchReader's, each class of argument turned into one comparison.
+//===- Shortcut.cpp - repeated calls of one form whose kernel is known -------------------===//
+// How:   LaunchReader's rules, with each class of argument turned into one comparison.
 //===-----------------------------------------------------------------------------------===//
 #include "Shortcut.h"
 #include "PythonNumbers.h"
@@ -22,8 +22,7 @@ bool isScalar(const ArgSpec &spec, const char *dtype) {
   return spec.kind == ArgSpec::Kind::Scalar && spec.dtype == dtype;
 }
 
-/// Whether objects of this type are constants by which object they are: the text that stands for
-/// one never changes.
+/// Whether objects of this type are constants by identity: their key string never changes.
 bool isConstantByIdentity(PyObject *object) {
   if (object == Py_None || PyBool_Check(object) || PyUnicode_CheckExact(object) ||
       PyFloat_CheckExact(object))
@@ -33,7 +32,7 @@ bool isConstantByIdentity(PyObject *object) {
          module.cast<std::string_view>() == "pantile.language.dtypes";
 }
 
-/// What no integer must be, where any may be: such a value is left to those who read in full.
+/// The value that an integer must not have if any is allowed: such a call is read in full.
 constexpr int64_t nothing = std::numeric_limits<int64_t>::min();
 
 } // namespace
@@ -123,7 +122,7 @@ bool Shortcut::readTensor(const Step &step, PyObject *object, uint64_t *slots) c
   return ((address & step.mask) == 0) == step.aligned;
 }
 
-/// Makes the steps; each function tells whether it could.
+/// Makes the steps; each function returns whether it could.
 struct Shortcut::Maker {
   const KnownCall &call;
   Shortcut &made;
@@ -171,7 +170,7 @@ bool Shortcut::Maker::constant(PyObject *object, Step &step) {
   return isConstantByIdentity(object);
 }
 
-/// Whether a step keeps what the kernel was compiled for: that `value` is a multiple, or not.
+/// Whether `value` has the divisibility that the kernel was compiled for.
 bool Shortcut::Maker::promise(size_t number, uint64_t value, bool counts, Step &step) const {
   const int divisibility = call.kernel->args[number].divisibility;
   step.mask = counts ? 15 : 0;
@@ -220,7 +219,7 @@ bool Shortcut::Maker::tensor(size_t number, PyObject *object, Step &step) {
   return promise(number, tensor.address, call.dispatcher.rules[number].specializeAlignment, step);
 }
 
-/// The value by which a kernel is tuned settles the configuration: it must be this one.
+/// A value of the tuning key determines the configuration: it must be this one.
 bool Shortcut::Maker::tuningKey(size_t number, PyObject *object, Step &step) {
   if (!integer(number, step.number, step) || !readInteger(object, step.number))
     return false;
@@ -256,7 +255,7 @@ bool Shortcut::Maker::given(size_t position, PyObject *object, int number) {
   return number < 0 ? constant(object, step) : parameter(number, object, step);
 }
 
-/// A parameter of which the call says nothing takes its default, if a launch passes it.
+/// A parameter that the call omits has its default, if a launch passes it.
 bool Shortcut::Maker::absent(size_t number) {
   PyObject *object = call.dispatcher.parameters[number].defaultValue.ptr();
   if (slotOf[number] < 0)

@@ -1,8 +1,8 @@
-//===- Store.cpp - the store of kernels and times, for Python -----------------------------===//
+//===- Store.cpp - the kernel cache, for Python --------------------------------------------===//
 // Needs: see pantile/Cache.h.
 // Gives: bindStore.
-// How:   files are read and written without the GIL. What the store has to report comes back as a
-//        Python warning, so that a test sees it and a program may turn it into an error.
+// How:   Files are read and written without the GIL. Problems of the cache become Python warnings,
+//        so that tests see them and programs may turn them into errors.
 //===-----------------------------------------------------------------------------------===//
 #include "Store.h"
 #include "pantile/Cache.h"
@@ -45,7 +45,7 @@ void store(const std::string &key, const std::string &payload, const std::string
   warn(problem);
 }
 
-/// Rows (key, time of last use, payload) of all whole entries of a kind.
+/// Rows (key, time of last use, payload) of all intact entries of a kind.
 py::list entries(const std::string &kind) {
   const EntryKind wanted = kindOf(kind);
   std::vector<CacheEntry> found = [&] {

@@ -1,4 +1,4 @@
-//===- Store.h - the store of kernels and times, for Python -------------------------------===//
+//===- Store.h - the kernel cache, for Python ----------------------------------------------===//
 // Gives: `cache_load`, `cache_store`, `cache_entries` of the extension module.
 //===-----------------------------------------------------------------------------------===//
 #pragma once

@@ -1,5 +1,5 @@
-//===- TableLock.h - a lock for what the GIL guards, where there is none ----------------===//
-// Needs: that what is done under it runs no Python code.
+//===- TableLock.h - a lock for data that the GIL guards, on builds without a GIL --------===//
+// Needs: code under the lock runs no Python code.
 // Gives: nothing on a build of Python with the GIL; a mutex on one without.
 //===-----------------------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,8 @@
 //===- TensorAccess.cpp - reading torch's tensors ---------------------------------------===//
-// How:   by DLPack's C functions where the type has them, as one call of them tells all; else by
-//        the C functions behind the properties, each of which costs torch a guard against errors.
+// How:   By DLPack's C functions if the type has them, as one call returns everything; else by the
+//        C functions that implement the properties, each of which costs torch an exception guard.
 // Invariant: types and dtypes in the tables are kept alive, so that no address is used twice; the
-//            tables are bounded, for a program that makes types without end.
+//            tables are bounded, for programs that create types without end.
 //===-----------------------------------------------------------------------------------===//
 #include "TensorAccess.h"
 #include "ArrayProtocols.h"
@@ -82,7 +82,7 @@ const TensorType *tensorType(PyTypeObject *type) {
   const TensorType made = describe(type);
   const TableLock lock(mutex);
   const size_t used = count.load(std::memory_order_relaxed);
-  // Places are left for tensors, whatever else was passed before them.
+  // Entries are reserved for tensors, whatever else was passed before them.
   if (used == table.size() || (!made.isTensor && used >= table.size() / 2))
     return nullptr;
   Py_INCREF(type);
@@ -126,7 +126,7 @@ uint64_t integerOf(const Reader &reader, PyObject *object) {
   return result;
 }
 
-/// Memory that is not there is left to the properties: they know whether that is an error.
+/// Null pointers are left to the properties, which report whether that is an error.
 bool readByExchange(const DLExchange &exchange, PyObject *object, DeviceTensor &tensor) {
   DLTensor told;
   if (exchange.describe(object, &told) != 0) {

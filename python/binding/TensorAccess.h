@@ -1,9 +1,9 @@
 //===- TensorAccess.h - reading torch's tensors -----------------------------------------===//
 // Needs: the GIL, or on a build without it nothing. Imports nothing.
 // Gives: element type, address and device of a tensor on a GPU.
-// How:   C functions that are looked up once a type and called directly (DLPack's, else those
-//        behind `dtype`, `data_ptr`, `is_cuda` and `get_device`): no attribute look-up, no bound
-//        method, no struct offset.
+// How:   C functions that are looked up once per type and called directly (DLPack's, else the
+//        implementations of `dtype`, `data_ptr`, `is_cuda` and `get_device`): no attribute look-up,
+//        no bound method, no struct offset.
 //===-----------------------------------------------------------------------------------===//
 #pragma once
 #include <Python.h>
@@ -11,7 +11,7 @@
 
 namespace pantile::python {
 
-/// A tensor in device memory. `dtype` lives for ever.
+/// A tensor in device memory. `dtype` is static.
 struct DeviceTensor {
   const char *dtype = nullptr;
   uint64_t address = 0;

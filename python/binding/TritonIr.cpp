@@ -1,4 +1,4 @@
-//===- TritonIr.cpp - a kernel's operations as Triton's bindings show them ------------------===//
+//===- TritonIr.cpp - a kernel's operations in the form of Triton's bindings -----------------===//
 // Needs: pantile/TritonView.h.
 // Gives: `_pantile.ir`: `module`, `operation`, `region`, `block`, `value` with the methods that
 //        programs call on Triton's, and `emit`, which makes a module.

@@ -1,4 +1,4 @@
-//===- TritonIr.h - the submodule `ir`: a kernel's operations as Triton's bindings show them ===//
+//===- TritonIr.h - the submodule `ir`: operations in the form of Triton's bindings ----------===//
 #pragma once
 #include <pybind11/pybind11.h>
 

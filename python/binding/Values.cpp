@@ -1,7 +1,7 @@
 //===- Values.cpp - compile-time values between Python and the library ------------------===//
-// How: bool before int, since Python's bool is an int. Objects that only the Python side knows
-//      (jit functions, language objects, constexpr) carry `_pantile_key` for launch keys and
-//      are turned into the bound reference types before they come here.
+// How: bool before int, since Python's bool is an int. Objects that exist only on the Python side
+//      (jit functions, language objects, constexpr) have `_pantile_key` for launch keys and are
+//      turned into the bound reference types before they come here.
 //===-----------------------------------------------------------------------------------===//
 #include "Values.h"
 #include "HostCalls.h"

@@ -1,4 +1,4 @@
-//===- Watch.cpp - whether what a kernel read from Python is still there -------------------===//
+//===- Watch.cpp - whether Python objects that a kernel read have changed ------------------===//
 // Needs: see Watch.h.
 // Gives: Watch, `_pantile.has_changed`.
 // How:   without the GIL, a container is locked while its elements are compared.
@@ -10,7 +10,7 @@ namespace py = pybind11;
 namespace pantile::python {
 namespace {
 
-/// What is under `name` in a dict or a class, borrowed; null if nothing is, or if `space` is
+/// The value of `name` in a dict or a class, borrowed; null if there is none, or if `space` is
 /// something else.
 PyObject *find(PyObject *space, PyObject *name) {
   if (PyDict_Check(space)) {

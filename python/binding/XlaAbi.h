@@ -1,8 +1,8 @@
-//===- XlaAbi.h - how XLA calls a foreign function ----------------------------------------===//
-// Gives: what the typed FFI of XLA passes to a custom call, as its C ABI lays it out, version 0.1
-//        and later: a call frame with buffers, attributes and a table of functions of the runtime.
-// How:   only what a call reads. Every structure begins with its size as the runtime has it, and
-//        later versions append fields. Nothing of JAX is needed to build or to load this.
+//===- XlaAbi.h - the C ABI of XLA's foreign functions ------------------------------------===//
+// Gives: the arguments that XLA's typed FFI passes to a custom call, in the layout of its C ABI,
+//        version 0.1 and later: a call frame with buffers, attributes and a table of functions.
+// How:   Only what a call reads. Every structure starts with its size in the runtime, and later
+//        versions append fields. Nothing of JAX is needed to build or to load this.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pantile::python::xla {
 
-/// What each structure begins with; `extensions` is a list of `Extension`.
+/// The start of each structure; `extensions` is a list of `Extension`.
 struct Extension;
 struct Header {
   size_t bytes;

@@ -1,9 +1,8 @@
 //===- XlaCall.cpp - launches as custom calls of XLA ----------------------------------------===//
 // Needs: see XlaFrame.h; on a GPU XLA's stream.
 // Gives: bindXlaCall.
-// How:   XLA calls from threads of its own, without the GIL. A kernel is made of its artifact at
-//        the first call in a process and kept by its digest. What goes wrong becomes XLA's error,
-//        which JAX raises.
+// How:   XLA calls from its own threads, without the GIL. A kernel is loaded from its artifact at
+//        the first call in a process and kept by its digest. Errors become XLA's, which JAX raises.
 //===------------------------------------------------------------------------------------===//
 #include "XlaCall.h"
 #include "XlaFrame.h"
@@ -23,7 +22,7 @@ namespace {
 /// The version of the ABI that XlaAbi.h describes; later ones of the same major number append.
 constexpr int abiMajor = 0, abiMinor = 1;
 
-/// Null, which XLA takes for success, where it gives no way to say anything.
+/// Null, which XLA takes for success, if there is no way to report an error.
 xla::Error *say(const xla::CallFrame &frame, const std::string &message, int code) {
   if (!frame.api || !frame.api->createError)
     return nullptr;
@@ -86,7 +85,8 @@ void appendKinds(const ArgSpec &spec, std::vector<bool> &arrays) {
     arrays.push_back(spec.kind == ArgSpec::Kind::Pointer);
 }
 
-/// Whether the kernel takes such arguments: a launch trusts that what is no array was never one.
+/// Whether the kernel accepts such arguments: a launch assumes that values that are no arrays never
+/// were.
 bool takes(const Kernel &kernel, const XlaLaunches &launches) {
   std::vector<bool> arrays;
   for (const ArgSpec &spec : kernel->args)
@@ -133,7 +133,7 @@ xla::Error *launchFrame(const xla::CallFrame &frame, bool onGpu) {
       return error;
   const Result<void> done = launchAll(*launches, *kernel, options);
   if (!onGpu)
-    std::fputs(takeWarnings().c_str(), stderr); // Python cannot be asked from here
+    std::fputs(takeWarnings().c_str(), stderr); // Python cannot be called from here
   return done ? nullptr : say(frame, done.error());
 }
 

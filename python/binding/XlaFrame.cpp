@@ -1,4 +1,4 @@
-//===- XlaFrame.cpp - a launch as XLA passes it to a custom call ----------------------------===//
+//===- XlaFrame.cpp - the launches in a call frame of XLA -----------------------------------===//
 // Needs: see XlaFrame.h.
 // Gives: readFrame, XlaLaunches.
 // How:   attributes are found by name, their kinds and sizes compared with what is expected; every
@@ -130,7 +130,8 @@ Result<void> readArguments(const xla::CallFrame &frame, XlaLaunches &launches) {
   return {};
 }
 
-/// Whether all elements of the batch lie within the buffer of one argument, the last to its end.
+/// Whether all elements of the batch are within the buffer of one argument, up to the end of the
+/// last.
 bool isWithin(const LaunchArg &arg, std::span<const int64_t> extents,
               std::span<const int64_t> steps) {
   int64_t last = 0, element = 0; // bytes; 0 of what is the same for the whole batch

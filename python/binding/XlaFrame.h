@@ -1,9 +1,9 @@
-//===- XlaFrame.h - a launch as XLA passes it to a custom call ------------------------------===//
+//===- XlaFrame.h - the launches in a call frame of XLA -------------------------------------===//
 // Needs: a call frame of XLA's (XlaAbi.h); neither the GIL nor JAX.
-// Gives: the kernel and the launches that it specifies, checked, so that frames which `pantile.jax`
-//        did not make are errors and nothing worse.
+// Gives: the kernel and the launches that it specifies, validated: frames that `pantile.jax` did
+//        not make are errors.
 // How:   `pantile.jax` writes five attributes. `artifact`: the bytes of an Artifact of one kernel;
-//        `digest`: a text that no other artifact has; `launch`: the grid's extents, whether the
+//        `digest`: a string that no other artifact has; `launch`: the grid's extents, whether the
 //        launch is cooperative, whether it may start early; `arguments`: a row of three numbers per
 //        argument of the kernel, see ArgumentRow; `batch`: extents of the batch, then per argument
 //        the bytes from one element of each to the next.
