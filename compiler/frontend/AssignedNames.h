@@ -1,10 +1,10 @@
 //===- AssignedNames.h - which variables a loop's body assigns --------------------------===//
 // Needs: the syntax tree of one function.
-// Gives: for each `for` and `while`, the names assigned in its body, in order of the text. The
-//        target of a `for` is among them where it must be carried: where it is read later, and
-//        the index alone does not give its last value.
-// How:   one walk of the function, results of inner blocks merged into outer ones, so that
-//        emission looks each loop up and never walks a body twice.
+// Gives: for each `for` and `while`, the names assigned in its body, in source order. The target of
+//        a `for` is among them if it must be loop-carried: if it is read later, and the index alone
+//        does not determine its last value.
+// How:   One walk of the function; results of inner blocks are merged into outer ones, so emission
+//        looks each loop up and never walks a body twice.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/LoopTargets.h"

@@ -1,9 +1,9 @@
 //===- Ast.h - the syntax tree of the kernel language -----------------------------------===//
 // Needs: nothing; the Parser fills it.
-// Gives: plain structs, each with its span. What Python has and kernels have not is one node
-//        `Unsupported` that names the construct, so that emission can say so at the place.
-// How:   nodes own their children by unique_ptr; `kind` and llvm::isa/cast/dyn_cast tell them
-//        apart. No expression is higher than maxExprHeight and no block nests deeper than
+// Gives: plain structs, each with its span. Python constructs that kernels do not have are a node
+//        `Unsupported` that names the construct, so that emission can report it at its position.
+// How:   Nodes own their children by unique_ptr; `kind` and llvm::isa/cast/dyn_cast distinguish
+//        them. No expression is higher than maxExprHeight and no block nests deeper than
 //        maxBlockDepth, so a walk may recurse.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -53,7 +53,7 @@ struct Expr {
   };
   const Kind kind;
   SourceSpan span;
-  int height = 1; ///< nodes on the longest way down to a leaf
+  int height = 1; ///< nodes on the longest path to a leaf
   virtual ~Expr() = default;
 
 protected:
@@ -77,7 +77,7 @@ struct NoneValue {
 struct EllipsisValue {
   bool operator==(const EllipsisValue &) const = default;
 };
-/// uint64_t only for what int64_t cannot hold. Adjacent strings are one.
+/// uint64_t only for numbers that int64_t cannot hold. Adjacent strings are one.
 using Literal = std::variant<NoneValue, bool, int64_t, uint64_t, double, std::string, EllipsisValue,
                              std::complex<double>>;
 
@@ -151,13 +151,13 @@ struct Attribute : NodeOf<Expr, Expr::Kind::Attribute> {
   SourceSpan attrSpan;
 };
 
-/// `value[index]`: the index is a Tuple where there is a comma, and its items may be Slices.
+/// `value[index]`: the index is a Tuple if there is a comma, and its items may be Slices.
 struct Subscript : NodeOf<Expr, Expr::Kind::Subscript> {
   using NodeOf::NodeOf;
   ExprPtr value, index;
 };
 
-/// `lower:upper:step`, each may be null. Stands only inside a Subscript.
+/// `lower:upper:step`, each may be null. Only inside a Subscript.
 struct Slice : NodeOf<Expr, Expr::Kind::Slice> {
   using NodeOf::NodeOf;
   ExprPtr lower, upper, step;
@@ -215,12 +215,12 @@ struct Comprehension : NodeOf<Expr, Expr::Kind::Comprehension> {
   std::vector<CompFor> clauses;
 };
 
-/// Parsed, and without meaning in a kernel. `construct` stands in a message: "`yield`", "a
+/// Parsed, but not supported in a kernel. `construct` is its name in messages: "`yield`", "a
 /// dictionary".
 struct UnsupportedExpr : NodeOf<Expr, Expr::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
-  /// Keys and values of a dictionary: one operation takes a literal one.
+  /// Keys and values of a dictionary, which only one operation accepts as a literal.
   std::vector<std::pair<ExprPtr, ExprPtr>> items;
 };
 
@@ -349,15 +349,15 @@ struct ImportedName {
   std::string module, name, alias;
 };
 
-/// Parsed, and without meaning in a kernel. `construct` stands in a message: "`try`", "`import`".
-/// The span is the keyword's where blocks follow, else the statement's.
+/// Parsed, but not supported in a kernel. `construct` is its name in messages: "`try`", "`import`".
+/// The span is the keyword's if blocks follow, else the statement's.
 struct UnsupportedStmt : NodeOf<Stmt, Stmt::Kind::Unsupported> {
   using NodeOf::NodeOf;
   std::string construct;
-  std::string name;                ///< of a class
-  ExprPtr bases;                   ///< of a class: a Call of its name; null without parentheses
-  std::vector<ExprPtr> decorators; ///< of a class
-  Block body;                      ///< the statements of all its blocks, for who searches a module
+  std::string name;                  ///< of a class
+  ExprPtr bases;                     ///< of a class: a Call of its name; null without parentheses
+  std::vector<ExprPtr> decorators;   ///< of a class
+  Block body;                        ///< the statements of all its blocks, for searches of a module
   std::vector<ImportedName> imports; ///< of an import
 };
 
@@ -369,14 +369,13 @@ struct Module {
 
 //===- Walking and names ----------------------------------------------------------------===//
 
-/// Calls `visit` for each direct child expression, in the order of the text.
+/// Calls `visit` for each direct child expression, in source order.
 void forEachChild(const Expr &expr, llvm::function_ref<void(const Expr &)> visit);
 
-/// Calls `visit` for each expression that stands directly in the statement: not those of its
-/// blocks.
+/// Calls `visit` for each direct child expression of the statement, not for those in its blocks.
 void forEachExpr(const Stmt &stmt, llvm::function_ref<void(const Expr &)> visit);
 
-/// Calls `visit` for each block of the statement, in the order of the text.
+/// Calls `visit` for each block of the statement, in source order.
 void forEachBlock(const Stmt &stmt, llvm::function_ref<void(const Block &)> visit);
 
 /// The operator as written: "+", "//", "not".

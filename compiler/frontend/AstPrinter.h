@@ -1,6 +1,6 @@
 //===- AstPrinter.h - the syntax tree as text -------------------------------------------===//
 // Needs: a tree and the sources of its spans.
-// Gives: a node a line, indented by its depth, as `role: Kind detail line:col-line:col`; the
+// Gives: one node per line, indented by its depth, as `role: Kind detail line:col-line:col`; the
 //        text of `--emit=ast`. The last column is one past the node.
 //===------------------------------------------------------------------------------------===//
 #pragma once

@@ -7,10 +7,10 @@
 
 namespace pantile {
 
-/// None after an error.
+/// Nothing after an error.
 std::optional<BoundCall> loadThroughPointers(Emitter &e, const BoundCall &call);
 std::optional<BoundCall> storeThroughPointers(Emitter &e, const BoundCall &call);
-/// What a block pointer points to.
+/// The element type and shape that a block pointer points to.
 Type pointedType(const Value &blockPointer);
 
 } // namespace pantile

@@ -43,7 +43,7 @@ StringRef overloadsOf(StringRef libdeviceName) {
   return overloads.lookup(libdeviceName);
 }
 
-/// The types that the overloads have at a position, each once.
+/// The types of the overloads at a position, each once.
 std::string typesAt(StringRef overloads, size_t position) {
   llvm::SmallVector<StringRef> found;
   for (StringRef overload : llvm::split(overloads, "; ")) {

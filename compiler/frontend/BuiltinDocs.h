@@ -1,4 +1,4 @@
-//===- BuiltinDocs.h - what documentation says of the language's functions --------------===//
+//===- BuiltinDocs.h - documentation of the language's functions ------------------------===//
 // Needs: BuiltinDocs.def, and the overloads of Libdevice.def.
 // Gives: element types, errors and parameters of a function.
 //===------------------------------------------------------------------------------------===//
@@ -8,11 +8,11 @@
 
 namespace pantile {
 
-/// The element types that `space`'s function takes and gives; "" where nothing is written.
+/// The element types that the function of `space` takes and gives; "" if not documented.
 std::string documentedTypes(llvm::StringRef space, llvm::StringRef name);
-/// What the function refuses; "" where nothing is written.
+/// The arguments that the function refuses; "" if not documented.
 std::string documentedErrors(llvm::StringRef space, llvm::StringRef name);
-/// A parameter at a position of the function's signature; its meaning is "" where nothing is written.
+/// A parameter at a position of the function's signature; its meaning is "" if not documented.
 LanguageParameter documentedParameter(llvm::StringRef space, llvm::StringRef name,
                                       llvm::StringRef parameter, size_t position);
 

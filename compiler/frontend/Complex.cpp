@@ -1,7 +1,8 @@
 //===- Complex.cpp - see Complex.h ------------------------------------------------------===//
-// How: each operation is made of those of real tiles. A quotient is that of Smith: it divides by
-//      the larger part of the divisor first, so that no square overflows, as NumPy's does. The
-//      magnitude does the same, and keeps denormals, which libdevice's hypot would flush.
+// How: Each operation consists of those of real tiles. The quotient is computed by Smith's method:
+//      it divides by the larger part of the divisor first, so that no square overflows, like
+//      NumPy's. The magnitude does the same, and keeps denormals, which libdevice's hypot would
+//      flush.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/ComplexFold.h"

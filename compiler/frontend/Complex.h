@@ -1,11 +1,11 @@
 //===- Complex.h - complex64 as a pair of fp32 ------------------------------------------===//
-// Needs: an emitter that stands where operations go.
-// Gives: complex values of real parts and of the 64 bits that memory holds; their arithmetic and
-//        comparison; operations that treat both parts alike.
-// How:   a complex value is structured (StructKind::Complex), so that loops, branches and calls
-//        take it apart, and no pass has such a type. Its parts are two fp32 tiles or scalars of
-//        one shape, or two floats that are known at compile time. In memory the real part comes
-//        first, as in NumPy: the lower half of 64 bits, which one access moves.
+// Needs: an emitter whose insertion point is where operations go.
+// Gives: complex values from real parts and from the 64 bits in memory; their arithmetic and
+//        comparison; operations that treat both parts in the same way.
+// How:   A complex value is structured (StructKind::Complex), so loops, branches and calls handle
+//        its parts, and no pass has such a type. Its parts are two fp32 tiles or scalars of one
+//        shape, or two compile-time floats. In memory the real part comes first, as in NumPy: the
+//        lower half of 64 bits, which one access moves.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"
@@ -40,7 +40,7 @@ Value complexOfBits(Emitter &e, const Runtime &bits, SourceSpan span);
 Value complexBinary(Emitter &e, ast::BinaryOp op, const Value &lhs, const Value &rhs,
                     SourceSpan span);
 Value complexUnary(Emitter &e, ast::UnaryOp op, const Value &operand, SourceSpan span);
-/// `==` and `!=`; what orders is refused.
+/// `==` and `!=`; comparisons of order are refused.
 Value complexCompare(Emitter &e, ast::CompareOp op, const Value &lhs, const Value &rhs,
                      SourceSpan span);
 /// `abs`: a float or fp32.
@@ -51,7 +51,7 @@ bool isComplexOperator(ast::BinaryOp op);
 Value complexAttribute(Emitter &e, const Value &complex, llvm::StringRef name);
 
 /// The result of an operation that does the same with both parts (shapes, order of the elements);
-/// none where it does not or no operand is complex.
+/// nothing if it does not or no operand is complex.
 std::optional<Value> callByParts(Emitter &e, const BoundCall &call);
 /// Whether the operation compares the elements by size.
 bool ordersElements(const BuiltinRow &row);

@@ -1,5 +1,5 @@
-//===- ComplexFold.h - arithmetic of complex numbers that are known ---------------------===//
-// Gives: what Python computes of complex constants, in kernels and outside of them.
+//===- ComplexFold.h - compile-time arithmetic of complex numbers -----------------------===//
+// Gives: Python's arithmetic of complex constants, in kernels and outside them.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"

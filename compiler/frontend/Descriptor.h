@@ -1,4 +1,4 @@
-//===- Descriptor.h - what a tensor descriptor tells of itself ----------------------------===//
+//===- Descriptor.h - attributes of tensor descriptors ----------------------------------===//
 // Needs: a tensor descriptor, made by the kernel or by the host.
 // Gives: its properties and, as methods, its operations (space `desc` of Builtins.def).
 //===------------------------------------------------------------------------------------===//
@@ -7,7 +7,7 @@
 
 namespace pantile {
 
-/// Failed where it has no such attribute.
+/// Fails if it has no such attribute.
 Value descriptorAttribute(Emitter &e, const Value &descriptor, llvm::StringRef name);
 
 } // namespace pantile

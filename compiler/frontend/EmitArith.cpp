@@ -1,8 +1,8 @@
 //===- EmitArith.cpp - operators on run-time values -------------------------------------===//
 // Needs: operands that were evaluated; promotion by Types.
 // Gives: tile IR of `+ - * / // % << >> & | ^`, unary operators and pointer arithmetic.
-// How:   two constants fold as Python does. Otherwise numbers take the other's type where
-//        their kind allows, both take the common type and shape, and one operation follows.
+// How:   Two constants fold as in Python. Otherwise numbers take the other operand's type if their
+//        kind allows, both are converted to the common type and shape, and one operation follows.
 //        Integer division truncates as in C.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
@@ -142,8 +142,8 @@ bool isFloat(const Value &value) {
   return runtime ? runtime->type.element.isFloat() : value.is<double>();
 }
 
-/// Integers of different signedness, which division has no common type for. A literal takes the type
-/// of the other operand, unless that one is boolean and the literal is not.
+/// Integers of different signedness, which division has no common type for. A literal takes the
+/// type of the other operand, unless that one is boolean and the literal is not.
 bool differInSign(const Value &lhs, const Value &rhs) {
   auto typeOf = [](const Value &value) -> std::optional<DType> {
     if (value.isRuntime())

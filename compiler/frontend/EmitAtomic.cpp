@@ -1,8 +1,8 @@
 //===- EmitAtomic.cpp - atomic operations -----------------------------------------------===//
 // Gives: tile.atomic_rmw and tile.atomic_cas; calls that change memory return the old value.
-// How:   the maximum and minimum of floats run on their bit patterns: where the new value is
-//        not negative the patterns order as signed integers, elsewhere in reverse as unsigned.
-//        Floats are loaded and stored as bit patterns, too.
+// How:   The maximum and minimum of floats use their bit patterns: where the new value is not
+//        negative the patterns order as signed integers, elsewhere in reverse as unsigned. Floats
+//        are loaded and stored as bit patterns, too.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/TritonWords.h"
@@ -151,7 +151,7 @@ DType bitsType(DType type) {
   return types[llvm::Log2_32(std::max(type.bits(), 8u) / 8)];
 }
 
-/// Whether one can be loaded and stored indivisibly: what a register holds, but no pointer.
+/// Whether it can be loaded and stored atomically: the types of registers, except pointers.
 bool isPlain(Emitter &e, const BoundCall &call, DType pointee) {
   if (pointee.isNumber())
     return true;

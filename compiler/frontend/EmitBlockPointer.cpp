@@ -1,10 +1,10 @@
 //===- EmitBlockPointer.cpp - block pointers ------------------------------------------------===//
 // Needs: a base pointer, the array's sizes and strides, offsets, and the shape of the block.
 // Gives: make_block_ptr, advance, and load and store through a block pointer.
-// How:   a block pointer is a structured value; only its offsets ever change, so a loop carries
-//        them alone once its invariants are gone. A load or store is one of the block's window,
-//        masked along the dimensions of `boundary_check`. `order` says nothing that the strides
-//        do not say better.
+// How:   A block pointer is a structured value; only its offsets ever change, so loops carry only
+//        these once invariants are hoisted. A load or store accesses the block's window, masked
+//        along the dimensions of `boundary_check`. `order` is ignored: the strides determine the
+//        memory order.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"
 #include "frontend/Window.h"

@@ -1,9 +1,9 @@
 //===- EmitCall.cpp - binding arguments and inlining jit functions ----------------------===//
 // Needs: a callee and evaluated arguments.
-// Gives: the result of a call: of an operation by its handler, of a jit function by emitting
-//        its body here, of a class or a type's method by computing with constants.
-// How:   each inlined call is a Frame with its own variables; compile-time arguments stay
-//        compile-time values inside, so recursion on them ends while compiling.
+// Gives: the result of a call: of an operation by its handler, of a jit function by emitting its
+//        body here, of a class or a type's method by computing with constants.
+// How:   Each inlined call is a Frame with its own variables; compile-time arguments stay
+//        compile-time values inside, so recursion on them ends at compile time.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/Parser.h"
@@ -24,7 +24,7 @@ std::string countText(size_t count, const char *what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-/// A dictionary means something to one operation only; there it is a tuple of pairs.
+/// One operation accepts a dictionary; there it is a tuple of pairs.
 Value passedValue(Emitter &e, const Value &callee, const ast::Expr &node) {
   auto *builtin = callee.dynAs<BuiltinValue>();
   auto *braces = llvm::dyn_cast<ast::UnsupportedExpr>(&node);
@@ -94,7 +94,7 @@ static std::string requiredParams(const BuiltinRow &row) {
   return text;
 }
 
-/// The error of an operation that needs an order and is given a complex number.
+/// The error of an operation that needs an order but has a complex operand.
 static std::optional<Value> refusedOrder(Emitter &e, const BuiltinRow &row,
                                          llvm::ArrayRef<CallArg> args) {
   if (!ordersElements(row))
@@ -226,7 +226,8 @@ bool Emitter::bindParameters(const ast::FunctionDef &def, llvm::ArrayRef<CallArg
     } else {
       param = &def.params[next++];
     }
-    // Kernels in the field annotate tiles as constexpr too: what is no constant stays as it is.
+    // Existing kernels annotate tiles as constexpr, too: a value that is no constant stays
+    // unchanged.
     Value value = arg.value;
     if (isConstexprAnnotation(param->annotation.get()))
       value = knownValue(value).value_or(value);

@@ -1,8 +1,8 @@
 //===- EmitCast.cpp - types in tile IR, constants, and conversions ----------------------===//
 // Needs: an insertion point inside the kernel.
 // Gives: the IR type of a language type, constants, splats, broadcasts and casts.
-// How:   constants stand at the entry, one of each, so that they dominate every region. A
-//        pointer to int1 is a pointer to i8 in tile IR: memory holds a bool in a byte. fp8e4b15,
+// How:   Constants are created once each, in the entry block, so that they dominate every region. A
+//        pointer to int1 is a pointer to i8 in tile IR: a bool takes a byte in memory. fp8e4b15,
 //        fp8e4b8 and fp8e5b16 are i8 in tile IR: SoftFloat8 converts them.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
@@ -126,7 +126,7 @@ std::optional<Runtime> Emitter::number(const Value &value, DType dtype, SourceSp
 }
 
 namespace {
-/// The integer that a float is cut to; the nearest one where `dtype` has none, 0 for NaN.
+/// The integer that a float truncates to; saturated to `dtype`, 0 for NaN.
 BigInt truncated(double value, DType dtype) {
   BigInt one = 1, low = dtype.isSigned() ? -(one << (dtype.bits() - 1)) : BigInt(0);
   BigInt high = low + (one << dtype.bits()) - 1;

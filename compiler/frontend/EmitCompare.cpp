@@ -1,7 +1,7 @@
 //===- EmitCompare.cpp - comparison, logic and selection --------------------------------===//
 // Gives: `== != < <= > >= is in`, `and or`, tl.where, and the minimum and maximum of two.
-// How:   compile-time values compare as in Python, where unlike kinds are unequal. Run-time
-//        comparison gives int1.
+// How:   Compile-time values compare as in Python, where values of different kinds are unequal.
+//        Run-time comparison gives int1.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 

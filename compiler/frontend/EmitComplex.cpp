@@ -1,9 +1,8 @@
 //===- EmitComplex.cpp - operations on complex numbers ----------------------------------===//
 // Needs: complex values, see Complex.h.
-// Gives: `complex`, `conj` and the attributes of complex values; operations on both parts alike;
-//        dot.
-// How:   an operation that moves elements and leaves them as they are runs once for each part.
-//        A dot is four of fp32, two for each part, of which the second accumulates on the first.
+// Gives: `complex`, `conj` and the attributes of complex values; operations on both parts; dot.
+// How:   An operation that moves elements without changing them runs once per part. A dot is four
+//        dots of fp32, two per part, the second of which accumulates on the first.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include <llvm/ADT/StringSwitch.h>
@@ -177,7 +176,7 @@ bool checkResult(Emitter &e, const BoundCall &call) {
   if (dtype && (*dtype == DType(Scalar::C64) || *dtype == DType(Scalar::F32)))
     return true;
   if (dtype)
-    e.error(at, "the product of `complex64` is `complex64`, got `" + dtype->name() + "`");
+    e.error(at, "a dot of `complex64` gives `complex64`, got `" + dtype->name() + "`");
   return false;
 }
 
@@ -185,7 +184,7 @@ struct DotParts {
   Emitter &e;
   const BoundCall &call;
 
-  /// `x` times `y` onto `acc`; `acc` itself where one of them is no part.
+  /// The dot of `x` and `y` onto `acc`; `acc` itself if one of them is absent.
   Value onto(const Value &acc, const Value &x, const Value &y) {
     if (acc.failed() || x.isNone() || y.isNone())
       return acc;

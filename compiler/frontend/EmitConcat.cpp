@@ -1,9 +1,9 @@
 //===- EmitConcat.cpp - tiles one after the other, side by side, and with an edge -------===//
 // Needs: tiles of one type; sizes that are powers of two in the end.
-// Gives: `cat`, `stack` and `pad`, of tile.join and tile.insert_slice.
-// How:   two tiles of one shape are joined as pairs, and a transposition puts the halves in front
-//        of each other: no element leaves its thread. Four tiles are two pairs of such. Tiles of
-//        several sizes are put into a whole one by one.
+// Gives: `cat`, `stack` and `pad`, from tile.join and tile.insert_slice.
+// How:   Two tiles of one shape are joined as pairs, and a transposition moves the new dimension
+//        before the concatenated one: no element leaves its thread. Four tiles are two pairs of
+//        such. Tiles of several sizes are inserted into a whole one by one.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include <numeric>
@@ -13,7 +13,7 @@ using namespace pantile;
 namespace {
 using Tiles = std::vector<Runtime>;
 
-/// [a, b] along a dimension: join makes pairs, a transposition puts the halves in front of it.
+/// [a, b] along a dimension: join makes pairs, a transposition moves the new dimension before it.
 Runtime pairOf(Emitter &e, const Runtime &lhs, const Runtime &rhs, int64_t dim) {
   Type type = lhs.type;
   Shape shape = type.shape;
@@ -34,7 +34,7 @@ Runtime inserted(Emitter &e, const Runtime &part, const Runtime &whole,
           whole.type};
 }
 
-/// One after the other along `dim`; `size` in all.
+/// Concatenates along `dim`; `size` in all.
 Runtime joinedAlong(Emitter &e, Tiles tiles, int64_t dim, int64_t size) {
   const bool isEven =
       (tiles.size() & (tiles.size() - 1)) == 0 &&

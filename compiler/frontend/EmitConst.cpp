@@ -1,8 +1,8 @@
 //===- EmitConst.cpp - values that must be known at compile time ------------------------===//
-// Gives: integers, shapes, types, ... out of arguments that have to be constants, or an error
-//        that names the argument.
-// How:   a run-time scalar counts as known where its operation is a constant: `x = 4` makes x
-//        a run-time value, and `tl.arange(0, x)` works all the same.
+// Gives: integers, shapes, types, ... from arguments that have to be constants, or an error that
+//        names the argument.
+// How:   A run-time scalar counts as known if its operation is a constant: `x = 4` makes x a
+//        run-time value, and `tl.arange(0, x)` works all the same.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/TritonWords.h"

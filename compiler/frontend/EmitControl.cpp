@@ -1,12 +1,11 @@
 //===- EmitControl.cpp - `if` and the run-time ternary ----------------------------------===//
 // Needs: conditions that are known (then one branch is emitted) or scalars at run time.
 // Gives: scf.if that yields every variable whose value depends on the branch taken.
-// How:   both branches are emitted into a provisional scf.if, each from the same variables.
-//        What they left is merged: equal values stay, run-time values of one type become
-//        results, and a variable without one type is marked, so that only reading it is an
-//        error. A path that has returned brings zeros, which nobody looks at; one that leaves
-//        a loop's body by `break` or `continue` brings its variables. The final scf.if takes
-//        over the bodies.
+// How:   Both branches are emitted into a provisional scf.if, each from the same variables. Their
+//        variables are merged: equal values stay, run-time values of one type become results, and a
+//        variable without one type is marked, so that only reading it is an error. A path that has
+//        returned yields zeros, which are unused; one that leaves a loop's body by `break` or
+//        `continue` yields its variables. The final scf.if takes over the bodies.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
@@ -17,8 +16,8 @@ using namespace pantile;
 namespace scf = mlir::scf;
 using llvm::StringRef;
 
-/// Collects what the two branches yield. `plan` gives the merged value with holes (a run-time value
-/// without `ir`), which `fill` closes in the same order once the results exist.
+/// Collects what the two branches yield. `plan` gives the merged value with placeholders (a
+/// run-time value without `ir`), which `fill` replaces in the same order once the results exist.
 struct Emitter::Merge {
   Emitter &e;
   mlir::Block *blocks[2];
@@ -187,8 +186,8 @@ static std::optional<Value> defectOf(StringRef name, const Emitter::MergeSide &a
   return std::nullopt;
 }
 
-/// The merged value of `name`, with holes. Where one branch leaves a loop's body, the other one's
-/// value goes on, and that the paths differ is kept for the end of the body.
+/// The merged value of `name`, with placeholders. If one branch leaves a loop's body, the other
+/// one's value is used, and that the paths differ is recorded for the end of the body.
 Value Emitter::planVariable(Merge &merge, StringRef name, const MergeSide &a, const MergeSide &c) {
   if (!a.keeps || !c.keeps)
     return merge.planOne((a.keeps ? a : c).variable->value, a.keeps ? 0 : 1);
@@ -229,7 +228,7 @@ Runtime Emitter::hasLeft(const FlowState &flow) {
   return result ? *result : isSet(false);
 }
 
-/// The flow after the `if`, with holes.
+/// The flow after the `if`, with placeholders.
 FlowState Emitter::planFlow(Merge &merge, const FlowState &a, const FlowState &c) {
   if (a.flow == Flow::Falls && c.flow == Flow::Falls)
     return {};
@@ -325,7 +324,7 @@ bool Emitter::ifStmt(const ast::If &node, Stmts rest) {
   return flag && runtimeIf(node, *flag, rest);
 }
 
-/// Where a branch leaves on all its paths, the rest of the block goes on in the other one.
+/// If a branch leaves on all its paths, the rest of the block is emitted into the other one.
 bool Emitter::runtimeIf(const ast::If &node, const Runtime &flag, Stmts rest) {
   auto provisional = scf::IfOp::create(b, loc(), mlir::TypeRange(), flag.ir, true, true);
   Branch taken = branch(provisional.thenBlock(), [&] { block(node.body); });

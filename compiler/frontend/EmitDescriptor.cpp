@@ -1,10 +1,10 @@
 //===- EmitDescriptor.cpp - tensor descriptors ----------------------------------------------===//
 // Needs: a base pointer, sizes and strides, made into a descriptor by the kernel or the host.
-// Gives: make_tensor_descriptor, and load, store, gather, scatter and atomics of blocks.
-// How:   every access is one of a window, masked along all dimensions: what lies outside of
-//        the array loads as 0 or NaN and is not stored. Last stride 1 and at least 16 bytes a
-//        row are checked here; that base and strides are multiples of 16 bytes is checked at the
-//        launch of a host's descriptor, and not relied on in those that kernels make.
+// Gives: make_tensor_descriptor, and load, store, gather, scatter and atomics through descriptors.
+// How:   Every access is one of a window, masked along all dimensions: elements outside the array
+//        load as 0 or NaN and are not stored. That the last stride is 1 and rows have at least 16
+//        bytes is checked here. That base and strides are multiples of 16 bytes is checked at the
+//        launch for a host's descriptor, and not assumed for one that a kernel makes.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Descriptor.h"
 #include "frontend/Window.h"
@@ -33,8 +33,8 @@ DType elementOf(const Value &descriptor) {
   return descriptor.elements()[Base].as<Runtime>().type.element.pointee();
 }
 
-/// The smallest signed type, of 32 bits or 64, that has all numbers of `dtype`, or all that may be an
-/// index.
+/// The smallest signed type, of 32 bits or 64, that has all numbers of `dtype`, or all that may be
+/// an index.
 DType signedTypeOf(DType dtype) {
   const bool fits = dtype.bits() < 32 || (dtype.bits() == 32 && dtype.isSigned());
   return fits ? Scalar::I32 : Scalar::I64;
@@ -68,7 +68,7 @@ std::optional<Window> windowAt(Emitter &e, const Value &descriptor, const Value 
   return window;
 }
 
-/// The rows of `rows` and one block of columns from `column` on.
+/// The rows of `rows` and one tile of columns from `column` on.
 std::optional<Window> windowOfRows(Emitter &e, const Value &descriptor, const Value &rows,
                                    const Value &column, const BoundCall &call) {
   Shape block = shapeOf(descriptor.elements()[Block]);
@@ -136,8 +136,7 @@ Value storeWindow(Emitter &e, const Value &descriptor, const Window &window,
   return e.callBuiltin(*findBuiltin("tl", "store"), args, call.span);
 }
 
-/// Sizes as signed numbers: beyond 32 bits in 64, so that nothing is masked off by what is left of
-/// them.
+/// Sizes as signed numbers: those beyond 32 bits in 64, so that truncation masks nothing off.
 std::optional<std::vector<Value>> sizesOf(Emitter &e, const Value &shape, SourceSpan span) {
   std::vector<Value> items = shape.isTuple() ? shape.elements() : std::vector<Value>{shape};
   std::vector<Value> sizes;

@@ -1,8 +1,8 @@
 //===- EmitDot.cpp - matrix products ----------------------------------------------------===//
 // Needs: two matrices, or two batches of them with equal leading dimensions.
 // Gives: tile.dot onto `acc`, or onto zeros.
-// How:   the result's type follows the operands': int8 gives int32, bf16 and fp32 give fp32,
-//        fp64 itself, fp16 and fp8 what `out_dtype` says.
+// How:   The operands determine the type of the result: int8 gives int32, bf16 and fp32 give fp32,
+//        fp64 gives fp64, for fp16 and fp8 `out_dtype` chooses.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
@@ -70,7 +70,7 @@ std::optional<DType> resultType(Emitter &e, const BoundCall &call, DType operand
     wanted = e.needDType(call["out_dtype"], call.at("out_dtype"), "`out_dtype`");
   if (wanted == DType(Scalar::BF16)) {
     e.error(call.at("out_dtype"),
-            "`out_dtype` cannot be bf16; take fp32 and cast the product with `.to(...)`");
+            "`out_dtype` cannot be bf16; take fp32 and cast the result with `.to(...)`");
     return std::nullopt;
   }
   if (operand.isInt())
@@ -112,7 +112,7 @@ std::optional<Precision> precisionOf(Emitter &e, const BoundCall &call) {
   return precision;
 }
 
-/// 0 where any number of products may be summed up imprecisely.
+/// 0: no limit to imprecise accumulation.
 std::optional<int32_t> maxImprecise(Emitter &e, const BoundCall &call, const Type &lhs) {
   const Value &given = call["max_num_imprecise_acc"];
   if (given.isNone())
@@ -138,15 +138,14 @@ std::optional<Runtime> accumulator(Emitter &e, const BoundCall &call, const Type
     return e.filled(type, 0);
   SourceSpan at = call.at("acc");
   if (acc.isComplex()) {
-    e.error(at,
-            "the accumulator of this product must be `" + type.name() + "`, got " + kindText(acc));
+    e.error(at, "the accumulator of this dot must be `" + type.name() + "`, got " + kindText(acc));
     return std::nullopt;
   }
   auto value = e.runtime(acc, at, acc.isNumber() ? std::optional(type.element) : std::nullopt);
   if (value && !value->type.isTile() && value->type.element == type.element)
     return e.broadcastTo(*value, type.shape);
   if (value && value->type != type) {
-    e.error(at, "the accumulator of this product must be `" + type.name() + "`, got `" +
+    e.error(at, "the accumulator of this dot must be `" + type.name() + "`, got `" +
                     value->type.name() + "`");
     return std::nullopt;
   }

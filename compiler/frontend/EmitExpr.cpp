@@ -1,6 +1,6 @@
 //===- EmitExpr.cpp - expressions but calls and attributes ------------------------------===//
 // Gives: the Value of each kind of expression node.
-// How:   one function a kind; operators go on to EmitArith and EmitCompare.
+// How:   One function per kind; operators continue in EmitArith and EmitCompare.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/FormatText.h"
@@ -129,7 +129,7 @@ bool isZero(mlir::Value tile) {
   return mlir::cast<mlir::IntegerAttr>(constant.getValue()).getValue().isZero();
 }
 
-/// The product that `product` is, if it can take `sum` as its accumulator.
+/// The dot that `product` is, if it can take `sum` as its accumulator.
 DotOp productOnto(const Value &sum, const Value &product) {
   auto *acc = sum.dynAs<Runtime>();
   auto *result = product.dynAs<Runtime>();
@@ -139,7 +139,7 @@ DotOp productOnto(const Value &sum, const Value &product) {
   return dot && isZero(dot.getAcc()) ? dot : nullptr;
 }
 
-/// The dots of one part of a complex product, last first, if they can take `sum` as accumulator.
+/// The dots of one part of a complex dot, last first, if they can take `sum` as accumulator.
 llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &product) {
   llvm::SmallVector<DotOp, 2> dots;
   auto *acc = sum.dynAs<Runtime>();
@@ -158,7 +158,7 @@ llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &product) {
 }
 } // namespace
 
-/// The same of complex ones; none where both parts cannot take it.
+/// The same for complex ones; nothing if a part cannot take it.
 std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &product,
                                                 Mark before) {
   if (!sum.isComplex() || !product.isComplex())
@@ -171,7 +171,7 @@ std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &p
       return std::nullopt;
   }
   if (dots[0].front() == dots[1].front())
-    return std::nullopt; // both parts are one product, which takes one sum only
+    return std::nullopt; // both parts are one dot, which has one accumulator only
   for (size_t part : {0, 1}) {
     for (DotOp dot : llvm::reverse(dots[part]))
       dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
@@ -302,7 +302,7 @@ bool Emitter::comprehend(const ast::Comprehension &node, size_t clause,
   return true;
 }
 
-/// A generator too is evaluated where it stands: nobody can tell.
+/// A generator, too, is evaluated where it is written: the difference cannot be observed.
 Value Emitter::evalComprehension(const ast::Comprehension &node) {
   Variables saved = frame->variables;
   std::vector<Value> results;

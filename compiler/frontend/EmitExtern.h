@@ -1,8 +1,8 @@
 //===- EmitExtern.h - functions of bitcode libraries, chosen by operand types -----------===//
 // Needs: evaluated arguments.
 // Gives: one tile.extern_call for the overload whose operand types are the arguments'.
-// How:   where no overload takes the arguments as they are, they are promoted to one type, as the
-//        operands of `+` are, and looked up again.
+// How:   If no overload takes the arguments as they are, they are promoted to one type, like the
+//        operands of `+`, and looked up again.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"

@@ -1,6 +1,6 @@
 //===- EmitHint.cpp - hints, assertions, printing, and ranges ---------------------------===//
-// Gives: attributes on the operations that hints speak of; tile.assert, print and barrier;
-//        the ranges that loops run over.
+// Gives: attributes on the operations to which hints apply; tile.assert, print and barrier; the
+//        ranges of loops.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/TritonWords.h"

@@ -1,8 +1,8 @@
 //===- EmitHost.cpp - calls that leave the kernel for the host while compiling ----------===//
 // Needs: a function of the program with a HostCall; evaluated arguments.
 // Gives: what the host function returned, as a compile-time value.
-// How:   arguments and result travel as values of the program's snapshot, so that the front
-//        end knows nothing of the language that the function is written in.
+// How:   Arguments and result are converted to values of the program's snapshot, so that the front
+//        end does not depend on the language that the function is written in.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 

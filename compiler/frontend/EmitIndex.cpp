@@ -1,8 +1,8 @@
 //===- EmitIndex.cpp - brackets after a value, read and assigned ------------------------===//
 // Needs: tuples and strings with constant indices; tiles with what TileIndex takes.
 // Gives: elements and parts, and assignment to them.
-// How:   nothing changes in place: `x[a:b] = y` gives the name `x` the changed tile, as an
-//        assignment to `x` would, and `x[i][a:b] = y` first changes `x[i]`.
+// How:   Nothing changes in place: `x[a:b] = y` assigns the changed tile to `x`, and `x[i][a:b] =
+//        y` first changes `x[i]`.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/TileIndex.h"

@@ -1,14 +1,15 @@
 //===- EmitLoop.cpp - `for` and `while` -------------------------------------------------===//
 // Needs: the names each loop assigns (AssignedNames).
-// Gives: scf.for and scf.while whose carried values are the run-time parts of the variables
+// Gives: scf.for and scf.while whose loop-carried values are the run-time parts of the variables
 //        that exist before the loop and are assigned in it; unrolled static loops.
-// How:   the body is emitted once, from block arguments of the initial types. A variable that
-//        has another type after the body is an error. What only the body defines does not
-//        live on, but for the variables of loops: where one is read later, it is computed from the
-//        bounds after the loop, or carried where that does not give it. `range` with a negative constant
-//        step counts up and mirrors the index. The least number of a type has no opposite in it: a loop
-//        of that step counts without sign from 0.
-//        A loop that `break` or `return` leaves is made like any other; only then, when it is
+// How:   The body is emitted once, from block arguments of the initial types. A variable that has
+//        another type after the body is an error. Variables that only the body defines are not live
+//        after it, except targets of loops: a target that is read later is computed from the bounds
+//        after the loop, or carried if the bounds do not determine it. `range` with a negative
+//        constant step counts up and mirrors the index. The smallest number of a type has no
+//        negative in it: a loop of that step counts unsigned from 0.
+//        A loop that `break` or `return` leaves is emitted like any other; when its exits are
+//        known, an scf.while takes over its body.
 //        known what leaves it, an scf.while takes its body over.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
@@ -27,14 +28,14 @@ struct Emitter::Carried {
   struct Entry {
     StringRef name;
     Variable before;
-    bool isPlace = false;  ///< for the variable of an inner loop, which has no value before
+    bool isPlace = false;  ///< for the target of an inner loop, which has no value before
     bool isVacant = false; ///< a place that does not suit what the body puts there
   };
   Emitter &e;
   llvm::SmallVector<Entry> entries;
   llvm::SmallVector<mlir::Value> inits;
 
-  /// What `loop` assigns. A variable of a loop inside it that lives on gets a place of int32.
+  /// The variables that `loop` assigns. A live target of an inner loop gets an int32 placeholder.
   void collect(const ast::Stmt &loop, SourceSpan span) {
     const AssignedNames &assigned = e.frame->function->assigned;
     for (StringRef name : assigned.of(loop)) {
@@ -81,7 +82,7 @@ struct Emitter::Carried {
       e.frame->variables[entry.name] = {value, entry.before.assigned, e.nextVersion++};
     }
   }
-  /// Appends the parts of `after` that go on to the next iteration; false if it does not match.
+  /// Appends the parts of `after` that the next iteration takes; false if it does not match.
   bool match(const Value &before, const Value &after, llvm::SmallVectorImpl<mlir::Value> &parts) {
     if (auto *old = before.dynAs<Runtime>()) {
       if (after.isNumber() && !old->type.isTile() && old->type.element.isNumber()) {
@@ -135,7 +136,8 @@ struct Emitter::Carried {
     }
     return parts;
   }
-  /// After the loop: carried variables have its results, what the body alone defined is marked.
+  /// After the loop: carried variables have its results; those that only the body defined are
+  /// marked.
   void leave(const Variables &before, mlir::ResultRange results) {
     Variables inside = std::move(e.frame->variables);
     e.frame->variables = before;
@@ -208,7 +210,8 @@ struct Emitter::KeptIndex {
     defect.notes = {{target.span, "it is the variable of this loop"}};
     return variable(std::make_shared<const DefectValue>(std::move(defect)));
   }
-  /// Nothing but the run knows whether `value` or the one before the loop, of another type, holds.
+  /// It is only known at run time whether `value` or the one before the loop, of another type, is
+  /// valid.
   std::optional<Variable> mixed() const {
     if (runs == true || !before || hadInteger())
       return std::nullopt;
@@ -241,7 +244,7 @@ struct Emitter::KeptIndex {
   }
 };
 
-/// Emits the body of a loop once and lets `continue` end there; gives how else control leaves it.
+/// Emits the body of a loop once and ends `continue` there; returns how else control leaves it.
 FlowState Emitter::loopBody(const ast::Block &body) {
   llvm::SaveAndRestore deeper(nesting, nesting + 1);
   LoopBody inner, *outer = frame->loop;
@@ -290,8 +293,8 @@ void Emitter::forStmt(const ast::For &node) {
     unrolled(node, *items);
 }
 
-/// After an iteration that may have left the loop, the next one goes under the flags that say it
-/// did not.
+/// After an iteration that may have left the loop, the next one is emitted under the flags that say
+/// it did not.
 void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
   LoopBody all, *outer = std::exchange(frame->loop, &all);
   auto iteration = [&](const Value &item) {
@@ -315,7 +318,7 @@ void Emitter::unrolled(const ast::For &node, llvm::ArrayRef<Value> items) {
 }
 
 namespace {
-/// The type of a known step, whatever its opposite needs; beside signed bounds it has a sign.
+/// The type of a known step, whatever its negative needs; with signed bounds it is signed.
 DType stepType(BigInt step, DType bounds) {
   const DType type = literalType(step).value_or(Scalar::I64);
   return bounds.isSigned() && !type.isSigned() ? DType(Scalar::I64) : type;
@@ -361,7 +364,7 @@ std::optional<std::array<Runtime, 3>> Emitter::loopBounds(const RangeValue &rang
 }
 
 namespace {
-/// The factor that the range asks for; 1 without one, and where it is out of reason.
+/// The unroll factor of the range; 1 without one, and if it is out of range.
 int64_t unrollFactor(const RangeValue &range) {
   constexpr BigInt largest = 64;
   for (const auto &[name, value] : range.hints)

@@ -1,7 +1,7 @@
 //===- EmitMachine.cpp - counters and signals of the machine ----------------------------===//
 // Gives: tl.extra.cuda's globaltimer, smid, num_threads, num_warps, gdc_wait and
 //        gdc_launch_dependents.
-// How:   the numbers of threads and warps are compile-time values; all else is tile.special.
+// How:   The numbers of threads and warps are compile-time values; the others are tile.special.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 

@@ -1,8 +1,8 @@
 //===- EmitMap.cpp - functions and PTX that work element by element ---------------------===//
 // Needs: tiles and scalars that broadcast to one shape.
 // Gives: tile.map with a function inlined in its region, tile.inline_asm.
-// How:   what a function returns is known only when its body stands, so a map is first made
-//        without results, and made again with them around the finished region.
+// How:   The results of a function are known only after its body is emitted, so a map is first
+//        created without results, and created again with them around the finished region.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/ScalarRegion.h"
@@ -42,7 +42,8 @@ std::optional<int64_t> packOf(Emitter &e, const BoundCall &call) {
   return pack ? std::optional(int64_t(*pack)) : std::nullopt;
 }
 
-/// A run of `pack` elements does not cross from row to row of a tile that a thread holds part of.
+/// `pack` consecutive elements must not cross from row to row of a tile whose rows threads hold in
+/// part.
 bool runsEndWithRows(Emitter &e, const BoundCall &call, const Shape &shape, int64_t pack) {
   if (llvm::all_of(shape, llvm::isPowerOf2_64) || shape.back() % pack == 0)
     return true;
@@ -143,7 +144,7 @@ size_t countOutputs(llvm::StringRef constraints) {
   return llvm::count_if(parts, [](llvm::StringRef part) { return part.trim().starts_with("="); });
 }
 
-/// Registers of 32 bits or more that `pack` elements travel in.
+/// Registers of 32 bits or more into which `pack` elements are packed.
 size_t registersOf(DType dtype, int64_t pack) {
   int64_t each = std::clamp<int64_t>(32 / std::max(8u, dtype.bits()), 1, pack);
   return size_t(pack / each);

@@ -1,6 +1,6 @@
 //===- EmitMath.cpp - element-wise functions --------------------------------------------===//
 // Needs: fp32 or fp64 operands where a function is not exact on narrower floats.
-// Gives: operations of the arith, math and tile dialects, one a call.
+// Gives: operations of the arith, math and tile dialects, one per call.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
@@ -34,7 +34,7 @@ std::optional<Runtime> needWideFloat(Emitter &e, const BoundCall &call, StringRe
     return std::nullopt;
   DType dtype = value->type.element;
   if (dtype != DType(Scalar::F32) && dtype != DType(Scalar::F64)) {
-    // Programs look for this text, which is Triton's.
+    // Programs search for this message, which is Triton's.
     e.error(call.at(name), "Expected dtype ['fp32', 'fp64'] but got " + dtype.name() + ": `" +
                                call.row->name +
                                "` of a narrower type is that of `x.to(tl.float32)`");
@@ -54,7 +54,7 @@ std::optional<Emitter::Pair> needFloats(Emitter &e, const BoundCall &call) {
   return both;
 }
 
-/// fp32 for formats that tile IR has no type of; what is of another type stays.
+/// fp32 for formats without a type in tile IR; other types are unchanged.
 Runtime computable(Emitter &e, const Runtime &x) {
   return x.type.element.isSoftFp8() ? e.fromFp8(x) : x;
 }

@@ -1,7 +1,7 @@
 //===- EmitMemory.cpp - loads and stores ------------------------------------------------===//
 // Needs: a scalar pointer or a tile of pointers.
 // Gives: tile.load and tile.store with mask and other in the shape of the pointers.
-// How:   a bool lives in a byte: it is loaded and stored as i8; a complex64 as its 64 bits. A load
+// How:   A bool takes a byte: it is loaded and stored as i8; a complex64 as its 64 bits. A load
 //        without `other` has no such operand, and gives 0 where the mask is false.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"

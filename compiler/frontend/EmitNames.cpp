@@ -1,8 +1,8 @@
 //===- EmitNames.cpp - what names and attributes mean -----------------------------------===//
 // Gives: look-up of a name (local variable, global of the snapshot, Python's own), of a name
 //        of the language, and of attributes of values and types.
-// How:   all spellings of a language name come down to `tl.NAME`: the math and core modules hold
-//        the same operations. libdevice's modules have operations of their own.
+// How:   All spellings of a language name resolve to `tl.NAME`: the math and core modules have the
+//        same operations. libdevice's modules have operations of their own.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Emitter.h"
 #include "frontend/Stdlib.h"
@@ -75,12 +75,12 @@ std::optional<DType> dtypeOfLanguage(StringRef name) {
   return looksRight ? parseDType(std::string_view(name.data(), name.size())) : std::nullopt;
 }
 
-/// What stands for a name of NumPy or torch; empty for other names.
+/// The replacement for a name of NumPy or torch; empty for other names.
 StringRef counterpartOf(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Case("astype", "`.to(dtype)` converts")
       .Cases({"mean", "average"}, "`tl.sum` divided by the count gives it")
-      .Cases({"concatenate", "concat", "hstack", "vstack"}, "`tl.cat` puts tiles behind each other")
+      .Cases({"concatenate", "concat", "hstack", "vstack"}, "`tl.cat` concatenates tiles")
       .Case("stack", "`tl.join` puts tiles side by side")
       .Cases({"matmul", "mm", "bmm"}, "`tl.dot` multiplies matrices")
       .Case("clip", "`tl.clamp` limits values")
@@ -324,8 +324,8 @@ Value Emitter::dtypeAttribute(DType dtype, StringRef name) {
 }
 
 namespace {
-/// `x.type` of a tile: its shape, and else what its element type has; of a block pointer: what it
-/// points to.
+/// `x.type` of a tile: its shape, and the attributes of its element type; of a block pointer: what
+/// it points to.
 std::optional<Value> tileTypeAttribute(const TypeValue &value, StringRef name) {
   const Type &type = value.type;
   if (name == "is_block" || name == "is_ptr")

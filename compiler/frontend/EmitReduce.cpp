@@ -1,8 +1,8 @@
 //===- EmitReduce.cpp - reductions and scans with a combining function ------------------===//
 // Needs: one tile or a tuple of tiles of one shape, and a jit function of two elements.
 // Gives: tile.reduce and tile.scan; the function is inlined on scalars in their region.
-// How:   without an axis, the operands are flattened first. `keep_dims` puts dimensions of
-//        size 1 back. A complex operand is two tiles, which the function sees as one element.
+// How:   Without an axis, the operands are flattened first. `keep_dims` restores dimensions of size
+//        1. A complex operand is two tiles, which the function sees as one element.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/ScalarRegion.h"

@@ -1,8 +1,8 @@
 //===- EmitStmt.cpp - statements without control flow, and blocks of statements ---------===//
 // Gives: emission of a block in order, with early returns, and of assignments.
-// How:   after an `if` that returned on some paths, the rest of the block goes under the
-//        flag that says it did not. An assigned number becomes a run-time scalar of its
-//        literal type, unless the assignment is annotated constexpr.
+// How:   After an `if` that returned on some paths, the rest of the block is emitted under the flag
+//        that says it did not. An assigned number becomes a run-time scalar of its literal type,
+//        unless the assignment is annotated constexpr.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Complex.h"
 #include "frontend/TritonWords.h"
@@ -178,7 +178,7 @@ void Emitter::assign(const ast::Expr &target, const Value &value) {
   unpack(target, *targets, value);
 }
 
-/// A starred target takes what the others leave; of a tile, it takes rows.
+/// A starred target takes the remaining values; of a tile, rows.
 void Emitter::unpack(const ast::Expr &target, llvm::ArrayRef<ast::ExprPtr> targets,
                      const Value &value) {
   if (auto *tile = value.dynAs<Runtime>(); tile && tile->type.isTile()) {

@@ -2,9 +2,9 @@
 // Needs: the classes of the program: named tuples and aggregates.
 // Gives: their construction, fields, methods and copies with some fields replaced; the
 //        attributes of all structured values.
-// How:   an aggregate's `__init__` is emitted as a call whose first variable is an object with
+// How:   An aggregate's `__init__` is emitted as a call whose first variable is an object with
 //        empty fields; assigning one of them puts a changed copy into the variable. Objects never
-//        change after that. What is read of an empty field is an error where it is read.
+//        change after that. Reading an empty field is an error at the read.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/BlockPointer.h"
 #include "frontend/Complex.h"

@@ -1,9 +1,9 @@
-//===- Emitter.h - the state of emission and what every construct needs -----------------===//
-// Needs: the syntax trees, parsed on first use; the builder stands where operations go.
-// Gives: evaluation of expressions and statements, and the primitives that the operations of
-//        Builtins.def are made of: constants, casts, broadcasts, arithmetic, calls, errors.
-// How:   an expression gives a Value. An error is reported once and gives a failed Value, which
-//        passes through everything silently, so emission goes on to the next statement.
+//===- Emitter.h - the state of emission, and its primitives ----------------------------===//
+// Needs: the syntax trees, parsed on first use; the builder's insertion point.
+// Gives: evaluation of expressions and statements, and the primitives from which the operations of
+//        Builtins.def are built: constants, casts, broadcasts, arithmetic, calls, errors.
+// How:   An expression gives a Value. An error is reported once and gives a failed Value, which
+//        further operations pass on silently, so that emission continues with the next statement.
 //        Members are defined by family in Emit*.cpp.
 //===------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace pantile {
 
-/// A function of the program or the library, parsed; or one that stands inside such a function,
+/// A function of the program or the library, parsed; or one that is defined inside such a function,
 /// which owns its tree then.
 struct ParsedFunction {
   const FunctionSource *source = nullptr;
@@ -41,7 +41,7 @@ struct Variable {
 };
 using Variables = llvm::MapVector<llvm::StringRef, Variable>;
 
-/// A lambda or a function inside a function, with the variables that it saw where it was made.
+/// A lambda or a function inside a function, with the variables that it captured.
 struct ClosureValue {
   const ParsedFunction *function = nullptr;
   Variables captured;
@@ -63,17 +63,18 @@ struct FlowState {
   bool mayLeave() const {
     return llvm::any_of(allExits, [&](Exit exit) { return may(exit); });
   }
-  /// Some path goes on with the variables: to the next statement, or to where a loop goes on.
+  /// Some path continues with the variables: to the next statement, or to the point where a loop
+  /// continues.
   bool keepsVariables() const {
     return flow != Flow::Leaves || may(Exit::Break) || may(Exit::Continue);
   }
-  /// Control that left by `exit` goes on from here.
+  /// Control that left by `exit` continues from here.
   void rejoin(Exit exit);
 };
 
 /// The body of a loop while it is emitted.
 struct LoopBody {
-  /// Variables that lack a value, or one of their type, on a path that left the body.
+  /// Variables that have no value, or none of their type, on a path that left the body.
   Variables defects;
 };
 
@@ -89,20 +90,20 @@ struct Frame {
   FlowState flow;
   LoopBody *loop = nullptr; ///< the innermost one
   int depth = 0;
-  bool bindsCall = false; ///< an operation or a call looks at its arguments; see Error::inBuiltin
+  bool bindsCall = false; ///< an operation or a call checks its arguments; see Error::inBuiltin
 };
 
 /// Whether `self`, a compile-time string or a tuple, has the method.
 bool isSequenceMethod(const Value &self, llvm::StringRef name);
 
-/// What to write instead of a construct that kernels have not, as the end of a message.
+/// What to write instead of a construct that kernels do not have, as the end of a message.
 std::string insteadOf(llvm::StringRef construct);
 
 /// A call of an operation, its arguments bound to the parameters of its row.
 struct BoundCall {
   const BuiltinRow *row = nullptr;
   SourceSpan span;
-  llvm::SmallVector<Value, 8> values; ///< one a parameter; a tuple for a star
+  llvm::SmallVector<Value, 8> values; ///< one per parameter; a tuple for a star
   llvm::SmallVector<SourceSpan, 8> spans;
 
   size_t index(llvm::StringRef name) const;
@@ -118,7 +119,7 @@ struct CallArg {
   SourceSpan keywordSpan;
 };
 
-/// One of the values between brackets that commas separate.
+/// One of the comma-separated values between brackets.
 struct IndexPart {
   Value value;
   SourceSpan span;
@@ -132,7 +133,7 @@ public:
 
   mlir::OpBuilder b;
   const Options &options;
-  bool keepsInvariants = false; ///< `tl.condition` of the `while` that is being emitted says so
+  bool keepsInvariants = false; ///< `tl.condition` of the `while` that is being emitted requests it
 
   //===- Messages and locations (Emitter.cpp) -------------------------------------------===//
   /// Reports an error once, with a note for each call it is inlined through.
@@ -153,8 +154,8 @@ public:
     SourceSpan saved;
   };
   SourceSpan here() const { return place; }
-  /// Reports it where emission nests deeper than the stack, or regions deeper than passes, can
-  /// take, and where it goes on for too long.
+  /// Reports an error if emission nests deeper than the stack allows, or regions deeper than passes
+  /// allow, or if emission takes too long.
   bool isTooMuch(SourceSpan span);
 
   //===- Types, constants, casts (EmitCast.cpp) -----------------------------------------===//
@@ -165,7 +166,7 @@ public:
   Runtime constant(DType dtype, double value);
   /// A constant tile, or scalar for an empty shape.
   Runtime filled(const Type &type, double value);
-  /// A value for lanes and paths that nobody looks at.
+  /// A value for lanes and paths whose result is unused.
   Runtime zero(const Type &type);
   Runtime splat(const Runtime &scalar, llvm::ArrayRef<int64_t> shape);
   /// `value` in a shape that it broadcasts to.
@@ -178,19 +179,19 @@ public:
   std::optional<Runtime> runtime(const Value &value, SourceSpan span,
                                  std::optional<DType> wanted = std::nullopt);
   std::optional<Runtime> number(const Value &value, DType dtype, SourceSpan span);
-  /// `value` as a cast or a store makes it a `dtype`: a number has its literal type first, and an
-  /// integer that is out of range wraps around.
+  /// `value` as a cast or a store converts it to `dtype`: a number has its literal type first, and
+  /// an integer that is out of range wraps around.
   std::optional<Runtime> converted(const Value &value, DType dtype, SourceSpan span);
   /// `value != 0`.
   std::optional<Runtime> toBool(const Value &value, SourceSpan span);
 
   //===- Compile-time views (EmitConst.cpp) ---------------------------------------------===//
-  /// The integer that `value` is known to be; also of a run-time scalar that is a constant.
+  /// The integer that `value` is known to be; also for a run-time scalar that is a constant.
   std::optional<BigInt> knownInt(const Value &value);
-  /// `value` as a compile-time value if it is one, also where it is a constant scalar.
+  /// `value` as a compile-time value if it is one, also if it is a constant scalar.
   std::optional<Value> knownValue(const Value &value);
   std::optional<bool> knownTruth(const Value &value);
-  /// Each reports an error that names what was wanted.
+  /// Each reports an error that names what was expected.
   std::optional<BigInt> needInt(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<bool> needBool(const Value &value, SourceSpan span, llvm::StringRef what);
   std::optional<std::string> needString(const Value &value, SourceSpan span, llvm::StringRef what);
@@ -210,11 +211,12 @@ public:
   //===- Arithmetic (EmitArith.cpp, EmitCompare.cpp) ------------------------------------===//
   Value binary(ast::BinaryOp op, const Value &lhs, const Value &rhs, SourceSpan span,
                bool checksOverflow = true);
-  /// The same of two expressions of the source: what only one of them cannot be is reported there.
+  /// The same for two expressions of the source: errors about one of them are reported at its
+  /// position.
   Value binaryOf(ast::BinaryOp op, const Value &lhs, const ast::Expr &left, const Value &rhs,
                  const ast::Expr &right, SourceSpan span);
   Value unary(ast::UnaryOp op, const Value &operand, SourceSpan span);
-  /// fp8 is computed with in fp32; what is of another type stays.
+  /// fp8 is converted to fp32 for arithmetic; other types are unchanged.
   Runtime fromFp8(const Runtime &x);
   Value compare(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
   Value compareStructs(ast::CompareOp op, const Value &lhs, const Value &rhs, SourceSpan span);
@@ -235,16 +237,16 @@ public:
   Value expr(const ast::Expr &expr);
   Value lookUp(llvm::StringRef name, SourceSpan span);
   Value attribute(const Value &value, llvm::StringRef name, SourceSpan span, bool quiet = false);
-  /// `value[parts]`; `isTuple` where a comma stands between the brackets.
+  /// `value[parts]`; `isTuple` if there is a comma between the brackets.
   Value subscript(const Value &value, llvm::ArrayRef<IndexPart> parts, bool isTuple,
                   SourceSpan span);
   Value languageName(llvm::StringRef name, SourceSpan span, bool quiet = false);
   Value expandDims(const Runtime &value, int64_t axis);
   Value transpose(const Runtime &value, llvm::ArrayRef<int32_t> order);
-  /// The same elements in row-major order: one as a scalar, where there are no dimensions.
+  /// The same elements in row-major order; a scalar gives one element.
   Runtime reshaped(const Runtime &value, llvm::ArrayRef<int64_t> shape, bool canReorder = false);
-  /// `other`, or its bits as the type of `first` where they are integers that differ in sign alone:
-  /// what puts two tiles together takes the type of the first, as in Triton.
+  /// `other`, or its bits as the type of `first` if both are integers that differ only in
+  /// signedness: operations that combine two tiles use the type of the first, as in Triton.
   Value withSignOf(const Value &first, const Value &other, SourceSpan span);
 
   //===- Calls (EmitCall.cpp) -----------------------------------------------------------===//
@@ -264,8 +266,8 @@ public:
 
   //===- Statements (EmitStmt.cpp, EmitControl.cpp, EmitLoop.cpp) -----------------------===//
   void block(const ast::Block &stmts);
-  /// Runs `body` into `block` with the variables as they are; gives what it left behind and
-  /// restores the variables.
+  /// Runs `body` into `block` with the current variables; returns its flow and restores the
+  /// variables.
   struct Branch {
     mlir::Block *block = nullptr;
     Variables variables;
@@ -277,11 +279,11 @@ public:
   Runtime isSet(const Value &flag);
   Runtime hasLeft(const FlowState &flow);
   Value ternary(const ast::IfExp &ifExp);
-  /// What a variable holds after `value` was assigned to it: numbers become run-time scalars.
+  /// The value of a variable after `value` was assigned to it: numbers become run-time scalars.
   Value stored(const Value &value, SourceSpan span);
-  /// The same of what `target` is assigned; a part of a tile takes a number as it is written.
+  /// The same for an assignment to `target`; a slice of a tile takes a number unchanged.
   Value storedIn(const ast::Expr &target, const Value &value, SourceSpan span);
-  /// A scalar int1 out of the test of an `if` or a `while`.
+  /// The scalar int1 of the test of an `if` or a `while`.
   std::optional<Runtime> condition(const Value &value, SourceSpan span);
 
 private:
@@ -292,7 +294,7 @@ private:
   void assign(const ast::Expr &target, const Value &value);
   void assignName(llvm::StringRef name, Value value, SourceSpan span);
   struct IndexedPlace;
-  /// `target = value` and `target op= value`; what is between brackets is evaluated once.
+  /// `target = value` and `target op= value`; indices between brackets are evaluated once.
   void assignIndexed(const ast::Subscript &target, const Value &value, SourceSpan span);
   void augAssignIndexed(const ast::AugAssign &stmt, const ast::Subscript &target);
   void exprStmt(const ast::ExprStmt &stmt);
@@ -304,7 +306,7 @@ private:
   void failNames(const ast::UnsupportedStmt &stmt);
   void assertStmt(const ast::Assert &stmt);
 
-  /// True if `rest`, the statements after the `if`, went into one of its branches.
+  /// True if `rest`, the statements after the `if`, were emitted into one of its branches.
   bool ifStmt(const ast::If &stmt, Stmts rest);
   bool runtimeIf(const ast::If &stmt, const Runtime &condition, Stmts rest);
   void guardedRest(Stmts rest);
@@ -337,21 +339,21 @@ private:
   Value evalBoolOp(const ast::BoolOp &boolOp);
   Value evalCompare(const ast::Compare &compare);
   Value evalBinary(const ast::Binary &binary);
-  /// A place among the operations: what comes after it is new.
+  /// A position among the operations, to find those that are created after it.
   struct Mark {
     mlir::Block *block = nullptr;
     mlir::Operation *last = nullptr;
     bool isBefore(mlir::Operation *op) const;
   };
   Mark mark();
-  /// `lhs + rhs`, where the operands were evaluated after their marks. A product onto zeros that is
-  /// new, so that nothing else sees it, accumulates onto the other operand instead.
+  /// `lhs + rhs`, whose operands were evaluated after their marks. A dot onto zeros that was
+  /// created there, so that nothing else uses it, accumulates onto the other operand instead.
   std::optional<Value> accumulateComplex(const Value &sum, const Value &product, Mark before);
   Value addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                         SourceSpan span);
   void checkOverflow(ast::BinaryOp op, const Pair &operands);
   Value evalSlice(const ast::Slice &slice);
-  /// What stands between the brackets, and whether it is a tuple; nothing after an error.
+  /// The values between the brackets, and whether they are a tuple; nothing after an error.
   struct Brackets {
     llvm::SmallVector<IndexPart, 4> parts;
     bool isTuple = false;

@@ -92,7 +92,7 @@ ArgSpec constantSpec(const ConstValue &value) {
   return spec;
 }
 
-/// Hands out the entries of a signature: by name where they have one, else in order.
+/// Consumes the entries of a signature: by name if they have one, else in order.
 class Signature {
 public:
   explicit Signature(std::string_view text) {

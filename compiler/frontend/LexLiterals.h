@@ -22,7 +22,7 @@ struct NumberLiteral {
 };
 NumberLiteral lexNumber(std::string_view text, uint32_t begin);
 
-/// What stands before the quote. `length` counts the letters.
+/// The letters before the quote. `length` is their number.
 struct StringPrefix {
   uint32_t length = 0;
   bool raw = false, bytes = false, format = false;

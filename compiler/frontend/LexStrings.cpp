@@ -154,8 +154,8 @@ private:
 
   //===- f-strings ------------------------------------------------------------------------===//
 
-  /// Text and fields in turn, up to the closing quote; those of a format specification up to its
-  /// `}`.
+  /// Text and fields alternating, up to the closing quote; those of a format specification up to
+  /// its `}`.
   void lexChunks(std::vector<FStringChunk> &chunks, bool inSpec) {
     std::string literal;
     while (!closed && pos < text.size() && (triple || !atLineEnd())) {

@@ -1,6 +1,6 @@
 //===- Lexer.cpp - text to tokens -------------------------------------------------------===//
-// How:   errors wait in a list until the end: when a bracket turns out never to be closed, what
-//        was read since it is dropped, with its errors, and reading goes on after its line.
+// How:   Errors wait in a list until the end: if a bracket turns out never to be closed, what was
+//        read since is dropped, with its errors, and reading continues after its line.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Lexer.h"
 #include "frontend/LexLiterals.h"
@@ -220,7 +220,7 @@ private:
     push(Tok::Error, where.begin, where.end);
   }
 
-  /// Drops what was read since the outermost open bracket and goes on at `resume`. False where that
+  /// Drops what was read since the outermost open bracket and continues at `resume`. False if that
   /// does not help.
   bool recoverUnclosed(uint32_t resume) {
     const Bracket open = brackets.front();

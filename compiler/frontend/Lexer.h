@@ -1,10 +1,10 @@
 //===- Lexer.h - text to tokens ---------------------------------------------------------===//
 // Needs: a buffer of a SourceManager.
 // Gives: all its tokens, by Python's rules: logical lines end with Newline; Indent and Dedent
-//        stand around blocks; brackets and `\` join lines; comments and blank lines are gone.
-// How:   what is no token is reported once and becomes an Error token, after which the parser
-//        stays silent for the statement. A bracket that is never closed ends with its line, so
-//        that the rest of the file is still read.
+//        enclose blocks; brackets and `\` join lines; comments and blank lines are dropped.
+// How:   Invalid text is reported once and becomes an Error token, after which the parser stays
+//        silent for the statement. A bracket that is never closed ends with its line, so that the
+//        rest of the file is still read.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"
@@ -15,7 +15,7 @@
 
 namespace pantile {
 
-/// More than a reader will look at; a text that is not of this language has thousands.
+/// Enough tokens for errors that a person would read; a text in another language has thousands.
 inline constexpr size_t maxSyntaxErrors = 20;
 
 enum class Tok : uint8_t {

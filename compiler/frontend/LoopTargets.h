@@ -1,10 +1,11 @@
-//===- LoopTargets.h - the variables of `for` loops that live on ------------------------===//
+//===- LoopTargets.h - targets of `for` loops that are live after the loop ---------------===//
 // Needs: the syntax tree of one function.
 // Gives: for each `for`, which of its targets may be read after it, and whether the index alone
-//        gives their last values: the body assigns none of them, and no `break` leaves it.
-// How:   the names that each statement reads are collected from the inside out; then one walk
-//        from the end of each block on finds what is read later. Only an assignment that the block
-//        reaches on every path ends that: what is kept too often costs an unused operation.
+//        determines their last values: the body assigns none of them, and no `break` leaves it.
+// How:   Liveness analysis: the names that each statement reads are collected bottom-up; then one
+//        walk from the end of each block finds what is read later. Only an assignment that the
+//        block reaches on every path ends a live range: a range that is too long costs an unused
+//        operation.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"
@@ -17,7 +18,7 @@ namespace pantile {
 
 using NameSet = llvm::SmallSetVector<llvm::StringRef, 8>;
 
-/// Adds the names that assignment to `target` binds: to `x[i]`, the name `x`.
+/// Adds the names that an assignment to `target` binds: for `x[i]`, the name `x`.
 void collectTargets(const ast::Expr &target, NameSet &names);
 
 class LoopTargets {

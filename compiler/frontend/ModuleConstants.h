@@ -1,7 +1,7 @@
 //===- ModuleConstants.h - constant expressions outside kernels -------------------------===//
 // Needs: an expression of a module, and what its names mean.
-// Gives: its value, by Python's arithmetic on int, float, bool, str and tuples; nothing where
-//        only running Python could tell. Never an error: that is for who uses the name.
+// Gives: its value, by Python's arithmetic on int, float, bool, str and tuples; nothing if it
+//        cannot be evaluated without running Python. Never an error: uses of the name report it.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"

@@ -1,7 +1,7 @@
 //===- ModuleScan.cpp - a program from the text of a Python file, without Python --------===//
-// Needs: the text; files to include; values for names that the text does not settle.
-// Gives: the kernel and all jit functions that it can reach, each with what its global names
-//        mean: the snapshot that the Python front would take of the running module.
+// Needs: the text; files to include; values for names that the text does not define.
+// Gives: the kernel and all jit functions that it can reach, each with the values of its global
+//        names: the snapshot that the Python package would take of the running module.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/ModuleScope.h"
 #include "pantile/Compiler.h"

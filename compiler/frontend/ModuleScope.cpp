@@ -17,7 +17,7 @@ namespace {
 const OpaqueRef notConstant{"a value that is not a compile-time constant"};
 const OpaqueRef conditional{"a value that depends on a condition outside the kernel"};
 
-/// Decorators named `jit` of these are not ours.
+/// Modules whose decorators named `jit` are not ours.
 constexpr std::array<std::string_view, 6> foreignJits = {"numba", "jax",    "torch",
                                                          "cupy",  "taichi", "warp"};
 
@@ -359,7 +359,7 @@ bool ModuleScan::isForKernels(const ConstValue &value) const {
          std::holds_alternative<ClassRef>(value);
 }
 
-/// Under an undecided condition, what is for kernels stays, and constants are in doubt.
+/// Under an undecided condition, jit functions and the like stay, and constants become opaque.
 void ModuleScan::bind(Scope &scope, std::string_view name, ConstValue value) {
   if (defines.contains(std::string(name)))
     return;

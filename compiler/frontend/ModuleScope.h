@@ -1,10 +1,10 @@
-//===- ModuleScope.h - the functions of files, and what their global names mean ---------===//
-// Needs: texts of Python files. What we cannot parse in them is skipped.
-// Gives: every function with whether it is a jit function, and a scope for each that answers
-//        what a name means in it: a builtin, a constant, a jit function, or something opaque.
-// How:   each block's statements run in order, as far as they are understood: imports, `def` and
-//        assignments. What an undecided condition assigns is opaque. Functions are read after
-//        the block around them, so that their order does not matter.
+//===- ModuleScope.h - the functions of files, and the values of their global names -------===//
+// Needs: texts of Python files. Statements that cannot be parsed are skipped.
+// Gives: every function, with whether it is a jit function, and its scope, which resolves a name to
+//        a builtin, a constant, a jit function, or something opaque.
+// How:   Each block's statements run in order, as far as they are understood: imports, `def` and
+//        assignments. Names that are assigned under an undecided condition are opaque. Functions
+//        are read after the block that contains them, so that their order does not matter.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"
@@ -21,7 +21,7 @@ namespace pantile {
 
 /// The names of a module, or the locals of a function around another one.
 struct Scope {
-  const Scope *parent = nullptr; ///< where else to look; null for a module
+  const Scope *parent = nullptr; ///< where to continue the look-up; null for a module
   size_t file = 0;
   std::map<std::string, ConstValue, std::less<>> names;
   std::map<std::string, size_t, std::less<>> modules; ///< included files that were imported whole
@@ -35,12 +35,12 @@ struct ScannedFunction {
   bool isJit = false, noinline_ = false;
   bool runsInPython = false; ///< a constexpr function
   bool atTop = false;        ///< of the module, and not inside another function or a class
-  bool isMethod = false;     ///< of a class that kernels know
+  bool isMethod = false;     ///< of a class that kernels can use
 };
 
 class ModuleScan {
 public:
-  /// `defines` give names a value whatever the text says.
+  /// `defines` give names a value, whatever the text defines.
   ModuleScan(const SourceManager &sources, const std::map<std::string, ConstValue> &defines)
       : sources(sources), defines(defines) {}
 
@@ -53,9 +53,9 @@ public:
   const std::vector<ClassSource> &classes() const { return foundClasses; }
   size_t fileCount() const { return files.size(); }
 
-  /// What `name` means in `scope`; nothing for Python's own names and unknown ones.
+  /// The value of `name` in `scope`; nothing for Python's own names and unknown ones.
   std::optional<ConstValue> lookUp(const Scope &scope, std::string_view name) const;
-  /// What `root.attribute` means, where `root` is an included file imported as a module.
+  /// The value of `root.attribute`, where `root` is an included file imported as a module.
   std::optional<ConstValue> lookUpIn(const Scope &scope, std::string_view root,
                                      std::string_view attribute) const;
 
@@ -104,7 +104,7 @@ private:
   std::vector<ScannedFunction> found;
   std::vector<ClassSource> foundClasses;
   std::deque<Pending> pending;
-  int undecided = 0; ///< conditions around the statement of which the text does not tell the truth
+  int undecided = 0; ///< nested conditions around the statement whose truth cannot be determined
   bool inClass = false;
 };
 

@@ -40,7 +40,7 @@ SourceSpan Parser::spanFrom(size_t mark) const {
   return last > mark ? first.to(stream.tokens[last - 1].span) : first;
 }
 
-/// The lexer may have used up the first share of errors.
+/// The lexer may already have reported some of the errors.
 bool Parser::maySpeak() const {
   return !at(Tok::Error) && diagnostics.errorCount() < 2 * maxSyntaxErrors;
 }
@@ -116,7 +116,7 @@ ast::ExprPtr Parser::finish(ast::ExprPtr node) {
 
 namespace {
 
-/// The lexer speaks before the parser; a reader wants the order of the text.
+/// The lexer reports before the parser; messages are sorted into source order.
 void reportInOrder(const DiagnosticEngine &found, DiagnosticEngine &diagnostics) {
   std::vector<Diagnostic> sorted = found.diagnostics();
   std::ranges::stable_sort(sorted, {}, [](const Diagnostic &d) { return d.span.begin; });

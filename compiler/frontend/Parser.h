@@ -9,16 +9,16 @@
 
 namespace pantile {
 
-/// The one function of a buffer, perhaps with decorators. Null where an error was reported.
+/// Parses the only function of a buffer, with its decorators. Null if an error was reported.
 std::unique_ptr<ast::FunctionDef> parseFunction(const SourceManager &sources, BufferId buffer,
                                                 DiagnosticEngine &diagnostics);
 
-/// A whole file, with nested functions as FunctionDef. Statements with errors are missing; of a
-/// function with errors, what could be read is there.
+/// Parses a whole file, with nested functions as FunctionDef. Statements with errors are missing; a
+/// function with errors has the statements that could be read.
 ast::Module parseModule(const SourceManager &sources, BufferId buffer,
                         DiagnosticEngine &diagnostics);
 
-/// One expression, such as a value given on the command line. Null where an error was reported.
+/// Parses one expression, such as a value on the command line. Null if an error was reported.
 ast::ExprPtr parseExpression(const SourceManager &sources, BufferId buffer,
                              DiagnosticEngine &diagnostics);
 

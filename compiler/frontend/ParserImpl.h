@@ -1,9 +1,9 @@
 //===- ParserImpl.h - the recursive descent ---------------------------------------------===//
 // Needs: the tokens of a text, which end with Eof.
-// Gives: one member function a rule of the grammar; ParseExpr.cpp, ParseAtom.cpp, ParseStmt.cpp
-//        and ParseDef.cpp hold them.
-// How:   a rule returns null (or false) after it has reported why, and leaves the cursor there.
-//        Only statements recover. Error tokens were reported by the lexer and stay silent.
+// Gives: one member function per rule of the grammar, in ParseExpr.cpp, ParseAtom.cpp,
+//        ParseStmt.cpp and ParseDef.cpp.
+// How:   A rule returns null (or false) after it has reported why, and leaves the cursor there.
+//        Only statements recover. The lexer has reported Error tokens, so they stay silent.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Ast.h"
@@ -22,7 +22,7 @@ public:
       : sources(sources), stream(stream), diagnostics(diagnostics), mode(mode), depth(depth) {}
 
   ast::Block parseFile();
-  /// An expression and nothing after it.
+  /// An expression up to the end of the text.
   ast::ExprPtr parseWhole();
 
 private:
@@ -33,12 +33,12 @@ private:
   const Token &take();
   bool accept(Tok kind);
   std::string_view textOf(const Token &token) const { return sources.text(token.span); }
-  /// From token number `mark` to the last one taken.
+  /// From token number `mark` to the last one consumed.
   SourceSpan spanFrom(size_t mark) const;
   size_t mark() const { return index; }
 
   //===- Errors -----------------------------------------------------------------------------===//
-  /// Reports at `span`, unless the lexer has spoken about the token at the cursor.
+  /// Reports at `span`, unless the lexer has reported an error for the token at the cursor.
   std::nullptr_t fail(SourceSpan span, std::string message);
   bool maySpeak() const;
   std::nullptr_t failHere(std::string message) { return fail(peek().span, std::move(message)); }
@@ -50,14 +50,14 @@ private:
   bool expectCloser(Tok closer, const Token &opener, bool afterItem = true);
   bool expectName(std::string_view what, std::string &name, SourceSpan &span);
 
-  /// Counts how deep rules call each other.
+  /// Counts the nesting of rules.
   struct DepthGuard {
     explicit DepthGuard(Parser &parser) : parser(parser) { ++parser.depth; }
     ~DepthGuard() { --parser.depth; }
     Parser &parser;
   };
   bool tooDeep();
-  /// Settles the node's height; null where it is too high.
+  /// Sets the node's height; null if it is too high.
   ast::ExprPtr finish(ast::ExprPtr node);
 
   //===- Expressions ------------------------------------------------------------------------===//
@@ -105,7 +105,7 @@ private:
   static void addLiteral(std::string_view text, std::vector<ast::FStringPart> &parts);
   ast::ExprPtr formatSpec(const FStringChunk &chunk);
 
-  /// Reports what cannot be assigned to.
+  /// Reports targets that cannot be assigned to.
   bool checkTarget(const ast::Expr &target, bool inSequence = false);
   bool checkTargets(const std::vector<ast::ExprPtr> &targets);
   bool checkSingleTarget(const ast::Expr &target, std::string_view what);

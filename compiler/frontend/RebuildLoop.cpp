@@ -1,7 +1,7 @@
 //===- RebuildLoop.cpp - see RebuildLoop.h ----------------------------------------------===//
-// How:   the operations of the body move; its arguments give way to those of the new loop. A
-//        loop over a range counts its iterations first, in unsigned arithmetic, so that a
-//        bound at the end of the integers is right too.
+// How:   The operations of the body are moved; its arguments are replaced by those of the new loop.
+//        A loop over a range counts its iterations first, in unsigned arithmetic, so that a bound
+//        at the end of the integers is handled, too.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/RebuildLoop.h"
 #include <mlir/IR/IRMapping.h>
@@ -12,8 +12,8 @@ namespace scf = mlir::scf;
 namespace arith = mlir::arith;
 
 namespace {
-/// Moves the operations of `from` to the end of `to` and puts `values` for its arguments, also
-/// among `others`; gives the operands of its terminator, which goes.
+/// Moves the operations of `from` to the end of `to` and replaces its arguments by `values`, also
+/// among `others`; returns the operands of its terminator, which is erased.
 llvm::SmallVector<mlir::Value> splice(mlir::Block &from, mlir::Block &to, mlir::ValueRange values,
                                       llvm::MutableArrayRef<mlir::Value> others = {}) {
   for (mlir::Value &other : others)
@@ -59,8 +59,8 @@ mlir::Value fitsStride(Emitter &e, scf::ForOp loop, mlir::Value factor) {
                                          longest);
 }
 
-/// Where the loop by `stride`, which is `factor` steps, ends. Where its rounds cover all iterations,
-/// with `loop`: the counter behind them may lie beyond the last integer.
+/// The end of the loop by `stride`, which is `factor` steps, if the unrolled loop covers all
+/// iterations with `loop`: the counter after them may exceed the largest integer.
 mlir::Value middleOf(Emitter &e, scf::ForOp loop, mlir::Value stride, mlir::Value factor) {
   mlir::OpBuilder &b = e.b;
   mlir::Location at = e.loc();
@@ -72,8 +72,8 @@ mlir::Value middleOf(Emitter &e, scf::ForOp loop, mlir::Value stride, mlir::Valu
   mlir::Value behind = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
   return b.createOrFold<arith::SelectOp>(at, areAll, loop.getUpperBound(), behind);
 }
-/// Whether MLIR's folds take `loop` for one without iterations: what lies between its bounds, or its
-/// step, is no positive number of its bits.
+/// Whether MLIR's folds would regard `loop` as without iterations: the distance of its bounds, or
+/// its step, is no positive number of its bits.
 bool isTooLong(scf::ForOp loop) {
   llvm::APInt low, high, step;
   if (loop.getUnsignedCmp())
@@ -110,7 +110,7 @@ void pantile::unroll(Emitter &e, scf::ForOp loop, int64_t factor) {
   b.setInsertionPoint(loop);
   mlir::Location at = e.loc();
   mlir::Value factorOf = integer(e, loop.getStep().getType(), factor);
-  mlir::Value fits = fitsStride(e, loop, factorOf); // else there are no rounds
+  mlir::Value fits = fitsStride(e, loop, factorOf); // else the unrolled loop has no iterations
   mlir::Value stride = b.createOrFold<arith::SelectOp>(
       at, fits, b.createOrFold<arith::MulIOp>(at, loop.getStep(), factorOf), loop.getStep());
   mlir::Value middle = b.createOrFold<arith::SelectOp>(

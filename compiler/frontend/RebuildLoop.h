@@ -1,7 +1,7 @@
-//===- RebuildLoop.h - loops that end early, loops that are unrolled --------------------===//
-// Needs: a complete scf.for or scf.while, whose results nobody uses yet.
-// Gives: the same as an scf.while that stops where its body was left, or with several bodies
-//        an iteration.
+//===- RebuildLoop.h - loops with early exits, unrolled loops ---------------------------===//
+// Needs: a complete scf.for or scf.while whose results are unused so far.
+// Gives: an equivalent scf.while that ends when its body was left, or a loop with several bodies
+//        per iteration.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"
@@ -9,20 +9,20 @@
 
 namespace pantile {
 
-/// A loop that control may leave: an scf.while that carries, besides the variables, whether it
-/// left and what it returns.
+/// A loop that control may leave: an scf.while that carries, in addition to the variables, whether
+/// control left and what was returned.
 struct EarlyExit {
   Emitter &e;
   FlowState flow; ///< at the end of the body
   mlir::Region *body;
-  llvm::SmallVector<mlir::Value> inits, finals; ///< of what is carried in addition
+  llvm::SmallVector<mlir::Value> inits, finals; ///< of additional loop-carried values
 
   void carry(mlir::Value init, mlir::Value final) {
     inits.push_back(init);
     finals.push_back(final);
   }
   bool isInside(mlir::Value ir) const { return body->isAncestor(ir.getParentRegion()); }
-  /// `value` with holes for what only the body knows.
+  /// `value` with placeholders for values that only the body has.
   Value plan(const Value &value) {
     if (value.isStruct()) {
       std::vector<Value> elements;
@@ -68,16 +68,16 @@ struct EarlyExit {
   }
 };
 
-/// `loop` as an scf.while that ends where `exit` says; its first results are those of `loop`.
+/// Replaces `loop` by an scf.while that ends as `exit` says; its first results are those of `loop`.
 mlir::scf::WhileOp leaveEarly(mlir::scf::ForOp loop, EarlyExit &exit);
-/// The same of a loop with a test, which is left out once control has left.
+/// The same for a loop with a test, which is not evaluated once control has left.
 mlir::scf::WhileOp leaveEarly(mlir::scf::WhileOp loop, EarlyExit &exit);
 
-/// Lets `loop` count its iterations from 0 where its bounds lie further apart than MLIR's folds take
-/// bounds to be.
+/// Makes `loop` count its iterations from 0 if its bounds are further apart than MLIR's folds
+/// assume bounds to be.
 void countLong(Emitter &e, mlir::scf::ForOp loop);
 
-/// `loop` with `factor` bodies an iteration, before a loop of what is left: `loop` itself.
+/// Unrolls `loop` by `factor`; the remaining iterations are run by `loop` itself.
 void unroll(Emitter &e, mlir::scf::ForOp loop, int64_t factor);
 
 } // namespace pantile

@@ -1,8 +1,8 @@
 //===- Signature.cpp - a kernel's parameters, and the text of a specialisation ----------===//
 // Needs: the text of the kernel's function; no MLIR.
 // Gives: kernelParameters and parseArgSpec of the public interface (pantile/Compiler.h).
-// How:   a default is evaluated by the rules for constant expressions outside kernels; one that
-//        only Python could tell counts as absent.
+// How:   A default is evaluated by the rules for constant expressions outside kernels; one that
+//        needs Python to evaluate counts as absent.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/Constexpr.h"
 #include "frontend/ModuleConstants.h"

@@ -1,8 +1,8 @@
 //===- SoftFloat8.cpp - see SoftFloat8.h --------------------------------------------------===//
 // How:   fp8e4b15 is fp16 without the upper exponent bit and the lower 7 bits of the fraction; it
-//        has no NaN, and its largest number is 1.75. fp8e4b8 and fp8e5b16 (ml_dtypes' float8_e4m3fnuz
-//        and float8_e5m2fnuz) have neither infinities nor a negative zero, whose code is NaN. What
-//        is larger than the largest number becomes that one, as in the other formats of 8 bits.
+//        has no NaN, and its largest number is 1.75. fp8e4b8 and fp8e5b16 (ml_dtypes'
+//        float8_e4m3fnuz and float8_e5m2fnuz) have neither infinities nor a negative zero, whose
+//        code is NaN. Conversions saturate to the largest number, as in the other 8-bit formats.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/SoftFloat8.h"
 #include <llvm/ADT/APFloat.h>
@@ -88,7 +88,7 @@ Runtime e5b16Magnitude(BitBuilder &b, const Runtime &code) {
 /// The code of the number nearest to the fp32 whose bits without a sign are `magnitude`.
 Runtime nearestCode(BitBuilder &b, const Runtime &magnitude, Format format) {
   const int drop = 23 - format.mantissa;
-  // Normal numbers: add half a unit (to even), cut, move the bias.
+  // Normal numbers: add half a unit (to even), truncate, change the bias.
   Runtime odd = b.make<arith::AndIOp>(b.make<arith::ShRUIOp>(magnitude, drop), 1);
   Runtime half = b.make<arith::AddIOp>(magnitude, (1 << (drop - 1)) - 1);
   Runtime cut = b.make<arith::ShRUIOp>(b.make<arith::AddIOp>(half, odd), drop);
@@ -103,15 +103,15 @@ Runtime nearestCode(BitBuilder &b, const Runtime &magnitude, Format format) {
   return b.make<arith::MinUIOp>(b.select(isNormal, normal, subnormal), largestFnuz);
 }
 
-/// `code`, or the one before it where its number is larger than the one of `magnitude`.
+/// `code`, or the previous one if its number is larger than `magnitude`.
 Runtime towardZero(BitBuilder &b, const Runtime &code, const Runtime &magnitude, DType format) {
   Runtime back = b.to<arith::ExtFOp>(softFp8ToHalf(b.e, b.byte(code, format)), Scalar::F32);
   Runtime isBeyond = b.isGreater(back, b.bits(magnitude, Scalar::F32));
   return b.make<arith::SubIOp>(code, b.to<arith::ExtUIOp>(isBeyond, Scalar::U32));
 }
 
-/// The fp32 that rounds to a format of 8 bits as the fp64 itself does: cut off, with the last bit
-/// set where something was.
+/// The fp32 that rounds to an 8-bit format as the fp64 itself does: truncated, with the last bit
+/// set if bits were lost.
 Runtime roundToOdd(BitBuilder &b, const Runtime &x) {
   Emitter &e = b.e;
   Type type = x.type.withElement(Scalar::F32);

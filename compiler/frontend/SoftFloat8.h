@@ -1,17 +1,17 @@
-//===- SoftFloat8.h - 8-bit floats that tile IR has no type of ---------------------------===//
+//===- SoftFloat8.h - 8-bit floats without a type in tile IR -----------------------------===//
 // Needs: values of fp8e4b15, fp8e4b8 or fp8e5b16, which are i8 in tile IR.
-// Gives: their codes of numbers that are known, and conversions from and to wider floats.
-// How:   integer arithmetic, see SoftFloat8.cpp; `Emitter::cast` chooses the way there.
+// Gives: the codes of compile-time numbers, and conversions from and to wider floats.
+// How:   Integer arithmetic, see SoftFloat8.cpp; `Emitter::cast` calls it.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"
 
 namespace pantile {
 
-/// The code of the number of `format` that `value` becomes.
+/// The code in `format` to which `value` is rounded.
 uint8_t softFp8Of(DType format, double value);
 
-/// As fp16, which has room for every number of these formats.
+/// The value as fp16, which has every number of these formats.
 Runtime softFp8ToHalf(Emitter &e, const Runtime &x);
 
 /// fp8e4b15 of fp16. Halves are rounded up.

@@ -27,7 +27,7 @@ struct Library {
     functions.push_back(std::move(source));
   }
 
-  /// A function begins at `def` in column 1 and goes on to the next one.
+  /// A function starts at `def` in column 1 and ends at the next one.
   void split(const EmbeddedFile &file) {
     StringRef rest = file.text;
     int line = 1, defLine = 0;

@@ -1,10 +1,10 @@
 //===- TileIndex.cpp - parts of tiles, taken and replaced -------------------------------===//
 // Needs: see TileIndex.h.
 // Gives: tile.extract_slice, insert_slice, extract, and the shape operations around them.
-// How:   constants pick a slice first, then indices of run time pick one element each along their
-//        dimensions; a negative step turns what it picked round. A tile never changes: replacing
-//        goes the same way back, and where an index is known at run time only it is a choice
-//        between the old and the new value for each element.
+// How:   Constants select a slice first, then run-time indices select one element each along their
+//        dimensions; a negative step reverses the selection. A tile never changes: a replacement is
+//        the inverse, and with a run-time index it selects the old or the new value for each
+//        element.
 //===------------------------------------------------------------------------------------===//
 #include "frontend/TileIndex.h"
 
@@ -77,7 +77,7 @@ bool TileIndex::addSlice(Emitter &e, const SliceValue &slice, SourceSpan span, i
   return true;
 }
 
-/// An unsigned index of 64 bits does not count from the end: none becomes negative.
+/// An unsigned 64-bit index does not count from the end: it is never negative.
 static Runtime belowSign(Emitter &e, const Runtime &index) {
   const DType type = index.type.element;
   if (type.isSigned() || type.bits() != 64)
@@ -111,7 +111,7 @@ bool TileIndex::addRunTime(Emitter &e, const Runtime &index, SourceSpan span, in
   return true;
 }
 
-/// What picks along the next dimension, which has `size` elements.
+/// The item that indexes the next dimension, which has `size` elements.
 bool TileIndex::addPart(Emitter &e, const IndexPart &part, int64_t size) {
   if (auto *slice = part.value.dynAs<SliceValue>())
     return addSlice(e, *slice, part.span, size);

@@ -1,8 +1,8 @@
-//===- TileIndex.h - what is between the brackets after a tile --------------------------===//
-// Needs: the values of an index, with the places where they stand.
-// Gives: what it picks along each dimension, the shape of what it picks, and the tile that has
-//        other elements there.
-// How:   as in NumPy. Bounds of slices are constants; an index may be known at run time only.
+//===- TileIndex.h - indexing of tiles ---------------------------------------------------===//
+// Needs: the values of an index, with their source positions.
+// Gives: what it selects along each dimension, the shape of the selection, and the tile with other
+//        elements there.
+// How:   As in NumPy. Bounds of slices are constants; a single index may be a run-time value.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"

@@ -41,8 +41,8 @@ def kernel(p, q, r, s, t):
 # ERROR: complex-kinds.py:22:15: error: `float` takes no `complex64[32]`; `.real` is its real part
 # ERROR: complex-kinds.py:23:13: error: `int` takes no complex; `.real` is its real part
 # ERROR: complex-kinds.py:24:50: error: `dot` with an operand of `complex64` takes `complex64` and `fp32`, got `fp16`
-# ERROR: complex-kinds.py:25:94: error: the product of `complex64` is `complex64`, got `fp16`
-# ERROR: complex-kinds.py:26:80: error: the accumulator of this product must be `fp32[16, 16]`, got `complex64[16, 16]`
+# ERROR: complex-kinds.py:25:94: error: a dot of `complex64` gives `complex64`, got `fp16`
+# ERROR: complex-kinds.py:26:80: error: the accumulator of this dot must be `fp32[16, 16]`, got `complex64[16, 16]`
 # ERROR: complex-kinds.py:27:5: error:
 # ERROR: complex-kinds.py:28:17: error: expected a real number or tile, got `complex64[32]`; `.real` and `.imag` are its parts
 # ERROR-NOT: error:

@@ -10,5 +10,5 @@ def kernel(p):
     acc = tl.dot(a, a, acc)
     tl.store(p, tl.sum(acc))
 
-# ERROR: dot-accumulator.py:10:24: error: the accumulator of this product must be `fp32[32, 32]`, got `fp32[32, 64]`
+# ERROR: dot-accumulator.py:10:24: error: the accumulator of this dot must be `fp32[32, 32]`, got `fp32[32, 64]`
 # ERROR-NOT: error:

@@ -9,5 +9,5 @@ def kernel(p):
     c = tl.dot(a, a, out_dtype=tl.bfloat16)
     tl.store(p, tl.sum(c).to(tl.float32))
 
-# ERROR: dot-out-dtype.py:9:32: error: `out_dtype` cannot be bf16; take fp32 and cast the product with `.to(...)`
+# ERROR: dot-out-dtype.py:9:32: error: `out_dtype` cannot be bf16; take fp32 and cast the result with `.to(...)`
 # ERROR-NOT: error:

@@ -11,7 +11,7 @@ def kernel(p):
     tl.store(p, x.mean())
     tl.store(p, x.astype(tl.float16))
 
-# ERROR: names-of-numpy.py:9:20: error: there is no `tl.concatenate` in the language; `tl.cat` puts tiles behind each other
+# ERROR: names-of-numpy.py:9:20: error: there is no `tl.concatenate` in the language; `tl.cat` concatenates tiles
 # ERROR: names-of-numpy.py:10:20: error: there is no `tl.tanh` in the language; `tl.extra.libdevice` has it
 # ERROR: names-of-numpy.py:11:19: error: a `fp32[16]` has no attribute `mean`; `tl.sum` divided by the count gives it
 # ERROR: names-of-numpy.py:12:19: error: a `fp32[16]` has no attribute `astype`; `.to(dtype)` converts
