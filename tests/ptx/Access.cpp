@@ -1,7 +1,7 @@
-//===- Access.cpp - loads, stores, prefetches and atomics ---------------------------------===//
+//===- Access.cpp - loads, stores, prefetches and atomics ----------------------------===//
 // Needs: Values.h.
 // Gives: decodeMemory, decodeAtomic.
-// How:   an access finds its bytes by the space in the opcode or by the generic address. A vector
+// How:   An access finds its bytes by the space in the opcode or by the generic address. A vector
 //        is one access, which must be aligned as a whole.
 //===------------------------------------------------------------------------------------------===//
 #include "Races.h"
@@ -42,22 +42,22 @@ Found bytesAt(Warp &w, const Instruction &i, const Operand &operand, int lane, i
   const auto space = static_cast<Space>(i.number[2]);
   const Word address = w.address(operand, lane);
   if (space == Space::Shared && i.op.has("shared::cluster")) {
-    Block *owner = nullptr;
-    uint8_t *found = w.block.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
+    Cta *owner = nullptr;
+    uint8_t *found = w.cta.sharedOfCluster(w, i, uint32_t(address), bytes, owner);
     return {found, {&owner->shadow, Word(found - owner->sharedMemory.data()), owner}};
   }
   if (space == Space::Shared)
-    return {w.block.shared(w, i, uint32_t(address), bytes),
-            {&w.block.shadow, uint32_t(address), &w.block}};
-  uint8_t *found = w.block.generic(w, i, address | windowOf(space), bytes, lane);
+    return {w.cta.shared(w, i, uint32_t(address), bytes),
+            {&w.cta.shadow, uint32_t(address), &w.cta}};
+  uint8_t *found = w.cta.generic(w, i, address | windowOf(space), bytes, lane);
   switch ((address | windowOf(space)) & windowMask) {
   case sharedWindow:
-    return {found, {&w.block.shadow, address & ~windowMask, &w.block}};
+    return {found, {&w.cta.shadow, address & ~windowMask, &w.cta}};
   case localWindow:
   case paramWindow:
     return {found, {nullptr, 0}};
   }
-  return {found, {&w.block.races().global, address}};
+  return {found, {&w.cta.races().global, address}};
 }
 
 /// The value of `bytes` bytes, with its sign for signed types.
@@ -76,8 +76,8 @@ void load(Warp &w, const Instruction &i) {
   forLanes(w.active, [&](int lane) {
     const auto [from, place] = bytesAt(w, i, i[1], lane, bytes * count);
     if (order.isStrong)
-      w.block.races().observe(w, place, lane, order);
-    w.block.races().read(Races::touch(w, i, lane, order), place, bytes * count);
+      w.cta.races().observe(w, place, lane, order);
+    w.cta.races().read(Races::touch(w, i, lane, order), place, bytes * count);
     Word values[8] = {};
     for (int part = 0; part < count; ++part)
       std::memcpy(&values[part], from + part * bytes, bytes);
@@ -98,12 +98,12 @@ void store(Warp &w, const Instruction &i) {
     uint8_t values[64];
     for (int part = 0; part < count; ++part)
       std::memcpy(values + part * bytes, &w.reg(parts[part])[lane], bytes);
-    w.block.races().write(Races::touch(w, i, lane, order), place, bytes * count, to, values);
+    w.cta.races().write(Races::touch(w, i, lane, order), place, bytes * count, to, values);
     if (order.isStrong)
-      w.block.races().handOn(w, place, lane, order, false, order.releases ? &released : nullptr);
+      w.cta.races().handOn(w, place, lane, order, false, order.releases ? &released : nullptr);
     std::memcpy(to, values, bytes * count);
     if (isShared)
-      w.block.noteWrite(w.index, uint32_t(w.address(i[0], lane)), bytes * count);
+      w.cta.noteWrite(w.index, uint32_t(w.address(i[0], lane)), bytes * count);
   });
   if (order.releases)
     w.clock.endRelease();
@@ -117,7 +117,7 @@ void prefetch(Warp &w, const Instruction &i) {
 /// Lanes of the wait on memory that others write: let them.
 void volatileLoad(Warp &w, const Instruction &i) {
   load(w, i);
-  w.stops = w.block.chance(4);
+  w.stops = w.cta.chance(4);
 }
 
 int vectorLength(const Opcode &op) {
@@ -200,7 +200,7 @@ Combine combinerOf(const Opcode &op) {
 /// A swap that fails does not write.
 void noteUpdate(Warp &w, const Instruction &i, int lane, const Place &place, int bytes,
                 const Order &order, bool writes, const Knowledge &released) {
-  Races &races = w.block.races();
+  Races &races = w.cta.races();
   const Touch touch = Races::touch(w, i, lane, order);
   if (!writes)
     return races.read(touch, place, bytes);
@@ -224,7 +224,7 @@ void atomic(Warp &w, const Instruction &i) {
     const Found found = bytesAt(w, i, i[at], lane, bytes * count);
     uint8_t *place = found.bytes;
     bool writes = !swaps;
-    w.block.races().observe(w, found.place, lane, order);
+    w.cta.races().observe(w, found.place, lane, order);
     for (int n = 0; n < count; ++n, place += bytes) {
       Word old = 0;
       std::memcpy(&old, place, bytes);
@@ -241,11 +241,11 @@ void atomic(Warp &w, const Instruction &i) {
     }
     noteUpdate(w, i, lane, found.place, bytes * count, order, writes, released);
     if (static_cast<Space>(i.number[2]) == Space::Shared)
-      w.block.noteWrite(w.index, uint32_t(w.address(i[at], lane)), bytes * count);
+      w.cta.noteWrite(w.index, uint32_t(w.address(i[at], lane)), bytes * count);
   });
   if (order.releases)
     w.clock.endRelease();
-  w.stops = w.block.chance(4);
+  w.stops = w.cta.chance(4);
 }
 
 } // namespace

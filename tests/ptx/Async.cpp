@@ -1,8 +1,8 @@
-//===- Async.cpp - cp.async and TMA -------------------------------------------------------===//
+//===- Async.cpp - cp.async and TMA --------------------------------------------------===//
 // Needs: Phase.h, Races.h, TensorMap.h, Values.h.
 // Gives: decodeAsync, finishCopies, finishStores, advanceAtRandom, loadTensor.
-// How:   what is asynchronous touches memory when it is issued, as far as races are concerned: it may
-//        happen at any time until it is waited for. The bytes move later.
+// How:   For the race detector, an asynchronous operation accesses memory when it is issued: it may
+//        happen at any time until it is waited for. The bytes are copied later.
 //===------------------------------------------------------------------------------------------===//
 #include "Phase.h"
 #include "Races.h"
@@ -16,14 +16,14 @@ namespace {
 
 void perform(Warp &w, const AsyncCopy &copy) {
   forLanes(copy.lanes, [&](int lane) {
-    uint8_t *to = w.block.shared(w, *copy.instruction, copy.to[lane], copy.bytes);
+    uint8_t *to = w.cta.shared(w, *copy.instruction, copy.to[lane], copy.bytes);
     std::memset(to, 0, copy.bytes);
     if (const int given = copy.given[lane])
       std::memcpy(to,
-                  w.block.generic(w, *copy.instruction, copy.from[lane],
-                                  given == copy.bytes ? given : 1, lane),
+                  w.cta.generic(w, *copy.instruction, copy.from[lane],
+                                given == copy.bytes ? given : 1, lane),
                   given);
-    w.block.noteWrite(w.index, copy.to[lane], copy.bytes);
+    w.cta.noteWrite(w.index, copy.to[lane], copy.bytes);
   });
 }
 
@@ -36,18 +36,18 @@ void copyAsync(Warp &w, const Instruction &i) {
     copy.given[lane] = hasSize ? std::min<Word>(w.reg(i[3])[lane], copy.bytes) : copy.bytes;
   });
   // Faults belong to the instruction, not to the wait.
-  Races &races = w.block.races();
+  Races &races = w.cta.races();
   forLanes(w.active, [&](int lane) {
-    w.block.shared(w, i, copy.to[lane], copy.bytes);
+    w.cta.shared(w, i, copy.to[lane], copy.bytes);
     if (copy.given[lane])
-      w.block.generic(w, i, copy.from[lane], copy.given[lane] == copy.bytes ? copy.bytes : 1, lane);
+      w.cta.generic(w, i, copy.from[lane], copy.given[lane] == copy.bytes ? copy.bytes : 1, lane);
     Touch touch = Races::asyncTouch(w, i, lane, w.clock.agent(Copies), w.copies.committed + 1);
     touch.stamp.isAsync = false; // cp.async belongs to the generic proxy
     if (copy.given[lane])
       races.read(touch, {&races.global, copy.from[lane]}, copy.given[lane]);
-    races.write(touch, {&w.block.shadow, copy.to[lane], &w.block}, copy.bytes, nullptr, nullptr);
+    races.write(touch, {&w.cta.shadow, copy.to[lane], &w.cta}, copy.bytes, nullptr, nullptr);
   });
-  if (w.block.chance(4))
+  if (w.cta.chance(4))
     perform(w, copy);
   else
     w.copies.open.push_back(copy);
@@ -70,7 +70,7 @@ TensorMap mapAt(Warp &w, const Instruction &i, Word address) {
   TensorMap map;
   if (address % 64)
     w.fault(i, "a tensor map that is not aligned to 64 bytes");
-  std::memcpy(&map, w.block.generic(w, i, address, 128, 0), sizeof map);
+  std::memcpy(&map, w.cta.generic(w, i, address, 128, 0), sizeof map);
   if (map.known != TensorMap::mark)
     w.fault(i, "there is no tensor map at this address");
   return map;
@@ -94,8 +94,8 @@ template <class Body> void forElements(const TensorMap &map, const TensorCopy &c
   }
 }
 
-/// Calls `body(shared address, address in device memory, bytes of it)` for each 16 bytes of the box;
-/// the bytes that lie outside of the extents are left out, and may be all.
+/// Calls `body(shared address, address in device memory, bytes of it)` for each 16 bytes of the
+/// box; the bytes that lie outside of the extents are left out, and may be all.
 template <class Body> void forChunks(const TensorMap &map, const TensorCopy &copy, Body body) {
   const int step = 16 / map.elementBytes;
   TensorMap wide = map;
@@ -143,15 +143,15 @@ void checkCopy(Warp &w, const Instruction &i, const TensorMap &map, const Tensor
                    std::to_string(16 / map.elementBytes));
 }
 
-/// Blocks that a load writes to: its own, or those of a mask, at the same addresses in each (PTX
+/// CTAs that a load writes to: its own, or those of a mask, at the same addresses in each (PTX
 /// ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
-Word loadedBlocks(Warp &w, const Instruction &i, int lane) {
-  return i.op.has("multicast::cluster") ? w.reg(i[3])[lane] & 0xffff : Word(1) << w.block.rank;
+Word loadedCtas(Warp &w, const Instruction &i, int lane) {
+  return i.op.has("multicast::cluster") ? w.reg(i[3])[lane] & 0xffff : Word(1) << w.cta.rank;
 }
 
 /// A load works for the barrier that it completes on; the phase is its group.
-void touchLoad(Warp &w, const Instruction &i, int lane, const TensorCopy &copy, Block &to) {
-  Races &races = w.block.races();
+void touchLoad(Warp &w, const Instruction &i, int lane, const TensorCopy &copy, Cta &to) {
+  Races &races = w.cta.races();
   const MBarrier &barrier = barrierOf(w, i, to, copy.barrier);
   requireInitFenced(w, i, barrier);
   Touch arrival = Races::touch(w, i, lane);
@@ -170,8 +170,8 @@ void startLoad(Warp &w, const Instruction &i) {
     TensorCopy copy = tensorCopy(w, i, 1, 0, lane);
     copy.barrier = w.address(i[2], lane);
     checkCopy(w, i, mapAt(w, i, copy.map), copy);
-    for (Word left = loadedBlocks(w, i, lane); left; left &= left - 1) {
-      Block &to = w.block.cluster.blockOf(w, i, std::countr_zero(left));
+    for (Word left = loadedCtas(w, i, lane); left; left &= left - 1) {
+      Cta &to = w.cta.cluster.ctaOf(w, i, std::countr_zero(left));
       Phase::from(w, i, to.shared(w, i, copy.barrier, 8));
       touchLoad(w, i, lane, copy, to);
       to.loads.push_back(copy);
@@ -187,23 +187,24 @@ TensorMap storedMap(Warp &w, const TensorCopy &copy) {
   return map;
 }
 
-/// Stores read shared memory and write device memory as two units: a wait may be for the reads alone.
+/// Stores read shared memory and write device memory as two units: a wait may be for the reads
+/// alone.
 void touchStore(Warp &w, const Instruction &i, int lane, const TensorCopy &copy) {
-  Races &races = w.block.races();
+  Races &races = w.cta.races();
   const Tick group = w.stores.committed + 1;
   const Touch read = Races::asyncTouch(w, i, lane, w.clock.agent(BulkReads), group);
   Touch write = Races::asyncTouch(w, i, lane, w.clock.agent(BulkWrites), group);
   write.stamp.isStrong = i.op.has("add");
   write.stamp.scope = Scope::Gpu;
   forChunks(storedMap(w, copy), copy, [&](uint32_t shared, uint64_t address, int bytes) {
-    races.read(read, {&w.block.shadow, shared, &w.block}, 16);
+    races.read(read, {&w.cta.shadow, shared, &w.cta}, 16);
     if (!bytes)
       return;
-    w.block.generic(w, i, address, 1, lane), w.block.generic(w, i, address + bytes - 1, 1, lane);
+    w.cta.generic(w, i, address, 1, lane), w.cta.generic(w, i, address + bytes - 1, 1, lane);
     // Where a row begins outside of the extents its bytes lie further on in shared memory.
     const bool isWhole = bytes == 16 && !write.stamp.isStrong;
     races.write(write, {&races.global, address}, bytes, reinterpret_cast<uint8_t *>(address),
-                isWhole ? w.block.shared(w, i, shared, 16) : nullptr);
+                isWhole ? w.cta.shared(w, i, shared, 16) : nullptr);
   });
 }
 
@@ -214,11 +215,11 @@ void storeTensor(Warp &w, const TensorCopy &copy) {
   if (adds && map.elementBytes != 4)
     w.fault(i, "reductions of this type are not emulated");
   forElements(map, copy, [&](uint32_t shared, uint64_t address) {
-    w.block.requireFenced(w, i, shared, map.elementBytes);
-    const uint8_t *from = w.block.shared(w, i, shared, map.elementBytes);
+    w.cta.requireFenced(w, i, shared, map.elementBytes);
+    const uint8_t *from = w.cta.shared(w, i, shared, map.elementBytes);
     if (!address)
       return;
-    uint8_t *to = w.block.generic(w, i, address, map.elementBytes, 0);
+    uint8_t *to = w.cta.generic(w, i, address, map.elementBytes, 0);
     float sum, term;
     std::memcpy(&sum, to, adds ? 4 : 0), std::memcpy(&term, from, adds ? 4 : 0);
     sum += term;
@@ -233,7 +234,7 @@ void startStore(Warp &w, const Instruction &i) {
     checkCopy(w, i, map, copy);
     // Also what a fence comes for too late is a fault.
     forElements(map, copy, [&](uint32_t shared, uint64_t) {
-      w.block.requireFenced(w, i, shared, map.elementBytes);
+      w.cta.requireFenced(w, i, shared, map.elementBytes);
     });
     touchStore(w, i, lane, copy);
     w.storing |= Lanes(1) << lane;
@@ -293,11 +294,11 @@ void finishStores(Warp &w, size_t pending) {
 }
 
 void advanceAtRandom(Warp &w) {
-  if (w.block.chance(4))
-    advanceProducts(w);
-  if (w.block.chance(4))
+  if (w.cta.chance(4))
+    advanceMmas(w);
+  if (w.cta.chance(4))
     advance(w.copies, [&](const AsyncCopy &copy) { perform(w, copy); });
-  if (w.block.chance(4))
+  if (w.cta.chance(4))
     advance(w.stores, [&](const TensorCopy &copy) { storeTensor(w, copy); });
 }
 
@@ -310,30 +311,30 @@ void roundToTf32(uint8_t *at) {
   std::memcpy(at, &bits, sizeof bits);
 }
 
-void loadTensor(Block &block, const TensorCopy &copy) {
+void loadTensor(Cta &cta, const TensorCopy &copy) {
   Warp &w = *copy.by;
   const Instruction &i = *copy.instruction;
   const TensorMap map = mapAt(w, i, copy.map);
   bool isOutside = true;
   forElements(map, copy, [&](uint32_t shared, uint64_t address) {
-    uint8_t *to = block.shared(w, i, shared, map.elementBytes);
+    uint8_t *to = cta.shared(w, i, shared, map.elementBytes);
     isOutside &= !address;
-    block.unfenced[shared / 16] = 0; // what was written before is gone
+    cta.unfenced[shared / 16] = 0; // what was written before is gone
     if (address)
-      std::memcpy(to, block.generic(w, i, address, map.elementBytes, 0), map.elementBytes);
+      std::memcpy(to, cta.generic(w, i, address, map.elementBytes, 0), map.elementBytes);
     else
       std::memset(to, 0, map.elementBytes);
     if (map.rounds)
       roundToTf32(to);
   });
-  if (isOutside && !block.launch.reach.isMapped(map.base)) // which an H200 touches then
+  if (isOutside && !cta.launch.reach.isMapped(map.base)) // which an H200 touches then
     w.fault(i, "a box outside of all extents, of a map whose base is not in memory");
-  uint8_t *place = block.shared(w, i, copy.barrier, 8);
+  uint8_t *place = cta.shared(w, i, copy.barrier, 8);
   Phase phase = Phase::from(w, i, place);
   phase.bytes -= int(map.boxElements() * map.elementBytes);
   if (phase.turn()) {
-    completePhase(barrierOf(w, i, block, copy.barrier));
-    block.signal();
+    completePhase(barrierOf(w, i, cta, copy.barrier));
+    cta.signal();
   }
   phase.to(place);
 }

@@ -1,8 +1,8 @@
-//===- Clocks.cpp - joins of vector clocks ------------------------------------------------===//
+//===- Clocks.cpp - joins of vector clocks -------------------------------------------===//
 // Needs: see Clocks.h.
 // Gives: Known, VectorClock, joined.
-// How:   the entries of a clock are sorted, so a join is a merge. A join that changes nothing gives
-//        the same clock again: most of them do.
+// How:   The entries of a clock are sorted, so a join is a merge. A join that changes nothing
+//        returns the same clock, as most of them do.
 //===------------------------------------------------------------------------------------------===//
 #include "Clocks.h"
 #include <algorithm>

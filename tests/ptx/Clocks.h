@@ -1,11 +1,11 @@
-//===- Clocks.h - what a thread knows to have happened ------------------------------------===//
+//===- Clocks.h - vector clocks of agents --------------------------------------------===//
 // Needs: nothing.
 // Gives: Agent, Tick, Known, VectorClock, Knowledge.
-// How:   an agent is a warp or an asynchronous unit that works for one. Its ticks number its
-//        accesses, and a vector clock holds for each agent up to which tick its accesses happened
-//        before. The lanes of a warp share a tick until they synchronise, so a clock may know the
-//        newest accesses of some lanes only. Where two such pieces of knowledge meet, the join may
-//        claim too much, never too little: a race may be missed, none is invented.
+// How:   An agent is a warp or an asynchronous unit that works for one. Its ticks number its
+//        accesses; a vector clock has for each agent the tick up to which its accesses happened
+//        before. The lanes of a warp have the same tick until they synchronise, so a clock may
+//        cover the latest accesses of some lanes only. The join of two such entries may cover too
+//        much, never too little: a race may be missed, but none is reported falsely.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include <cstddef>

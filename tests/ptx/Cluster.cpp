@@ -1,10 +1,11 @@
-//===- Cluster.cpp - blocks that reach each other's shared memory -------------------------===//
+//===- Cluster.cpp - CTAs that access each other's shared memory ---------------------===//
 // Needs: Machine.h.
-// Gives: Cluster, Block::sharedOfCluster, decodeCluster.
-// How:   the blocks of a cluster take turns at random like the warps of a block; the next cluster
-//        starts when all have left. An address that `mapa` made has the block's rank above the
-//        offset. A block that has left is out of reach: copies and arrivals that come to it are
-//        faults. The barrier: PTX ISA, "barrier.cluster"; threads that have left count no more.
+// Gives: Cluster, Cta::sharedOfCluster, decodeCluster.
+// How:   The CTAs of a cluster are interleaved at random like the warps of a CTA; the next cluster
+//        starts when all have exited. An address from `mapa` has the CTA's rank above the offset.
+//        The shared memory of a CTA that has exited cannot be accessed: copies and arrivals to it
+//        are faults. The barrier: PTX ISA, "barrier.cluster"; threads that have exited no longer
+//        count.
 //===------------------------------------------------------------------------------------===//
 #include "Values.h"
 #include <algorithm>
@@ -13,89 +14,88 @@ namespace pantile::ptx {
 
 Cluster::Cluster(const Launch &launch, std::mt19937_64 &random) : random(random) {
   for (int rank = 0; rank < launch.cluster; ++rank)
-    blocks.push_back(std::make_unique<Block>(launch, random, *this, rank));
+    ctas.push_back(std::make_unique<Cta>(launch, random, *this, rank));
 }
 
 void Cluster::start(uint64_t number) {
   phase = 0;
   arriving = arrived = {};
-  for (auto &block : blocks)
-    block->start(number * blocks.size() + block->rank);
+  for (auto &cta : ctas)
+    cta->start(number * ctas.size() + cta->rank);
 }
 
 bool Cluster::isDone() const {
-  return std::all_of(blocks.begin(), blocks.end(),
-                     [](const auto &block) { return block->isDone(); });
+  return std::all_of(ctas.begin(), ctas.end(), [](const auto &cta) { return cta->isDone(); });
 }
 
 bool Cluster::turn() {
-  const size_t first = random() % blocks.size();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    Block &block = *blocks[(first + i) % blocks.size()];
-    if (block.isDone())
-      requireNoLoads(block);
-    else if (block.turn())
+  const size_t first = random() % ctas.size();
+  for (size_t i = 0; i < ctas.size(); ++i) {
+    Cta &cta = *ctas[(first + i) % ctas.size()];
+    if (cta.isDone())
+      requireNoLoads(cta);
+    else if (cta.turn())
       return true;
   }
   return isDone();
 }
 
-void Cluster::requireNoLoads(const Block &block) const {
-  if (block.loads.empty())
+void Cluster::requireNoLoads(const Cta &cta) const {
+  if (cta.loads.empty())
     return;
-  const TensorCopy &copy = block.loads.front();
-  copy.by->fault(*copy.instruction, "block " + std::to_string(block.rank) +
+  const TensorCopy &copy = cta.loads.front();
+  copy.by->fault(*copy.instruction, "CTA " + std::to_string(cta.rank) +
                                         " of the cluster has left before the copy arrives");
 }
 
 void Cluster::end() const {
-  for (const auto &block : blocks)
-    requireNoLoads(*block);
+  for (const auto &cta : ctas)
+    requireNoLoads(*cta);
 }
 
 std::string Cluster::whereItWaits() const {
   std::string text;
-  for (const auto &block : blocks)
-    if (!block->isDone())
-      text += (text.empty() ? "block " : "; block ") + std::to_string(block->at.x) + ": " +
-              block->whereItWaits();
+  for (const auto &cta : ctas)
+    if (!cta->isDone())
+      text += (text.empty() ? "CTA " : "; CTA ") + std::to_string(cta->at.x) + ": " +
+              cta->whereItWaits();
   return text;
 }
 
 uint64_t Cluster::steps() const {
   uint64_t sum = 0;
-  for (const auto &block : blocks)
-    sum += block->steps;
+  for (const auto &cta : ctas)
+    sum += cta->steps;
   return sum;
 }
 
 void Cluster::forgetSteps() {
-  for (auto &block : blocks)
-    block->steps = 0;
+  for (auto &cta : ctas)
+    cta->steps = 0;
 }
 
 //===- shared memory of others --------------------------------------------------------------===//
 
 Word Cluster::mapped(Warp &warp, const Instruction &instruction, Word address, Word rank) const {
-  if (rank >= blocks.size())
-    warp.fault(instruction, "the cluster has no block " + std::to_string(rank));
+  if (rank >= ctas.size())
+    warp.fault(instruction, "the cluster has no CTA " + std::to_string(rank));
   const Word offset = address & ((Word(1) << sharedAddressBits) - 1);
   return (rank + 1) << sharedAddressBits | offset;
 }
 
-Block &Cluster::blockOf(const Warp &warp, const Instruction &instruction, Word rank) const {
-  if (rank >= blocks.size())
-    warp.fault(instruction, "the cluster has no block " + std::to_string(rank));
-  Block &block = *blocks[rank];
-  if (block.isDone())
-    warp.fault(instruction, "block " + std::to_string(rank) + " of the cluster has left");
-  return block;
+Cta &Cluster::ctaOf(const Warp &warp, const Instruction &instruction, Word rank) const {
+  if (rank >= ctas.size())
+    warp.fault(instruction, "the cluster has no CTA " + std::to_string(rank));
+  Cta &cta = *ctas[rank];
+  if (cta.isDone())
+    warp.fault(instruction, "CTA " + std::to_string(rank) + " of the cluster has left");
+  return cta;
 }
 
-uint8_t *Block::sharedOfCluster(Warp &warp, const Instruction &instruction, Word address, int bytes,
-                                Block *&owner) {
+uint8_t *Cta::sharedOfCluster(Warp &warp, const Instruction &instruction, Word address, int bytes,
+                              Cta *&owner) {
   const Word tag = address >> sharedAddressBits;
-  owner = tag ? &cluster.blockOf(warp, instruction, tag - 1) : this;
+  owner = tag ? &cluster.ctaOf(warp, instruction, tag - 1) : this;
   return owner->shared(warp, instruction, address & ((Word(1) << sharedAddressBits) - 1), bytes);
 }
 
@@ -127,8 +127,8 @@ void Cluster::wait(Warp &warp, const Instruction &instruction) {
 /// The next phase begins when all that live have arrived in this one.
 void Cluster::turnPhase() {
   bool anyArrived = false;
-  for (const auto &block : blocks)
-    for (const auto &warp : block->warps) {
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps) {
       if (!warp->isDone() && warp->clusterPhase != phase)
         return;
       anyArrived |= warp->clusterPhase == phase;
@@ -137,8 +137,8 @@ void Cluster::turnPhase() {
     return;
   ++phase;
   arrived.join(std::exchange(arriving, {}));
-  for (const auto &block : blocks)
-    for (const auto &warp : block->warps)
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps)
       if (warp->barrier == clusterBarrier) {
         warp->barrier = warp->clusterPhase = -1;
         warp->clock.acquire(allLanes, arrived);
@@ -153,7 +153,7 @@ void mapAddress(Warp &w, const Instruction &i) {
   Word *d = w.reg(i[0]);
   const Word *address = w.reg(i[1]), *rank = w.reg(i[2]);
   forLanes(w.active, [&](int lane) {
-    d[lane] = w.block.cluster.mapped(w, i, address[lane], uint32_t(rank[lane]));
+    d[lane] = w.cta.cluster.mapped(w, i, address[lane], uint32_t(rank[lane]));
   });
 }
 
@@ -162,12 +162,12 @@ void rankOfAddress(Warp &w, const Instruction &i) {
   const Word *address = w.reg(i[1]);
   forLanes(w.active, [&](int lane) {
     const Word tag = address[lane] >> sharedAddressBits;
-    d[lane] = tag ? tag - 1 : w.block.rank;
+    d[lane] = tag ? tag - 1 : w.cta.rank;
   });
 }
 
-void arriveAtCluster(Warp &w, const Instruction &i) { w.block.cluster.arrive(w, i); }
-void waitForCluster(Warp &w, const Instruction &i) { w.block.cluster.wait(w, i); }
+void arriveAtCluster(Warp &w, const Instruction &i) { w.cta.cluster.arrive(w, i); }
+void waitForCluster(Warp &w, const Instruction &i) { w.cta.cluster.wait(w, i); }
 
 } // namespace
 

@@ -1,8 +1,8 @@
-//===- Control.cpp - leaving, barriers, calls; exchange between lanes ---------------------===//
+//===- Control.cpp - exits, barriers, calls; exchange between lanes ------------------===//
 // Needs: Values.h.
 // Gives: decodeControl, decodeWarp, decode, shuffleSource.
-// How:   of functions only the driver's own can be called: vprintf and __assertfail. An opcode with a
-//        modifier that Modifiers.cpp does not list faults when it is reached.
+// How:   Only the driver's own functions can be called: vprintf and __assertfail. An opcode with a
+//        modifier that Modifiers.cpp does not list faults when it is executed.
 //===------------------------------------------------------------------------------------------===//
 #include "Modifiers.h"
 #include "Races.h"
@@ -24,12 +24,12 @@ void unknown(Warp &w, const Instruction &i) {
 
 /// Barriers that lanes of the warp initialised may be used by others.
 void fenceBarriers(Warp &w) {
-  for (auto &[address, barrier] : w.block.mbarriers)
+  for (auto &[address, barrier] : w.cta.mbarriers)
     barrier.isFenced |= barrier.by == &w && (barrier.lanes & w.active);
 }
 
 void fenceProxyAsync(Warp &w, const Instruction &) {
-  w.block.fenceProxy(w.index);
+  w.cta.fenceProxy(w.index);
   w.clock.fenceProxy(w.active);
   fenceBarriers(w);
 }
@@ -39,11 +39,11 @@ void fenceInit(Warp &w, const Instruction &) { fenceBarriers(w); }
 /// membar.gl is a fence of the GPU's scope.
 void fence(Warp &w, const Instruction &i) {
   const bool isSys = i.op.has("sys"), isCta = i.op.has("cta"), isCluster = i.op.has("cluster");
-  w.block.races().fence(w, w.active,
-                        isSys       ? Scope::Sys
-                        : isCta     ? Scope::Cta
-                        : isCluster ? Scope::Cluster
-                                    : Scope::Gpu);
+  w.cta.races().fence(w, w.active,
+                      isSys       ? Scope::Sys
+                      : isCta     ? Scope::Cta
+                      : isCluster ? Scope::Cluster
+                                  : Scope::Gpu);
 }
 
 void synchronize(Warp &w, const Instruction &) { w.clock.synchronize(); }
@@ -55,13 +55,13 @@ void barrier(Warp &w, const Instruction &i) {
     return; // under a condition that does not hold for the warp
   const bool waits = !i.op.has("arrive");
   const int count = i.operands.size() > 1 ? uniform(w, i[1]) : 0;
-  w.block.arriveAtBarrier(w, i, uniform(w, i[0]), count, waits);
+  w.cta.arriveAtBarrier(w, i, uniform(w, i[0]), count, waits);
 }
 
 //===- calls --------------------------------------------------------------------------------===//
 
 const char *textAt(Warp &w, const Instruction &i, Word address) {
-  const auto *text = reinterpret_cast<const char *>(w.block.generic(w, i, address, 1, 0));
+  const auto *text = reinterpret_cast<const char *>(w.cta.generic(w, i, address, 1, 0));
   return text;
 }
 
@@ -105,7 +105,7 @@ std::string formatAll(const char *format, const uint8_t *record) {
 /// The parameters of a call lie in local memory.
 Word argument(Warp &w, const Instruction &i, const Operand &list, size_t n, int lane) {
   Word value = 0;
-  std::memcpy(&value, w.block.generic(w, i, list.parts.at(n).offset | localWindow, 8, lane), 8);
+  std::memcpy(&value, w.cta.generic(w, i, list.parts.at(n).offset | localWindow, 8, lane), 8);
   return value;
 }
 
@@ -124,7 +124,7 @@ void call(Warp &w, const Instruction &i) {
     if (name == "__assertfail")
       w.fault(i, std::string("assertion failed: ") + text);
     const Word record = argument(w, i, arguments, 1, lane);
-    std::fputs(formatAll(text, w.block.generic(w, i, record, 1, lane)).c_str(), stdout);
+    std::fputs(formatAll(text, w.cta.generic(w, i, record, 1, lane)).c_str(), stdout);
   });
   std::fflush(stdout);
 }

@@ -1,8 +1,8 @@
-//===- Convert.cpp - cvt ------------------------------------------------------------------===//
+//===- Convert.cpp - cvt -------------------------------------------------------------===//
 // Needs: Values.h.
 // Gives: decodeConvert.
-// How:   sources become long double, which holds every type exactly; the frequent pairs have
-//        handlers of their own.
+// How:   Sources are converted to long double, which represents every type exactly; frequent pairs
+//        of types have handlers of their own.
 //===------------------------------------------------------------------------------------------===//
 #include "Values.h"
 #include <cfenv>

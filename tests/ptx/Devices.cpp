@@ -1,8 +1,8 @@
-//===- Devices.cpp - the emulated GPUs, contexts, streams and events ------------------------===//
+//===- Devices.cpp - the emulated GPUs, contexts, streams and events -----------------===//
 // Needs: see Devices.h.
-// Gives: the driver's functions that ask for a context or change it; pantileRestartEmulation.
-// How:   everything is over when a call returns, so streams and events have nothing to wait for, but
-//        on GPUs with peers: what waits for a stream, an event or a context waits for the GPU.
+// Gives: the driver's functions that query or change the context; pantileRestartEmulation.
+// How:   All work is done when a call returns, so streams and events have nothing to wait for,
+//        except on GPUs with peers: a wait for a stream, an event or a context waits for the GPU.
 //===------------------------------------------------------------------------------------===//
 #include "Devices.h"
 #include "Queues.h"

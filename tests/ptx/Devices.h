@@ -1,9 +1,9 @@
-//===- Devices.h - the emulated GPUs, and which of them a thread works on -------------------===//
+//===- Devices.h - the emulated GPUs, and the current GPU of a thread ----------------===//
 // Needs: PANTILE_EMULATED_DEVICES, how many there are (1).
-// Gives: a memory and a lock for each, and which reach each other's; the stack of contexts that each
-//        thread has; streams.
-// How:   a device has one context, its primary one, whose handle is the device's address. What
-//        works in a context fails in a thread that has none, as on the real driver.
+// Gives: a memory and a lock per GPU, and which GPUs are peers; the stack of contexts of each
+//        thread; streams.
+// How:   A device has one context, its primary one, whose handle is the device's address. Calls
+//        that need a context fail in a thread that has none, as with the real driver.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"

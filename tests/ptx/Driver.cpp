@@ -1,11 +1,11 @@
-//===- Driver.cpp - a CUDA driver whose device is the emulator ----------------------------===//
+//===- Driver.cpp - a CUDA driver whose device is the emulator -----------------------===//
 // Needs: the runtime's table of driver functions; PTX in place of machine code
 //        (PANTILE_ASSEMBLER=driver).
 // Gives: the symbols of libcuda that the runtime calls.
-// How:   launches run at once, on the thread that asks, but on GPUs with peers (Queues.h). Device memory is the host's, each
-//        allocation of exactly the size that was asked for. What goes wrong is the text of the
-//        error. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED; Mutant.cpp has those for
-//        code with deliberate mistakes.
+// How:   Launches run at once, on the calling thread, except on GPUs with peers (Queues.h). Device
+//        memory is host memory; each allocation has exactly the requested size. The error string
+//        has the message of a fault. PANTILE_EMULATED_TARGET (sm_90a), PANTILE_EMULATION_SEED;
+//        Mutant.cpp has the variables for code with deliberate mistakes.
 //===------------------------------------------------------------------------------------------===//
 #include "cuda/Driver.h"
 #include "Devices.h"
@@ -25,7 +25,7 @@ using namespace pantile::ptx;
 namespace {
 
 constexpr int sharedLimit = 227 * 1024, defaultSharedLimit = 48 * 1024, mostInCluster = 8;
-constexpr int blocksPerMultiprocessor = 1;
+constexpr int ctasPerMultiprocessor = 1;
 
 int multiprocessors() {
   constexpr int usual = 3;
@@ -91,21 +91,21 @@ int find(Function *&function, Library &library, const char *name) {
 int check(const Function &function, const Launch &launch, int device) {
   const int threads = launch.threads.size();
   if (function.kernel->requiredThreads && threads != function.kernel->requiredThreads)
-    return fail(InvalidValue, "a block of " + std::to_string(threads) +
+    return fail(InvalidValue, "a CTA of " + std::to_string(threads) +
                                   " threads, but the kernel is for " +
                                   std::to_string(function.kernel->requiredThreads));
   if (function.kernel->mostThreads && threads > function.kernel->mostThreads)
-    return fail(InvalidValue, "a block of " + std::to_string(threads) +
+    return fail(InvalidValue, "a CTA of " + std::to_string(threads) +
                                   " threads, but the kernel is for " +
                                   std::to_string(function.kernel->mostThreads) + " at most");
   if (launch.cluster < 1 || launch.cluster > mostInCluster || launch.grid.x % launch.cluster ||
-      (function.kernel->clusterBlocks && function.kernel->clusterBlocks != launch.cluster))
+      (function.kernel->clusterCtas && function.kernel->clusterCtas != launch.cluster))
     return fail(InvalidValue, "clusters of " + std::to_string(launch.cluster) +
-                                  " blocks in a grid of " + std::to_string(launch.grid.x) +
+                                  " CTAs in a grid of " + std::to_string(launch.grid.x) +
                                   " along its first axis");
-  constexpr int registersOfBlock = 65536;
-  if (function.kernel->mostRegisters * threads > registersOfBlock)
-    return fail(InvalidValue, "a block of " + std::to_string(threads) + " threads of " +
+  constexpr int registersOfCta = 65536;
+  if (function.kernel->mostRegisters * threads > registersOfCta)
+    return fail(InvalidValue, "a CTA of " + std::to_string(threads) + " threads of " +
                                   std::to_string(function.kernel->mostRegisters) + " registers");
   if (launch.dynamicSharedBytes > function.sharedLimits[device])
     return fail(InvalidValue, std::to_string(launch.dynamicSharedBytes) +
@@ -126,24 +126,23 @@ const int *attributeOf(const CUlaunchConfig &config, int id) {
   return nullptr;
 }
 
-/// Blocks of a cluster: as the launch asks, else as the kernel says.
+/// CTAs of a cluster: as the launch asks, else as the kernel says.
 int clusterOf(const CUlaunchConfig &config, const Kernel &kernel) {
   constexpr int clusterDimension = 4;
   if (const int *value = attributeOf(config, clusterDimension))
     return value[1] == 1 && value[2] == 1 ? value[0] : 0;
-  return std::max(kernel.clusterBlocks, 1);
+  return std::max(kernel.clusterCtas, 1);
 }
 
-/// Blocks of a cooperative launch all run at once.
+/// CTAs of a cooperative launch all run at once.
 int checkCooperative(const CUlaunchConfig &config, const Launch &launch) {
   constexpr int cooperative = 2;
   const int *value = attributeOf(config, cooperative);
-  const uint64_t most = uint64_t(multiprocessors()) * blocksPerMultiprocessor;
+  const uint64_t most = uint64_t(multiprocessors()) * ctasPerMultiprocessor;
   if (!value || !*value || launch.grid.size() <= most)
     return Success;
   return fail(CooperativeTooLarge, "a cooperative grid of " + std::to_string(launch.grid.size()) +
-                                       " blocks, of which " + std::to_string(most) +
-                                       " run at once");
+                                       " CTAs, of which " + std::to_string(most) + " run at once");
 }
 
 /// The start of a tensor map says that it is one; everything else is copied as it is.
@@ -304,7 +303,8 @@ EXPORT cuMemFree_v2(CUdeviceptr pointer) {
     return fail(InvalidValue, "not allocated");
   if (!hasPeers(*on))
     return freeOf(*on, pointer);
-  // A launch that waits may need it, and the shadow of memory that is allocated again is not its own.
+  // A launch that waits may need it, and the shadow of memory that is allocated again is not its
+  // own.
   queues().whenOver([on, pointer] { freeOf(*on, pointer); });
   return Success;
 }
@@ -419,8 +419,8 @@ EXPORT cuFuncGetAttribute(int *value, int attribute, CUfunction) {
     return fail(InvalidValue, "function attribute " + std::to_string(attribute));
   return *value = attribute == maxThreads ? 1024 : 0, Success;
 }
-EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
-  return *blocks = blocksPerMultiprocessor, Success;
+EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, CUfunction, int, size_t) {
+  return *ctas = ctasPerMultiprocessor, Success;
 }
 
 /// "Linking" keeps the text: it is what a launch runs.
@@ -445,10 +445,10 @@ EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void 
   return observedLaunch(*config, *reinterpret_cast<Function *>(function), arguments);
 }
 EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
-                      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                      unsigned ctaX, unsigned ctaY, unsigned ctaZ, unsigned sharedBytes,
                       CUstream stream, void **arguments, void **extra) {
-  const CUlaunchConfig config{gridX,  gridY,       gridZ,  blockX,  blockY,
-                              blockZ, sharedBytes, stream, nullptr, 0};
+  const CUlaunchConfig config{gridX, gridY,       gridZ,  ctaX,    ctaY,
+                              ctaZ,  sharedBytes, stream, nullptr, 0};
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
 

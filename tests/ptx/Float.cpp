@@ -1,8 +1,8 @@
-//===- Float.cpp - arithmetic of floats, and comparisons of all types ---------------------===//
+//===- Float.cpp - float arithmetic, and comparisons of all types --------------------===//
 // Needs: Values.h.
 // Gives: decodeFloat, decodeCompare.
 // How:   16-bit types are computed in double and rounded once. The approximate instructions are the
-//        host's functions, rounded to the type: closer than the hardware's.
+//        host's functions, rounded to the type: more accurate than the hardware's.
 //===------------------------------------------------------------------------------------------===//
 #include "Values.h"
 #include <cfenv>

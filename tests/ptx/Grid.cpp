@@ -1,13 +1,13 @@
-//===- Grid.cpp - run the clusters of a launch ----------------------------------------------===//
+//===- Grid.cpp - run the clusters of a launch ---------------------------------------===//
 // Needs: see Grid.h.
 // Gives: Grid.
-// How:   what a warp has learned by its end is known after the launch.
+// How:   What happened before the end of each warp happened before the end of the launch.
 //===------------------------------------------------------------------------------------------===//
 #include "Grid.h"
 
 namespace pantile::ptx {
 namespace {
-constexpr uint64_t patience = 50'000; // instructions of a warp before a further block starts
+constexpr uint64_t patience = 50'000; // instructions of a warp before a further CTA starts
 constexpr size_t mostRunning = 160;
 } // namespace
 
@@ -27,8 +27,8 @@ void Grid::admit() {
 void Grid::noteEnd(const Cluster &cluster) {
   if (!launch.races->hasSeveralLaunches())
     return;
-  for (const auto &block : cluster.blocks)
-    for (const auto &warp : block->warps)
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
       end = joined(end, warp->clock.release(allLanes).seen);
 }
 
@@ -45,9 +45,9 @@ void Grid::turn() {
       running.erase(running.begin() + which);
   } else if (!goesOn)
     throw Fault("nothing goes on in " + cluster.whereItWaits());
-  else if (cluster.steps() > patience * cluster.blocks[0]->warps.size() && next < count &&
+  else if (cluster.steps() > patience * cluster.ctas[0]->warps.size() && next < count &&
            running.size() < mostRunning) {
-    cluster.forgetSteps(); // it may wait for a block that has not started
+    cluster.forgetSteps(); // it may wait for a CTA that has not started
     admit();
   }
 }

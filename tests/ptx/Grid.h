@@ -1,8 +1,8 @@
-//===- Grid.h - a launch that runs turn by turn ---------------------------------------------===//
+//===- Grid.h - a launch that runs step by step --------------------------------------===//
 // Needs: Machine.h, Races.h.
 // Gives: Grid.
-// How:   as many clusters run as are resident, each turn one of them by chance. One that waits long
-//        may wait for a block that has not started: a further one starts.
+// How:   As many clusters run as are resident; each step runs a randomly chosen one. A cluster that
+//        waits long may wait for a CTA that has not started: then a further one starts.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Races.h"

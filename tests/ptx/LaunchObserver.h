@@ -1,4 +1,4 @@
-//===- LaunchObserver.h - what the emulated driver tells a tool of launches -----------------===//
+//===- LaunchObserver.h - interface by which a tool observes launches of the emulator -----===//
 #pragma once
 
 namespace pantile::ptx {

@@ -1,9 +1,9 @@
-//===- LoadFlow.cpp - follow loaded values through registers and lanes --------------------===//
+//===- LoadFlow.cpp - follow loaded values through registers and lanes ---------------===//
 // Needs: Machine.h, Operands.h.
 // Gives: LoadFlow, LoadSets, LoadedBy.
-// How:   the text is read without its branches: what is written to a register anywhere reaches all
-//        that read it. A shuffle hands a lane what another one had; other exchanges between lanes hand
-//        each lane what any of them had.
+// How:   The analysis ignores branches: a write to a register anywhere reaches all reads of it. A
+//        shuffle gives a lane the loads of another one; other exchanges between lanes give each
+//        lane the loads of all of them.
 //===------------------------------------------------------------------------------------------===//
 #include "LoadFlow.h"
 #include "Machine.h"

@@ -1,10 +1,11 @@
-//===- LoadFlow.h - which loads a value depends on ----------------------------------------===//
+//===- LoadFlow.h - which loads a value depends on -----------------------------------===//
 // Needs: Program.h.
 // Gives: LoadFlow, LoadSets, LoadedBy.
-// How:   a store that depends on what another lane of the warp loaded comes after that load: the value
-//        has to arrive before it can be used. LoadFlow finds in the text what is worth following: where
-//        no loaded value goes through another lane to a store, nothing is. LoadedBy follows it while a
-//        warp runs, as a set of loads for each register and lane. Values in memory are not followed.
+// How:   A store that depends on what another lane of the warp loaded comes after that load: the
+//        value has to arrive before it can be used. LoadFlow finds the instructions that are worth
+//        following: none, if no loaded value reaches a store through another lane. LoadedBy follows
+//        them while a warp runs, as a set of loads for each register and lane. Values in memory are
+//        not followed.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Program.h"

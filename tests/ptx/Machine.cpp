@@ -1,7 +1,7 @@
-//===- Machine.cpp - how warps and blocks run -------------------------------------------------===//
+//===- Machine.cpp - execution of warps and CTAs -------------------------------------===//
 // Needs: see Machine.h.
-// Gives: Warp, Block, isChecked.
-// How:   registers and shared memory start as patterns that are NaN in every float type.
+// Gives: Warp, Cta, isChecked.
+// How:   Registers and shared memory start as patterns that are NaN in every float type.
 //===------------------------------------------------------------------------------------------===//
 #include "Races.h"
 #include <algorithm>
@@ -21,8 +21,8 @@ bool isChecked(std::string_view check) {
 
 //===- a warp -------------------------------------------------------------------------------===//
 
-Warp::Warp(Block &block, const Kernel &kernel, int index)
-    : block(block), kernel(kernel), index(index),
+Warp::Warp(Cta &cta, const Kernel &kernel, int index)
+    : cta(cta), kernel(kernel), index(index),
       watches(isChecked("registers") &&
               std::any_of(kernel.code.begin(), kernel.code.end(),
                           [](const Instruction &i) { return i.op.base == "wgmma"; })) {
@@ -32,22 +32,22 @@ Warp::Warp(Block &block, const Kernel &kernel, int index)
 }
 
 void Warp::start() {
-  const Dim3 threads = block.launch.threads;
+  const Dim3 threads = cta.launch.threads;
   const int first = index * warpSize, left = int(threads.size()) - first;
   live = left >= warpSize ? allLanes : (Lanes(1) << left) - 1;
   present = live;
   others.clear();
   pc = 0, barrier = -1, clusterPhase = -1, waitsForEvent = 0, storing = 0;
   registersPerThread = kernel.mostRegisters;
-  clock.start(block.races().addAgents(block, index, unitCount), live,
-              {block.launch.before, block.launch.before});
-  copies.clear(), products.clear(), stores.clear();
+  clock.start(cta.races().addAgents(cta, index, unitCount), live,
+              {cta.launch.before, cta.launch.before});
+  copies.clear(), mmas.clear(), stores.clear();
   cells.clear();
   std::fill(tags.begin(), tags.end(), 0);
   lent.start(kernel.registers);
-  flow = block.launch.flow->isEmpty() ? nullptr : block.launch.flow.get();
+  flow = cta.launch.flow->isEmpty() ? nullptr : cta.launch.flow.get();
   if (flow)
-    loadedBy.start(block.races().loadSets, kernel.registers);
+    loadedBy.start(cta.races().loadSets, kernel.registers);
   for (auto [number, value] : kernel.constants)
     std::fill_n(reg(number), warpSize, value);
   for (auto [number, special] : kernel.specials)
@@ -56,7 +56,7 @@ void Warp::start() {
 }
 
 Word Warp::valueOf(Special special, int lane) const {
-  const Dim3 threads = block.launch.threads;
+  const Dim3 threads = cta.launch.threads;
   const unsigned thread = index * warpSize + lane, bit = 1u << lane;
   switch (special) {
   case Special::TidX:
@@ -83,7 +83,7 @@ Word Warp::valueOf(Special special, int lane) const {
 }
 
 Word Warp::valueOf(Special special) const {
-  const Launch &launch = block.launch;
+  const Launch &launch = cta.launch;
   switch (special) {
   case Special::NtidX:
     return launch.threads.x;
@@ -92,11 +92,11 @@ Word Warp::valueOf(Special special) const {
   case Special::NtidZ:
     return launch.threads.z;
   case Special::CtaX:
-    return block.at.x;
+    return cta.at.x;
   case Special::CtaY:
-    return block.at.y;
+    return cta.at.y;
   case Special::CtaZ:
-    return block.at.z;
+    return cta.at.z;
   case Special::NctaX:
     return launch.grid.x;
   case Special::NctaY:
@@ -106,19 +106,19 @@ Word Warp::valueOf(Special special) const {
   case Special::WarpId:
     return index;
   case Special::Smid:
-    return block.at.x % launch.resident;
+    return cta.at.x % launch.resident;
   case Special::Nsmid:
     return launch.resident;
   case Special::DynamicSharedBytes:
     return launch.dynamicSharedBytes;
   case Special::TotalSharedBytes:
-    return block.sharedMemory.size();
+    return cta.sharedMemory.size();
   case Special::ClusterRank:
-    return block.rank;
+    return cta.rank;
   case Special::ClusterSize:
     return launch.cluster;
   case Special::ClusterId:
-    return block.at.x / launch.cluster;
+    return cta.at.x / launch.cluster;
   case Special::ClusterCount:
     return launch.grid.x / launch.cluster;
   case Special::IsCluster:
@@ -129,9 +129,9 @@ Word Warp::valueOf(Special special) const {
 }
 
 void Warp::fault(const Instruction &instruction, const std::string &message) const {
-  const Dim3 at = block.at;
+  const Dim3 at = cta.at;
   throw Fault("`" + instruction.op.text + "` in line " + std::to_string(instruction.line) +
-              " of the PTX, block (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
+              " of the PTX, CTA (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
               std::to_string(at.z) + "), warp " + std::to_string(index) + ": " + message);
 }
 
@@ -159,8 +159,8 @@ void Warp::keep(bool parked) {
   others.push_back({pc, lanes, parked});
 }
 
-/// Takes the fragment that is furthest behind. Those that wait for the whole warp go on when they
-/// are all that is left.
+/// Selects the fragment with the lowest program counter. Fragments that wait for the whole warp
+/// continue if no others are left.
 bool Warp::choose() {
   std::erase_if(others, [&](Fragment &other) { return !(other.lanes &= live); });
   auto best = others.end();
@@ -179,7 +179,7 @@ bool Warp::choose() {
   pc = best->pc;
   present = best->lanes;
   others.erase(best);
-  // The same place, not parked yet.
+  // At the same instruction, and not waiting for the warp.
   for (auto other = others.begin(); other != others.end();)
     if (other->pc == pc && !other->parked) {
       present |= other->lanes;
@@ -190,7 +190,7 @@ bool Warp::choose() {
 }
 
 void Warp::branch(const Instruction &instruction) {
-  // `active` branches; the rest of the fragment goes on behind.
+  // `active` branches; the rest of the fragment continues after the branch.
   const Lanes taken = active, rest = present & ~active;
   if (!rest || !taken) {
     pc = taken ? instruction.target : pc + 1;
@@ -210,7 +210,7 @@ void Warp::run(int budget) {
   while (!stops && budget-- > 0) {
     if (!(present & live) && !choose())
       return;
-    // A fragment that is behind has to catch up before this one passes it.
+    // A fragment with a lower program counter runs before this one passes it.
     if (!others.empty()) {
       auto meets = [&](const Fragment &other) { return !other.parked && other.pc <= pc; };
       if (std::any_of(others.begin(), others.end(), meets)) {
@@ -219,7 +219,7 @@ void Warp::run(int budget) {
       }
     }
     const Instruction &now = kernel.code[pc];
-    ++steps, ++block.steps;
+    ++steps, ++cta.steps;
     if (now.wholeWarp && present != live) {
       keep(true);
       choose();
@@ -243,9 +243,9 @@ void Warp::run(int budget) {
   }
 }
 
-//===- a block ------------------------------------------------------------------------------===//
+//===- a CTA ------------------------------------------------------------------------------===//
 
-Block::Block(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank)
+Cta::Cta(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank)
     : launch(launch), random(random), cluster(cluster), rank(rank) {
   const int count = (launch.threads.size() + warpSize - 1) / warpSize;
   for (int i = 0; i < count; ++i)
@@ -254,7 +254,7 @@ Block::Block(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, in
   unfenced.resize(sharedMemory.size() / 16 + 1);
 }
 
-void Block::start(uint64_t number) {
+void Cta::start(uint64_t number) {
   at.x = number % launch.grid.x;
   at.y = number / launch.grid.x % launch.grid.y;
   at.z = number / launch.grid.x / launch.grid.y;
@@ -269,11 +269,11 @@ void Block::start(uint64_t number) {
     warp->start();
 }
 
-bool Block::isDone() const {
+bool Cta::isDone() const {
   return std::all_of(warps.begin(), warps.end(), [](const auto &warp) { return warp->isDone(); });
 }
 
-bool Block::turn() {
+bool Cta::turn() {
   if (!loads.empty() && chance(6))
     completeLoad(random() % loads.size());
   auto isReady = [&](Warp &warp) {
@@ -300,13 +300,13 @@ bool Block::turn() {
   return true;
 }
 
-void Block::completeLoad(size_t which) {
+void Cta::completeLoad(size_t which) {
   const TensorCopy copy = loads[which];
   loads.erase(loads.begin() + which);
   loadTensor(*this, copy);
 }
 
-std::string Block::whereItWaits() const {
+std::string Cta::whereItWaits() const {
   std::string text;
   for (const auto &warp : warps)
     if (!warp->isDone())
@@ -315,8 +315,8 @@ std::string Block::whereItWaits() const {
   return text;
 }
 
-void Block::arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, int count,
-                            bool waits) {
+void Cta::arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, int count,
+                          bool waits) {
   if (id < 0 || id >= int(barriers.size()))
     warp.fault(instruction, "there is no barrier " + std::to_string(id));
   Barrier &barrier = barriers[id];
@@ -335,7 +335,7 @@ void Block::arriveAtBarrier(Warp &warp, const Instruction &instruction, int id, 
   releaseIfComplete(barrier);
 }
 
-void Block::releaseIfComplete(Barrier &barrier) {
+void Cta::releaseIfComplete(Barrier &barrier) {
   int expected = barrier.expected;
   if (!expected) // all threads, less those that have left
     for (const auto &other : warps)
@@ -350,22 +350,22 @@ void Block::releaseIfComplete(Barrier &barrier) {
   barrier = {};
 }
 
-void Block::warpLeft() {
+void Cta::warpLeft() {
   for (Barrier &barrier : barriers)
     if (!barrier.expected)
       releaseIfComplete(barrier);
 }
 
-void Block::noteWrite(int warp, Word address, int bytes) {
+void Cta::noteWrite(int warp, Word address, int bytes) {
   for (Word chunk = address / 16; chunk <= (address + bytes - 1) / 16; ++chunk)
     unfenced[chunk] = warp + 1;
 }
 
-void Block::fenceProxy(int warp) {
+void Cta::fenceProxy(int warp) {
   std::replace(unfenced.begin(), unfenced.end(), uint8_t(warp + 1), uint8_t(0));
 }
 
-void Block::requireFenced(Warp &warp, const Instruction &instruction, Word address, int bytes) {
+void Cta::requireFenced(Warp &warp, const Instruction &instruction, Word address, int bytes) {
   for (Word chunk = address / 16; chunk <= (address + bytes - 1) / 16; ++chunk)
     if (unfenced[chunk])
       warp.fault(instruction, "reads shared memory at " + std::to_string(chunk * 16) +
@@ -373,7 +373,7 @@ void Block::requireFenced(Warp &warp, const Instruction &instruction, Word addre
                                   " wrote without `fence.proxy.async` behind");
 }
 
-uint8_t *Block::shared(Warp &warp, const Instruction &instruction, Word address, int bytes) {
+uint8_t *Cta::shared(Warp &warp, const Instruction &instruction, Word address, int bytes) {
   if (address < reservedSharedBytes || address + bytes > sharedMemory.size())
     warp.fault(instruction, "shared address " + std::to_string(int64_t(address)) + " of " +
                                 std::to_string(sharedMemory.size()));
@@ -383,8 +383,8 @@ uint8_t *Block::shared(Warp &warp, const Instruction &instruction, Word address,
   return &sharedMemory[address];
 }
 
-uint8_t *Block::generic(Warp &warp, const Instruction &instruction, Word address, int bytes,
-                        int lane) {
+uint8_t *Cta::generic(Warp &warp, const Instruction &instruction, Word address, int bytes,
+                      int lane) {
   const Word inWindow = address & ~windowMask;
   switch (address & windowMask) {
   case sharedWindow:

@@ -1,10 +1,11 @@
-//===- Machine.h - warps, blocks and what they share --------------------------------------===//
+//===- Machine.h - warps, CTAs, clusters and their state -----------------------------===//
 // Needs: LoadFlow.h, Memory.h, Program.h, WarpClock.h.
-// Gives: Launch, Warp, Block, Cluster; Grid.h runs them.
-// How:   a warp is a list of fragments, each with lanes at one place in the code; the fragment that
-//        is furthest behind runs, and fragments that meet become one. Warps take turns of random
-//        length. What is asynchronous waits in a queue and happens at a random time, at the latest
-//        when something waits for it: a wait that is missing shows as wrong numbers.
+// Gives: Launch, Warp, Cta, Cluster; Grid.h runs them.
+// How:   A warp is a list of fragments, each with lanes at the same instruction; the fragment with
+//        the lowest program counter runs, and fragments at the same instruction are merged. Warps
+//        run for random numbers of steps. Asynchronous operations are queued and executed at a
+//        random time, at the latest when they are waited for: a missing wait shows as wrong
+//        numbers.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "LoadFlow.h"
@@ -37,13 +38,13 @@ template <class Body> void forLanes(Lanes lanes, Body &&body) {
 
 class Warp;
 class Races;
-struct Block;
+struct Cta;
 struct Cluster;
 
 /// Whether a check is made: PANTILE_EMULATION_UNCHECKED names those that are not, with commas.
 bool isChecked(std::string_view check);
 
-/// cp.async of one warp: `bytes` to shared memory, zeros behind `given`.
+/// cp.async of one warp: `bytes` to shared memory, zeros after `given`.
 struct AsyncCopy {
   Lanes lanes;
   int bytes;
@@ -74,7 +75,7 @@ template <class Item> struct AsyncQueue {
   bool empty() const { return open.empty() && groups.empty(); }
 };
 
-/// A product of one warp's rows. Its sums are cells until it is waited for.
+/// An MMA of one warp's rows. Its accumulators are cells until it is waited for.
 struct Wgmma {
   const Instruction *instruction;
   Word left, right; // descriptors
@@ -87,7 +88,7 @@ using Cell = std::array<uint32_t, warpSize>;
 /// A tile between device memory and shared memory.
 struct TensorCopy {
   const Instruction *instruction;
-  Warp *by; // of a load also into other blocks of the cluster
+  Warp *by; // of a load also into other CTAs of the cluster
   Word map;
   uint32_t shared, barrier;
   int rank;
@@ -97,8 +98,8 @@ struct TensorCopy {
 /// The registers that MMAs in flight have, and the accesses before.
 struct LentRegisters {
   std::vector<uint64_t> touched; // by register: the step of the last access
-  std::vector<uint32_t> by, to;  // instructions: of that access, and the product
-  std::vector<Tick> until;       // the product's group
+  std::vector<uint32_t> by, to;  // instructions: of that access, and the MMA
+  std::vector<Tick> until;       // the MMA's group
   uint64_t fence = 0;            // the step of the last one; 0: none
   Tick done = 0;                 // the last group that was waited for
 
@@ -107,10 +108,10 @@ struct LentRegisters {
 
 class Warp {
 public:
-  Warp(Block &block, const Kernel &kernel, int index);
+  Warp(Cta &cta, const Kernel &kernel, int index);
   Warp(const Warp &) = delete;
 
-  /// Starts again at the start of the kernel, for another block.
+  /// Starts again at the start of the kernel, for another CTA.
   void start();
   /// Runs until `steps` are over, all lanes have left, or the warp has to wait.
   void run(int steps);
@@ -126,7 +127,7 @@ public:
   }
   [[noreturn]] void fault(const Instruction &instruction, const std::string &message) const;
 
-  Block &block;
+  Cta &cta;
   const Kernel &kernel;
   const int index;
   Lanes active = 0;  // what the present instruction applies to
@@ -137,14 +138,14 @@ public:
   bool repeats = false;       // the present instruction is to be run again
   int barrier = -1;           // that it waits at
   int clusterPhase = -1;      // of the cluster's barrier that it arrived in and has not waited for
-  uint64_t waitsForEvent = 0; // of the block; 0: does not
+  uint64_t waitsForEvent = 0; // of the CTA; 0: does not
   uint64_t steps = 0;
   std::vector<uint8_t> local; // lane by lane
   AsyncQueue<AsyncCopy> copies;
-  AsyncQueue<Wgmma> products;
+  AsyncQueue<Wgmma> mmas;
   AsyncQueue<TensorCopy> stores;
 
-  /// The cell that a register stands for while a product may still write it; 0: none.
+  /// The cell to which a register refers while an MMA may still write it; 0: none.
   std::vector<uint32_t> tags;
   std::map<uint32_t, Cell> cells;
   uint32_t lastCell = 0;
@@ -193,8 +194,8 @@ struct Barrier {
 struct MBarrier {
   Agent agent;                       // copies that complete on it; their tick is the phase
   Tick phase = 1;                    // that is not complete
-  Knowledge arriving, arrived;       // from the block's own threads; arrived: before the phase
-  Knowledge arrivingFar, arrivedFar; // from other blocks of the cluster
+  Knowledge arriving, arrived;       // from the CTA's own threads; arrived: before the phase
+  Knowledge arrivingFar, arrivedFar; // from other CTAs of the cluster
   const Instruction *init;
   const Warp *by;
   Lanes lanes;
@@ -213,8 +214,8 @@ struct Launch {
   std::vector<uint8_t> params;
   Reach reach;
   int device = 0;
-  int resident = 3; // blocks, or clusters, that run at once
-  int cluster = 1;  // blocks of one
+  int resident = 3; // CTAs, or clusters, that run at once
+  int cluster = 1;  // CTAs of one
   uint64_t seed = 0;
   Races *races = nullptr;
   std::shared_ptr<const LoadFlow> flow; ///< of the kernel
@@ -222,20 +223,20 @@ struct Launch {
   Clock before;                         ///< what happened before it started
 };
 
-struct Block {
-  Block(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank);
+struct Cta {
+  Cta(const Launch &launch, std::mt19937_64 &random, Cluster &cluster, int rank);
 
   void start(uint64_t number);
-  /// Runs one warp for a while. False: nothing in the block can go on.
+  /// Runs one warp for some steps. False: no warp of the CTA can continue.
   bool turn();
   bool isDone() const;
   std::string whereItWaits() const;
 
   /// Shared memory, checked. `what` for the message.
   uint8_t *shared(Warp &warp, const Instruction &instruction, Word address, int bytes);
-  /// The same where the address may be another block's, as `mapa` gives it. Sets `owner`.
+  /// The same where the address may be another CTA's, as `mapa` gives it. Sets `owner`.
   uint8_t *sharedOfCluster(Warp &warp, const Instruction &instruction, Word address, int bytes,
-                           Block *&owner);
+                           Cta *&owner);
   /// Any memory by its generic address.
   uint8_t *generic(Warp &warp, const Instruction &instruction, Word address, int bytes, int lane);
 
@@ -258,7 +259,7 @@ struct Block {
   std::vector<uint8_t> sharedMemory;
   std::vector<uint8_t> unfenced; // a byte for 16: who wrote it last, plus one
   std::array<Barrier, 16> barriers;
-  std::deque<TensorCopy> loads; // under way, in any order
+  std::deque<TensorCopy> loads; // in flight, in any order
   Shadow shadow;
   std::map<uint32_t, MBarrier> mbarriers; // by address
   uint64_t events = 1, steps = 0;
@@ -272,34 +273,34 @@ private:
   void releaseIfComplete(Barrier &barrier);
 };
 
-/// Blocks that start together and reach each other's shared memory; mostly one.
+/// CTAs that start together and reach each other's shared memory; mostly one.
 struct Cluster {
   Cluster(const Launch &launch, std::mt19937_64 &random);
 
   void start(uint64_t number);
   /// All have left, and nothing is on its way to them.
   void end() const;
-  /// Runs a warp of some block for a while. False: nothing in the cluster can go on.
+  /// Runs a warp of some CTA for some steps. False: no warp of the cluster can continue.
   bool turn();
   bool isDone() const;
   std::string whereItWaits() const;
   uint64_t steps() const;
   void forgetSteps();
 
-  /// The address of `address`, which lies in shared memory, in block `rank`.
+  /// The address of `address`, which lies in shared memory, in CTA `rank`.
   Word mapped(Warp &warp, const Instruction &instruction, Word address, Word rank) const;
-  /// A block that has not left.
-  Block &blockOf(const Warp &warp, const Instruction &instruction, Word rank) const;
+  /// A CTA that has not left.
+  Cta &ctaOf(const Warp &warp, const Instruction &instruction, Word rank) const;
   void arrive(Warp &warp, const Instruction &instruction);
   void wait(Warp &warp, const Instruction &instruction);
   /// The barrier may be complete when a warp leaves.
   void warpLeft() { turnPhase(); }
 
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<std::unique_ptr<Cta>> ctas;
 
 private:
   void turnPhase();
-  void requireNoLoads(const Block &block) const;
+  void requireNoLoads(const Cta &cta) const;
   std::mt19937_64 &random;
   int phase = 0;
   Knowledge arriving, arrived; // in this phase, and before it
@@ -307,7 +308,8 @@ private:
 
 /// Where a warp waits that waits for the cluster.
 constexpr int clusterBarrier = 16;
-/// The bits of an address in shared memory; above them stands the rank plus one, or 0 at home.
+/// The bits of an address in shared memory; above them is the rank plus one, or 0 for the CTA
+/// itself.
 constexpr int sharedAddressBits = 24;
 
 //===- what the files with handlers give to each other ------------------------------------===//
@@ -337,9 +339,9 @@ ShuffleSource shuffleSource(const Warp &warp, const Instruction &instruction, in
 
 /// Finishes all but the newest `pending` groups.
 void finishCopies(Warp &warp, size_t pending);
-void finishProducts(Warp &warp, size_t pending);
-/// Does the oldest product that is under way.
-void advanceProducts(Warp &warp);
+void finishMmas(Warp &warp, size_t pending);
+/// Executes the oldest MMA in flight.
+void advanceMmas(Warp &warp);
 void finishStores(Warp &warp, size_t pending);
 /// What another instruction does to registers of MMAs; copies of accumulators follow.
 void watchRegisters(Warp &warp, const Instruction &instruction);
@@ -347,6 +349,6 @@ void watchRegisters(Warp &warp, const Instruction &instruction);
 void lendRegisters(Warp &warp, const Instruction &instruction);
 /// Does what is due but not waited for yet, now and then.
 void advanceAtRandom(Warp &warp);
-void loadTensor(Block &block, const TensorCopy &copy);
+void loadTensor(Cta &cta, const TensorCopy &copy);
 
 } // namespace pantile::ptx

@@ -1,10 +1,10 @@
-//===- Matrix.cpp - ldmatrix, stmatrix, mma.sync ------------------------------------------===//
+//===- Matrix.cpp - ldmatrix, stmatrix, mma.sync -------------------------------------===//
 // Needs: Matrix.h.
-// Gives: decodeMatrix; the elements and sums that Wgmma.cpp also uses.
-// How:   fragments as in the PTX ISA's figures: with g = lane / 4, t = lane % 4 and e elements a
-//        register, register i of A holds row g + 8 (i & 1), columns e t + 4 e (i >> 1) onwards,
-//        of B the same of a column g; sums are rows g and g + 8, columns 2 t and 2 t + 1. fp64 has
-//        one element per register, and A of m8n8k4 row g alone.
+// Gives: decodeMatrix; the elements and accumulators that Wgmma.cpp also uses.
+// How:   Fragments as in the PTX ISA's figures: with g = lane / 4, t = lane % 4 and e elements per
+//        register, register i of A holds row g + 8 (i & 1), columns e t + 4 e (i >> 1) onwards, of
+//        B the same of a column g; accumulators are rows g and g + 8, columns 2 t and 2 t + 1. fp64
+//        has one element per register, and A of m8n8k4 row g alone.
 //===------------------------------------------------------------------------------------------===//
 #include "Matrix.h"
 #include "Races.h"
@@ -22,7 +22,7 @@ const Operand *partsOf(const Operand &operand, int &count) {
 
 /// The row of 16 bytes that lane 8 m + r names for row r of matrix m.
 uint8_t *row(Warp &w, const Instruction &i, const Operand &address, int matrix, int number) {
-  return w.block.shared(w, i, uint32_t(w.address(address, 8 * matrix + number)), 16);
+  return w.cta.shared(w, i, uint32_t(w.address(address, 8 * matrix + number)), 16);
 }
 
 /// The rows belong to the warp, whatever lane names them.
@@ -33,7 +33,7 @@ void forRows(Warp &w, const Instruction &i, const Operand &address, int count, B
     for (int number = 0; number < 8; ++number) {
       const uint32_t at = w.address(address, 8 * m + number);
       row(w, i, address, m, number);
-      body(touch, Place{&w.block.shadow, at, &w.block});
+      body(touch, Place{&w.cta.shadow, at, &w.cta});
     }
 }
 
@@ -43,7 +43,7 @@ void loadMatrix(Warp &w, const Instruction &i) {
   const bool transposed = i.op.has("trans");
   std::array<std::array<Word, warpSize>, 4> results;
   forRows(w, i, i[1], count,
-          [&](const Touch &touch, const Place &place) { w.block.races().read(touch, place, 16); });
+          [&](const Touch &touch, const Place &place) { w.cta.races().read(touch, place, 16); });
   for (int m = 0; m < count; ++m)
     for (int lane = 0; lane < warpSize; ++lane) {
       uint16_t low, high;
@@ -66,7 +66,7 @@ void storeMatrix(Warp &w, const Instruction &i) {
   const Operand *parts = partsOf(i[1], count);
   const bool transposed = i.op.has("trans");
   forRows(w, i, i[0], count, [&](const Touch &touch, const Place &place) {
-    w.block.races().write(touch, place, 16, nullptr, nullptr);
+    w.cta.races().write(touch, place, 16, nullptr, nullptr);
   });
   for (int m = 0; m < count; ++m) {
     for (int lane = 0; lane < warpSize; ++lane) {
@@ -82,11 +82,11 @@ void storeMatrix(Warp &w, const Instruction &i) {
       }
     }
     for (int number = 0; number < 8; ++number)
-      w.block.noteWrite(w.index, uint32_t(w.address(i[0], 8 * m + number)), 16);
+      w.cta.noteWrite(w.index, uint32_t(w.address(i[0], 8 * m + number)), 16);
   }
 }
 
-//===- products -----------------------------------------------------------------------------===//
+//===- mma.sync -----------------------------------------------------------------------------===//
 
 struct Shape {
   int m, n, k;
@@ -115,7 +115,7 @@ bool isShapeOfF64(const Shape &shape) {
 }
 
 /// The sums' registers as rows and columns; f16 sums come two in a register.
-void product(Warp &w, const Instruction &i) {
+void multiplyFragments(Warp &w, const Instruction &i) {
   // mma.sync.aligned.SHAPE.row.col.D.A.B.C
   const auto &parts = i.op.parts;
   const Shape shape = shapeOf(parts[2]);
@@ -166,12 +166,12 @@ ElementType elementType(std::string_view name) {
 
 void readLeft(Warp &w, const std::vector<Operand> &registers, ElementType type, int rows, int depth,
               double *out) {
-  const int rowBlocks = rows / 8;
+  const int rowCtas = rows / 8;
   for (size_t r = 0; r < registers.size(); ++r)
     for (int lane = 0; lane < warpSize; ++lane)
       for (int j = 0; j < type.perRegister(); ++j) {
-        const int row = lane / 4 + 8 * (int(r) % rowBlocks);
-        const int column = (lane % 4 + 4 * (int(r) / rowBlocks)) * type.perRegister() + j;
+        const int row = lane / 4 + 8 * (int(r) % rowCtas);
+        const int column = (lane % 4 + 4 * (int(r) / rowCtas)) * type.perRegister() + j;
         out[row * depth + column] = type.read(w.reg(registers[r])[lane], j);
       }
 }
@@ -208,7 +208,7 @@ Handler decodeMatrix(Instruction &i) {
   const bool known = elementType(i.op.parts[6]).bits && elementType(i.op.parts[7]).bits &&
                      i.op.parts[3] == "row" && i.op.parts[4] == "col" &&
                      (i.op.parts[5] != "f64" || isShapeOfF64(shapeOf(i.op.parts[2])));
-  return known ? product : nullptr;
+  return known ? multiplyFragments : nullptr;
 }
 
 } // namespace pantile::ptx

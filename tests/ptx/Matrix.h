@@ -1,7 +1,7 @@
-//===- Matrix.h - elements, fragments and sums of matrix products -------------------------===//
+//===- Matrix.h - elements, fragments and accumulators of MMAs -----------------------===//
 // Needs: Values.h.
 // Gives: ElementType, readLeft, readSum, writeSum, forSums, multiply.
-// How:   everything is double in between, and a sum is rounded once an instruction.
+// How:   Intermediate values are double, and an accumulator is rounded once per instruction.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Values.h"
@@ -32,12 +32,12 @@ void multiply(const double *a, const double *b, double *sums, int m, int n, int 
 /// Calls `body(register, shift, lane, place)` for every sum of `m` by `n`; `m` is 8 or 16.
 template <class Body> void forSums(std::string_view type, int m, int n, Body body) {
   const int packed = type == "f16" ? 2 : 1, halves = m / 8;
-  for (int block = 0; block < n / 8; ++block)
+  for (int cta = 0; cta < n / 8; ++cta)
     for (int half = 0; half < halves; ++half)
       for (int j = 0; j < 2; ++j)
         for (int lane = 0; lane < warpSize; ++lane) {
-          const int number = (block * halves + half) * 2 + j;
-          const int row = lane / 4 + 8 * half, column = 8 * block + 2 * (lane % 4) + j;
+          const int number = (cta * halves + half) * 2 + j;
+          const int row = lane / 4 + 8 * half, column = 8 * cta + 2 * (lane % 4) + j;
           body(number / packed, packed == 2 ? 16 * j : 0, lane, row * n + column);
         }
 }

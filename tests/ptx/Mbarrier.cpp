@@ -1,18 +1,18 @@
-//===- Mbarrier.cpp - mbarriers and what they order ---------------------------------------===//
+//===- Mbarrier.cpp - mbarriers and what they order ----------------------------------===//
 // Needs: Phase.h, Races.h.
 // Gives: decodeMbarrier; the functions of Phase.h.
-// How:   a wait that fails ends the warp's turn until some barrier has changed its phase. Arrivals
-//        hand on what their threads know, and waits learn it when the phase is over; between blocks
-//        of a cluster only if both have its scope.
+// How:   A wait that fails suspends the warp until the phase of some barrier has changed. Arrivals
+//        release the clocks of their threads, and waits acquire them when the phase is over;
+//        between CTAs of a cluster only if both have its scope.
 //===------------------------------------------------------------------------------------------===//
 #include "Phase.h"
 #include "Races.h"
 
 namespace pantile::ptx {
 
-MBarrier &barrierOf(const Warp &w, const Instruction &i, Block &block, uint32_t address) {
-  const auto found = block.mbarriers.find(address);
-  if (found == block.mbarriers.end())
+MBarrier &barrierOf(const Warp &w, const Instruction &i, Cta &cta, uint32_t address) {
+  const auto found = cta.mbarriers.find(address);
+  if (found == cta.mbarriers.end())
     w.fault(i, "there is no mbarrier at this address");
   return found->second;
 }
@@ -32,30 +32,29 @@ void requireInitFenced(const Warp &w, const Instruction &i, const MBarrier &barr
 namespace {
 
 uint8_t *barrierAt(Warp &w, const Instruction &i, const Operand &operand, int lane) {
-  return w.block.shared(w, i, uint32_t(w.address(operand, lane)), 8);
+  return w.cta.shared(w, i, uint32_t(w.address(operand, lane)), 8);
 }
 
 void initBarrier(Warp &w, const Instruction &i) {
-  Races &races = w.block.races();
+  Races &races = w.cta.races();
   forLanes(w.active, [&](int lane) {
     const unsigned count = w.reg(i[1])[lane];
     const uint32_t address = w.address(i[0], lane);
     uint8_t *place = barrierAt(w, i, i[0], lane);
-    races.write(Races::touch(w, i, lane), {&w.block.shadow, address, &w.block}, 8, nullptr,
-                nullptr);
+    races.write(Races::touch(w, i, lane), {&w.cta.shadow, address, &w.cta}, 8, nullptr, nullptr);
     Phase{0, count, count, 0}.to(place);
-    w.block.mbarriers[address] = {
-        races.addAgents(w.block, -1, 1), 1, {}, {}, {}, {}, &i, &w, Lanes(1) << lane, false};
+    w.cta.mbarriers[address] = {
+        races.addAgents(w.cta, -1, 1), 1, {}, {}, {}, {}, &i, &w, Lanes(1) << lane, false};
   });
 }
 
 void invalidate(Warp &w, const Instruction &i) {
   forLanes(w.active, [&](int lane) {
     const uint32_t address = w.address(i[0], lane);
-    w.block.races().write(Races::touch(w, i, lane), {&w.block.shadow, address, &w.block}, 8,
-                          nullptr, nullptr);
+    w.cta.races().write(Races::touch(w, i, lane), {&w.cta.shadow, address, &w.cta}, 8, nullptr,
+                        nullptr);
     std::memset(barrierAt(w, i, i[0], lane), 0xff, 8);
-    w.block.mbarriers.erase(address);
+    w.cta.mbarriers.erase(address);
   });
 }
 
@@ -80,18 +79,17 @@ void arrive(Warp &w, const Instruction &i) {
   const bool expects = i.op.has("expect_tx"), isFar = i.op.has("shared::cluster");
   const Knowledge knowledge = handedOn(w, i);
   forLanes(w.active, [&](int lane) {
-    Block *owner = &w.block;
-    uint8_t *place = isFar
-                         ? w.block.sharedOfCluster(w, i, uint32_t(w.address(i[at], lane)), 8, owner)
-                         : barrierAt(w, i, i[at], lane);
+    Cta *owner = &w.cta;
+    uint8_t *place = isFar ? w.cta.sharedOfCluster(w, i, uint32_t(w.address(i[at], lane)), 8, owner)
+                           : barrierAt(w, i, i[at], lane);
     Phase phase = Phase::from(w, i, place);
     const uint32_t address = place - owner->sharedMemory.data();
     MBarrier &barrier = barrierOf(w, i, *owner, address);
-    w.block.races().write(barrierTouch(w, i, lane), {&owner->shadow, address, owner}, 8, nullptr,
-                          nullptr);
-    if (owner != &w.block)
+    w.cta.races().write(barrierTouch(w, i, lane), {&owner->shadow, address, owner}, 8, nullptr,
+                        nullptr);
+    if (owner != &w.cta)
       requireInitFenced(w, i, barrier);
-    if (owner == &w.block)
+    if (owner == &w.cta)
       barrier.arriving.join(knowledge);
     else if (i.op.has("cluster"))
       barrier.arrivingFar.join(knowledge);
@@ -116,7 +114,7 @@ void arrive(Warp &w, const Instruction &i) {
 void learn(Warp &w, const Instruction &i, uint32_t address, Lanes lanes) {
   if (!lanes || i.op.has("relaxed"))
     return;
-  const MBarrier &barrier = barrierOf(w, i, w.block, address);
+  const MBarrier &barrier = barrierOf(w, i, w.cta, address);
   w.clock.acquire(lanes, barrier.arrived);
   if (i.op.has("cluster"))
     w.clock.acquire(lanes, barrier.arrivedFar);
@@ -129,11 +127,11 @@ void tryWait(Warp &w, const Instruction &i) {
   forLanes(w.active, [&](int lane) {
     const uint32_t address = w.address(i[1], lane);
     const Phase phase = Phase::from(w, i, barrierAt(w, i, i[1], lane));
-    w.block.races().read(barrierTouch(w, i, lane), {&w.block.shadow, address, &w.block}, 8);
+    w.cta.races().read(barrierTouch(w, i, lane), {&w.cta.shadow, address, &w.cta}, 8);
     d[lane] = phase.parity != (w.reg(i[2])[lane] & 1);
     if (!d[lane]) {
       w.stops = true;
-      w.waitsForEvent = w.block.events;
+      w.waitsForEvent = w.cta.events;
       return;
     }
     if (address != last)

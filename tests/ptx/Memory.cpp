@@ -1,8 +1,8 @@
-//===- Memory.cpp - what is allocated on the device ---------------------------------------===//
+//===- Memory.cpp - allocations on a device ------------------------------------------===//
 // Needs: see Memory.h.
 // Gives: Memory, Reach.
-// How:   the host's memory, filled with a pattern that is NaN in every float type. Large allocations
-//        are zero, and take memory where they are touched alone.
+// How:   Host memory, filled with a pattern that is NaN in every float type. Large allocations are
+//        zero and lazily backed.
 //===------------------------------------------------------------------------------------------===//
 #include "Memory.h"
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace pantile::ptx {
 namespace {
 constexpr uint8_t garbage = 0xff;
 constexpr size_t guardBytes = 256;
-/// From this size on an allocation takes memory where it is touched alone, and is zero, not garbage.
+/// From this size on an allocation takes memory where it is touched alone, and is zero, not
+/// garbage.
 constexpr size_t sparseBytes = size_t(1) << 28;
 
 void *allocateSparse(size_t bytes) {
@@ -31,7 +32,7 @@ void *Memory::allocate(size_t bytes) {
       ranges[reinterpret_cast<Word>(memory)] = bytes;
     return memory;
   }
-  // Between allocations lies memory that is nobody's.
+  // Between allocations there is memory that belongs to none.
   auto *memory =
       static_cast<uint8_t *>(std::aligned_alloc(512, (bytes + guardBytes + 511) / 512 * 512));
   std::memset(memory, garbage, bytes + guardBytes);

@@ -1,7 +1,7 @@
-//===- Memory.h - what is allocated on a device, and what its kernels reach -----------------===//
+//===- Memory.h - allocations on a device, and what its kernels can access -----------===//
 // Needs: Program.h.
 // Gives: Memory, Reach.
-// How:   see Memory.cpp.
+// How:   See Memory.cpp.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Program.h"

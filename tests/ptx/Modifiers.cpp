@@ -1,10 +1,10 @@
-//===- Modifiers.cpp - the forms of the emulated opcodes ----------------------------------===//
+//===- Modifiers.cpp - the forms of the emulated opcodes -----------------------------===//
 // Needs: see Modifiers.h.
 // Gives: unknownModifier.
-// How:   a form is a list of words in the order of the PTX ISA. `a|b` is one of several modifiers, a
-//        `?` at the end of a word says that it may be missing, `@name` stands for a set of the table
-//        below, `x*` for all that starts with x. Modifiers without a meaning here (hints to caches,
-//        accuracy that the emulator exceeds) stand in the forms too: whoever adds one has decided so.
+// How:   A form is a list of words in the order of the PTX ISA. `a|b` is one of several modifiers,
+//        a `?` at the end of a word makes it optional, `@name` stands for a set of the table below,
+//        `x*` for all modifiers that start with x. Modifiers that the emulator ignores on purpose
+//        (cache hints, accuracy that it exceeds) are listed in the forms, too.
 //===------------------------------------------------------------------------------------------===//
 #include "Modifiers.h"
 #include <algorithm>

@@ -1,12 +1,12 @@
-//===- Mutant.cpp - PTX with one deliberate mistake, and a record of what was launched --------===//
-// Needs: PTX text. An instruction is what stands between its guard and its semicolon.
-// Gives: the text in which instructions were left out or rewritten; lines stay where they are.
+//===- Mutant.cpp - PTX with one deliberate mistake, and a record of launches --------===//
+// Needs: PTX text. An instruction is the text from its guard to its semicolon.
+// Gives: the text with instructions left out or rewritten; line numbers stay the same.
 // How:   PANTILE_EMULATION_MUTANT=/PATTERN/REPLACEMENT/N, any character in place of the slash.
-//        PATTERN is an ECMAScript regular expression that is looked for in each instruction, its
+//        PATTERN is an ECMAScript regular expression that is searched for in each instruction, its
 //        guard included, with single spaces; the first match becomes REPLACEMENT, with $1 for a
-//        group. Then <4+16>, <4-1> and <4^16> become numbers. What is left empty, or a guard
-//        alone, is left out. N counts the matches of a kernel from 0; without it all are replaced.
-//        PANTILE_EMULATION_WITHOUT=bar.sync#2 leaves out the third instruction that begins so.
+//        group. Then <4+16>, <4-1> and <4^16> become numbers. An empty result, or a guard alone, is
+//        left out. N counts the matches of a kernel from 0; without it all are replaced.
+//        PANTILE_EMULATION_WITHOUT=bar.sync#2 leaves out the third instruction that starts so.
 //        PANTILE_EMULATION_RECORD=FOLDER keeps each text as FOLDER/HASH.ptx, after the mistake, and
 //        adds a line with the hash to FOLDER/launches.PID for every launch.
 //===------------------------------------------------------------------------------------------===//

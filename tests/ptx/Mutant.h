@@ -1,7 +1,7 @@
-//===- Mutant.h - PTX with one deliberate mistake, and a record of what was launched ----------===//
+//===- Mutant.h - PTX with one deliberate mistake, and a record of launches ----------===//
 // Needs: the text of a module, before it is parsed.
-// Gives: mutantOf; recordText and recordLaunch, by which the tests that reach a mutant are found.
-// How:   see Mutant.cpp for the environment variables.
+// Gives: mutantOf; recordText and recordLaunch, which find the tests that run a mutant.
+// How:   See Mutant.cpp for the environment variables.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace pantile::ptx {
 
-/// The text with the mistake that the environment asks for; a Fault if that cannot be read.
+/// The text with the mistake that the environment specifies; a Fault if it cannot be parsed.
 std::string mutantOf(std::string_view text);
 
-/// Keeps the text of a module where the environment asks for a record; returns its name there.
+/// Records the text of a module if the environment requests it; returns its name there.
 std::string recordText(std::string_view text);
 void recordLaunch(const std::string &nameOfText);
 

@@ -1,8 +1,8 @@
-//===- Operands.h - the registers that an instruction reads and writes --------------------===//
+//===- Operands.h - the registers that an instruction reads and writes ---------------===//
 // Needs: Program.h.
 // Gives: forRegisters, writesNothing, forSources, forResults.
-// How:   what an instruction writes is its first operand, unless that is an address or the opcode is
-//        one of the few without a result.
+// How:   An instruction writes its first operand, unless that is an address or the opcode is one of
+//        the few without a result.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Program.h"

@@ -224,7 +224,7 @@ private:
   }
 
   void clusterShape() {
-    kernel->clusterBlocks = number();
+    kernel->clusterCtas = number();
     while (tokens.accept(","))
       if (number() != 1)
         fail("clusters along other axes than the first are not emulated");

@@ -1,8 +1,8 @@
-//===- Phase.h - the word of an mbarrier --------------------------------------------------===//
+//===- Phase.h - the word of an mbarrier ---------------------------------------------===//
 // Needs: Machine.h.
 // Gives: Phase, completePhase, barrierOf.
-// How:   a word of shared memory holds a mark, the phase, arrivals that are left, arrivals of a
-//        phase, bytes that are awaited.
+// How:   A word of shared memory holds a mark, the phase, pending arrivals, arrivals per phase, and
+//        expected bytes.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"
@@ -38,8 +38,8 @@ struct Phase {
   }
 };
 
-/// The barrier at `address` of `block`, which was initialised.
-MBarrier &barrierOf(const Warp &w, const Instruction &i, Block &block, uint32_t address);
+/// The barrier at `address` of `cta`, which was initialised.
+MBarrier &barrierOf(const Warp &w, const Instruction &i, Cta &cta, uint32_t address);
 
 /// The phase is over: threads that wait for it learn what the others handed on.
 void completePhase(MBarrier &barrier);

@@ -1,9 +1,9 @@
-//===- Program.h - PTX as the emulator holds it -----------------------------------------------===//
+//===- Program.h - the emulator's representation of PTX ------------------------------===//
 // Needs: nothing.
 // Gives: Module, Kernel, Instruction, Operand; parseModule.
-// How:   every operand that is a value is the number of a register of 32 lanes of 64 bits each.
-//        Immediates and special registers are registers too, filled when a warp starts, so that an
-//        instruction's handler knows but one kind of operand.
+// How:   Every operand that is a value is the number of a register of 32 lanes of 64 bits each.
+//        Immediates and special registers are registers, too, filled when a warp starts, so that
+//        handlers of instructions have only one kind of operand.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include <cstdint>
@@ -112,9 +112,9 @@ struct Kernel {
   int paramBytes = 0;
   int staticSharedBytes = 0; // with the reserved start
   int localBytes = 0;
-  int requiredThreads = 0, mostThreads = 0; ///< of a block; 0: not said
+  int requiredThreads = 0, mostThreads = 0; ///< of a CTA; 0: not said
   int mostRegisters = 0;                    ///< of a thread, `.maxnreg`; 0: not said
-  int clusterBlocks = 0;                    ///< along the first axis; 0: not said
+  int clusterCtas = 0;                      ///< along the first axis; 0: not said
   int registers = 0;
   std::vector<std::pair<int, Word>> constants;   // register, value
   std::vector<std::pair<int, Special>> specials; // register, meaning

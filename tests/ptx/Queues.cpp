@@ -1,8 +1,8 @@
-//===- Queues.cpp - run the launches of several GPUs at the same time ------------------------===//
+//===- Queues.cpp - run the launches of several GPUs concurrently --------------------===//
 // Needs: see Queues.h.
 // Gives: Queues.
-// How:   what has run and is not waited for stays in the shadow of memory; when the host has waited
-//        for all of it, nothing can race with it, and all begins again.
+// How:   Launches that have run but were not waited for stay in the shadow of memory. When the host
+//        has waited for all of them, nothing can race with them, and the shadow is cleared.
 //===------------------------------------------------------------------------------------------===//
 #include "Queues.h"
 #include <algorithm>
@@ -189,7 +189,7 @@ void Queues::requireProgress() {
   throw Fault(text);
 }
 
-/// As on hardware, nothing that was launched goes on, on any of the GPUs.
+/// As on hardware, no launch continues, on any of the GPUs.
 void Queues::fail(const std::string &message) {
   for (Queue &queue : queues) {
     if (queue.isIdle())

@@ -1,10 +1,10 @@
-//===- Queues.h - launches of GPUs that reach each other's memory ----------------------------===//
+//===- Queues.h - launches on GPUs that are peers ------------------------------------===//
 // Needs: Devices.h, Grid.h.
-// Gives: Queues: launches that wait until the host waits for them, and run at the same time then.
-// How:   kernels of two GPUs may wait for each other, so none may run to its end before the next is
-//        launched. Each GPU runs its launches one after the other, whatever their streams; all GPUs
-//        take turns of random length, on the threads that wait. A launch comes after those before
-//        it on its GPU, and after what the host had waited for: nothing else orders launches.
+// Gives: Queues: launches are queued until the host waits for them, and then run concurrently.
+// How:   Kernels of two GPUs may wait for each other, so none may run to its end before the next is
+//        launched. Each GPU runs its launches in order, whatever their streams; the GPUs are
+//        interleaved at random, on the threads that wait. A launch comes after those before it on
+//        its GPU, and after what the host had waited for: nothing else orders launches.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Devices.h"
@@ -38,7 +38,7 @@ private:
     std::unique_ptr<Grid> running;
     Clock done;            ///< what happened before the end of the last launch
     bool isAwaited = true; ///< the host waited since the last launch
-    std::string failure;   ///< of a kernel, which no wait has told yet
+    std::string failure;   ///< of a kernel; not reported by a wait yet
     bool isIdle() const { return waiting.empty() && !running; }
   };
 

@@ -1,8 +1,8 @@
-//===- Races.cpp - compare each access with those before it -------------------------------===//
+//===- Races.cpp - compare each access with earlier ones -----------------------------===//
 // Needs: see Races.h.
 // Gives: Races, Order.
-// How:   a release hands the knowledge of the thread to the address; the chain goes on through
-//        atomics that update it and ends at other writes.
+// How:   A release attaches the clock of the thread to the address; the release sequence continues
+//        through atomics that update it and ends at other writes.
 //===------------------------------------------------------------------------------------------===//
 #include "Races.h"
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace pantile::ptx {
 namespace {
 
 std::string positionOf(Dim3 at) {
-  return "block (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
+  return "CTA (" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " +
          std::to_string(at.z) + ")";
 }
 
@@ -42,20 +42,20 @@ void Races::add(Launch &launch) {
   agents.push_back({&launch, {}, 0, 0, -1});
 }
 
-Agent Races::addAgents(const Block &block, int warp, int count) {
-  const Launch &launch = block.launch;
+Agent Races::addAgents(const Cta &cta, int warp, int count) {
+  const Launch &launch = cta.launch;
   const Agent first = agents.size();
   const uint64_t number =
-      (uint64_t(block.at.z) * launch.grid.y + block.at.y) * launch.grid.x + block.at.x;
+      (uint64_t(cta.at.z) * launch.grid.y + cta.at.y) * launch.grid.x + cta.at.x;
   agents.insert(agents.end(), count,
-                AgentInfo{&launch, block.at, number, number / uint64_t(launch.cluster), warp});
+                AgentInfo{&launch, cta.at, number, number / uint64_t(launch.cluster), warp});
   return first;
 }
 
 //===- what orders two accesses -----------------------------------------------------------------===//
 
-bool Races::areOfOneBlock(Agent a, Agent b) const {
-  return agents[a].launch == agents[b].launch && agents[a].block == agents[b].block;
+bool Races::areOfOneCta(Agent a, Agent b) const {
+  return agents[a].launch == agents[b].launch && agents[a].cta == agents[b].cta;
 }
 
 /// The scope that includes both.
@@ -63,7 +63,7 @@ Scope Races::leastScope(Agent a, Agent b) const {
   const Launch *launch = agents[a].launch, *other = agents[b].launch;
   if (launch != other)
     return launch->device == other->device ? Scope::Gpu : Scope::Sys;
-  return agents[a].block == agents[b].block       ? Scope::Cta
+  return agents[a].cta == agents[b].cta           ? Scope::Cta
          : agents[a].cluster == agents[b].cluster ? Scope::Cluster
                                                   : Scope::Gpu;
 }
@@ -154,7 +154,8 @@ bool Races::isCopied(const Stamp &read, const Stamp &now, const ShadowCell &cell
   return isBefore(now) || std::ranges::any_of(cell.reads, isBefore);
 }
 
-/// Of those that read by one instruction the first warps stay: one of them may be the one that stores.
+/// Of those that read by one instruction the first warps stay: one of them may be the one that
+/// stores.
 Stamp *Races::lastCopied(const Stamp &now, ShadowCell &cell) const {
   Stamp *last = nullptr;
   for (Stamp &read : cell.reads)
@@ -163,10 +164,10 @@ Stamp *Races::lastCopied(const Stamp &now, ShadowCell &cell) const {
   return last;
 }
 
-/// Whether `read` may be of another thread of the block for the same element.
+/// Whether `read` may be of another thread of the CTA for the same element.
 bool Races::isCopy(const Stamp &write, const Stamp &read) const {
   return allowsCopies && read && !read.isStrong && !read.isAsync && !write.isStrong &&
-         !write.isAsync && areOfOneBlock(write.agent, read.agent);
+         !write.isAsync && areOfOneCta(write.agent, read.agent);
 }
 
 /// Whether what is written depends on `read`, which a lane of the same warp made.
@@ -200,10 +201,11 @@ std::array<uint32_t, 2> Races::instructionsOfReads(const ShadowCell &cell,
           found[1] ? found[1]->instruction : noInstruction};
 }
 
-/// Whether the write depends on `read`, or on a read of which `read` is a copy. Shared memory has no copies.
+/// Whether the write depends on `read`, or on a read of which `read` is a copy. Shared memory has
+/// no copies.
 bool Races::isReadBefore(const Touch &write, const Place &place, const ShadowCell &cell,
                          const Stamp &read) const {
-  if (place.block)
+  if (place.cta)
     return read.lane != severalLanes && flowsInto(read, write);
   auto isOriginal = [&](const Stamp &own) {
     return own && own.instruction == read.instruction && isOwnRead(own, write);
@@ -216,10 +218,11 @@ void Races::read(const Touch &touch, const Place &place, int bytes) {
   if (!checks || !place.shadow)
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
-    // One after the write is none: in the next iteration, what was written is read for its own sake.
+    // One after the write is none: in the next iteration, what was written is read for its own
+    // sake.
     const bool isLateCopy = std::ranges::count(cell.readBy, touch.stamp.instruction) &&
                             isCopy(cell.write, touch.stamp) && !mayFollow(touch, cell.write);
-    if (!place.block && isLateCopy)
+    if (!place.cta && isLateCopy)
       return;
     if (touch.isReadOnly) {
       if (!cell.isSilent)
@@ -240,23 +243,23 @@ void Races::readAsync(const Touch &touch, const Place &place, int bytes) {
     return;
   place.shadow->forCells(place.address, bytes, [&](ShadowCell &cell, int offset, int) {
     if (cell.write && !cell.write.isAsync && !cell.isSilent && !isFenced(touch, cell.write))
-      touch.warp.fault(touch.instruction,
-                       "reads " + nameOf(touch.warp.block.launch, place, offset) + ", which " +
-                           nameOf(cell.write) + " wrote, without `fence.proxy.async` between");
+      touch.warp.fault(touch.instruction, "reads " + nameOf(touch.warp.cta.launch, place, offset) +
+                                              ", which " + nameOf(cell.write) +
+                                              " wrote, without `fence.proxy.async` between");
   });
 }
 
 void Races::requireConstant(const Touch &touch, const Place &place, int offset,
                             const Stamp &write) const {
   if (write && !isOfLaunchBefore(touch, write))
-    touch.warp.fault(touch.instruction, "reads " + nameOf(touch.warp.block.launch, place, offset) +
+    touch.warp.fault(touch.instruction, "reads " + nameOf(touch.warp.cta.launch, place, offset) +
                                             " by the non-coherent path, which " + nameOf(write) +
                                             " wrote after the launch had started");
 }
 
 void Races::write(const Touch &touch, const Place &place, int bytes, const uint8_t *old,
                   const uint8_t *now) {
-  if (!place.block && place.shadow && (!now || std::memcmp(old, now, bytes)))
+  if (!place.cta && place.shadow && (!now || std::memcmp(old, now, bytes)))
     ++changes;
   if (!checks || !place.shadow)
     return;
@@ -354,7 +357,7 @@ void Races::handOn(Warp &warp, const Place &place, int lane, const Order &order,
   std::vector<Handed> &all = place.shadow->handed[place.address];
   for (Handed &handed : all)
     if (handed.scope == mine.scope &&
-        (mine.scope == Scope::Sys || areOfOneBlock(handed.by, mine.by) ||
+        (mine.scope == Scope::Sys || areOfOneCta(handed.by, mine.by) ||
          (mine.scope == Scope::Gpu && leastScope(handed.by, mine.by) < Scope::Sys))) {
       handed.knowledge.join(mine.knowledge);
       return;
@@ -388,9 +391,9 @@ std::string Races::nameOf(const Stamp &stamp) const {
 
 std::string Races::nameOf(const Launch &launch, const Place &place, int offset) const {
   const Word address = place.address + offset;
-  if (place.block)
+  if (place.cta)
     return "shared memory at " + std::to_string(address) +
-           (launch.cluster > 1 ? " of " + positionOf(place.block->at) : "");
+           (launch.cluster > 1 ? " of " + positionOf(place.cta->at) : "");
   const Memory *const holder = launch.reach.holderOf(address, 1);
   const Word begin = holder->beginOf(address);
   std::string text = "byte " + std::to_string(address - begin) + " of ";
@@ -410,7 +413,7 @@ void Races::report(const Touch &touch, const Place &place, int offset, const cha
                                ? "several lanes"
                                : "lane " + std::to_string(touch.stamp.lane);
   touch.warp.fault(touch.instruction, "a race: " + lane + " " + does + " " +
-                                          nameOf(touch.warp.block.launch, place, offset) +
+                                          nameOf(touch.warp.cta.launch, place, offset) +
                                           ", which " + nameOf(earlier) + " " + did +
                                           ", and nothing orders the two");
 }

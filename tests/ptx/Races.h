@@ -1,18 +1,17 @@
-//===- Races.h - accesses that nothing orders ---------------------------------------------===//
+//===- Races.h - detect accesses that nothing orders ---------------------------------===//
 // Needs: Machine.h, WarpClock.h.
 // Gives: Touch, Races.
-// How:   each access is compared with the last write and some reads of its bytes (Shadow.h): one
+// How:   Each access is compared with the last write and some reads of its bytes (Shadow.h): one
 //        that did not happen before (WarpClock.h) is a race, if one of the two writes and they are
 //        not both strong with scopes that include each other (PTX ISA, "Memory Consistency Model").
-//        A write that leaves the value as it was races with nothing: programs may store the same.
-//        Nor does a write with a read of its warp whose value it depends on (LoadFlow.h).
-//        Where several threads of a block hold an element, all load it and one stores it: its write
-//        does not race with what the same instruction loads for the others; where others use what they
-//        loaded that is too kind, and PANTILE_EMULATION_COPIES=1 reports these, too.
-//        Launches of GPUs that reach each other's memory are compared with one another: one that had ended
-//        before another started happened before it. A load by the non-coherent path reads what no thread
-//        has written since its launch started.
-//        PANTILE_EMULATION_UNCHECKED=races leaves the check out.
+//        A write that leaves the value unchanged races with nothing: programs may store the same
+//        value. Nor does a write with a read of its warp on which its value depends (LoadFlow.h).
+//        If several threads of a CTA hold an element, all load it and one stores it: its write does
+//        not race with what the same instruction loads for the others. That is too lenient if they
+//        use what they loaded; PANTILE_EMULATION_COPIES=1 reports these, too.
+//        Launches of peer GPUs are compared with one another: one that had ended before another
+//        started happened before it. A load by the non-coherent path must read what no thread has
+//        written since its launch started. PANTILE_EMULATION_UNCHECKED=races disables the check.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"
@@ -23,8 +22,8 @@ namespace pantile::ptx {
 /// Memory whose accesses are compared.
 struct Place {
   Shadow *shadow; ///< null: memory that a thread has for itself
-  Word address;   ///< in device memory or in the shared memory of `block`
-  const Block *block = nullptr;
+  Word address;   ///< in device memory or in the shared memory of `cta`
+  const Cta *cta = nullptr;
 };
 
 /// An access as the instruction makes it.
@@ -53,7 +52,7 @@ public:
   /// More launches are to come, on this device or another.
   void share() { isShared = true; }
   /// Numbers for a warp and its units, or for a unit that is no warp's (`warp` is -1).
-  Agent addAgents(const Block &block, int warp, int count);
+  Agent addAgents(const Cta &cta, int warp, int count);
 
   void read(const Touch &touch, const Place &place, int bytes);
   /// `now` is what the bytes at `old` become; null: not known, taken as another value.
@@ -86,10 +85,10 @@ private:
   struct AgentInfo {
     const Launch *launch;
     Dim3 at;
-    uint64_t block, cluster;
+    uint64_t cta, cluster;
     int warp;
   };
-  bool areOfOneBlock(Agent a, Agent b) const;
+  bool areOfOneCta(Agent a, Agent b) const;
   Scope leastScope(Agent a, Agent b) const;
   /// Whether the launch of `earlier` had ended before that of `touch` started.
   bool isOfLaunchBefore(const Touch &touch, const Stamp &earlier) const;

@@ -1,9 +1,9 @@
-//===- RegisterPool.cpp - setmaxnreg ------------------------------------------------------===//
+//===- RegisterPool.cpp - setmaxnreg -------------------------------------------------===//
 // Needs: Machine.h, the kernel's `.maxnreg`.
 // Gives: decodeRegisterPool.
-// How:   a CTA has `.maxnreg` registers per thread. What one warp gives up others may take; a warp
-//        that asks for more than is free waits (PTX ISA, "setmaxnreg"). ptxas decides how many
-//        registers a thread uses, so a count that is too small is not found.
+// How:   A CTA has `.maxnreg` registers per thread. Registers that one warp releases are available
+//        to others; a warp that requests more than are free waits (PTX ISA, "setmaxnreg"). ptxas
+//        decides how many registers a thread uses, so a count that is too small is not detected.
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
 
@@ -22,15 +22,15 @@ void setRegisters(Warp &w, const Instruction &i) {
     w.fault(i, std::to_string(wanted) + " registers, but the warp has " +
                    std::to_string(w.registersPerThread));
   const int more = (wanted - w.registersPerThread) * warpSize;
-  if (more > w.block.freeRegisters) {
+  if (more > w.cta.freeRegisters) {
     w.repeats = w.stops = true;
-    w.waitsForEvent = w.block.events;
+    w.waitsForEvent = w.cta.events;
     return;
   }
-  w.block.freeRegisters -= more;
+  w.cta.freeRegisters -= more;
   w.registersPerThread = wanted;
   if (!takes)
-    w.block.signal();
+    w.cta.signal();
 }
 
 } // namespace

@@ -1,9 +1,9 @@
-//===- Shadow.h - the last accesses of each byte of memory --------------------------------===//
+//===- Shadow.h - the last accesses of each byte of memory ---------------------------===//
 // Needs: Clocks.h.
 // Gives: Stamp, ShadowCell, Shadow.
-// How:   a cell stands for 16 bytes of a page until an access needs less, then for 8, 4, 2 or 1: the
-//        page is refined. A cell keeps the last weak write, the last strong one and four reads that
-//        no write has followed; of more readers it forgets some, so a race may be missed.
+// How:   A cell covers 16 bytes of a page until an access needs less, then 8, 4, 2 or 1: the page
+//        is refined. A cell keeps the last weak write, the last strong one and four reads that no
+//        write has followed; with more readers it drops some, so a race may be missed.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Clocks.h"

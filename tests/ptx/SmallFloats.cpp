@@ -8,7 +8,7 @@
 namespace pantile::ptx {
 namespace {
 
-/// `value` with `mantissa` bits behind the point and exponents from `lowest` on; ties to even.
+/// `value` with `mantissa` bits after the point and exponents from `lowest` on; ties to even.
 double roundTo(double value, int mantissa, int lowest) {
   if (value == 0 || !std::isfinite(value))
     return value;

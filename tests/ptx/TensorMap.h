@@ -1,7 +1,7 @@
-//===- TensorMap.h - what the emulated driver writes into a tensor map --------------------===//
+//===- TensorMap.h - the emulated driver's encoding of a tensor map ------------------===//
 // Needs: nothing.
 // Gives: TensorMap, of 128 bytes as the real one.
-// How:   the first word tells a map from other memory.
+// How:   The first word distinguishes a map from other memory.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include <array>

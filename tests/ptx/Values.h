@@ -1,7 +1,7 @@
-//===- Values.h - how registers hold values, and handlers over lanes ----------------------===//
+//===- Values.h - values in registers, and handlers over lanes -----------------------===//
 // Needs: Machine.h.
 // Gives: as, word, Half, BFloat, small floats; unary, binary, ternary; forType.
-// How:   a register of 64 bits holds a value of fewer bits in its low ones, the rest 0.
+// How:   A 64-bit register holds a narrower value in its low bits; the others are 0.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Machine.h"

@@ -1,7 +1,7 @@
-//===- WarpClock.cpp - what the lanes of a warp learn and hand on -------------------------===//
+//===- WarpClock.cpp - what the lanes of a warp acquire and release ------------------===//
 // Needs: see WarpClock.h.
 // Gives: WarpClock.
-// How:   a release ends a tick, so that what follows it is not covered by what it hands on.
+// How:   A release ends a tick, so that later accesses are not covered by it.
 //===------------------------------------------------------------------------------------------===//
 #include "WarpClock.h"
 

@@ -1,10 +1,10 @@
-//===- WarpClock.h - the clock of a warp and of its lanes ---------------------------------===//
+//===- WarpClock.h - the clock of a warp and of its lanes ----------------------------===//
 // Needs: Clocks.h, Shadow.h for Stamp and Scope.
 // Gives: Unit, WarpClock.
-// How:   the lanes of a warp share what they know, the base, and what single lanes learned since
-//        they last synchronised stands beside it. A lane knows its own accesses, and those of the
-//        other lanes up to the last synchronisation. Each asynchronous unit of the warp is an agent
-//        whose tick is the group that an operation belongs to.
+// How:   The lanes of a warp have a common clock, the base, and for single lanes what they acquired
+//        since they last synchronised. A lane has seen its own accesses, and those of the other
+//        lanes up to the last synchronisation. Each asynchronous unit of the warp is an agent whose
+//        tick is the group of an operation.
 //===------------------------------------------------------------------------------------------===//
 #pragma once
 #include "Shadow.h"
@@ -14,7 +14,7 @@ namespace pantile::ptx {
 using Lanes = uint32_t;
 
 /// The agents of a warp: its threads, cp.async, wgmma, and the two halves of bulk stores.
-enum Unit : Agent { Threads, Copies, Products, BulkReads, BulkWrites, unitCount };
+enum Unit : Agent { Threads, Copies, Mmas, BulkReads, BulkWrites, unitCount };
 
 class WarpClock {
 public:
@@ -39,7 +39,7 @@ public:
   void finish(Unit unit, Tick done, Lanes lanes);
   void fenceProxy(Lanes lanes);
 
-  /// Strong reads of `lanes` found what `handed` says: a fence behind them acquires it.
+  /// Strong reads of `lanes` found what `handed` says: a fence after them acquires it.
   void observe(Lanes lanes, const Handed &handed);
   /// `fence.acq_rel`; `isStrong(handed, scope)` says whether the scopes include each other.
   template <class IsStrong> void fence(Lanes lanes, Scope scope, IsStrong isStrong) {
@@ -63,7 +63,7 @@ private:
     Lanes lanes;
     Handed handed;
   };
-  /// Whether `lane`, or each that lives, learned by itself what `covers` asks for.
+  /// Whether `lane`, or each live lane, has acquired by itself what `covers` requires.
   template <class Covers> bool areTold(int lane, Covers covers) const {
     Lanes left = lane == severalLanes ? live : Lanes(1) << lane;
     for (const Own &item : own)

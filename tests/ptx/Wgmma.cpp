@@ -1,10 +1,10 @@
-//===- Wgmma.cpp - wgmma.mma_async --------------------------------------------------------===//
+//===- Wgmma.cpp - wgmma.mma_async ---------------------------------------------------===//
 // Needs: Matrix.h, TensorMap.h for the swizzle.
-// Gives: decodeWgmma, finishProducts, advanceProducts.
-// How:   each warp computes its 16 rows, when its group is waited for or at random before that. Its
-//        sums live in cells; the registers that were its accumulators stand for the cells until
-//        the wait, also as copies, and reading them is a fault. Layouts of operands in shared
-//        memory: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout".
+// Gives: decodeWgmma, finishMmas, advanceMmas.
+// How:   Each warp computes its 16 rows when its group is waited for, or at random before that. Its
+//        accumulators are in cells; until the wait the accumulator registers, and copies of them,
+//        refer to the cells, and reading them is a fault. Layouts of operands in shared memory: PTX
+//        ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout".
 //===------------------------------------------------------------------------------------------===//
 #include "Matrix.h"
 #include "Races.h"
@@ -43,8 +43,8 @@ public:
   double at(int n, int k) const {
     const int bytes = type.bits / 8;
     const uint32_t address = addressOf(transposed ? k : n, (transposed ? n : k) * bytes);
-    const uint8_t *place = w.block.shared(w, i, address, bytes);
-    w.block.requireFenced(w, i, address, bytes);
+    const uint8_t *place = w.cta.shared(w, i, address, bytes);
+    w.cta.requireFenced(w, i, address, bytes);
     Word word = 0;
     std::memcpy(&word, place, bytes);
     return type.decode(word);
@@ -58,8 +58,8 @@ public:
       for (int byte = 0; byte < along; byte += 16) {
         const uint32_t address =
             transposed ? addressOf(row, first * bytes + byte) : addressOf(first + row, byte);
-        w.block.shared(w, i, address, 16);
-        w.block.races().read(touch, {&w.block.shadow, address, &w.block}, 16);
+        w.cta.shared(w, i, address, 16);
+        w.cta.races().read(touch, {&w.cta.shadow, address, &w.cta}, 16);
       }
   }
 
@@ -115,14 +115,14 @@ void perform(Warp &w, const Wgmma &item) {
   });
 }
 
-/// A product may read its operands from when it is issued to when it is waited for.
+/// An MMA may read its operands from its issue until it is waited for.
 void touchOperands(Warp &w, const Wgmma &item) {
   const Instruction &i = *item.instruction;
   const auto [n, k] = shapeOf(i);
   const bool inRegisters = i[1].kind == Operand::Vector;
   auto flag = [&](size_t at) { return at < i.operands.size() && (w.reg(i[at])[0] & 1); };
   const Touch touch =
-      Races::asyncTouch(w, i, severalLanes, w.clock.agent(Products), w.products.committed + 1);
+      Races::asyncTouch(w, i, severalLanes, w.clock.agent(Mmas), w.mmas.committed + 1);
   if (!inRegisters)
     SharedOperand(w, i, item.left, elementType(i.op.parts[5]), flag(6))
         .touch(touch, 16 * (w.index % 4), 16, k);
@@ -143,7 +143,7 @@ uint32_t cellOf(Warp &w, const Instruction &i, int reg) {
 
 void start(Warp &w, const Instruction &i) {
   const bool inRegisters = i[1].kind == Operand::Vector;
-  if (w.index / 4 * 4 + 4 > int(w.block.warps.size()))
+  if (w.index / 4 * 4 + 4 > int(w.cta.warps.size()))
     w.fault(i, "a warp group that is not whole");
   if (w.watches)
     lendRegisters(w, i);
@@ -158,19 +158,19 @@ void start(Warp &w, const Instruction &i) {
                      [&](const Operand &part) { return part.reg == int(reg); }))
       w.tags[reg] = Warp::overwritten;
   touchOperands(w, item);
-  w.products.open.push_back(std::move(item));
+  w.mmas.open.push_back(std::move(item));
 }
 
-void commit(Warp &w, const Instruction &) { w.products.commit(); }
+void commit(Warp &w, const Instruction &) { w.mmas.commit(); }
 void wait(Warp &w, const Instruction &i) {
   const size_t pending = w.reg(i[0])[0];
-  finishProducts(w, pending);
-  w.lent.done = std::max(w.lent.done, w.products.done(pending));
-  w.clock.finish(Products, w.products.done(pending), w.live);
+  finishMmas(w, pending);
+  w.lent.done = std::max(w.lent.done, w.mmas.done(pending));
+  w.clock.finish(Mmas, w.mmas.done(pending), w.live);
 }
 void fence(Warp &w, const Instruction &) { w.lent.fence = w.steps; }
 
-/// Gives registers the sums of cells that no product under way uses.
+/// Gives registers the accumulators of cells that no MMA in flight uses.
 void settle(Warp &w) {
   std::vector<bool> used(w.lastCell + 1);
   auto note = [&](const std::deque<Wgmma> &items) {
@@ -178,8 +178,8 @@ void settle(Warp &w) {
       for (uint32_t cell : item.cells)
         used[cell] = true;
   };
-  note(w.products.open);
-  for (const auto &group : w.products.groups)
+  note(w.mmas.open);
+  for (const auto &group : w.mmas.groups)
     note(group);
   for (size_t reg = 0; reg < w.tags.size(); ++reg) {
     const uint32_t cell = w.tags[reg];
@@ -197,15 +197,15 @@ void settle(Warp &w) {
 
 } // namespace
 
-void finishProducts(Warp &w, size_t pending) {
-  for (; w.products.groups.size() > pending; w.products.groups.pop_front())
-    for (const Wgmma &item : w.products.groups.front())
+void finishMmas(Warp &w, size_t pending) {
+  for (; w.mmas.groups.size() > pending; w.mmas.groups.pop_front())
+    for (const Wgmma &item : w.mmas.groups.front())
       perform(w, item);
   settle(w);
 }
 
-void advanceProducts(Warp &w) {
-  for (auto &group : w.products.groups)
+void advanceMmas(Warp &w) {
+  for (auto &group : w.mmas.groups)
     if (!group.empty()) {
       perform(w, group.front());
       group.pop_front();

@@ -1,10 +1,10 @@
-//===- WgmmaRegisters.cpp - registers that an MMA in flight has -----------------------------===//
+//===- WgmmaRegisters.cpp - registers that an MMA in flight uses ---------------------===//
 // Needs: Machine.h, Operands.h.
 // Gives: watchRegisters, lendRegisters.
-// How:   PTX ISA, "wgmma.fence" and "wgmma.wait_group". Accumulators and registers of the left operand
-//        that other instructions accessed need a fence before the MMA; from then on nothing may
-//        read its accumulators or write any of them until it is waited for. A move is no access: it
-//        makes a name for the same value, and ptxas removes it.
+// How:   PTX ISA, "wgmma.fence" and "wgmma.wait_group". Accumulators and registers of the left
+//        operand that other instructions accessed need a fence before the MMA; from then on nothing
+//        may read its accumulators or write any of them until it is waited for. A move is no
+//        access: it gives the same value another name, and ptxas removes it.
 //===------------------------------------------------------------------------------------------===//
 #include "Machine.h"
 #include "Operands.h"
@@ -78,7 +78,7 @@ void lendRegisters(Warp &w, const Instruction &i) {
     if (lent.touched[part.reg] > lent.fence)
       w.fault(i, "takes register `" + part.name + "`, which line " + lineOf(w, lent.by[part.reg]) +
                      " accessed without `wgmma.fence` after it");
-    lent.until[part.reg] = w.products.committed + 1, lent.to[part.reg] = number;
+    lent.until[part.reg] = w.mmas.committed + 1, lent.to[part.reg] = number;
   };
   for (const Operand &part : i[0].parts)
     lend(part);

@@ -209,7 +209,7 @@ def test_a_block_arrives_at_the_barrier_of_another(driver):
         (TELL, "tell", "mbarrier.init", "there is no mbarrier"),
         (TELL, "tell", "mbarrier.arrive", "nothing goes on"),
         (TELL, "tell", "fence.mbarrier_init", "without `fence.mbarrier_init`"),
-        (TELL, "tell", "mapa", "the cluster has no block"),
+        (TELL, "tell", "mapa", "the cluster has no CTA"),
     ],
 )
 def test_what_is_left_out_is_noticed(driver, monkeypatch, text, name, instruction, message):
@@ -243,7 +243,7 @@ def test_a_block_that_has_left_is_out_of_reach(driver):
 
 
 def test_a_grid_is_a_multiple_of_its_clusters(driver):
-    with pytest.raises(RuntimeError, match="clusters of 2 blocks"):
+    with pytest.raises(RuntimeError, match="clusters of 2 CTAs"):
         run(driver, EXCHANGE, "exchange", blocks=5)
 
 
@@ -279,5 +279,5 @@ def test_a_copy_to_a_block_that_has_left(driver, monkeypatch):
 
 
 def test_a_copy_to_a_block_that_the_cluster_has_not(driver):
-    with pytest.raises(RuntimeError, match="the cluster has no block 2"):
+    with pytest.raises(RuntimeError, match="the cluster has no CTA 2"):
         spread(driver, SPREAD.replace("mov.u16 %h1, 3", "mov.u16 %h1, 7"))

@@ -292,7 +292,7 @@ def test_a_wait_in_vain_is_an_error(peers):
     exchange = Exchange(peers)
     peers.start(1, HEAR, exchange.arrays)
     with pytest.raises(
-        RuntimeError, match="nothing changes in memory .* GPU 1 .block 0: warp 0 at line"
+        RuntimeError, match="nothing changes in memory .* GPU 1 .CTA 0: warp 0 at line"
     ):
         peers.wait(1)
 

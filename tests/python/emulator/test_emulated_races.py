@@ -138,8 +138,8 @@ def test_programs_may_store_the_same(driver):
 
 def test_programs_that_store_other_values_are_reported(driver):
     message = (
-        r"`st.global.u32` in line \d+ of the PTX, block \(\d, 0, 0\), warp 0: a race: lane 0 writes "
-        r"byte 0 of the array of `to`, which `st.global.u32` in line \d+, block \(\d, 0, 0\), warp 0, "
+        r"`st.global.u32` in line \d+ of the PTX, CTA \(\d, 0, 0\), warp 0: a race: lane 0 writes "
+        r"byte 0 of the array of `to`, which `st.global.u32` in line \d+, CTA \(\d, 0, 0\), warp 0, "
         r"lane 0, writes, and nothing orders the two"
     )
     other = "  add.u32 %r6, %r6, %r2;\n  st.global.u32 [%d6], %r6;\n"

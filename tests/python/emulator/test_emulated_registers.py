@@ -188,10 +188,10 @@ def test_warp_groups_share_registers(driver):
         (
             "setmaxnreg.dec.sync.aligned.u32 24;",
             "",
-            r"nothing goes on in block 0: warp 4 at line 20",
+            r"nothing goes on in CTA 0: warp 4 at line 20",
         ),
-        ("u32 24;", "u32 32;", r"nothing goes on in block 0: .*at line 20"),
-        ("u32 136;", "u32 144;", r"nothing goes on in block 0: .*at line 20"),
+        ("u32 24;", "u32 32;", r"nothing goes on in CTA 0: .*at line 20"),
+        ("u32 136;", "u32 144;", r"nothing goes on in CTA 0: .*at line 20"),
         ("u32 136;", "u32 72;", "72 registers, but the warp has 80"),
         ("u32 24;", "u32 88;", "88 registers, but the warp has 80"),
         ("u32 136;", "u32 132;", "132 registers"),
@@ -199,7 +199,7 @@ def test_warp_groups_share_registers(driver):
         (
             ".reqntid 256, 1, 1\n.maxnreg 80",
             ".maxnreg 264",
-            "a block of 256 threads of 264 registers",
+            "a CTA of 256 threads of 264 registers",
         ),
     ],
 )
