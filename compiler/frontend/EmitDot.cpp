@@ -199,10 +199,10 @@ Value pantile::emitDot(Emitter &e, const BoundCall &call) {
     return Failed();
   bool isFp32 = lhs.type.element == DType(Scalar::F32);
   mlir::Value sum = asBatch(e, *acc).ir;
-  mlir::Value product =
+  mlir::Value dot =
       DotOp::create(e.b, e.loc(), sum.getType(), asBatch(e, lhs).ir, asBatch(e, rhs).ir, sum,
                     isFp32 ? *precision : Precision::Tf32, *imprecise, MmaAttr());
   if (type.rank() > 3)
-    product = ReshapeOp::create(e.b, e.loc(), e.irType(type), product, false);
-  return Runtime{product, type};
+    dot = ReshapeOp::create(e.b, e.loc(), e.irType(type), dot, false);
+  return Runtime{dot, type};
 }

@@ -129,10 +129,10 @@ bool isZero(mlir::Value tile) {
   return mlir::cast<mlir::IntegerAttr>(constant.getValue()).getValue().isZero();
 }
 
-/// The dot that `product` is, if it can take `sum` as its accumulator.
-DotOp productOnto(const Value &sum, const Value &product) {
+/// The dot that `added` is, if it can take `sum` as its accumulator.
+DotOp dotOnto(const Value &sum, const Value &added) {
   auto *acc = sum.dynAs<Runtime>();
-  auto *result = product.dynAs<Runtime>();
+  auto *result = added.dynAs<Runtime>();
   if (!acc || !result || acc->type != result->type || !result->ir.use_empty())
     return nullptr;
   auto dot = result->ir.getDefiningOp<DotOp>();
@@ -140,10 +140,10 @@ DotOp productOnto(const Value &sum, const Value &product) {
 }
 
 /// The dots of one part of a complex dot, last first, if they can take `sum` as accumulator.
-llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &product) {
+llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &added) {
   llvm::SmallVector<DotOp, 2> dots;
   auto *acc = sum.dynAs<Runtime>();
-  auto *result = product.dynAs<Runtime>();
+  auto *result = added.dynAs<Runtime>();
   if (!acc || !result || acc->type != result->type || !result->ir.use_empty())
     return dots;
   for (auto dot = result->ir.getDefiningOp<DotOp>(); dot;
@@ -159,13 +159,12 @@ llvm::SmallVector<DotOp, 2> dotsOnto(const Value &sum, const Value &product) {
 } // namespace
 
 /// The same for complex ones; nothing if a part cannot take it.
-std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &product,
-                                                Mark before) {
-  if (!sum.isComplex() || !product.isComplex())
+std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &added, Mark before) {
+  if (!sum.isComplex() || !added.isComplex())
     return std::nullopt;
   llvm::SmallVector<DotOp, 2> dots[2];
   for (size_t part : {0, 1}) {
-    dots[part] = dotsOnto(sum.elements()[part], product.elements()[part]);
+    dots[part] = dotsOnto(sum.elements()[part], added.elements()[part]);
     if (dots[part].empty() ||
         !llvm::all_of(dots[part], [&](DotOp dot) { return before.isBefore(dot); }))
       return std::nullopt;
@@ -177,20 +176,20 @@ std::optional<Value> Emitter::accumulateComplex(const Value &sum, const Value &p
       dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
     dots[part].back().getAccMutable().assign(sum.elements()[part].as<Runtime>().ir);
   }
-  return product;
+  return added;
 }
 
 Value Emitter::addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                                SourceSpan span) {
-  for (auto [sum, product, before] : {std::tuple{&lhs, &rhs, beforeRhs}, {&rhs, &lhs, beforeLhs}}) {
-    if (auto accumulated = accumulateComplex(*sum, *product, before))
+  for (auto [sum, added, before] : {std::tuple{&lhs, &rhs, beforeRhs}, {&rhs, &lhs, beforeLhs}}) {
+    if (auto accumulated = accumulateComplex(*sum, *added, before))
       return *accumulated;
-    DotOp dot = productOnto(*sum, *product);
+    DotOp dot = dotOnto(*sum, *added);
     if (!dot || !before.isBefore(dot))
       continue;
     dot->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
     dot.getAccMutable().assign(sum->as<Runtime>().ir);
-    return *product;
+    return *added;
   }
   return binary(ast::BinaryOp::Add, lhs, rhs, span);
 }

@@ -348,7 +348,7 @@ private:
   Mark mark();
   /// `lhs + rhs`, whose operands were evaluated after their marks. A dot onto zeros that was
   /// created there, so that nothing else uses it, accumulates onto the other operand instead.
-  std::optional<Value> accumulateComplex(const Value &sum, const Value &product, Mark before);
+  std::optional<Value> accumulateComplex(const Value &sum, const Value &added, Mark before);
   Value addOrAccumulate(const Value &lhs, Mark beforeLhs, const Value &rhs, Mark beforeRhs,
                         SourceSpan span);
   void checkOverflow(ast::BinaryOp op, const Pair &operands);

@@ -65,12 +65,12 @@ mlir::Value middleOf(Emitter &e, scf::ForOp loop, mlir::Value stride, mlir::Valu
   mlir::OpBuilder &b = e.b;
   mlir::Location at = e.loc();
   mlir::Value count = countIterations(e, loop);
-  mlir::Value rounds = b.createOrFold<arith::DivUIOp>(at, count, factor);
-  mlir::Value inRounds = b.createOrFold<arith::MulIOp>(at, rounds, factor);
-  mlir::Value areAll = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::eq, inRounds, count);
-  mlir::Value covered = b.createOrFold<arith::MulIOp>(at, rounds, stride);
-  mlir::Value behind = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
-  return b.createOrFold<arith::SelectOp>(at, areAll, loop.getUpperBound(), behind);
+  mlir::Value iterations = b.createOrFold<arith::DivUIOp>(at, count, factor);
+  mlir::Value unrolled = b.createOrFold<arith::MulIOp>(at, iterations, factor);
+  mlir::Value areAll = b.createOrFold<arith::CmpIOp>(at, arith::CmpIPredicate::eq, unrolled, count);
+  mlir::Value covered = b.createOrFold<arith::MulIOp>(at, iterations, stride);
+  mlir::Value after = b.createOrFold<arith::AddIOp>(at, loop.getLowerBound(), covered);
+  return b.createOrFold<arith::SelectOp>(at, areAll, loop.getUpperBound(), after);
 }
 /// Whether MLIR's folds would regard `loop` as without iterations: the distance of its bounds, or
 /// its step, is no positive number of its bits.

@@ -1,9 +1,10 @@
-//===- Value.h - what an expression of a kernel stands for during emission --------------===//
-// Needs: Types; MLIR values for what exists at run time.
-// Gives: one variant: a run-time scalar or tile, a compile-time value, a tuple, or one of the
-//        things that only name something (function, operation, module, type, method).
-// How:   values are copied freely; tuples and methods share their parts, which never change.
-//        `Failed` marks what was already reported, so that one mistake gives one message.
+//===- Value.h - the value of an expression during emission -----------------------------===//
+// Needs: Types; MLIR values for run-time values.
+// Gives: one variant: a run-time scalar or tile, a compile-time value, a tuple, or a reference to a
+//        function, operation, module, type or method.
+// How:   Values are copied freely; copies of tuples and methods refer to the same parts, which
+//        never change. `Failed` marks values whose error was reported, so that one mistake gives
+//        one message.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Types.h"

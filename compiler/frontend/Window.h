@@ -4,7 +4,7 @@
 //        pointers and tensor descriptors come down to.
 // How:   an index a dimension, `arange + offset`, in 32 bits; addresses are
 //        `base + index * stride + ...` in 64 bits; the mask compares each index with the size.
-//        One form everywhere, so that the passes behind recognise it.
+//        One form everywhere, so that later passes recognise it.
 //===------------------------------------------------------------------------------------===//
 #pragma once
 #include "frontend/Emitter.h"

@@ -1,6 +1,6 @@
 //===- Memory.h - checked access to the arguments' storage --------------------------------===//
 // Needs: Launch.h.
-// Gives: handlers of loads, stores and atomics, and the check that they share.
+// Gives: handlers of loads, stores and atomics, and their check of bounds.
 // How:   A tile whose lowest and highest address are in one argument passes at once. Any other one
 //        is checked lane by lane: a read outside gives 0 and a warning, a write outside ends the
 //        launch.

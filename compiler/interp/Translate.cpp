@@ -1,6 +1,6 @@
 //===- Translate.cpp - the walk over a kernel, registers and source positions -------------===//
 // Needs: see Translator.h.
-// Gives: translateKernel, and what the other parts of the Translator share.
+// Gives: translateKernel, and functions that the other parts of the Translator use.
 //===------------------------------------------------------------------------------------===//
 #include "interp/Translate.h"
 #include "interp/Control.h"

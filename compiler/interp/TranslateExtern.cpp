@@ -31,10 +31,10 @@ LogicalResult Translator::visitExternCall(ExternCallOp op) {
     regs.push_back(reg(arg));
   if (regs.size() == 4) {
     const uint64_t bytes = bytesOf(op.getArgs().back().getType());
-    Reg both = builder.newReg(2 * bytes), behind = both;
-    behind.addend += static_cast<uint32_t>(bytes);
+    Reg both = builder.newReg(2 * bytes), fourth = both;
+    fourth.addend += static_cast<uint32_t>(bytes);
     emitCopy(both, regs[2], bytes);
-    emitCopy(behind, regs[3], bytes);
+    emitCopy(fourth, regs[3], bytes);
     regs[2] = both;
   }
   regs.resize(3);

@@ -87,7 +87,7 @@ def Nv_CopyAsyncOp : Nv_Op<"copy_async", [AttrSizedOperandSegments, MemoryEffect
   let description = [{
     Masked-off elements are filled with zeros. With a false `enable` nothing is copied and nothing is written.
     `vectorBytes` (4, 8 or 16) is what one cp.async moves: as many consecutive elements are contiguous in registers,
-    in global and in shared memory, and share one mask value.
+    in global and in shared memory, and have the same mask value.
     - copy_async_c1: `buffer` has the shape of `ptr`.
     - copy_async_c2: `mask` has the shape and layout of `ptr`.
     - copy_async_c3: `vectorBytes` is 4, 8 or 16.
@@ -276,7 +276,7 @@ def Nv_RasterProgramOp : Nv_Op<"raster_program", [Pure]> {
 //===- stream-K (SplitPrograms.h) ------------------------------------------------------===//
 
 def Nv_WorkRangeOp : Nv_Op<"work_range", [Pure]> {
-  let summary = "how the launch splits tiles: for `cycles` times (0: never), `blocks` CTAs share the work of `programs` programs";
+  let summary = "how the launch splits tiles: for `cycles` times (0: never), `blocks` CTAs divide the work of `programs` programs";
   let results = (outs I32:$cycles, I32:$blocks, I32:$programs);
   let assemblyFormat = "attr-dict";
 }
@@ -301,13 +301,13 @@ def Nv_LoadPartialOp : Nv_Op<"load_partial", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 def Nv_HelperWarpOp : Nv_Op<"helper_warp", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the work of the helper warp: publish the partial tile of this CTA, if it `gives` one, then wait for those of its peers";
+  let summary = "the work of the helper warp: publish the partial tile of this CTA, if it `stores` one, then wait for those of its peers";
   let description = [{
-    The peers are the CTAs from `first` up to, not including, `block`, which is this CTA, by `step`. The other warps need not wait for their stores or poll
+    The peers are the CTAs from `first` up to, not including, `cta`, which is this CTA, by `step`. The other warps need not wait for their stores or poll
     flags. The operation is in the producer's region, before its loops.
   }];
-  let arguments = (ins I1:$gives, I32:$first, I32:$block, I32:$step);
-  let assemblyFormat = "$gives `from` $first `to` $block `step` $step attr-dict";
+  let arguments = (ins I1:$stores, I32:$first, I32:$cta, I32:$step);
+  let assemblyFormat = "$stores `from` $first `to` $cta `step` $step attr-dict";
 }
 
 //===- tensor maps and warps with roles ------------------------------------------------===//

@@ -5,7 +5,7 @@
 namespace pantile::lower {
 
 /// Lowers `op` by `make` on the operands' values of each register. Registers with the same operands
-/// (broadcast tiles) share one result.
+/// (broadcast tiles) have one result.
 llvm::LogicalResult mapElements(Lowering &l, mlir::Operation *op,
                                 llvm::function_ref<llvm::Value *(ValueList)> make);
 

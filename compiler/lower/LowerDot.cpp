@@ -236,9 +236,9 @@ private:
 };
 
 /// Emits one dot as mma.sync instructions.
-class Product {
+class MmaSyncDot {
 public:
-  Product(Lowering &l, DotOp op)
+  MmaSyncDot(Lowering &l, DotOp op)
       : l(l), acc(l.layout(op.getType())), rank(acc.rank()), fragment(acc), splitting(op),
         step(op.getMma()->getK()),
         depth(static_cast<int>(l.layout(op.getLhs().getType()).shape()[rank - 1])),
@@ -310,7 +310,7 @@ LogicalResult lowerMmaSync(Lowering &l, DotOp op) {
   for (Value operand : {op.getLhs(), op.getRhs()})
     if (Type element = elementTypeOf(operand.getType()); mmaTypeName(element).empty())
       return op.emitError("tensor cores do not multiply ") << element;
-  l.set(op, Product(l, op).run(l.get(op.getAcc())));
+  l.set(op, MmaSyncDot(l, op).run(l.get(op.getAcc())));
   return success();
 }
 

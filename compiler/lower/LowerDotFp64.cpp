@@ -69,9 +69,9 @@ bool holdSameCoordinates(const LinearLayout &lhs, const LinearLayout &rhs,
 }
 
 /// Emits one dot as mma.sync instructions.
-class Fp64Product {
+class Fp64Dot {
 public:
-  Fp64Product(Lowering &l, DotOp op)
+  Fp64Dot(Lowering &l, DotOp op)
       : l(l), left(l.layout(op.getLhs().getType())), right(l.layout(op.getRhs().getType())),
         acc(l.layout(op.getType())), a(l.get(op.getLhs())), b(l.get(op.getRhs())),
         m(acc.rank() - 2), n(acc.rank() - 1), depth(static_cast<int>(left.shape()[n])),
@@ -176,9 +176,9 @@ private:
 } // namespace
 
 LogicalResult lower::lowerFp64Mma(Lowering &l, DotOp op) {
-  Fp64Product product(l, op);
-  if (!product.fits(*op.getMma()))
+  Fp64Dot dot(l, op);
+  if (!dot.fits(*op.getMma()))
     return op.emitError("the fragments of this dot are not those of its instruction");
-  l.set(op, product.run(l.get(op.getAcc())));
+  l.set(op, dot.run(l.get(op.getAcc())));
   return success();
 }

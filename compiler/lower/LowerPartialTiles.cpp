@@ -176,7 +176,7 @@ void publishPartial(Lowering &l, nv::HelperWarpOp op) {
   helperWarpBarrier(l, "sync", writtenBarrier);
   runIf(l, l.b.CreateICmpEQ(l.lane(), l.b.getInt32(0)), [&] {
     l.assembly(l.b.getVoidTy(), "st.release.gpu.global.u32 [$0], 1;", "l,~{memory}",
-               {flagOf(l, op, l.scalar(op.getBlock()))});
+               {flagOf(l, op, l.scalar(op.getCta()))});
   });
   syncWarp(l);
 }
@@ -206,7 +206,7 @@ void waitForPartials(Lowering &l, nv::HelperWarpOp op) {
     waitForFlag(l, flagOf(l, op, from));
     llvm::Value *following = l.b.CreateAdd(from, l.scalar(op.getStep()));
     from->addIncoming(following, l.b.GetInsertBlock());
-    l.b.CreateCondBr(l.b.CreateICmpSLT(following, l.scalar(op.getBlock())), next, all);
+    l.b.CreateCondBr(l.b.CreateICmpSLT(following, l.scalar(op.getCta())), next, all);
     l.b.SetInsertPoint(all);
   });
   syncWarp(l);
@@ -218,8 +218,8 @@ LogicalResult lowerHelperWarp(Lowering &l, nv::HelperWarpOp op) {
   auto *producer = llvm::BasicBlock::Create(l.module.getContext(), "producer", l.function);
   l.b.CreateCondBr(l.b.CreateICmpEQ(l.thread(), l.b.getInt32(l.numThreads())), producer, helper);
   l.b.SetInsertPoint(helper);
-  runIf(l, l.scalar(op.getGives()), [&] { publishPartial(l, op); });
-  runIf(l, l.b.CreateICmpSLT(l.scalar(op.getFirst()), l.scalar(op.getBlock())),
+  runIf(l, l.scalar(op.getStores()), [&] { publishPartial(l, op); });
+  runIf(l, l.b.CreateICmpSLT(l.scalar(op.getFirst()), l.scalar(op.getCta())),
         [&] { waitForPartials(l, op); });
   l.b.CreateRetVoid();
   l.b.SetInsertPoint(producer);

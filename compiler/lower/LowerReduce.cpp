@@ -10,7 +10,7 @@
 //        operands by position.
 //        If the extent is no power of two, absent registers are skipped. If some threads are
 //        outside, a segment of the axis has elements inside exactly if its first element is
-//        (blockIsInside); the upper of two segments is combined only then.
+//        (segmentIsInside); the upper of two segments is combined only then.
 //===-----------------------------------------------------------------------------------===//
 #include "analysis/Scratch.h"
 #include "lower/Combine.h"
@@ -80,13 +80,13 @@ private:
   LogicalResult takeIn(int reg, int upper) {
     if (!layout.isPresent(upper))
       return success();
-    return combineInto(rows[reg], rows[reg], rows[upper], blockIsInside(upper, 0, 0));
+    return combineInto(rows[reg], rows[reg], rows[upper], segmentIsInside(upper, 0, 0));
   }
 
   /// Whether the segment that starts at register `reg` of this thread, or at its lane with
   /// `cleared` bits clear and `set` bits set along the axis, starts inside; null if it does in all
   /// threads.
-  llvm::Value *blockIsInside(int reg, int64_t cleared, int64_t set) {
+  llvm::Value *segmentIsInside(int reg, int64_t cleared, int64_t set) {
     const int64_t extent = layout.shape()[dim];
     if (llvm::isPowerOf2_64(extent) || !layout.isPartial(reg | done))
       return nullptr;
@@ -127,7 +127,7 @@ private:
     return success();
   }
 
-  bool hasPartialBlocks() const {
+  bool hasPartialSegments() const {
     return llvm::any_of(kept, [&](int reg) { return layout.isPartial(reg | done); }) &&
            !llvm::isPowerOf2_64(layout.shape()[dim]);
   }
@@ -136,7 +136,7 @@ private:
   /// axis; lanes that differ in `below` have been combined.
   LogicalResult combineLanes(int mask, int64_t below = 0, int64_t weight = 0) {
     llvm::Value *isUpper =
-        combine.isCommutative() && !hasPartialBlocks()
+        combine.isCommutative() && !hasPartialSegments()
             ? nullptr
             : l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(mask)), l.b.getInt32(0));
     for (int reg : kept) {
@@ -151,7 +151,7 @@ private:
           theirs = l.b.CreateSelect(isUpper, mine, theirs);
           mine = lower;
         }
-      llvm::Value *isInside = weight ? blockIsInside(reg, below, weight) : nullptr;
+      llvm::Value *isInside = weight ? segmentIsInside(reg, below, weight) : nullptr;
       if (failed(combineInto(rows[reg], own, other, isInside)))
         return failure();
     }

@@ -51,30 +51,30 @@ public:
 private:
   /// The register, among those that differ from `reg` in lower axis bits, that has the segment's
   /// total.
-  int lastOfBlock(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
+  int lastOfSegment(int reg, int lighter) const { return reverse ? reg & ~lighter : reg | lighter; }
 
   /// Whether `totals` are valid.
   bool followsWarps(size_t position) const { return axis.maskBelow(AxisBits::Warp, position) != 0; }
 
   LogicalResult stepRegisters(size_t position) {
     const int bit = axis.bits[position].mask(), lighter = axis.maskBelow(AxisBits::Reg, position);
-    std::map<int, Values> blocks = followsWarps(position) ? totals : std::map<int, Values>();
+    std::map<int, Values> segments = followsWarps(position) ? totals : std::map<int, Values>();
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
       if (((reg & bit) != 0) == reverse || !layout.isPresent(reg))
         continue;
-      const int last = lastOfBlock(reg ^ bit, lighter);
+      const int last = lastOfSegment(reg ^ bit, lighter);
       if (!layout.isPresent(last))
         continue; // nothing above
-      auto [block, isNew] = blocks.try_emplace(last);
+      auto [segment, isNew] = segments.try_emplace(last);
       // Lanes may hold lower positions: then the total is in another lane.
       if (isNew)
-        block->second = laneTotal(rows[last], position, 0);
-      llvm::Value *isThere = blockAbove(reg, axis.bits[position].weight);
-      if (failed(take(reg, block->second, isThere)))
+        segment->second = laneTotal(rows[last], position, 0);
+      llvm::Value *isThere = segmentAbove(reg, axis.bits[position].weight);
+      if (failed(take(reg, segment->second, isThere)))
         return failure();
       if (auto own = totals.find(reg);
           own != totals.end() && !isa<llvm::PoisonValue>(own->second[0])) {
-        auto both = combine(block->second, own->second);
+        auto both = combine(segment->second, own->second);
         if (failed(both))
           return failure();
         own->second = chosen(isThere, *both, own->second);
@@ -106,15 +106,15 @@ private:
     llvm::Value *isSet =
         l.b.CreateICmpNE(l.b.CreateAnd(l.lane(), l.b.getInt32(bit)), l.b.getInt32(0));
     llvm::Value *takes = reverse ? l.b.CreateNot(isSet) : isSet;
-    std::map<int, Values> blocks;
+    std::map<int, Values> segments;
     const std::vector<Values> before = rows;
     for (int reg = 0; reg < layout.numRegs(); ++reg) {
-      const int last = lastOfBlock(reg, lighter);
-      auto [it, isNew] = blocks.try_emplace(last);
+      const int last = lastOfSegment(reg, lighter);
+      auto [it, isNew] = segments.try_emplace(last);
       if (isNew)
         it->second = laneTotal(before[last], position, bit);
-      if (failed(
-              take(reg, it->second, l.masked(takes, blockAbove(reg, axis.bits[position].weight)))))
+      if (failed(take(reg, it->second,
+                      l.masked(takes, segmentAbove(reg, axis.bits[position].weight)))))
         return failure();
     }
     return success();
@@ -122,7 +122,7 @@ private:
 
   /// For a reversed scan, whether the segment of `weight` elements above that of register `reg`
   /// starts inside; null if it does in all threads, or in a forward scan.
-  llvm::Value *blockAbove(int reg, int64_t weight) {
+  llvm::Value *segmentAbove(int reg, int64_t weight) {
     return reverse ? isInside(reg, ~(weight - 1), weight) : nullptr;
   }
 
@@ -174,8 +174,8 @@ private:
           reverse ? chosen(upperInside(last, axis.bits[position].weight), *both, second) : *both;
     }
     for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (failed(take(reg, neighbours[lastOfBlock(reg, lighter)],
-                      l.masked(takes, blockAbove(reg, axis.bits[position].weight)))))
+      if (failed(take(reg, neighbours[lastOfSegment(reg, lighter)],
+                      l.masked(takes, segmentAbove(reg, axis.bits[position].weight)))))
         return failure();
     return success();
   }
@@ -211,7 +211,7 @@ private:
     const int lighter = axis.maskBelow(AxisBits::Reg, position);
     llvm::SmallVector<int> groups; // registers that have totals
     for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (lastOfBlock(reg, lighter) == reg)
+      if (lastOfSegment(reg, lighter) == reg)
         groups.push_back(reg);
 
     std::vector<int64_t> starts;
@@ -278,8 +278,8 @@ private:
     }
     llvm::Value *takes = l.b.CreateICmpNE(place, l.b.getInt32(reverse ? parts - 1 : 0));
     for (int reg = 0; reg < layout.numRegs(); ++reg)
-      if (failed(take(reg, prefixes[lastOfBlock(reg, lighter)],
-                      l.masked(takes, blockAbove(reg, weight)))))
+      if (failed(take(reg, prefixes[lastOfSegment(reg, lighter)],
+                      l.masked(takes, segmentAbove(reg, weight)))))
         return failure();
     return success();
   }

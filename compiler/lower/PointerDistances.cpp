@@ -122,15 +122,15 @@ std::vector<PointerDistance> fromStart(ArrayRef<PointerDistance> fromFirst, int 
   std::vector<PointerDistance> distances;
   std::map<int, int64_t> lengths; // of windows, by their first register
   for (int reg = 0; reg < static_cast<int>(fromFirst.size()); reg += width) {
-    auto behind = [&](int leader) { return fromFirst[reg].bytes - fromFirst[leader].bytes; };
+    auto distanceFrom = [&](int leader) { return fromFirst[reg].bytes - fromFirst[leader].bytes; };
     auto found = llvm::find_if(lengths, [&](auto &window) {
       const int leader = window.first;
       return fromFirst[leader].reg == fromFirst[reg].reg && (leader & ~reg) == 0 &&
-             behind(leader) >= 0 && behind(leader) < 2 * reach;
+             distanceFrom(leader) >= 0 && distanceFrom(leader) < 2 * reach;
     });
     const int leader = found == lengths.end() ? reg : found->first;
-    lengths[leader] = std::max(lengths[leader], behind(leader));
-    distances.push_back({leader, behind(leader)});
+    lengths[leader] = std::max(lengths[leader], distanceFrom(leader));
+    distances.push_back({leader, distanceFrom(leader)});
   }
   for (PointerDistance &distance : distances)
     if (lengths[distance.reg] >= reach)

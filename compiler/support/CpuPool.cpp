@@ -100,7 +100,7 @@ void CpuPool::run(int workers, llvm::function_ref<void(int)> body) {
     return;
   }
   State &pool = *state;
-  std::lock_guard turn(pool.caller);
+  std::lock_guard callerLock(pool.caller);
   int parallel;
   {
     std::lock_guard lock(pool.mutex);

@@ -332,7 +332,7 @@ void loadTensor(Cta &cta, const TensorCopy &copy) {
   uint8_t *place = cta.shared(w, i, copy.barrier, 8);
   Phase phase = Phase::from(w, i, place);
   phase.bytes -= int(map.boxElements() * map.elementBytes);
-  if (phase.turn()) {
+  if (phase.flip()) {
     completePhase(barrierOf(w, i, cta, copy.barrier));
     cta.signal();
   }

@@ -28,13 +28,13 @@ bool Cluster::isDone() const {
   return std::all_of(ctas.begin(), ctas.end(), [](const auto &cta) { return cta->isDone(); });
 }
 
-bool Cluster::turn() {
+bool Cluster::runSome() {
   const size_t first = random() % ctas.size();
   for (size_t i = 0; i < ctas.size(); ++i) {
     Cta &cta = *ctas[(first + i) % ctas.size()];
     if (cta.isDone())
       requireNoLoads(cta);
-    else if (cta.turn())
+    else if (cta.runSome())
       return true;
   }
   return isDone();
@@ -109,7 +109,7 @@ void Cluster::arrive(Warp &warp, const Instruction &instruction) {
     arriving.join(warp.clock.release(warp.live));
   else if (const Handed *fenced = warp.clock.fencedBefore(std::countr_zero(warp.active)))
     arriving.join(fenced->knowledge);
-  turnPhase();
+  flipPhase();
 }
 
 void Cluster::wait(Warp &warp, const Instruction &instruction) {
@@ -125,7 +125,7 @@ void Cluster::wait(Warp &warp, const Instruction &instruction) {
 }
 
 /// The next phase begins when all that live have arrived in this one.
-void Cluster::turnPhase() {
+void Cluster::flipPhase() {
   bool anyArrived = false;
   for (const auto &cta : ctas)
     for (const auto &warp : cta->warps) {

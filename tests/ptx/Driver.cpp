@@ -173,7 +173,7 @@ int runAtOnce(const Launch &launch) {
     Races races;
     Grid grid(launch, races);
     while (!grid.isDone())
-      grid.turn();
+      grid.runSome();
   } catch (const Fault &fault) {
     return fail(Failed, "kernel `" + launch.kernel->name + "`: " + fault.what());
   }

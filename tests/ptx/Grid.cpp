@@ -32,10 +32,10 @@ void Grid::noteEnd(const Cluster &cluster) {
       end = joined(end, warp->clock.release(allLanes).seen);
 }
 
-void Grid::turn() {
+void Grid::runSome() {
   const size_t which = random() % running.size();
   Cluster &cluster = *running[which];
-  const bool goesOn = cluster.turn();
+  const bool goesOn = cluster.runSome();
   if (cluster.isDone()) {
     cluster.end();
     noteEnd(cluster);

@@ -17,7 +17,7 @@ public:
 
   bool isDone() const { return running.empty(); }
   /// Runs some warp for a while; a Fault says what went wrong.
-  void turn();
+  void runSome();
   const Launch &launched() const { return launch; }
   /// What happened before the end of the launch, which is done.
   Clock after() const { return end; }

@@ -273,7 +273,7 @@ bool Cta::isDone() const {
   return std::all_of(warps.begin(), warps.end(), [](const auto &warp) { return warp->isDone(); });
 }
 
-bool Cta::turn() {
+bool Cta::runSome() {
   if (!loads.empty() && chance(6))
     completeLoad(random() % loads.size());
   auto isReady = [&](Warp &warp) {
@@ -370,7 +370,7 @@ void Cta::requireFenced(Warp &warp, const Instruction &instruction, Word address
     if (unfenced[chunk])
       warp.fault(instruction, "reads shared memory at " + std::to_string(chunk * 16) +
                                   ", which warp " + std::to_string(unfenced[chunk] - 1) +
-                                  " wrote without `fence.proxy.async` behind");
+                                  " wrote without `fence.proxy.async` after");
 }
 
 uint8_t *Cta::shared(Warp &warp, const Instruction &instruction, Word address, int bytes) {

@@ -134,7 +134,7 @@ public:
   Lanes live = 0;    // have not left the kernel
   Lanes present = 0; // of the fragment that runs
   int pc = 0;
-  bool stops = false;         // the present turn ends
+  bool stops = false;         // the warp is suspended
   bool repeats = false;       // the present instruction is to be run again
   int barrier = -1;           // that it waits at
   int clusterPhase = -1;      // of the cluster's barrier that it arrived in and has not waited for
@@ -228,7 +228,7 @@ struct Cta {
 
   void start(uint64_t number);
   /// Runs one warp for some steps. False: no warp of the CTA can continue.
-  bool turn();
+  bool runSome();
   bool isDone() const;
   std::string whereItWaits() const;
 
@@ -257,7 +257,7 @@ struct Cta {
   Dim3 at;
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<uint8_t> sharedMemory;
-  std::vector<uint8_t> unfenced; // a byte for 16: who wrote it last, plus one
+  std::vector<uint8_t> unfenced; // a byte for 16: the warp that wrote it last, plus one
   std::array<Barrier, 16> barriers;
   std::deque<TensorCopy> loads; // in flight, in any order
   Shadow shadow;
@@ -281,7 +281,7 @@ struct Cluster {
   /// All have left, and nothing is on its way to them.
   void end() const;
   /// Runs a warp of some CTA for some steps. False: no warp of the cluster can continue.
-  bool turn();
+  bool runSome();
   bool isDone() const;
   std::string whereItWaits() const;
   uint64_t steps() const;
@@ -294,12 +294,12 @@ struct Cluster {
   void arrive(Warp &warp, const Instruction &instruction);
   void wait(Warp &warp, const Instruction &instruction);
   /// The barrier may be complete when a warp leaves.
-  void warpLeft() { turnPhase(); }
+  void warpLeft() { flipPhase(); }
 
   std::vector<std::unique_ptr<Cta>> ctas;
 
 private:
-  void turnPhase();
+  void flipPhase();
   void requireNoLoads(const Cta &cta) const;
   std::mt19937_64 &random;
   int phase = 0;

@@ -103,7 +103,7 @@ void arrive(Warp &w, const Instruction &i) {
     if (arrivals > phase.left)
       w.fault(i, "more arrivals than the barrier's count of " + std::to_string(phase.count));
     phase.left -= arrivals;
-    if (phase.turn()) {
+    if (phase.flip()) {
       completePhase(barrier);
       owner->signal();
     }

@@ -29,7 +29,7 @@ struct Phase {
     std::memcpy(place, &word, 8);
   }
   /// True if the phase is over; the next one begins.
-  bool turn() {
+  bool flip() {
     if (left || bytes)
       return false;
     parity ^= 1;

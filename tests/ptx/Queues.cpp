@@ -172,7 +172,7 @@ void Queues::advance(int device, int turns) {
     else if (queue.running->isDone())
       finish(queue);
     else
-      queue.running->turn(), ++idleTurns;
+      queue.running->runSome(), ++idleTurns;
   }
 }
 

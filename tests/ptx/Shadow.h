@@ -41,7 +41,7 @@ struct ShadowCell {
   bool isSilent = false; ///< the weak write left the value as it was
 };
 
-/// What a strong write at an address hands to those who read it.
+/// What a strong write at an address releases to its readers.
 struct Handed {
   Knowledge knowledge;
   Scope scope;

@@ -2,7 +2,7 @@
 
 `start()` points the runtime at the emulated driver; it comes before the first use of a device. `EmulatedDevice` makes
 arrays as `device_arrays.Device` does. `PANTILE_EMULATED_TARGET=sm_80` emulates another GPU than an H100,
-`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and products, `PANTILE_EMULATED_DEVICES=3` makes three GPUs instead of two.
+`PANTILE_EMULATION_SEED=N` draws another order of warps, copies and MMAs, `PANTILE_EMULATED_DEVICES=3` makes three GPUs instead of two.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def start(target="sm_90a", seed=0):
 
 
 def restart():
-    """The next launches draw the same order of warps, copies and products as the first ones of the process did."""
+    """The next launches draw the same order of warps, copies and MMAs as the first ones of the process did."""
     if _library is not None:
         _library.pantileRestartEmulation()
 

@@ -20,7 +20,7 @@ def ptx_of(case, tool):
 
 
 def launch(library, text, case, arguments):
-    """Run the kernel in one block; raises RuntimeError with what the emulator says."""
+    """Run the kernel in one CTA; raises RuntimeError with what the emulator says."""
     module, function, message = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_char_p()
     values = [ctypes.c_uint64(argument) for argument in arguments]
     pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))

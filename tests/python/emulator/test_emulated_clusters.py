@@ -1,4 +1,4 @@
-"""Clusters on the emulated GPU: blocks reach each other's shared memory, and what they lack is noticed.
+"""Clusters on the emulated GPU: CTAs access each other's shared memory, and missing synchronisation is reported.
 
 The kernels are PTX, given to the emulated driver itself.
 """
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(library_path() is None, reason="the emulated dri
 
 CLUSTERS = 24
 
-# Each lane takes over the number that its like in the other block of the cluster wrote.
+# Each lane reads the number that the same lane in the other CTA of the cluster wrote.
 EXCHANGE = """
 .version 8.0
 .target sm_90a
@@ -55,7 +55,7 @@ EXCHANGE = """
 }
 """
 
-# The second block tells the first by an arrival at its barrier that it may go on.
+# The second CTA arrives at a barrier of the first, which waits for that.
 TELL = """
 .version 8.0
 .target sm_90a
@@ -113,7 +113,7 @@ over:
 }
 """
 
-# Each block copies half of a tile of four rows to both, and writes all of it when it is there.
+# Each CTA copies half of a tile of four rows to both, and writes all of it when it is there.
 SPREAD = """
 .version 8.0
 .target sm_90a
@@ -176,7 +176,7 @@ def driver():
 
 
 def run(driver, text, name, blocks=2 * CLUSTERS):
-    """What `name` makes of random numbers; both by block and lane."""
+    """What `name` makes of random numbers; both by CTA and lane."""
     values = np.random.default_rng().integers(1, 1 << 30, blocks * LANES, dtype=np.uint32)
     source, _ = driver.array(values)
     target, made = driver.array(np.zeros_like(values))
@@ -248,7 +248,7 @@ def test_a_grid_is_a_multiple_of_its_clusters(driver):
 
 
 def spread(driver, text):
-    """What the blocks make of a random matrix, and the matrix; by cluster, four rows each."""
+    """What the CTAs make of a random matrix, and the matrix; by cluster, four rows each."""
     rows = np.random.default_rng().integers(1, 1 << 30, 4 * CLUSTERS * LANES, dtype=np.uint32)
     source, _ = driver.array(rows)
     target, made = driver.array(np.zeros(2 * rows.size, np.uint32))

@@ -40,7 +40,7 @@ def test_a_store_of_what_another_lane_loaded(driver):
     [
         ("mov.b32 %r14, %r11;", "mov.b32 %r14, %r10;"),  # its own
         ("%r11, %r10, %r9, 31", "%r11, %r10, %r15, 31"),  # of another lane
-        ("%r14, %r12", "%r12, %r12"),  # of nobody
+        ("%r14, %r12", "%r12, %r12"),  # of no lane
         ("%r11, %r10, %r9", "%r11, %r16, %r9"),  # of another load
         ("ld.global.u32 %r16, [%d5];", "ld.global.u32 %r16, [%d6];"),  # of two loads, one is used
     ],
@@ -116,7 +116,7 @@ def test_values_of_other_lanes_in_shared_memory(driver):
     fails(driver, kernel(changed(text, "%r13, %r13, 7", "%r13, %r11, 7")), RACE)
 
 
-# The same in both warps, of which the first stores; then in a loop, where each round adds once.
+# The same in both warps, of which the first stores; then in a loop, where each iteration adds once.
 COPIED_NEIGHBOURS = kernel(
     """
   and.b32 %r8, %r1, 31;

@@ -17,7 +17,7 @@ def driver():
     return Driver()
 
 
-# The first block writes and raises a flag, the second waits for it and reads.
+# The first CTA writes and sets a flag, the second waits for it and reads.
 TELL = kernel("""
   @!%p2 bra second;
   st.global.u32 [%d6], %r6;
@@ -37,7 +37,7 @@ wait:
 over:
 """)
 
-# The same with fences beside relaxed accesses.
+# The same with fences around relaxed accesses.
 FENCED = TELL.replace("st.release", "fence.acq_rel.gpu;\n  @%p1 st.relaxed").replace(
     "ld.acquire.gpu.global.u32 %r7, [%d3];",
     "ld.relaxed.gpu.global.u32 %r7, [%d3];\n  fence.acq_rel.gpu;",
@@ -87,7 +87,7 @@ def test_a_flag_that_does_not_order_is_reported(driver, text, old, new):
     fails(driver, changed(text, old, new), RACE, blocks=2)
 
 
-# The last of the blocks to come adds up what each wrote.
+# The last CTA to arrive adds what each wrote.
 LAST = kernel("""
   mul.wide.u32 %d7, %r2, 128;
   add.u64 %d7, %d6, %d7;
@@ -168,7 +168,7 @@ def test_threads_that_hold_the_same_element(driver):
 
 
 def test_threads_that_hold_the_same_element_in_each_iteration(driver):
-    """What a warp reads late counts for its own iteration; behind the barrier it is a read like any other."""
+    """What a warp reads late counts for its own iteration; after the barrier it is a read like any other."""
     start, end = COPIES.index("  ld.global.u32 %r10"), COPIES.index("  ret;")
     loop = "  mov.u32 %r12, 0;\nAGAIN:\n  bar.sync 0;\n" + COPIES[start:end]
     loop += "  add.u32 %r12, %r12, 1;\n  setp.lt.u32 %p4, %r12, 3;\n  @%p4 bra AGAIN;\n"
