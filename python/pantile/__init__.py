@@ -47,7 +47,7 @@ __version__ = f"3.6.0+pantile.{version}"
 
 
 def must_use_result(fn, is_method=True):
-    """Mark a function whose result means something; the compiler knows such functions itself."""
+    """Mark a function whose result must be used; the compiler has a list of such functions of its own."""
     return fn
 
 

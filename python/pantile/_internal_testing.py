@@ -1,4 +1,4 @@
-"""What tests of kernels share: dtypes by name, random arrays, conversions, questions about the GPU.
+"""Helpers for tests of kernels: dtypes by name, random arrays, conversions, properties of the GPU.
 
 Needs NumPy, pytest and torch, as the tests of libraries that import it do.
 """

@@ -1,4 +1,4 @@
-"""Host arithmetic that kernels may call as well: the compiler knows these functions by name."""
+"""Host arithmetic that kernels may call as well: the compiler finds these functions by name."""
 
 from .language.constexpr import constexpr
 

@@ -1,4 +1,4 @@
-"""Settings of the kernel cache and of caches that machines share: `knobs.cache` and `knobs.redis`."""
+"""Settings of the kernel cache and of caches for several machines: `knobs.cache` and `knobs.redis`."""
 
 import os
 
@@ -71,7 +71,7 @@ class Cache(Group):
         "PANTILE_TRITON_CACHE_LAYOUT",
         default=None,
         shown="for Inductor",
-        doc="write kernels as files in the layout of Triton's cache too, with the texts of all stages",
+        doc="write kernels as files in the layout of Triton's cache too, with all stages as text",
     )
     triton_dir = Setting(
         "TRITON_CACHE_DIR",

@@ -1,4 +1,4 @@
-"""`python -m pantile.demo`: the tutorial's matrix product against NumPy, on the GPU if there is one."""
+"""`python -m pantile.demo`: the tutorial's GEMM against NumPy, on the GPU if there is one."""
 
 import argparse
 import importlib.util

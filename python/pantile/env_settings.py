@@ -58,7 +58,7 @@ class env_str(env_base):
 
 
 class env_str_callable_default(env_base):
-    """A text whose default is computed when it is asked for."""
+    """A string whose default is computed on access."""
 
     def __init__(self, key, default_factory):
         super().__init__(key, lambda _: default_factory())

@@ -1,4 +1,4 @@
-"""Chains of functions that are called around launches, and what they are told."""
+"""Chains of functions that are called around launches, and their argument."""
 
 import contextlib
 
@@ -28,9 +28,9 @@ class HookChain:
 
 
 class LaunchMetadata(dict):
-    """What a launch hook is told: metadata, name, stream, and what the kernel adds.
+    """The argument of a launch hook: metadata, name, stream, and what the kernel adds.
 
-    Hooks written for Triton ask for all of it with `get()`; it is also a dict. `computing` makes the
+    Hooks written for Triton read all of it with `get()`; it is also a dict. `computing` makes the
     context that the functions of kernels run in: the profiler's, while its launch hook is active.
     """
 

@@ -1,4 +1,4 @@
-"""Settings from the environment, read when asked for, and the hooks of launches.
+"""Settings from the environment, read on access, and the hooks of launches.
 
 Each setting has a name of ours (`PANTILE_...`) and, where Triton has one, Triton's (`TRITON_...`).
 Assigning to one (`knobs.autotuning.print = True`) overrides the environment until `reset()`, or
@@ -195,7 +195,7 @@ class Autotuning(Group):
     )
     run_id = Setting(
         "PANTILE_RUN_ID",
-        doc="a text that the ranks of one run have in common, where their launcher gives them none",
+        doc="a string that the ranks of one run have in common, where their launcher gives them none",
     )
     progress = Flag(
         "PANTILE_PROGRESS", default=True, doc="show a bar on a terminal while `autotune` works"
@@ -206,7 +206,7 @@ class Autotuning(Group):
 
 
 class Compilation(Group):
-    """How kernels are compiled. `listener` is told of every compilation."""
+    """How kernels are compiled. `listener` is called for every compilation."""
 
     always_compile = Flag(
         "PANTILE_ALWAYS_COMPILE",
@@ -228,7 +228,7 @@ class Compilation(Group):
     dump_dir = Setting(
         "PANTILE_DUMP_DIR",
         default="",
-        doc="folder for numbered texts of every stage and pass of every compilation",
+        doc="folder for numbered files with the IR after every stage and pass of every compilation",
     )
     dump_ir = Flag("TRITON_KERNEL_DUMP", doc="the same into `cache.dump_dir`")
     remarks = Flag(
@@ -240,9 +240,9 @@ class Compilation(Group):
         unused=True,
         doc="passes write nothing while they run: `PANTILE_DUMP_DIR` has the IR after each",
     )
-    override = Flag("TRITON_KERNEL_OVERRIDE", unused=True, doc="texts of stages are not replaced")
+    override = Flag("TRITON_KERNEL_OVERRIDE", unused=True, doc="stages are not replaced")
     store_binary_only = Flag(
-        "TRITON_STORE_BINARY_ONLY", doc="with `cache.triton_layout`: leave the texts of stages out"
+        "TRITON_STORE_BINARY_ONLY", doc="with `cache.triton_layout`: leave out the stages as text"
     )
     dump_ir_extract_di_local_variables = Flag(
         "LLVM_EXTRACT_DI_LOCAL_VARIABLES", unused=True, doc="there are no variables in debug info"
@@ -329,7 +329,7 @@ class Nvidia(Group):
         "TRITON_LIBDEVICE_PATH",
         exported=True,
         compiled=True,
-        shown="beside the assembler, in NVIDIA's wheels",
+        shown="next to the assembler, in NVIDIA's wheels",
         doc="bitcode of NVIDIA's mathematical functions, for kernels that call some of them",
     )
     libcuda_path = Setting(
@@ -343,7 +343,9 @@ class Nvidia(Group):
         "ptxas", "TRITON_PTXAS_BLACKWELL_PATH", unused=True, doc="one assembler serves all GPUs"
     )
     mock_ptx_version = Setting(
-        "TRITON_MOCK_PTX_VERSION", unused=True, doc="PTX has the oldest version that holds its text"
+        "TRITON_MOCK_PTX_VERSION",
+        unused=True,
+        doc="PTX has the oldest version that has its instructions",
     )
     dump_ptxas_log = Flag(
         "TRITON_DUMP_PTXAS_LOG", unused=True, doc="registers and spills are on the kernel"
@@ -381,7 +383,7 @@ class Proton(Group):
 class CompileTimes(
     namedtuple("CompileTimes", ["ir_initialization", "lowering_stages", "store_results"])
 ):
-    """What a listener is told, in microseconds; the stages as pairs of name and time."""
+    """What a listener gets, in microseconds; the stages as pairs of name and time."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""How settings are read: from the environment when asked for, unless an attribute overrides it.
+"""How settings are read: from the environment on access, unless an attribute overrides it.
 
 Settings that the compiled library reads from the environment itself are exported: an override, or
 a value under Triton's name, is put there under our name, and taken away when it is dropped.
@@ -182,7 +182,7 @@ class Group:
     _live = {}
 
     def __init__(self):
-        # Of attributes that Python 3.13 keeps inside of the object it tells nobody that they changed.
+        # Python 3.13 reports no change of attributes that it keeps inside of the object.
         self.__dict__ = {}
         self._start()
 
@@ -231,7 +231,7 @@ class Group:
 
     @contextmanager
     def scope(self):
-        """Within the block, overrides and environment may change; behind it all is as before."""
+        """Within the block, overrides and environment may change; after it all is as before."""
         saved = dict(self.__dict__)
         names = [name for kind in self.knob_descriptors.values() for name in kind.names]
         environment = {name: _users_value(name) for name in names}

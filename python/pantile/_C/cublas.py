@@ -1,4 +1,4 @@
-"""Products by cuBLAS, which benchmarks take from Triton's extension module; through torch."""
+"""GEMMs by cuBLAS, which benchmarks take from Triton's extension module; through torch."""
 
 
 class CublasLt:

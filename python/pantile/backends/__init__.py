@@ -13,7 +13,7 @@ class Backend(Record):
 
 
 class _Backends(dict):
-    """The known targets; their classes are imported when one asks."""
+    """The known targets; their classes are imported when they are used."""
 
     def _load(self):
         if not super().__len__():

@@ -1,6 +1,6 @@
 """`AttrsDescriptor` of Triton 3.2 and older, for generated code of that time alone.
 
-Triton 3.6 has none, and libraries tell its age by it: `hasattr(triton.compiler.compiler,
+Triton 3.6 has none, and libraries find its version by it: `hasattr(triton.compiler.compiler,
 "AttrsDescriptor")` has torch write signatures and attributes as those versions read them. So the
 modules have no such attribute, while `from triton.compiler.compiler import AttrsDescriptor`, which
 code of 2024 begins with, finds it: where a module lacks a name, `from` looks for a module of the

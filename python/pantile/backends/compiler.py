@@ -14,7 +14,7 @@ class GPUTarget(Record):
     Parameters
     ----------
     backend : {"cuda", "cpu"}
-        Who compiles.
+        The backend: "cuda" or "cpu".
     arch : int or str
         The compute capability, major * 10 + minor, or the compiler's name of it ("sm_90a"); "cpu".
     warp_size : int
@@ -43,7 +43,7 @@ class Language(Enum):
 
 
 class BaseBackend:
-    """A target's part of the compiler, as libraries ask for it."""
+    """A target's part of the compiler, with the interface that libraries use."""
 
     supports_native_tensor_specialization = True
 
@@ -75,12 +75,12 @@ class BaseBackend:
 
     @staticmethod
     def get_int_specialization(arg, **kwargs):
-        """Return "D" for a multiple of 16 if `align` asks, "" otherwise."""
+        """Return "D" for a multiple of 16 if `align` is set, "" otherwise."""
         return "D" if kwargs.get("align") and arg % 16 == 0 else ""
 
     @staticmethod
     def get_tensor_specialization(arg, **kwargs):
-        """Return "D" for an array at a multiple of 16 if `align` asks, "" otherwise."""
+        """Return "D" for an array at a multiple of 16 if `align` is set, "" otherwise."""
         from ..runtime.tensors import address_of
 
         return "D" if kwargs.get("align") and address_of(arg) % 16 == 0 else ""

@@ -41,7 +41,7 @@ class CUDAOptions(Record):
     launch_cooperative_grid : bool, default False
         All CTAs run at once, or the launch fails.
     launch_pdl : bool, default False
-        The kernel may start before the one ahead of it in the stream has ended.
+        The kernel may start before the preceding one in the stream has ended.
     supported_fp8_dtypes, deprecated_fp8_dot_operand_dtypes : tuple of str
         Of Triton, set by the target, without effect.
     default_dot_input_precision : str, default "tf32"
@@ -160,13 +160,13 @@ def library_options(target, options):
     }
     passes = pass_names(options.disabled_passes)
     if options.launch_cooperative_grid or options.launch_pdl:
-        passes |= {"nv-make-persistent", "nv-split-over-cluster"}  # such programs have a block each
+        passes |= {"nv-make-persistent", "nv-split-over-cluster"}  # such programs have a CTA each
     if options.launch_abi == "auto":
         passes |= {"nv-pack-programs"}  # less than a launch by the static launcher saves
     result.disabled_passes = passes
     result.enabled_passes = pass_names(options.enabled_passes)
     # What the host gives the variables of a library is given to one module of a kernel, so that
-    # there must be one for all arguments: tensor maps ask for two.
+    # there must be one for all arguments: tensor maps need two.
     has_library = any(name != "libdevice" for name in result.extern_libs)
     result.launch_abi = "triton" if has_library else library_abi(options.launch_abi)
     return result

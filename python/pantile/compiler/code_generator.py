@@ -1,4 +1,4 @@
-"""Triton's import path of its front end, as far as libraries ask it something."""
+"""Triton's import path of its front end, as far as libraries use it."""
 
 import keyword
 

@@ -43,7 +43,7 @@ _ALIASES = {"ttir": "tile", "ttgir": "mma", "llir": "llvm"}
 
 @functools.cache
 def _texts():
-    """The stages that are texts."""
+    """The stages whose output is text."""
     from .. import _pantile
 
     return frozenset(_pantile.stage_names()) - {"cubin"}
@@ -66,7 +66,7 @@ def make_backend(target):
 
 
 class Assembly(dict):
-    """The text of each stage. What was not kept is made again when asked for, and so is "sass".
+    """The output of each stage. What was not kept is made again on access, and so is "sass".
 
     `remake` compiles up to a stage; None where that cannot be done: then what was kept is all.
     """
@@ -157,12 +157,12 @@ class CompiledKernel:
 
     @property
     def metadata_group(self):
-        """Paths of the kernel's files in Triton's layout, by name; none where it was not asked for."""
+        """Paths of the kernel's files in Triton's layout, by name; none where it was not written."""
         return self.__dict__.get("_files", {})
 
     @functools.cached_property
     def asm(self):
-        """What each stage gave, by name: texts, and bytes of "cubin"; made when asked for."""
+        """What each stage gave, by name: strings, and bytes of "cubin"; made on access."""
         kept = {**self._kernel.text, "source": self.src.fn.src}
         if self._kernel.cubin:
             kept["cubin"] = self._kernel.cubin
@@ -189,15 +189,15 @@ class CompiledKernel:
 
     @property
     def n_max_threads(self):
-        """Threads that a block may have, 1024 until the code is loaded."""
+        """Threads that a CTA may have, 1024 until the code is loaded."""
         return self._handles[4] if self._handles else 1024
 
     @property
     def module(self):
         """The driver's handle of the loaded code (a CUmodule as an int); None on the CPU.
 
-        It is the code that launches on the current GPU run: who gives its variables values, as
-        NVSHMEM does, does so before the first launch, in `knobs.runtime.jit_post_compile_hook`.
+        It is the code that launches on the current GPU run. To give its variables values, as
+        NVSHMEM does, set them before the first launch, in `knobs.runtime.jit_post_compile_hook`.
         """
         self._init_handles()
         return self._handles[0]
@@ -237,7 +237,7 @@ class CompiledKernel:
     def remarks(self):
         """What was done for the kernel's speed, what was not, and why: Remarks by their place.
 
-        Unless they were asked for (`PANTILE_REMARKS=1`), the kernel is compiled once more for them.
+        Unless they were requested (`PANTILE_REMARKS=1`), the kernel is compiled once more for them.
         """
         rows = self._kernel.remarks
         if not rows and self.target.backend == "cuda":
@@ -246,7 +246,7 @@ class CompiledKernel:
 
     @functools.cached_property
     def plan(self):
-        """How the kernel is laid out on the GPU, as text; "" on the CPU, which has no plan.
+        """How the kernel is mapped to the GPU, as a string; "" on the CPU, which has no plan.
 
         A line each for how programs are mapped to CTAs, for the shared memory, registers and CTAs
         per SM that are predicted, and for the warps of each role; per loop with MMAs or channels
@@ -266,7 +266,7 @@ class CompiledKernel:
         return self._kernel.from_cache
 
     def launch_metadata(self, grid, stream, *args):
-        """Return what launch hooks are told; None where no hook is set.
+        """Return what launch hooks get; None where no hook is set.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class CompiledKernel:
             launch_exit_hook(launch_metadata)
 
     def _make_direct(self):
-        """Make what launches without binding the arguments; it leaves to `_call` what it does not know."""
+        """Make what launches without binding the arguments; it leaves other arguments to `_call`."""
         from .. import _pantile
 
         code, options = self._code, self.options
@@ -406,7 +406,7 @@ def compile(src, target=None, options=None, _env_vars=None):
 
     By default the machine code takes the kernel's arguments and nothing else, so that any launcher
     can start it (`launch_abi="triton"`); a kernel that is compiled by its launch may take maps of its
-    tensors besides, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the
+    tensors too, which our launcher makes (`"full"`). For Inductor, which launches by `run`, the
     full one is compiled unless the machine code is stored for a launcher in C++.
 
     Parameters
@@ -476,7 +476,7 @@ def prepare(program, specialization, target, keywords, src, strict=True):
         keywords = {**keywords, "debug": src.fn.debug}
     options = make_backend(gpu_target).parse_options(keywords)
     if gpu_target.backend == "cuda":
-        # `arch`, or TRITON_OVERRIDE_ARCH, asks for another processor than the one at hand.
+        # `arch`, or TRITON_OVERRIDE_ARCH, selects another processor than that of the current device.
         wanted = int("".join(c for c in str(options.arch) if c.isdigit()))
         if wanted != gpu_target.arch:
             gpu_target = GPUTarget("cuda", wanted, 32)
@@ -486,7 +486,7 @@ def prepare(program, specialization, target, keywords, src, strict=True):
 
 
 def _build(program, specialization, library, src, target, options):
-    """Run the compiler; warn with what it has to say; tell the listener."""
+    """Run the compiler; show its warnings; call the listener."""
     from .. import _pantile
 
     knobs.export()

@@ -11,7 +11,7 @@ _VARIABLES = (
 
 
 def get_cache_invalidating_env_vars():
-    """Return the environment variables that kernels depend on and that are set, with their texts."""
+    """Return the environment variables that kernels depend on and that are set, with their values."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
@@ -24,7 +24,7 @@ def get_cache_key(src, backend, backend_options, env_vars):
 
 
 def max_shared_mem(device):
-    """Return the bytes of shared memory that a block of a GPU may have."""
+    """Return the bytes of shared memory that a CTA of a GPU may have."""
     from ..runtime.driver import driver
 
     return driver.active.utils.get_device_properties(device)["max_shared_mem"]

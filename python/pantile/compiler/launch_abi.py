@@ -1,8 +1,8 @@
 """Which launch ABI a kernel is compiled for.
 
-`triton`: the kernel takes its run-time arguments and two null pointers, one block runs one program,
-and a block has `num_warps` warps, so any launcher can start it. `full`: it may take tensor maps and
-the grid besides, have more warps, and run several programs in a block or one in several; only our
+`triton`: the kernel takes its run-time arguments and two null pointers, one CTA runs one program,
+and a CTA has `num_warps` warps, so any launcher can start it. `full`: it may take tensor maps and
+the grid too, have more warps, and run several programs in a CTA or one in several; only our
 launchers start it. `auto` is `full` where only our launchers start the kernel, but for CTAs of several
 programs: what they save on the GPU is less than what Inductor's static launcher, in C++, saves.
 """
@@ -32,8 +32,8 @@ def library_abi(asked):
 def inductor_meta(frame):
     """Return what Inductor says of the kernel that it compiles in `frame`; None if it does not.
 
-    Its autotuner calls `triton.compile` without telling what the binary is for, which only the
-    autotuner itself knows.
+    Its autotuner calls `triton.compile` without saying what the binary is for: the frame of the
+    autotuner has that.
     """
     if frame is None or not str(frame.f_globals.get("__name__")).startswith(_INDUCTOR):
         return None

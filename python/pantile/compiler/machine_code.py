@@ -10,7 +10,7 @@ class MachineCode:
 
     Pickles as the bytes of an artifact: machine code, or on the CPU tile IR, with all that a launch
     needs. The function is left out: `compile_to` is None in what is restored, and RuntimeError says
-    so where a stage is asked for that was not kept.
+    so where a stage is read that was not kept.
     """
 
     def __init__(self, kernel, compile_to=None):

@@ -1,4 +1,4 @@
-"""What a launcher has to know of a compiled kernel, as a named tuple."""
+"""What a launcher needs of a compiled kernel, as a named tuple."""
 
 from collections import namedtuple
 
@@ -6,9 +6,9 @@ from collections import namedtuple
 def metadata_of(kernel, target, options):
     """Return the metadata of the extension module's kernel, for a GPUTarget and CUDAOptions.
 
-    `num_warps` counts what is launched, which may be more than was asked for; `num_ctas` counts the
-    blocks of a program, whatever was asked for: a launch starts as many along the grid's first axis.
-    `persistent` says that a block runs several programs, so that fewer blocks than programs start.
+    `num_warps` counts what is launched, which may be more than was requested; `num_ctas` counts the
+    CTAs of a program, whatever was requested: a launch starts as many along the grid's first axis.
+    `persistent` says that a CTA runs several programs, so that fewer CTAs than programs start.
     `launch_abi` is "triton" if any launcher can start the kernel, whatever it was compiled for.
     """
     import pantile

@@ -1,9 +1,9 @@
 """Compiled kernels in the layout of Triton's cache, for programs that read its files.
 
 A kernel has the folder `<knobs.cache.triton_dir>/<base32 of its hash>`. There lie `NAME.json` (the
-metadata), our own entry of the cache as `kernel.pantile`, texts of stages, and the list of all,
-`__grp__NAME.json`. `NAME.cubin` is there only if launches need nothing beyond Triton's: whoever
-finds it starts it. A folder that was restored, on another machine say, serves as a hit of the
+metadata), our own entry of the cache as `kernel.pantile`, stages as text, and the list of all,
+`__grp__NAME.json`. `NAME.cubin` is there only if launches need nothing beyond Triton's: a launcher
+that finds it starts it. A folder that was restored, on another machine say, serves as a hit of the
 cache; the library reads `kernel.pantile`, whose key contains the build of the compiler.
 """
 
@@ -60,8 +60,8 @@ def _files_of(compiled, texts, folder):
 def _is_startable(compiled):
     """Whether a launcher that finds the machine code may start it.
 
-    Such launchers look for a kernel by the name of its function. They know pointers and scalars, of
-    which torch's passes those of 16 bits as fp32; of the others none whose bytes it does not know.
+    Such launchers look for a kernel by the name of its function. They pass pointers and scalars, of
+    which torch's passes those of 16 bits as fp32, and no type whose size it cannot find.
     """
     return (
         not compiled._kernel.needs_beyond_arguments

@@ -129,7 +129,7 @@ def triton_call(*args, kernel, out_shape, grid, **keywords):
     grid : int, tuple of int or callable
         Extents of the grid, or a function of the dict of arguments.
     **keywords : object
-        As of `call`, which says what is raised, too: `name`, `num_warps`, `num_stages`, `num_ctas`,
+        As of `call`, which lists the errors, too: `name`, `num_warps`, `num_stages`, `num_ctas`,
         `compute_capability`, `enable_fp_fusion`, `input_output_aliases`, `zeroed_outputs`, `debug`,
         and the kernel's other parameters.
 

@@ -6,7 +6,7 @@ import weakref
 from .parameters import constant, is_array
 from .tensors import Tensor
 
-_choices = weakref.WeakKeyDictionary()  # configurations of a tuner, by what was asked
+_choices = weakref.WeakKeyDictionary()  # configurations of a tuner, by request
 
 
 def layers_of(kernel):

@@ -96,7 +96,7 @@ def constant(value, name, kernel):
     except TypeError:
         raise TypeError(
             f"`{name}` of kernel `{kernel}` is a `{type(value).__name__}`, which cannot be hashed: a "
-            "compile-time value is a number, a text, a dtype, a function or a tuple of these"
+            "compile-time value is a number, a string, a dtype, a function or a tuple of these"
         ) from None
 
 
@@ -126,7 +126,7 @@ def bind(fn, args, meta, filled):
     names = fn.arg_names
     if len(args) > len(names):
         raise TypeError(
-            f"kernel `{fn.__name__}` takes {len(names)} arguments, but got {len(args)} besides its outputs"
+            f"kernel `{fn.__name__}` takes {len(names)} arguments, but got {len(args)} and its outputs"
         )
     arguments = dict(zip(names, args))
     options = {}

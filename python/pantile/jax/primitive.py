@@ -20,7 +20,7 @@ def register():
 
 @functools.cache
 def primitive():
-    """Return the primitive, made when first asked for: it needs JAX."""
+    """Return the primitive, made at its first use: it needs JAX."""
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir, xla
 

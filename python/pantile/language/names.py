@@ -9,7 +9,7 @@ class OutsideKernelError(RuntimeError, ValueError):
 
 
 class Builtin:
-    """A name such as `tl.load`. The compiler knows it by `reference`; on the host it cannot be called."""
+    """A name such as `tl.load`. The compiler finds it by `reference`; on the host it cannot be called."""
 
     def __init__(self, name, module="language"):
         self.__name__ = name
@@ -47,7 +47,7 @@ class Builtin:
 
 
 class LanguageClass(type):
-    """The class of classes such as `tl.tensor`: the compiler knows each by `reference`."""
+    """The class of classes such as `tl.tensor`: the compiler finds each by `reference`."""
 
     @property
     def reference(cls):
@@ -126,7 +126,7 @@ convert_custom_float8_sm70 convert_custom_float8_sm80
 """.split()
 
 
-# The compiler's names of the modules. They are imported when somebody asks for them.
+# The compiler's names of the modules. They are imported on access.
 _MODULES = {
     "pantile.language": "tl.",
     "pantile.language.core": "tl.",

@@ -1,4 +1,4 @@
-"""What a kernel is compiled for, asked at compile time: on the host, the device at hand."""
+"""The target that a kernel is compiled for, as compile-time values; on the host, the current device."""
 
 from .names import Builtin
 
@@ -9,7 +9,7 @@ is_hip_gfx1250 cuda_capability_geq
 
 
 class TargetQuestion(Builtin):
-    """A question about the target: answered for the device at hand when the host asks."""
+    """A property of the target; of the current device when the host calls it."""
 
     def __call__(self, *args, _semantic=None):
         from ..runtime.driver import driver

@@ -1,4 +1,4 @@
-"""Types of the texts that signatures are written in."""
+"""Types from the strings that signatures are written in."""
 
 from .classes import constexpr_type, tensor_descriptor_type, tuple_type
 from .dtypes import TYPES, block_type, dtype, pointer_type
@@ -8,7 +8,7 @@ def str_to_ty(name, c):
     """Return the type that a text of a signature stands for.
 
     name: "fp16", "i32", "u1", "*fp32", "*ki8", "constexpr", "tensordesc<fp16[64, 32]>", or a tuple
-    of such, which may be a named one. c: the value of a constexpr. Raises KeyError for other texts.
+    of such, which may be a named one. c: the value of a constexpr. Raises KeyError for other strings.
     """
     if isinstance(name, tuple):
         return tuple_type([str_to_ty(part, c) for part in name], getattr(name, "_fields", None))

@@ -117,7 +117,7 @@ def derive(profile, metric):
     profile : ViewedProfile
     metric : str
         A metric of the file; `time/ms` and `avg_time/ms` in s, ms, us or ns, of `cpu_time` too;
-        `tflop16/s` and `gbyte/s`; `util`; or `name/%`, the share of all frames together.
+        `tflop16/s` and `gbyte/s`; `util`; or `name/%`, the part of all frames together.
 
     ValueError for another one, and if the file lacks what it is computed from.
     """

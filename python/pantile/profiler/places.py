@@ -1,7 +1,7 @@
 """Places of the program that launches belong to, as the numbers that the runtime keeps for them.
 
 Needs: the scopes that each thread enters.
-Gives: the place of a thread, told to the runtime at each change; from a place the frames of a
+Gives: the place of a thread, passed to the runtime at each change; from a place the frames of a
        session's tree.
 How:   places are interned, so that the scope of a loop is one place. A thread that is in no scope
        of its own, as autograd's, is where the thread is that started profiling.
@@ -20,7 +20,7 @@ _new_id = itertools.count()
 
 
 class Place:
-    """Open scopes, with what else tells launches apart.
+    """Open scopes, with what else distinguishes launches.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Place:
     op : str or None
         The name of the launch that is in progress, by the launch hook.
     frames : tuple of str or None
-        The Python stack, outermost first, where a session asked for it.
+        The Python stack, outermost first, where a session requested it.
     """
 
     __slots__ = ("frames", "index", "op", "scopes", "state")
@@ -77,7 +77,7 @@ _profile, _starter, _shared = 0, None, _places.root
 
 
 def place_at(index):
-    """Return the place that the runtime knows by a number."""
+    """Return the place that has this number in the runtime."""
     return _places.rows[index]
 
 
@@ -107,7 +107,7 @@ def current():
 
 
 def _tell():
-    """Tell the runtime where this thread is now."""
+    """Pass the place of this thread to the runtime."""
     global _shared
     thread = _of_thread()
     if threading.get_ident() == _starter:

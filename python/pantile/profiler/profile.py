@@ -16,7 +16,7 @@ _CHOICES = {
     "hook": (None, "triton", "launch"),
 }
 
-# What Triton has besides, and what is here in its place.
+# What Triton has in addition, and its replacement here.
 _ELSEWHERE = {
     "instrumentation": "kernels are not instrumented: nothing is measured inside of them",
     "roctracer": "it profiles AMD's GPUs, for which there is no code generator",
@@ -129,7 +129,7 @@ def profile(
     func : callable, optional
         Given by `@profile` without parentheses.
     name, context, data, backend, mode, hook : any, optional
-        As of `start`, which says what is raised, too.
+        As of `start`, which lists the errors, too.
     """
     if func is None:
         return functools.partial(

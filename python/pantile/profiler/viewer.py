@@ -243,7 +243,7 @@ def _view(options):
 
 
 def main():
-    """Print what the command line asks for; 1 if that cannot be."""
+    """Print what the command line requests; 1 if that cannot be."""
     try:
         _view(_parser().parse_args())
     except (OSError, ValueError) as error:

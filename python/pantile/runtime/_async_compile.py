@@ -54,11 +54,11 @@ class AsyncCompileMode:
         Parameters
         ----------
         key : hashable
-            What tells compilations apart.
+            The key by which compilations differ.
         compile_fn : callable
             Without parameters; returns the kernel.
         finalize_fn : callable
-            Called with the kernel on the thread that first asks for the result.
+            Called with the kernel on the thread that first reads the result.
         """
         known = self.future_kernels.get(key)
         if known is not None:

@@ -1,13 +1,13 @@
 """One of several processes decides, and all of them take its decision.
 
-The processes share a log for each question. An entry that was appended never changes, and of
+The processes have a common log for each question. An entry that was appended never changes, and of
 several processes that append entry N one does, the others get its text: nothing else synchronises
 them. An entry is
 
 - a claim: the process that appended it decides, and gives a sign of life each second until it has
   decided,
 - a withdrawal: the claim before it came to nothing,
-- a decision: the first one in the log counts for all processes, whenever they ask.
+- a decision: the first one in the log counts for all processes, whenever they read it.
 
 No process depends on another one to go on. It waits for a claim; if the process that claimed has
 died, withdrew or gives no sign of life, it appends a claim of its own. When its patience is over it
@@ -35,7 +35,7 @@ class LogError(Exception):
 
 
 class Log:
-    """What processes share of one question. Every method may raise LogError, and none waits."""
+    """The common log of one question. Every method may raise LogError, and none waits."""
 
     def read(self, number):
         """Return the text of entry `number`, an int from 0; None if it was not appended yet."""
@@ -126,7 +126,7 @@ def _publish(log, number, decision):
                 return content, False
             number += 1
     except LogError as error:
-        _warn(f"cannot tell other ranks its choice, and theirs may be another one: {error}")
+        _warn(f"cannot send its choice to other ranks, and theirs may be another one: {error}")
         return decision, True
 
 

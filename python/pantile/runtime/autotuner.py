@@ -125,7 +125,7 @@ class Autotuner(KernelInterface):
         return functools.partial(do_bench, on_host=cpu, device=device, **options)
 
     def _make_launchers(self):
-        """Return launchers that remember choices, where they know what a launch needs."""
+        """Return launchers that remember choices, where these can launch without Python."""
         if type(self.fn) is not JITFunction or type(self).run is not Autotuner.run:
             return RunLaunchers(self)
         # A launcher would pass the default of such a parameter, not the configuration's value.
@@ -326,7 +326,7 @@ class Autotuner(KernelInterface):
     def pre_hook(self, args, reset_only=False):
         """Before a measured run: zero arrays, keep those to be restored, call the user's hook.
 
-        With `reset_only` the runs are over: the launch that was asked for follows, which finds arrays
+        With `reset_only` the runs are over: the caller's own launch follows, which finds arrays
         zeroed, and by the user's hook, which gets `reset_only=True`, as it does before a measured run.
         """
         for name in self.reset_to_zero:
@@ -441,7 +441,7 @@ def autotune(
 
     Stands above `jit`; the kernel that it gives launches as any other, and keeps the choice in
     `best_config`. On the CPU the first configuration is taken, unless PANTILE_TUNE_CPU=1. An
-    AutotunerError tells that no configuration works, or that a stream is being captured.
+    AutotunerError says that no configuration works, or that a stream is being captured.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Triton's cache managers: files by key, for libraries that keep things beside the kernels.
+"""Triton's cache managers: files by key, for libraries that store their own files next to the kernels.
 
 Our compiled kernels do not go through them: the compiler's library has a store of its own.
 """

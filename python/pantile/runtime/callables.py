@@ -1,6 +1,6 @@
-"""Functions whose text matters: what jit functions and constexpr functions share.
+"""Functions whose source matters: the base of jit functions and constexpr functions.
 
-`cache_key` is a hash of the text, its place and, through the names that it reads, of every other
+`cache_key` is a hash of the source, its place and, through the names that it reads, of every other
 such function and constant that it can reach: it changes exactly when the function may mean
 something else.
 """
@@ -64,7 +64,7 @@ def _lines_of(fn):
 
 
 def _end_of_function(lines, start):
-    """The index behind the last line of what `def` begins in line `start`; None if none is found.
+    """The index after the last line of what `def` begins in line `start`; None if none is found.
 
     It ends before the first line that is no deeper than `def`, if what came before can be parsed:
     otherwise that line belongs to a bracket or a string.

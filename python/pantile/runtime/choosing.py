@@ -1,7 +1,7 @@
 """The choice of a configuration: from known times, by measuring, or as another rank chose.
 
-Of the ranks that ask one question (a kernel's text, its key, its configurations, the kind of GPU)
-one answers it, see `agreement`. Of other processes that share a kernel cache one measures at a
+Of the ranks with one question (a kernel's source, its key, its configurations, the kind of GPU)
+one answers it, see `agreement`. Of other processes with a common kernel cache one measures at a
 time, so that the others find its times.
 """
 

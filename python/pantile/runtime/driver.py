@@ -100,9 +100,9 @@ class Driver(DriverBase):
 
     @classmethod
     def is_active(cls):
-        """Return whether there is a GPU; asked of the class, too, before there is a driver.
+        """Return whether there is a GPU; a method of the class, too, before there is a driver.
 
-        What torch says counts too: it knows of the GPUs in processes that were forked from one that
+        What torch says counts too: it finds the GPUs in processes that were forked from one that
         had initialised CUDA, as Inductor's workers are, which compile and never launch.
         """
         from .. import _pantile

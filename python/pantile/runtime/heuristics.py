@@ -7,7 +7,7 @@ def require_kernel(fn, decorator):
     """Raise a TypeError if `decorator` does not stand above a kernel."""
     if not hasattr(fn, "arg_names"):
         name = getattr(fn, "__name__", fn)
-        raise TypeError(f"`{name}` is no kernel yet: `{decorator}` stands above `jit`")
+        raise TypeError(f"`{name}` is no kernel yet: put `{decorator}` above `jit`")
 
 
 class Heuristics(KernelInterface):

@@ -117,7 +117,7 @@ class InterpreterBuilder:
     """What Triton's interpreter computes with, step by step. Here kernels run as compiled code.
 
     The place in the grid can be set and read. A subclass that overrides an operation
-    (`create_load`, ...) can be made, and a warning says that it is never asked.
+    (`create_load`, ...) can be made, and a warning says that it is never used.
     """
 
     def __init__(self):
@@ -130,7 +130,7 @@ class InterpreterBuilder:
         if overridden:
             warnings.warn(
                 f"`{cls.__name__}` overrides {', '.join(overridden)}: kernels on the CPU run as compiled "
-                "code and ask no builder",
+                "code and use no builder",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -63,10 +63,10 @@ class KernelInterface:
 
 
 class FirstLaunchers:
-    """Stands for the launchers of a kernel until one is asked for: only then the library is loaded.
+    """Stands for the launchers of a kernel until the first launch: only then the library is loaded.
 
-    Launchers are an attribute of the object alone, which Python reads in a step: of a property
-    that is kept, it would ask the class first, at each launch.
+    Launchers are an attribute of the object alone, which Python reads in a step: for a cached
+    property it would look into the class first, at each launch.
     """
 
     def __init__(self, kernel):
@@ -78,7 +78,7 @@ class FirstLaunchers:
 
 
 class RunLaunchers:
-    """Launchers of a kernel whose `run` does more than the library knows of."""
+    """Launchers of a kernel whose `run` does more than the library's launch."""
 
     def __init__(self, kernel):
         self._kernel = kernel
@@ -90,7 +90,7 @@ class RunLaunchers:
 class JITFunction(JITCallable, KernelInterface):
     """A function of the kernel language. As a kernel it is launched; from other kernels it is called.
 
-    `JITFunction.cache_hook` and `compiled_hook`, which old programs assign to, are asked where
+    `JITFunction.cache_hook` and `compiled_hook`, which old programs assign to, are called where
     `knobs.runtime` has no hook of the kind.
 
     Libraries take one apart to pickle it: they assign None to `fn`, `__globals__`,
@@ -368,7 +368,7 @@ class JITFunction(JITCallable, KernelInterface):
         )
 
     def preload(self, specialization_data):
-        """Compile what a `jit_cache_hook` was told as `specialization_data`, and keep it."""
+        """Compile what a `jit_cache_hook` got as `specialization_data`, and keep it."""
         from ..compiler.compiler import prepare
         from .preload import deserialize
         from .snapshot import Snapshot
@@ -414,7 +414,7 @@ class JITFunction(JITCallable, KernelInterface):
         # Inductor copies a function that it took apart, and pickles the copy when the function is whole.
         if self.fn is None:
             return restore(type(self), state_of(self))
-        # Texts and names are shared in any case; a second one would only compile again.
+        # Source and name are the same in any case; a second one would only compile again.
         return self
 
     def __call__(self, *args, **kwargs):
@@ -460,7 +460,7 @@ def jit(
         Gives the kernel's name from its specialisation (`.constants` and `.signature`, by
         parameter name).
     launch_metadata : callable, optional
-        `launch_metadata(grid, metadata, args) -> dict` adds to what launch hooks are told.
+        `launch_metadata(grid, metadata, args) -> dict` adds to the argument of launch hooks.
     do_not_specialize, do_not_specialize_on_alignment : list of int or str, optional
         Parameters, by name or position, whose values (or whose divisibility by 16) shall not make
         kernels of their own.

@@ -1,8 +1,8 @@
 """Ranking configurations by what the compiler plans for them, before any is compiled.
 
-Two looks: what the tiles of a configuration ask of an SM, for all of them, which takes the front
-end and a millisecond; then, for those that look best, what the passes plan. Neither makes code. Both
-are the compiler's (`pantile/Prediction.h`), and know nothing of what a kernel computes.
+Two steps: an estimate from the tiles of each configuration, which takes the front end and a
+millisecond; then, for the best of these, the plan of the passes. Neither makes code. Both are the
+compiler's (`pantile/Prediction.h`), and no rule is specific to one kind of kernel.
 """
 
 import functools
@@ -20,8 +20,8 @@ from .tuning import Progress, _cores
 # What rules a configuration out. Where all are, the first of these is the caller's.
 _REFUSALS = (CompilationError, OutOfResources, InternalError)
 
-_PLANNED = 64  # configurations that the second look is for; all that are kept, if these are more
-_OF_A_TILE = 3  # configurations with the same parameters, before others have had their turn
+_PLANNED = 64  # configurations that the passes run for; all that are kept, if these are more
+_OF_A_TILE = 3  # configurations with the same parameters, before others follow
 _OF_VARIANTS = {"num_warps", "num_stages"}  # options that tiles do not depend on
 
 
@@ -96,9 +96,9 @@ def _unknown_of(predictions):
 def _order(planned):
     """The configurations from the best on.
 
-    Those with the same parameters come in threes at most, so that the kept ones have several tiles: how
-    warps and stages compare is known less well than how tiles do. Of those with one plan as well, such
-    as where more stages are asked for than there is room for, only the first counts.
+    At most three with the same parameters come before others, so that the kept ones have several
+    tiles: the model compares warps and stages less well than tiles. Of those with the same plan as
+    well, such as where more stages are requested than fit, only the first counts.
     """
     order = sorted(planned, key=lambda config: _place(planned[config]))
     plans, of_tile, later = set(), Counter(), set()
@@ -181,7 +181,7 @@ class Predictor:
         return list(groups.values())
 
     def _launch(self, config):
-        """Return what the compiler is told of a launch: specialisation, options, call, grid, SMs."""
+        """Return what the compiler needs of a launch: specialisation, options, call, grid, SMs."""
         from ..compiler.options import make_options
 
         full = {**self.named, **config.all_kwargs()}
@@ -209,7 +209,7 @@ def _kernel_under(fn):
     while isinstance(fn, Heuristics):
         fn = fn.fn
     if type(fn) is not JITFunction:
-        raise _NotPredictable(f"a `{type(fn).__name__}` is no kernel whose text is known")
+        raise _NotPredictable(f"a `{type(fn).__name__}` is no kernel whose source is known")
     return fn
 
 

@@ -100,7 +100,7 @@ def _load(entry, configs, keep):
 
 
 def _say(tuner, configs, ranking, kept):
-    """Print what was predicted where that is asked for, and once a kernel that nothing could be."""
+    """Print predictions where that is requested, and once per kernel that none was possible."""
     if ranking.unknown and not tuner._said_unranked:
         tuner._said_unranked = True
         print(

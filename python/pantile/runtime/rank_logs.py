@@ -112,7 +112,7 @@ def folder_of_run(identity, cache):
     """Return a folder for the logs of this process's run; None where no place takes hard links.
 
     It is in the kernel cache's folder `cache`, or, where that is read-only, in one for temporary
-    files. Runs of the same `identity`, a dict, are told apart by time: a log of its own says when
+    files. Runs of the same `identity`, a dict, are distinguished by time: a log of its own says when
     each began.
     """
     name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Which processes are ranks of one run, and what they share.
+"""Which processes are ranks of one run, and their common logs.
 
 Ranks are those of torch.distributed's process group, or, before there is one, those that a launcher
 numbered in the environment: torchrun, Open MPI, MPICH, Slurm, or a script that sets RANK and
@@ -31,7 +31,7 @@ _RUN = (
 
 
 def log_of(question):
-    """Return the log of `question`, a digest, that ranks share; None if there are no other ranks.
+    """Return the common log of the ranks for `question`, a digest; None if there are no other ranks.
 
     LogError where there are others, but nothing can be shared with them.
     """

@@ -1,9 +1,9 @@
 """What the global names of a kernel mean, taken once as plain data.
 
-A Snapshot walks from one jit function to all that it can reach and gives the compiler their texts
+A Snapshot walks from one jit function to all that it can reach and gives the compiler their sources
 and, for each, a map from global or captured names to values. After that the compiler needs no
 Python. A foreign module or class (`shapes.BLOCK`) becomes a named tuple of those members that the
-function reads. What was found is remembered, so that a launch can tell that it changed (`uses`).
+function reads. What was found is remembered, so that a launch can detect a change (`uses`).
 """
 
 import enum
@@ -177,7 +177,7 @@ class Snapshot:
         count = len(self.functions)
         result = self.constant(function(*args, **kwargs))
         if len(self.functions) != count:
-            raise TypeError("the result has a jit function that the kernel did not know before")
+            raise TypeError("the result has a jit function that the kernel did not refer to before")
         return result
 
     def repeat_calls(self, function):

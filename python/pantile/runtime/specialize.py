@@ -1,6 +1,6 @@
 """What a launch specialises of one argument: its type, and what is assumed of its value.
 
-The dispatcher of the extension module does this for launches. Here it is for libraries that ask for a
+The dispatcher of the extension module does this for launches. Here it is for libraries that need a
 single argument, with the names and results of Triton.
 """
 
@@ -38,7 +38,7 @@ def native_specialize_impl(backend, arg, is_const, specialize_value, align):
     specialize_value : bool
         Whether anything is assumed, such as of the integer 1, which then is a constant.
     align : bool
-        Whether multiples of 16 are told from others: "D" and "".
+        Whether multiples of 16 are distinguished from others: "D" and "".
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Compiling configurations side by side, and finding the fastest by a race.
+"""Compiling configurations in parallel, and finding the fastest by successive halving.
 
 All are compiled first, on all cores: what takes the time there runs without the GIL. Then they are measured one after
-the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs. In a round they take
-turns: what holds up the machine for a while then holds up all of them a little, not one of them throughout.
+the other, in rounds: each round spends more time on fewer, so that hopeless ones cost a few runs. The runs of a
+round are interleaved: what holds up the machine for a while then holds up all of them a little, not one of them throughout.
 """
 
 import os
@@ -19,9 +19,9 @@ FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 # Milliseconds for each configuration, and how much slower than the best it may be to stay for the next round.
 _ROUNDS = ((3.0, 1.4), (10.0, 1.15), (40.0, 1.0))
 _HOPELESS = 3.0
-_TURNS = 3  # parts of a round, of a run at least
-_REPEATS = 5  # of a last round in which the winners looked slower than who lost before
-_OVERHEAD = 0.15  # milliseconds of a run beside itself, mostly the write that makes the cache cold
+_TURNS = 3  # parts of a round; each has one run at least
+_REPEATS = 5  # of a last round in which the winners were slower than one that lost before
+_OVERHEAD = 0.15  # milliseconds per run in addition to the kernel, mostly the write that makes the cache cold
 
 
 class Progress:
@@ -127,7 +127,7 @@ class _Trial:
     def measure(self, timer, count):
         """Return the times of `count` runs.
 
-        What decides who stays is the shortest of all: a busy host makes single runs longer, never shorter.
+        The shortest of all decides which trials stay: a busy host makes single runs longer, never shorter.
         """
         times = timer.times(self.launch, count, self.prepare)
         self.finish()
@@ -174,7 +174,7 @@ def _is_hopeless(trial, best, timer):
 
 
 def _without_hopeless(trials, timer):
-    """Those that may win after one run each; who seems to be slow is run again before it goes."""
+    """Those that may win after one run each; one that seems slow is run again before it is dropped."""
     best = min(trials, key=lambda trial: trial.shortest, default=None)
     return [
         trial
@@ -184,7 +184,7 @@ def _without_hopeless(trials, timer):
 
 
 def _round(running, timer, budget):
-    """Measure each of `running` for about `budget` milliseconds, in turns, there and back: the clock drifts."""
+    """Measure each of `running` for about `budget` milliseconds, interleaved forwards and backwards: the clock drifts."""
     for trial in running:
         trial.times = []
     for number in range(_TURNS):
@@ -193,7 +193,7 @@ def _round(running, timer, budget):
 
 
 def _settle(trials, running, timer):
-    """Measure the winners again while one that was left behind has a smaller median.
+    """Measure the winners again while one that was dropped has a smaller median.
 
     The choice is by medians, and a host may have been busy for most of a winner's last round.
     """
@@ -207,7 +207,7 @@ def _settle(trials, running, timer):
 def race(tuner, configs, args, kwargs, device):
     """Measure `configs` on GPU `device`, or on the CPU (-1); return ({config: times at quantiles 0.5, 0.2, 0.8}, {config: error}).
 
-    Times are in milliseconds. Those of a configuration that was left behind are of its last round.
+    Times are in milliseconds. Those of a configuration that was dropped are of its last round.
     """
     from ..testing.bench import timer_of
 

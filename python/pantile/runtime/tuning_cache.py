@@ -1,6 +1,6 @@
-"""Measured times in the store of the kernels: an entry for each configuration.
+"""Measured times in the kernel cache: an entry for each configuration.
 
-An entry belongs to a kernel's text, the values of its key arguments, the device and one configuration, so that editing
+An entry belongs to a kernel's source, the values of its key arguments, the device and one configuration, so that editing
 the list of configurations keeps what was measured of the others. Failures are kept too: they are not compiled again.
 """
 
@@ -14,7 +14,7 @@ from .cache import triton_key
 
 
 def hook_identity(hook):
-    """Return what a hook is, its name and code; None for one that cannot be told from others."""
+    """Return what a hook is, its name and code; None for one that cannot be distinguished from others."""
     if hook is None:
         return ""
     code = getattr(hook, "__code__", None)
@@ -35,7 +35,7 @@ def kernel_of(tuner):
 def device_name(device):
     """Return the kind of GPU number `device`: name, target and size; "cpu" for -1.
 
-    Times hold for GPUs of one kind. The number of SMs tells cards of one name apart, and parts of a card.
+    Times hold for GPUs of one kind. The number of SMs distinguishes cards of one name, and parts of a card.
     """
     if device < 0:
         return "cpu"

@@ -34,7 +34,7 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
     rtol : float, optional
         Tolerance relative to `y`; None is 0.
     err_msg : str, default ""
-        What the error says besides.
+        An addition to the message of the error.
     """
     import numpy as np
 

@@ -132,7 +132,7 @@ def nvsmi(attrs):
     Parameters
     ----------
     attrs : list of str
-        Names of numbers that `nvidia-smi --query-gpu` knows, such as "clocks.sm" (MHz).
+        Names of numbers that `nvidia-smi --query-gpu` has, such as "clocks.sm" (MHz).
     """
     command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attrs)}"]
     text = subprocess.check_output([*command, "--format=csv,noheader,nounits"], text=True)

@@ -1,9 +1,9 @@
-"""Linear layouts as text: who holds each element of a tensor, or where each holder's elements lie.
+"""Linear layouts as text: the holders of each element of a tensor, or the elements of each holder.
 
 Needs: layouts whose input dimensions are `register`, `lane`, `warp` and `block` (distributed), or
 `offset` and `block` (shared memory).
-Gives: the texts of `LinearLayout.get_distributed_view` and `get_shared_view`.
-How:   a view of the tensor is an array of texts in row-major order; a view of the hardware lists
+Gives: the strings of `LinearLayout.get_distributed_view` and `get_shared_view`.
+How:   a view of the tensor is an array of strings in row-major order; a view of the hardware lists
        coordinates.
 """
 
@@ -23,7 +23,7 @@ def shared_view(layout, by_hardware):
     """Return the text of a layout of shared memory; see `LinearLayout.get_shared_view`."""
     sizes = _sizes(layout, ("offset", "block"))
     shape = [size for _, size in layout.out_dims]
-    # Of a block the offsets of its part of the tensor: further ones repeat them.
+    # The offsets of a CTA's part of the tensor: further ones repeat them.
     sizes["offset"] = max(1, math.prod(shape) // sizes["block"])
     if by_hardware:
         return _of_offsets(layout, sizes)
@@ -93,7 +93,7 @@ def _of_offsets(layout, sizes):
 
 
 def _array(texts, shape, separator):
-    """Texts in the brackets of a nested list, a row per line."""
+    """Strings in the brackets of a nested list, a row per line."""
     columns, rank = shape[-1], len(shape)
     rows = [texts[at : at + columns] for at in range(0, len(texts), columns)]
     lines = []

@@ -235,8 +235,8 @@ class LinearLayout:
         ----------
         use_hw_point_of_view : bool
             True: the coordinates of each thread's registers, a row per register and a column per
-            lane, under the warp and, of several, the block. False: the tensor as a nested list of
-            its holders: "T5:2" is register 2 of thread 5, after "B1:" for one of several blocks;
+            lane, under the warp and, of several, the CTA. False: the tensor as a nested list of
+            its holders: "T5:2" is register 2 of thread 5, after "B1:" for one of several CTAs;
             "|" is between holders of one element.
 
         Raises
@@ -254,7 +254,7 @@ class LinearLayout:
         Parameters
         ----------
         use_hw_point_of_view : bool
-            True: the coordinates at each offset of each block, a line per offset. False: the same
+            True: the coordinates at each offset of each CTA, a line per offset. False: the same
             coordinates in the order of the memory, as a nested list in the tensor's shape.
 
         Raises

@@ -1,8 +1,8 @@
 """Descriptors of ragged arrays: many slices in one buffer, each access kept within its slice.
 
-How: two dimensions are put in front whose strides cancel. The descriptor's ragged dimension is
-2^30 long; a row r of a slice of n rows is asked for as row 2^30 - n + r, which lies inside exactly
-while r < n. The front dimensions take that offset back: 2^30 steps of 2^34 - s elements and
+How: two leading dimensions are added whose strides cancel. The descriptor's ragged dimension is
+2^30 long; a row r of a slice of n rows has the coordinate 2^30 - n + r, which lies inside exactly
+while r < n. The leading dimensions cancel that offset: 2^30 steps of 2^34 - s elements and
 (offset + n) steps of s, where s is the stride of a row, come to the offset modulo 2^64.
 """
 
@@ -48,7 +48,7 @@ def to_ragged_indices(slice_off, slice_size, row):
 
 @jit
 def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0):
-    """Load a block at `coords` of the slice of `slice_size` rows that starts at row `slice_off`."""
+    """Load a tile at `coords` of the slice of `slice_size` rows that starts at row `slice_off`."""
     c0, c1, c2 = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     data = TMA.load([c0, c1] + coords[:ragged_dim] + [c2] + coords[ragged_dim + 1 :])
     return tl.reshape(data, data.shape[2:])
@@ -56,7 +56,7 @@ def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0
 
 @jit
 def store_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
-    """Store a block at `coords` of the slice; rows behind its end are left out."""
+    """Store a tile at `coords` of the slice; rows after its end are left out."""
     c0, c1, c2 = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)
     TMA.store([c0, c1] + coords[:ragged_dim] + [c2] + coords[ragged_dim + 1 :], block)
@@ -64,7 +64,7 @@ def store_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.conste
 
 @jit
 def atomic_add_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
-    """Add a block to memory at `coords` of the slice; rows behind its end are left out."""
+    """Add a tile to memory at `coords` of the slice; rows after its end are left out."""
     c0, c1, c2 = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)
     TMA.atomic_add([c0, c1] + coords[:ragged_dim] + [c2] + coords[ragged_dim + 1 :], block)

@@ -1,4 +1,4 @@
-"""Descriptors of tensors that the host makes and kernels read and write block by block."""
+"""Descriptors of tensors that the host makes and by which kernels read and write tiles."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ def _plain(value):
 
 @dataclass
 class TensorDescriptor:
-    """An array, its sizes and strides in elements, and the block that one access moves.
+    """An array, its sizes and strides in elements, and the tile that one access moves.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class TensorDescriptor:
         Sizes, and strides in elements: the last is 1, the others are multiples of 16 bytes. At
         most 5 dimensions.
     block_shape : list of int
-        Sizes of a block, at least 16 bytes along the last dimension.
+        Extents of a tile, at least 16 bytes along the last dimension.
     padding : {"zero", "nan"}, default "zero"
         What a load gives outside of the array; "nan" for floats alone.
     round_f32_to_tf32 : bool, default False
@@ -101,7 +101,7 @@ class TensorDescriptor:
         tensor : array
             A torch tensor, or an array of NumPy or CuPy.
         block_shape : list of int
-            Sizes of a block, at least 16 bytes along the last dimension.
+            Extents of a tile, at least 16 bytes along the last dimension.
         padding : {"zero", "nan"}, default "zero"
             What a load gives outside of the array.
         round_f32_to_tf32 : bool, default False

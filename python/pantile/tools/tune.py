@@ -1,8 +1,8 @@
-"""What the tuner measured, from the store of kernels: a table, and bars.
+"""What the tuner measured, from the kernel cache: a table, and bars.
 
     python -m pantile tune report [--kernel NAME] [--plot FILE] [--csv FILE] [--all]
 
-Times are medians in milliseconds, with the quantiles 0.2 and 0.8 behind them. `pantilec cache export --kind tuning`
+Times are medians in milliseconds, followed by the quantiles 0.2 and 0.8. `pantilec cache export --kind tuning`
 and `import` carry them to another machine; `pantilec cache clear --kind tuning` has everything measured again.
 """
 
@@ -17,8 +17,8 @@ _TOP = 5
 def measurements():
     """Return the stored measurements as dicts, those used last first.
 
-    Each has `kernel`, `key` (a list of texts), `key_names`, `device`, `config` (a text), `times` (milliseconds at the
-    quantiles 0.5, 0.2 and 0.8, or None), `error` (a text or None) and `measured` (a date).
+    Each has `kernel`, `key` (a list of strings), `key_names`, `device`, `config` (a string), `times` (milliseconds at the
+    quantiles 0.5, 0.2 and 0.8, or None), `error` (a string or None) and `measured` (a date).
     """
     from .. import _pantile, knobs
 
@@ -130,7 +130,7 @@ def plot(groups, path):
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="pantile tune", description="what the tuner measured, from the store of kernels"
+        prog="pantile tune", description="what the tuner measured, from the kernel cache"
     )
     commands = parser.add_subparsers(dest="command", required=True)
     report = commands.add_parser("report", help="print and draw the measurements")

@@ -87,7 +87,7 @@ def test_calls(keywords, error, message, x):
 def test_numbers_of_arguments(x):
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'out_shape'"):
         pantile.jax.call(add_kernel, x, x, N, grid=4, BLOCK=32)
-    with pytest.raises(TypeError, match="takes 5 arguments, but got 6 besides its outputs"):
+    with pytest.raises(TypeError, match="takes 5 arguments, but got 6 and its outputs"):
         add(x, N, 1, 2, 3)
     with pytest.raises(TypeError, match="1 outputs, but 2 parameters are left.*`n`, `out`"):
         pantile.jax.call(add_kernel, x, x, out_shape=OUT, grid=4, BLOCK=32)

@@ -441,7 +441,7 @@ def test_what_cannot_be_tuned():
     with pytest.raises(TypeError, match="a list of `Config`, got a dict"):
         make([{"BLOCK": 32}])
     for decorate in (triton.autotune([triton.Config({})], key=[]), triton.heuristics({})):
-        with pytest.raises(TypeError, match="`plain` is no kernel yet: .* stands above `jit`"):
+        with pytest.raises(TypeError, match="`plain` is no kernel yet: put .* above `jit`"):
 
             @decorate
             def plain(out_ptr):

@@ -282,7 +282,9 @@ def test_a_store_that_is_gone():
     for calls in (0, 1):
         with pytest.raises(LogError, match="Connection reset"):
             agree(KeyValueLog(Broken(calls), "q"), lambda: 5, patience=1)
-    with pytest.warns(RuntimeWarning, match="cannot tell other ranks its choice.*Connection reset"):
+    with pytest.warns(
+        RuntimeWarning, match="cannot send its choice to other ranks.*Connection reset"
+    ):
         assert agree(KeyValueLog(Broken(2), "q"), lambda: 5, patience=1) == (5, True)
 
 

@@ -1,4 +1,4 @@
-"""The CPU's half of the compiler, as libraries ask for it."""
+"""The CPU's half of the compiler, with the interface that libraries use."""
 
 from ..compiler import BaseBackend
 from ..options import CUDAOptions, parse_options

@@ -1,4 +1,4 @@
-"""The NVIDIA half of the compiler, as libraries ask for it."""
+"""The NVIDIA half of the compiler, with the interface that libraries use."""
 
 from ... import knobs
 from ...runtime.errors import PTXASError
@@ -37,7 +37,7 @@ def get_ptxas_version(arch=None):
 
 
 def get_ptx_version_from_options(options, arch=None):
-    """Return the PTX version that is asked for, or None for the compiler's choice."""
+    """Return the requested PTX version, or None for the compiler's choice."""
     return options.ptx_version
 
 

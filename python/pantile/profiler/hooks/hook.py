@@ -1,4 +1,4 @@
-"""Hooks around launches, which sessions share."""
+"""Hooks around launches, common to all sessions."""
 
 from ... import knobs
 
@@ -18,7 +18,7 @@ class Hook:
         """The code of a kernel was loaded."""
 
     def enter(self, metadata):
-        """A launch begins; `metadata` is what launch hooks are told."""
+        """A launch begins; `metadata` is the argument of launch hooks."""
 
     def exit(self, metadata):
         """A launch was made."""
@@ -46,19 +46,19 @@ class HookManager:
 
     @staticmethod
     def init_handle(module, function, name, metadata_group, hash):
-        """Tell the hooks of loaded code."""
+        """Call the hooks for loaded code."""
         for hook in HookManager.active_hooks:
             hook.init_handle(module, function, name, metadata_group, hash)
 
     @staticmethod
     def enter(metadata):
-        """Tell the hooks of a launch that begins."""
+        """Call the hooks for a launch that begins."""
         for hook in HookManager.active_hooks:
             hook.enter(metadata)
 
     @staticmethod
     def exit(metadata):
-        """Tell the hooks of a launch that was made."""
+        """Call the hooks for a launch that was made."""
         for hook in reversed(HookManager.active_hooks):
             hook.exit(metadata)
 
