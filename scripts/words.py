@@ -17,13 +17,40 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 INSTEAD = {
-    r"(a|no|of|the|per|each|more|fewer|several) multiprocessors?": "SM",
+    # kernels and the GPU
+    r"(a|an|its|no|of|the|these|per|each|few|fewer|many|more|several|\d+) multiprocessors?": "SM",
+    r"blocks? (per|of an|on an|in an) SM": "CTA",
+    r"blocks of (a cluster|threads)": "CTA",
     r"copy engines?": "TMA",
-    r"(copied|copies) ahead": "prefetched, software-pipelined",
+    r"raise[sd]? (loads? |stores? |them )?to (a )?(tensor maps?|TMA)": "convert to TMA",
+    r"words of 32 bits": "32-bit registers",
+    # programs and CTAs
     r"cut between (blocks|CTAs)": "split over CTAs",
+    r"programs (that are )?cut": "split tile, stream-K",
+    r"couriers?": "helper warp",
+    r"givers?": "peer CTA",
+    # loops
+    r"matrix products?": "GEMM, dot",
+    r"products? (of|in|is|are|stays?) (flight|under way)": "MMA in flight",
+    r"under way": "in flight",
+    r"(copied|copies|loaded|fetched) ahead": "prefetched, software-pipelined",
+    r"fed loops?": "warp-specialisable loop",
+    r"rings?": "circular buffer",
+    r"go(es)? round": "iterate",
+    # memory and registers
+    r"memory tells": "data-dependent",
+    r"park(s|ing| rows| values|ed rows?|ed values?|ed words?)": "spill to shared memory",
+    r"widen(s|ed)? late": "rematerialise",
+    # grammar
+    r"afresh": "again",
     r"anew": "again",
-    r"(?<!_)mends?": "fix",
+    r"beside": "next to, in addition to",
+    r"dear(er|est)?": "expensive",
     r"for want of": "for lack of",
+    r"in front of": "before",
+    r"(?<!_)mends?": "fix",
+    r"(the|that|a|of) nights?('s)?": "the date",
+    r"nobody('s)?": "no thread, nothing",
 }
 PATTERN = re.compile("|".join(rf"(?P<w{i}>\b{word}\b)" for i, word in enumerate(INSTEAD)), re.I)
 LEFT_OUT = (

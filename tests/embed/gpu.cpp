@@ -1,5 +1,5 @@
 //===- gpu.cpp - the public interface on a GPU: streams, tuning, artifacts with tensor maps --===//
-// A product of matrices is tuned, found again in the store, launched on streams of several threads,
+// A GEMM is tuned, found again in the kernel cache, launched on streams of several threads,
 // and taken through an artifact; arguments that tensor maps cannot describe take the other variant.
 //
 //   gpu FOLDER/kernels.py        status 77 where there is no GPU

@@ -1,4 +1,4 @@
-# Complex numbers have no order: what would need one is refused where it stands.
+# Complex numbers have no order: an operation that needs one is refused at its operand.
 # RUN: not pantilec %s --kernel kernel --signature "*c64, *complex64, *fp32" --no-cache --emit tile 2>&1 | FileCheck %s --check-prefix=ERROR
 import pantile as triton
 import pantile.language as tl

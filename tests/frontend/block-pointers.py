@@ -1,4 +1,4 @@
-# Block pointers and tensor descriptors come down to pointers and masks; only offsets go round loops.
+# Block pointers and tensor descriptors become pointers and masks; loops carry only their offsets.
 # RUN: pantilec %s --kernel sum_rows --signature "*fp16:16, *fp32:16, i32, i32, i32:16" --no-cache --emit tile | FileCheck %s --check-prefix=ROWS
 # RUN: pantilec %s --kernel described --signature "tensordesc<fp16[8, 64]>:16, tensordesc<fp16[8, 64],nan>" --no-cache --emit tile | FileCheck %s --check-prefix=DESC
 # RUN: pantilec %s --kernel parts --signature "(*fp32, (i32, 5)), i32" --no-cache --emit tile | FileCheck %s --check-prefix=PARTS

@@ -1,4 +1,4 @@
-# Named tuples and aggregates, known from the file's text alone.
+# Named tuples and aggregates, found in the source of the file alone.
 # RUN: pantilec %s --kernel kernel --signature "*fp32, i32" --no-cache --emit tile | FileCheck %s
 from typing import NamedTuple
 

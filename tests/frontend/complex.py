@@ -1,4 +1,4 @@
-# Complex numbers: one access per element, and products that accumulate in place.
+# Complex numbers: one access per element, and dots that accumulate in place.
 # RUN: pantilec %s --kernel memory --signature "*c64, *complex64" --no-cache --emit tile | FileCheck %s --check-prefix=MEMORY
 # RUN: pantilec %s --kernel accumulation --signature "*c64, *c64, *fp32" --no-cache --emit tile | FileCheck %s --check-prefix=ACC
 # RUN: pantilec %s --kernel constants --signature "*c64" --no-cache --emit tile | FileCheck %s --check-prefix=CONST
@@ -36,7 +36,7 @@ def accumulation(p, q, r):
         # ACC: %[[IM3:.*]] = tile.dot {{.*}}, %[[IM2]]
         # ACC-NEXT: scf.yield %[[RE3]], %[[IM3]]
         acc = tl.dot(a, x) + acc
-    # A product with a name keeps its value.
+    # A dot with a name keeps its value.
     # ACC: tile.dot {{.*}}, %[[ZERO]]
     # ACC: tile.dot {{.*}}, %[[ZERO]]
     # ACC-COUNT-2: arith.addf

@@ -22,7 +22,7 @@ def accumulation(p, q):
     acc += tl.dot(a, a)
     # ACC: %[[TWO:.*]] = tile.dot %[[A]], %[[A]], %[[ONE]]
     acc = tl.dot(a, a) + acc
-    # A product with a name keeps its value.
+    # A dot with a name keeps its value.
     # ACC: %[[NAMED:.*]] = tile.dot %[[A]], %[[A]], %[[ZERO]]
     # ACC: %[[THREE:.*]] = arith.addf %[[TWO]], %[[NAMED]]
     named = tl.dot(a, a)

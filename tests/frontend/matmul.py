@@ -1,4 +1,4 @@
-# The tutorial's product: pointers advance in the loop, the product accumulates in place, the activation is inlined.
+# The tutorial's GEMM: pointers advance in the loop, the dot accumulates in place, the activation is inlined.
 # RUN: pantilec %s --kernel matmul_kernel --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1" -D BLOCK_SIZE_M=128 -D BLOCK_SIZE_N=256 -D BLOCK_SIZE_K=64 -D GROUP_SIZE_M=8 -D ACTIVATION=leaky_relu --num-warps 8 --target sm_90a --no-cache --emit tile | FileCheck %s --check-prefixes=CHECK,RELU
 # RUN: pantilec %s --kernel matmul_kernel --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1" -D BLOCK_SIZE_M=128 -D BLOCK_SIZE_N=256 -D BLOCK_SIZE_K=64 -D GROUP_SIZE_M=8 -D ACTIVATION= --num-warps 8 --target sm_90a --no-cache --emit tile | FileCheck %s --check-prefixes=CHECK,PLAIN
 import pantile as triton

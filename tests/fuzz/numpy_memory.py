@@ -18,7 +18,7 @@ import numpy as np
 
 from .values import Undefined
 
-NOBODY, SEVERAL, ATOMIC = -1, -2, -3
+NO_PROGRAM, SEVERAL, ATOMIC = -1, -2, -3
 MOST_WATCHED = 1 << 24
 MOST_OF_A_THREAD = 16  # elements of a vector; threads with as many each hold no copies
 
@@ -65,7 +65,7 @@ class Array:
 
     def forget(self):
         size = self.data.size if self.is_watched else 0
-        marks = [np.full(size, NOBODY, np.int64) for _ in range(2)]
+        marks = [np.full(size, NO_PROGRAM, np.int64) for _ in range(2)]
         self.writer, self.reader = marks
         zeros = [np.zeros(size, np.int64) for _ in range(4)]
         self.write_epoch, self.read_epoch, self.write_tile, self.read_tile = zeros
@@ -123,7 +123,7 @@ class Memory:
         if not array.is_watched:
             return
         writer = array.writer[at]
-        if ((writer != NOBODY) & (writer != self.program)).any():
+        if ((writer != NO_PROGRAM) & (writer != self.program)).any():
             raise Undefined("a load of what another program stored")
         fresh = (writer == self.program) & (array.write_epoch[at] == self.epoch)
         if (fresh & (array.write_tile[at] != tile)).any():
@@ -132,7 +132,7 @@ class Memory:
     def _mark_read(self, array, at, tile):
         if not array.is_watched:
             return
-        others = (array.reader[at] != NOBODY) & (array.reader[at] != self.program)
+        others = (array.reader[at] != NO_PROGRAM) & (array.reader[at] != self.program)
         same_time = (array.reader[at] == self.program) & (array.read_epoch[at] == self.epoch)
         mixed = same_time & (array.read_tile[at] != tile)
         array.reader[at] = np.where(others, SEVERAL, self.program)
@@ -144,9 +144,9 @@ class Memory:
         if np.unique(at).size != at.size:
             raise Undefined("colliding stores")
         writer, reader = array.writer[at], array.reader[at]
-        if ((writer != NOBODY) & (writer != self.program)).any():
+        if ((writer != NO_PROGRAM) & (writer != self.program)).any():
             raise Undefined("a store over what another program stored")
-        if ((reader != NOBODY) & (reader != self.program)).any():
+        if ((reader != NO_PROGRAM) & (reader != self.program)).any():
             raise Undefined("a store over what another program loads")
         tile = id(pointer)
         written = (writer == self.program) & (array.write_epoch[at] == self.epoch)
@@ -243,7 +243,7 @@ class Memory:
         if not array.is_watched:
             return
         for marks in (array.writer, array.reader):
-            if ((marks[at] != NOBODY) & (marks[at] != ATOMIC)).any():
+            if ((marks[at] != NO_PROGRAM) & (marks[at] != ATOMIC)).any():
                 raise Undefined("an atomic operation where there are others")
         array.writer[at] = ATOMIC
 

@@ -67,7 +67,7 @@ func.func @wrapping_around(%m: i32 {tile.divisibility = 16 : i32}) {
   return
 }
 
-// A quotient of numbers that may be negative is not constant in a block: -16 / 16 is not -15 / 16.
+// A quotient of numbers that may be negative is not constant in a group of neighbours: -16 / 16 is not -15 / 16.
 func.func @a_quotient_may_be_negative(%x: i32 {tile.divisibility = 16 : i32}) {
   // expected-remark @+1 {{contiguity = [16]}}
   %r = tile.arange 0, 16 : tensor<16xi32>
@@ -136,7 +136,7 @@ func.func @loops_settle(%p: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i
   %c2 = arith.constant dense<2> : tensor<32xi32>
   // expected-remark @+1 {{constancy = [32]}}
   %ps = tile.splat %p : tensor<32x!tile.ptr<f32>>
-  // The first carried offset advances by 2: blocks of 32 start at even numbers only.
+  // The first carried offset advances by 2: groups of 32 neighbours start at even numbers only.
   // expected-remark @+2 {{contiguity = [32], divisibility = [2], constancy = [1]}}
   // expected-remark @+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
   %res:2 = scf.for %i = %c0 to %n step %c32 iter_args(%offs = %r, %k = %c0) -> (tensor<32xi32>, i32) : i32 {

@@ -1,4 +1,4 @@
-// Operations that call or gather element by element keep their parts in the text; each constraint has its message.
+// Operations that call or gather element by element print and parse all their parts; each constraint has its message.
 // RUN: pantile-opt %s -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @round_trip

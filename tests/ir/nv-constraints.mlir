@@ -28,9 +28,9 @@ func.func @negative_offset() {
 }
 
 // -----
-func.func @stage_of_another_shape(%ring: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
+func.func @stage_of_another_shape(%circular: !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>>, %i: i32) {
   // expected-error @below {{select_stage_c1: '!nv.buffer<1 x[32] x f16, <[0], 0>>' is no stage of '!nv.buffer<3 x[64] x f16, <[0], 0>>'}}
-  %s = nv.select_stage %ring[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
+  %s = nv.select_stage %circular[%i] : !nv.buffer<3 x [64] x f16, #nv.swizzle<[0], 0>> -> !nv.buffer<1 x [32] x f16, #nv.swizzle<[0], 0>>
   return
 }
 
@@ -131,10 +131,10 @@ func.func @right_operand_along_n(%a: !stage, %b: !stage, %c: tensor<64x64xf32>) 
 
 // -----
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-func.func @mma_of_a_ring(%a: !ring, %b: !stage, %c: tensor<64x64xf32>) {
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+func.func @mma_of_a_circular_buffer(%a: !circular, %b: !stage, %c: tensor<64x64xf32>) {
   // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several stages}}
-  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !ring, !stage, tensor<64x64xf32>
+  %d = nv.wgmma %a, %b, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !circular, !stage, tensor<64x64xf32>
   return
 }
 
@@ -276,11 +276,11 @@ func.func @loaded_without_a_barrier(%map: !nv.tensor_map, %b: !stage, %x: i32) {
 }
 
 // -----
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
-func.func @loaded_into_a_ring(%map: !nv.tensor_map, %b: !ring, %full: !barrier, %x: i32) {
+func.func @loaded_into_a_circular_buffer(%map: !nv.tensor_map, %b: !circular, %full: !barrier, %x: i32) {
   // expected-error @below {{async_c1: '!nv.buffer<3 x[64, 64] x f16, <[1, 0], 128>>' has several stages}}
-  nv.tma_load %map[%x, %x], %b, %full : !ring, !barrier
+  nv.tma_load %map[%x, %x], %b, %full : !circular, !barrier
   return
 }
 

@@ -1,4 +1,4 @@
-// A plan keeps its parts in the text, and stands on kernels and loops alone; each constraint has its message.
+// A plan prints and parses all its parts, and is an attribute of kernels and loops alone; each constraint has its message.
 // RUN: pantile-opt %s -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @round_trip

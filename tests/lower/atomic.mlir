@@ -24,7 +24,7 @@
 // ATOMIC-ACCESS: bar.sync 0
 // ATOMIC-ACCESS: @%p{{[0-9]+}} st.release.gpu.global.b8
 
-// Each thread may write a flag for all: they meet before a release and after an acquire. Counters of a GPU do not wait.
+// Each thread may write a flag for all: they synchronise before a release and after an acquire. Counters of a GPU do not wait.
 // RUN: pantile-lower --ptx --no-line-info %t/atomic_flags.mlir | FileCheck %s --check-prefix=ATOMIC-FLAGS
 // ATOMIC-FLAGS: st.global.b32
 // ATOMIC-FLAGS-NOT: bar.sync

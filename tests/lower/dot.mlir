@@ -5,7 +5,7 @@
 // RUN: pantile-lower --ptx --no-line-info %t/mma_sync_tf32.mlir | FileCheck %s --check-prefix=MMA-SYNC-TF32
 // RUN: pantile-lower --ptx --no-line-info %t/mma_sync_i8.mlir | FileCheck %s --check-prefix=MMA-SYNC-I8
 
-// Eight steps of K a turn, whatever the depth: 16 results of a thread take 128 instructions.
+// Eight steps of K per iteration, whatever the depth: 16 results of a thread take 128 instructions.
 // DOT-FMA-F32: ld.shared.v4
 // DOT-FMA-F32-COUNT-128: fma.rn.f32
 // DOT-FMA-F32-NOT: fma.rn.f32

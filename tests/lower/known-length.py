@@ -1,4 +1,4 @@
-# A loop of known length with an MMA stays a loop: ptxas 13.0 would unroll it whole, and lose the first of its MMAs. One whose length the launch tells is left to the assembler.
+# A loop of known length with an MMA stays a loop: ptxas 13.0 would unroll it whole, and lose the first of its MMAs. One whose length is an argument of the launch is left to ptxas.
 # The branch after the MMA is the one back to the loop's beginning.
 # DEFINE: %{run} = pantilec %s --kernel halved --target sm_90a --no-cache -o -
 # RUN: %{run} --signature "*fp16:16, *fp16:16, *fp32:16" -D N=3 --emit llvm | FileCheck %s --check-prefix=KNOWN

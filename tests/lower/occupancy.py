@@ -1,4 +1,4 @@
-# A loop of loads gets the least registers that hold what is in flight together; so do a large block and what is computed element by element from several vectors; other kernels keep the assembler's choice.
+# A loop of loads gets the least registers that hold what is in flight together; so do a large CTA and what is computed element by element from several vectors; other kernels keep the assembler's choice.
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=1024 --no-cache --emit ptx | FileCheck %s --check-prefix=NONE
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=2048 --no-cache --emit ptx | FileCheck %s --check-prefix=SMALL
 # RUN: pantilec %s --kernel row_sum --signature "*fp32:16, *fp32, i32:16" -D N=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=LARGE
@@ -21,7 +21,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# Sixteen registers of sums and sixteen of loads: eight blocks of 128 threads with 64 registers.
+# Sixteen registers of accumulators and sixteen of loads: eight CTAs of 128 threads with 64 registers.
 # SMALL: .minnctapersm 8
 # MOST: .minnctapersm 16
 # LARGE: .minnctapersm 1{{$}}
@@ -51,13 +51,13 @@ def copy(x, y):
     tl.store(y + tl.arange(0, 512), tl.load(x + tl.arange(0, 512)))
 
 
-# Two vectors a thread: the second is asked for before the sines of the first are computed.
+# Two vectors per thread: the second load is issued before the sines of the first are computed.
 @triton.jit
 def wave(x, y):
     tl.store(y + tl.arange(0, 1024), tl.sin(tl.load(x + tl.arange(0, 1024))))
 
 
-# Vectors that are summed up once they were computed with are asked for together, those behind the sum are not.
+# Vectors that are reduced after some arithmetic are loaded together, those after the reduction are not.
 @triton.jit
 def weighted_sum(x, w, y, BEHIND: tl.constexpr):
     at = tl.arange(0, 1024)
@@ -85,7 +85,7 @@ def product(c, a, b, n):
     tl.store(c + m * 64 + k, total)
 
 
-# Four unrolled iterations ask for their rows together: 48 registers.
+# Four unrolled iterations load their rows together: 48 registers.
 # GATHER: .minnctapersm 10
 @triton.jit
 def gathered_sum(ids, x, y, n):

@@ -1,4 +1,4 @@
-// Parts of a sum: a thread writes its registers in vectors, a block's threads side by side, behind the flags of all blocks, and arrives; the courier, a warp that waits for them, releases the block's flag, then acquires those of others and sets them back.
+// Partial tiles: each thread stores its registers as vectors, next to those of its CTA, after the flags of all CTAs, and arrives. The helper warp waits for the arrivals, releases the CTA's flag, then acquires the flags of peer CTAs and resets them.
 // RUN: pantile-lower %s | FileCheck %s
 #sums = #tile.layout<[64, 16], reg = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true, partial_bytes = 4096>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
@@ -15,7 +15,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true,
     return
   }
   // CHECK-LABEL: define ptx_kernel void @hand_over
-  // The producer is a thread of the first extra warp, the helper warp the second.
+  // The producer is a thread of the first extra warp, the helper warp is the second.
   // CHECK: produce:
   // CHECK: icmp eq i32 %[[THREAD:[0-9]+]], 128
   // CHECK: br i1 %{{[0-9]+}}, label %producer, label %helper
@@ -25,8 +25,8 @@ module attributes {nv.launch = #nv.launch<producer_warps = 2, persistent = true,
   // CHECK: made:
   // CHECK: %[[IS:[0-9]+]] = icmp eq i32 %[[THREAD]], 128
   // CHECK: %[[WARP:[0-9]+]] = lshr i32 %[[THREAD]], 5
-  // CHECK: %[[COURIERS:[0-9]+]] = icmp eq i32 %[[WARP]], 5
-  // CHECK: %[[EITHER:[0-9]+]] = or i1 %[[IS]], %[[COURIERS]]
+  // CHECK: %[[HELPERS:[0-9]+]] = icmp eq i32 %[[WARP]], 5
+  // CHECK: %[[EITHER:[0-9]+]] = or i1 %[[IS]], %[[HELPERS]]
   // CHECK: br i1 %[[EITHER]], label %produce, label %produced
   // CHECK: asm sideeffect "barrier.cta.sync.aligned 4, 160;"
   // CHECK: asm sideeffect "st.release.gpu.global.u32 [$0], 1;"

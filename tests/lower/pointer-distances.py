@@ -1,6 +1,6 @@
-# Copies of a tile whose rows lie a constant apart: a pointer serves 4 KiB, and a loop carries one for each. LLVM is not shown where
-# it starts, or strength reduction takes it to pieces. With a stride that the kernel is told, each copy has a pointer of its own; where
-# an index wraps round, too.
+# Copies of a tile whose rows have a constant distance: one pointer per 4 KiB, which a loop carries. LLVM does not see where
+# it starts, or strength reduction would split it. With a stride that is an argument, each copy has a pointer of its own; where
+# an index wraps around, too.
 # RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_90a --disable-pass nv-specialise-warps --no-cache --emit ptx -o - | FileCheck %s --check-prefix=CONST
 # RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=0 -D WRAPS=0 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD
 # RUN: pantilec %s --kernel products --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KNOWN=1 -D WRAPS=1 --num-warps 4 --num-stages 3 --target sm_80 --no-cache --emit ptx -o - | FileCheck %s --check-prefix=TOLD

@@ -1,4 +1,4 @@
-// Which program runs: a block of the grid, or one of several that a block takes in turn.
+// Which program runs: that of a CTA of the grid, or one of several that a persistent CTA runs.
 // RUN: split-file %s %t
 // RUN: pantile-lower %t/block.mlir | FileCheck %s --check-prefix=BLOCK
 // RUN: pantile-lower %t/turn.mlir | FileCheck %s --check-prefix=TURN

@@ -1,4 +1,4 @@
-// A scan does lanes by shuffles of block totals, warps through scratch once.
+// A scan combines lanes by shuffles of their totals, and warps once through scratch.
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/scan_long.mlir | FileCheck %s --check-prefix=SCAN-LONG
 

@@ -52,7 +52,7 @@ def halvings(x):
     return n
 
 
-# The warp meets again behind the loops.
+# The warp reconverges after the loops.
 # MAP: bar.warp.sync -1
 # MAP: st.global
 @triton.jit

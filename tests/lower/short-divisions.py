@@ -1,4 +1,4 @@
-# Scalars that are smaller than what divides them: a branch goes round the division, one for quotient and remainder. So do threads whose few elements are all
+# Scalars that are smaller than their divisor: a branch skips the division, one for quotient and remainder. So do threads whose few elements are all
 # smaller than one number.
 # RUN: pantilec %s --kernel split --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s
 # RUN: pantilec %s --kernel wraps --signature "*i32:16, i32, i32" --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=WRAPS
@@ -15,7 +15,7 @@ import pantile.language as tl
 # CHECK: st.global
 
 
-# Nobody needs a branch for 7.
+# A division by 7 needs no branch.
 @pantile.jit
 def split(out, n, width):
     pid = tl.program_id(0) + n

@@ -8,7 +8,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# Halves of an accumulator's columns lie in each thread: what follows the product needs no barrier.
+# Halves of an accumulator's columns lie in each thread: what follows the MMA needs no barrier.
 # COLUMNS: {{mma}}
 # COLUMNS: asm sideeffect "# halves"
 # COLUMNS-NOT: call void @llvm.nvvm.barrier

@@ -1,4 +1,4 @@
-// Descriptors whole, or put together in the text, majors and the order of fence, products, commit and wait. The first product of a text
+// Descriptors whole, or put together in the asm string, majors and the order of fence, MMAs, commit and wait. The first MMA of a string
 // is scaled by `p` (whether the old sum counts), the others by `q` (it does).
 // RUN: split-file %s %t
 // RUN: pantile-lower --ptx --no-line-info %t/wgmma_kn.mlir | FileCheck %s --check-prefix=WGMMA-KN

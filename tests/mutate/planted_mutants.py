@@ -6,8 +6,8 @@ target, a pattern of the PTX of kernels that may have such an opportunity, and o
 
 from .mutant import Mutant
 
-BARRIERS, RINGS = "nv-insert-barriers", "nv-count-stages"
-RING = r"mbarrier\.try_wait|cp\.async\.wait_group"
+BARRIERS, STAGES = "nv-insert-barriers", "nv-count-stages"
+WAITS = r"mbarrier\.try_wait|cp\.async\.wait_group"
 EXCHANGE = r"st\.shared|stmatrix|shfl\.sync\.idx"
 
 # fmt: off
@@ -15,19 +15,19 @@ ROWS = [
     ("drop-barrier", BARRIERS, (0, 1, 2), "sm_90a", r"bar\.sync", "a barrier is not inserted"),
     ("drop-barrier", BARRIERS, (0,), "sm_80", r"bar\.sync", "a barrier is not inserted"),
     ("drop-fence", BARRIERS, (0,), "sm_90a", r"fence\.proxy", "a fence for wgmma is not inserted"),
-    ("late-wait", BARRIERS, (0,), "sm_80", RING, "a wait leaves one group of copies too many"),
+    ("late-wait", BARRIERS, (0,), "sm_80", WAITS, "a wait leaves one group of copies too many"),
     ("late-mma-wait", BARRIERS, (0, 1), "sm_90a", r"wgmma", "a wait leaves one MMA too many"),
-    ("short-ring", "nv-schedule-loops", (0,), "sm_80", RING, "a ring has one stage too few"),
-    ("far-prefetch", "nv-schedule-loops", (0,), "sm_80", RING, "copies run an iteration too far ahead"),
-    ("short-buffer", RINGS, (0, 1), "sm_90a", RING, "the last stage lies on what comes after the ring"),
+    ("short-ring", "nv-schedule-loops", (0,), "sm_80", WAITS, "a circular buffer has one stage too few"),
+    ("far-prefetch", "nv-schedule-loops", (0,), "sm_80", WAITS, "copies run an iteration too far ahead"),
+    ("short-buffer", STAGES, (0, 1), "sm_90a", WAITS, "the last stage lies on what comes after the buffer"),
     ("early-release", BARRIERS, (0,), "sm_90a", r"wgmma", "a stage is released while MMAs read it"),
-    ("drop-release", BARRIERS, (0,), "sm_90a", RING, "a stage is never released"),
-    ("flipped-parity", BARRIERS, (1,), "sm_90a", RING, "a wait is for the other phase"),
+    ("drop-release", BARRIERS, (0,), "sm_90a", WAITS, "a stage is never released"),
+    ("flipped-parity", BARRIERS, (1,), "sm_90a", WAITS, "a wait is for the other phase"),
     ("drop-load-mask", BARRIERS, (0, 1), "sm_90a", r"^@.*(ld\.global|cp\.async)", "a load loses its mask"),
     ("drop-store-mask", BARRIERS, (0,), "sm_90a", r"^@.*st\.global", "a store loses its mask"),
     ("wide-bound", "tile-assign-layouts", (0, 1, 2), "sm_90a", r"setp\.lt", "a mask reaches one too far"),
     ("free-conversion", BARRIERS, (0, 1), "sm_90a", EXCHANGE, "a layout conversion counts as free"),
-    ("overlap-buffers", "nv-allocate-shared", (0, 1), "sm_90a", RING, "two buffers have one place"),
+    ("overlap-buffers", "nv-allocate-shared", (0, 1), "sm_90a", WAITS, "two buffers have one place"),
     ("overlap-scratch", "nv-allocate-shared", (0,), "sm_90a", EXCHANGE, "scratch lies on a buffer that lives"),
     ("moved-load", BARRIERS, (0,), "sm_90a", r"tensor\.\dd\.shared", "a TMA load begins one row too late"),
     ("moved-store", BARRIERS, (0,), "sm_90a", r"tensor\.\dd\.global", "a TMA store begins one row too late"),

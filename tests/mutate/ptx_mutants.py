@@ -22,9 +22,9 @@ SYNCHRONISATION = [
     ("fence-gpu", r"fence\.acq_rel\.gpu", "", "writes are not ordered before a flag"),
 ]
 
-BARRIERS_OF_RINGS = [
-    ("try-wait#0", r"mbarrier\.try_wait.*", "setp.eq.b32 p, 0, 0", "the first wait of a ring is skipped"),
-    ("try-wait#1", r"mbarrier\.try_wait.*", "setp.eq.b32 p, 0, 0", "the second wait of a ring is skipped"),
+MBARRIERS = [
+    ("try-wait#0", r"mbarrier\.try_wait.*", "setp.eq.b32 p, 0, 0", "the first wait for a circular buffer is skipped"),
+    ("try-wait#1", r"mbarrier\.try_wait.*", "setp.eq.b32 p, 0, 0", "the second wait for a circular buffer is skipped"),
     ("parity#0", r"(mbarrier\.try_wait\S+ p, \[\S+\], )(\S+)", with_register("xor.b32 m, $2, 1", "$1m"), "a wait is for the other phase"),
     ("arrive#0", r"^@\S+ mbarrier\.arrive\.shared.*", "", "a stage is never released"),
     ("arrive-twice", r"^@\S+ mbarrier\.arrive\.shared.*", "$&; $&", "a stage is released twice"),
@@ -107,7 +107,7 @@ GLOBAL_MEMORY = [
 
 GROUPS = {
     "synchronisation": SYNCHRONISATION,
-    "barriers of rings": BARRIERS_OF_RINGS,
+    "mbarriers of circular buffers": MBARRIERS,
     "TMA": TMA,
     "wgmma": WGMMA,
     "cp.async": COPIES,

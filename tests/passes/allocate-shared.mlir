@@ -1,7 +1,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-allocate-shared | FileCheck %s
 // RUN: pantile-opt %s -split-input-file -nv-allocate-shared -nv-insert-barriers | FileCheck %s --check-prefix=BARRIERS
 
-// Two buffers whose lives do not meet share their bytes; one that lives across both does not.
+// Two buffers whose lifetimes do not overlap get the same bytes; one that lives across both does not.
 // CHECK: module attributes {{.*}}shared_bytes = 12288
 // CHECK-LABEL: @lives_that_meet_and_do_not
 #s = #nv.swizzle<[1, 0], 128>
@@ -26,16 +26,16 @@ module attributes {tile.num_warps = 4 : i32} {
 // CHECK: module attributes {{.*}}shared_bytes = 32768
 #s = #nv.swizzle<[1, 0], 128>
 module attributes {tile.num_warps = 4 : i32} {
-  func.func @ring() {
-    %ring = nv.alloc : !nv.buffer<4 x [64, 64] x f16, #s>
-    nv.dealloc %ring : !nv.buffer<4 x [64, 64] x f16, #s>
+  func.func @circular() {
+    %circular = nv.alloc : !nv.buffer<4 x [64, 64] x f16, #s>
+    nv.dealloc %circular : !nv.buffer<4 x [64, 64] x f16, #s>
     return
   }
 }
 
 // -----
 
-// Small scratch shares its bytes with nobody, so that two reductions need no barrier between them;
+// Small scratch has bytes of its own, so that two reductions need no barrier between them;
 // around a loop, each is ordered by the barrier inside the other.
 // CHECK: module attributes {{.*}}shared_bytes = 144
 #l = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
@@ -67,14 +67,14 @@ module attributes {tile.num_warps = 4 : i32} {
 
 // -----
 
-// Beside large buffers it takes what is free.
+// Next to large buffers it takes what is free.
 // CHECK: module attributes {{.*}}shared_bytes = 32768
 #s = #nv.swizzle<[1, 0], 128>
 #l = #tile.layout<[256], reg = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64], [128]]>
 module attributes {tile.num_warps = 4 : i32} {
   func.func @beside_a_ring(%x: tensor<256xf32, #l>) -> f32 {
-    %ring = nv.alloc : !nv.buffer<4 x [64, 64] x f16, #s>
-    nv.dealloc %ring : !nv.buffer<4 x [64, 64] x f16, #s>
+    %circular = nv.alloc : !nv.buffer<4 x [64, 64] x f16, #s>
+    nv.dealloc %circular : !nv.buffer<4 x [64, 64] x f16, #s>
     // CHECK: nv.scratch = 0
     %sum = tile.reduce (%x), 0 {
     ^bb0(%a: f32, %b: f32):

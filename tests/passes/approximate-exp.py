@@ -1,4 +1,4 @@
-# An exponential whose denormal results nobody sees is one of base 2, which flushes them; others stay.
+# An exponential whose denormal results have no effect becomes one of base 2, which flushes them; others stay.
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16,*fp16:16" -D N=1024 --no-cache --emit layout -o - | FileCheck %s --check-prefix=SOFTMAX
 # RUN: pantilec %s --kernel logistic --signature "*fp32:16,*fp32:16" -D N=1024 --no-cache --emit layout -o - | FileCheck %s --check-prefix=LOGISTIC
 # RUN: pantilec %s --kernel running --signature "*fp32:16,*fp32:16,i32" -D N=1024 --no-cache --emit layout -o - | FileCheck %s --check-prefix=RUNNING

@@ -1,4 +1,4 @@
-// Attention: both products keep their rows in the same warps, so the probabilities, the running maximum and the sum never change threads.
+// Attention: both dots keep their rows in the same warps, so the probabilities, the running maximum and the sum never change threads.
 // RUN: sed 's/"sm_90a"/"sm_80"/' %s | pantile-opt -tile-select-mma -tile-assign-layouts | FileCheck %s --check-prefix=SYNC
 // RUN: pantile-opt %s -tile-select-mma -tile-assign-layouts | FileCheck %s --check-prefix=WGMMA
 

@@ -1,4 +1,4 @@
-// The product in the tutorial's form: rows and columns wrap around, K is masked. One source, three instruction families.
+// The tutorial's GEMM: rows and columns wrap around, K is masked. One source, three instruction families.
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts 2>/dev/null | FileCheck %s --check-prefixes=WGMMA,EXACT
 // RUN: sed 's/"sm_90a"/"sm_80"/' %s | pantile-opt -split-input-file -tile-select-mma -tile-assign-layouts 2>/dev/null | FileCheck %s --check-prefix=SYNC
 

@@ -393,7 +393,7 @@ func.func @number_and_tile(%x: !tile.ptr<f32> {tile.divisibility = 8 : i32}, %n:
 
 // -----
 
-// What a loop gives is converted in front of a widening cast that was rewritten before.
+// The result of a loop is converted before a widening cast that was rewritten earlier.
 // CHECK-LABEL: @widened_result
 // CHECK: %[[SUM:.*]] = scf.for
 // CHECK: tile.convert_layout %[[SUM]] : tensor<16x32xf16, {{.*}}> -> tensor<16x32xf16

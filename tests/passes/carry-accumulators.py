@@ -1,8 +1,8 @@
-# The second product of attention is waited for beside the next iteration's first: a stage more, or an iteration less by which copies run
-# ahead, keeps what it reads. Where a producer fills the stages, or the sum is looked at, it stays as it is.
+# The wait for attention's second MMA is deferred by one iteration: one stage more, or copies issued one iteration later,
+# keep what it reads. Where a producer fills the stages, or the accumulator is read, it stays as it is.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --num-stages 2 --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --disable-pass carried-accumulators -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=1 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D READ=0 --target sm_90a --no-cache --emit cubin --disable-pass nv-specialise-warps --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
@@ -24,8 +24,8 @@ import pantile.language as tl
 # CHECK-NOT: nv.wgmma_wait
 # CHECK: scf.yield %[[SECOND]],
 # CHECK: nv.wgmma_wait 0, %[[LOOP]]#0
-# FED: nv.producer {
-# FED-NOT: :2 = nv.wgmma_wait
+# PRODUCER: nv.producer {
+# PRODUCER-NOT: :2 = nv.wgmma_wait
 # SAME-NOT: :2 = nv.wgmma_wait
 # SAID: remark: the second dot's MMA overlaps the first dot of the next iteration
 # SAID-NOT: serialized

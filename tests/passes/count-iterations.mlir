@@ -1,6 +1,6 @@
 // RUN: pantile-opt %s --tile-count-iterations | FileCheck %s
 
-// What decides is counted with; the product runs so often.
+// The condition runs in the counting loop; the dot runs as often as that.
 // Example.
 // CHECK-LABEL: func.func @ends_at_the_end
 // CHECK: %[[C:.*]]:3 = scf.while ({{.*}}) : (i1, i32, i64) -> (i1, i32, i64)
@@ -25,7 +25,7 @@ func.func @ends_at_the_end(%x: tensor<32x32xf16>, %zeros: tensor<32x32xf32>, %n:
   return %r#0 : tensor<32x32xf32>
 }
 
-// Nothing in the loop is under a condition; the last iteration has no product.
+// Nothing in the loop is under a condition; the last iteration has no dot.
 // CHECK-LABEL: func.func @ends_at_the_start
 // CHECK: %[[C:.*]]:3 = scf.while
 // CHECK: %[[FEWER:.*]] = arith.subi %[[C]]#2

@@ -23,7 +23,7 @@ func.func @counts(%p: !tile.ptr<i32>, %end: i32, %start: i32) -> i32 {
   return %r#1 : i32
 }
 
-// The counter is read after the loop; its bound stands on the left.
+// The counter is read after the loop; its bound is the left operand.
 // CHECK-LABEL: func.func @counter_after
 // CHECK: %[[R:.*]] = scf.for %[[I:.*]] = %arg2 to %arg1 step %{{.*}} iter_args(%{{.*}} = %arg2) -> (i32)
 // CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %[[I]]

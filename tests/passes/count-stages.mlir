@@ -1,6 +1,6 @@
 // The next stage of a circular buffer is counted, not divided for, where the number of stages is no power of two.
 // RUN: pantile-opt %s -nv-count-stages | FileCheck %s
-!ring = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
+!circular = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 
 // CHECK-LABEL: @three_stages
@@ -11,7 +11,7 @@
 // CHECK: %[[NEXT:.*]] = arith.addi %[[STAGE]]
 // CHECK: %[[END:.*]] = arith.cmpi eq, %[[NEXT]]
 // CHECK: arith.select %[[END]], %{{.*}}, %[[NEXT]]
-func.func @three_stages(%full: !ring, %n: i32) {
+func.func @three_stages(%full: !circular, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c3 = arith.constant 3 : i32
@@ -19,7 +19,7 @@ func.func @three_stages(%full: !ring, %n: i32) {
     %stage = arith.remui %turn, %c3 : i32
     %round = arith.divui %turn, %c3 : i32
     %phase = arith.andi %round, %c1 : i32
-    %barrier = nv.select_stage %full[%stage] : !ring -> !barrier
+    %barrier = nv.select_stage %full[%stage] : !circular -> !barrier
     nv.mbarrier_wait %barrier, false, %phase : !barrier
     %next = arith.addi %turn, %c1 : i32
     scf.yield %next : i32

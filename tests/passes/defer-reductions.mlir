@@ -1,4 +1,4 @@
-// Threads that share a row add up their own elements of its running sum, and exchange them once, after the loop.
+// The threads of a row add up their own elements of its running sum, and exchange them once, after the loop.
 // RUN: pantile-opt %s -tile-defer-reductions | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #row = #tile.layout<[64], reg = [[8]], lane = [[0], [0], [1], [2], [4]], warp = [[16], [32]]>

@@ -1,5 +1,5 @@
-# The sum of an online softmax: each thread's own elements in the loops, and one meeting behind the last; the second loop goes on with
-# what the first carried. A sum that is read in the loop, and one that begins elsewhere, stay as they are, as in loops without products.
+# The sum of an online softmax: each thread's own elements in the loops, and one exchange after the last; the second loop continues with
+# what the first carried. A sum that is read in the loop, and one that begins elsewhere, stay as they are, as in loops without MMAs.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D KIND=0 --num-warps 4 --target sm_90a --no-cache --emit layout -o - | FileCheck %s --check-prefix=PARTS
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D KIND=0 --num-warps 4 --target sm_80 --no-cache --emit layout -o - | FileCheck %s --check-prefix=PARTS
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D KIND=0 --num-warps 4 --target sm_90a --disable-pass tile-defer-reductions --no-cache --emit layout -o - | FileCheck %s --check-prefix=WHOLE

@@ -1,7 +1,7 @@
-# The gradients of attention in one kernel, which adds to those of the queries by atomics. Loads run ahead of the
-# sums, which lie apart and tell nothing; where their old values are looked at, or they go to what is read, none does.
-# Products that wait for nothing of the tile that goes through shared memory are under way while it is stored, and only
-# the product that reads it has a fence.
+# The gradients of attention in one kernel, which adds to those of the queries by atomics. Loads are prefetched past the
+# atomics, which have no alias; where their old values are used, or they may write what is read, none is.
+# MMAs that do not read the tile that goes through shared memory are in flight while it is stored, and only
+# the MMA that reads it has a fence.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=1 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=LEARNS
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" -D KIND=2 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=LEARNS

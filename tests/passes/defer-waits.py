@@ -1,5 +1,5 @@
-# The gradients of attention: products start when their operands are there and are waited for where their sums are
-# used; rows of numbers are read in front of them.
+# The gradients of attention: MMAs start when their operands are there, and are waited for where their accumulators are
+# used; vectors are loaded before them.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass nv-prefetch-loads --disable-pass carried-accumulators --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass nv-specialise-warps --disable-pass nv-defer-waits --emit mma -o - | FileCheck %s --check-prefix=APART
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32" --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-overlap-iterations --emit mma -o - | FileCheck %s --check-prefix=ROLES
@@ -24,7 +24,7 @@ import pantile.language as tl
 
 # APART-NOT: nv.wgmma_wait 1
 
-# No stage is released while a product may read it.
+# No stage is released while an MMA may read it.
 # ROLES: nv.producer
 # ROLES: nv.tma_load
 # ROLES: %[[SCORES:.*]] = nv.wgmma

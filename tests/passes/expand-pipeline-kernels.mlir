@@ -18,7 +18,7 @@
 // CHECK: nv.select_stage %[[A]][%[[READ]]]
 // CHECK: nv.select_stage %[[B]][%[[READ]]]
 // CHECK: %[[P:.*]] = nv.wgmma
-// An iteration two ahead exists if more than two steps are left.
+// The iteration after the next exists if more than two steps are left.
 // CHECK: %[[LEFT:.*]] = arith.subi %arg2, %[[K]]
 // CHECK: %[[MORE:.*]] = arith.cmpi sgt, %[[LEFT]], %c128
 // CHECK: nv.select_stage %[[A]][%[[WRITE]]]
@@ -65,7 +65,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// mma.sync: the copies are issued behind the reads of the operands, in front of the product.
+// mma.sync: the copies are issued after the reads of the operands, before the MMA.
 // CHECK-LABEL: @registers_from_the_ring
 // CHECK: nv.alloc {nv.circular_buffer} : <3 x[64, 64] x f16
 // CHECK: scf.for
@@ -110,7 +110,7 @@ module attributes {tile.target = "sm_80", tile.num_warps = 4 : i32, tile.num_sta
 
 // -----
 
-// A tile copied in the outer loop and read by the inner loop's products is shown to them, too.
+// A tile copied in the outer loop and read by the inner loop's MMAs is made visible to them, too.
 // CHECK-LABEL: @read_by_a_loop_inside
 // CHECK: nv.alloc {nv.circular_buffer}
 // CHECK: scf.for
@@ -161,7 +161,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 // -----
 
 // What the addresses come from is read before all copies, where the iteration exists, and then one
-// iteration ahead of its copies.
+// iteration before its copies.
 // CHECK-LABEL: @through_a_table
 // CHECK: %[[E0:.*]] = tile.load {{.*}} mask %[[FIRST:[^ ]*]]
 // CHECK: %[[E1:.*]] = tile.load {{.*}} mask

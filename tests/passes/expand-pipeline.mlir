@@ -8,18 +8,18 @@
 !loaded = tensor<64x64xf16, #load>
 !tile = tensor<64x64xf32, #acc>
 // CHECK-LABEL: @two_iterations_ahead
-// CHECK: %[[RING:.*]] = nv.alloc {nv.circular_buffer} : <3 x
+// CHECK: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <3 x
 // CHECK-COUNT-2: nv.commit
 // CHECK: scf.for
 // CHECK: nv.wait 1
 // CHECK: nv.barrier
-// CHECK: %[[STAGE:.*]] = nv.select_stage %[[RING]]
+// CHECK: %[[STAGE:.*]] = nv.select_stage %[[CIRCULAR]]
 // CHECK: nv.wgmma %arg0, %[[STAGE]]
 // CHECK: nv.copy_async {{.*}} if %{{.*}} {vectorBytes = 16 : i32}
 // CHECK: nv.commit
 // CHECK: scf.yield
 // CHECK: nv.wait 0
-// CHECK: nv.dealloc %[[RING]]
+// CHECK: nv.dealloc %[[CIRCULAR]]
 module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
   func.func @two_iterations_ahead(%a: !stage, %rows: !pointers, %offsets: !offsets, %zero: !tile, %n: i32) -> !tile {
     %step = arith.constant dense<64> : !offsets

@@ -69,7 +69,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %r : !tile
   }
 
-  // Where the threads meet in each iteration anyway, they need not in front.
+  // Where the threads synchronise in each iteration anyway, no barrier is needed before the loop.
   // CHECK-LABEL: @met_in_the_loop
   func.func @met_in_the_loop(%x: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
@@ -94,7 +94,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %r : !tile
   }
 
-  // A write in one branch is still open behind the `if`.
+  // A write in one branch is still open after the `if`.
   // CHECK-LABEL: @after_a_branch
   func.func @after_a_branch(%x: !tile, %c: i1) -> !tile {
     %b = nv.alloc at 0 : !buffer
@@ -121,7 +121,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %y : !tile
   }
 
-  // A `while` is left from its condition: the barrier of its body does not order what comes behind.
+  // A `while` is left from its condition: the barrier of its body does not order what comes after it.
   // CHECK-LABEL: @behind_a_condition
   func.func @behind_a_condition(%x: !tile, %c: i1) -> !tile {
     %b = nv.alloc at 0 : !buffer
@@ -143,7 +143,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %y : !tile
   }
 
-  // Each warp works in its own part of the scratch, in whatever round.
+  // Each warp works in its own part of the scratch, in every iteration.
   // CHECK-LABEL: @own_parts
   func.func @own_parts(%x: tensor<16x64xf16, #acc>, %n: i32) -> tensor<16x64xf16, #rows> {
     %c0 = arith.constant 0 : i32
@@ -159,7 +159,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %r : tensor<16x64xf16, #rows>
   }
 
-  // An MMA reads until it is waited for, whatever barriers stand in between; then all threads must know.
+  // An MMA reads until it is waited for, whatever barriers are between; then all threads synchronise.
   // CHECK-LABEL: @mma_in_flight
   func.func @mma_in_flight(%x: !operand, %y: !operand, %acc: !sum) -> (!sum, !operand) {
     %a = nv.alloc at 0 : !matrix
@@ -182,7 +182,7 @@ module attributes {tile.num_warps = 1 : i32} {
     return %done, %again : !sum, !operand
   }
 
-  // Both buffers were stored before a barrier that stands there for another reason, with no fence before it.
+  // Both buffers were stored before a barrier that is there for another reason, with no fence before it.
   // CHECK-LABEL: @fence_before_a_barrier
   func.func @fence_before_a_barrier(%x: !operand, %y: !operand, %acc: !sum) -> !sum {
     %a = nv.alloc at 0 : !matrix

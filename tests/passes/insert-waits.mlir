@@ -2,7 +2,7 @@
 // RUN: pantile-opt %s -nv-insert-waits | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 !b = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 !left = tensor<64x64xf16, #acc>
@@ -145,7 +145,7 @@ module attributes {tile.num_warps = 4 : i32} {
     return %r#3 : !sum
   }
 
-  // Where paths meet, the one with fewer younger MMAs counts.
+  // Where paths join, the one with fewer younger MMAs counts.
   // CHECK-LABEL: @younger_on_one_path
   func.func @younger_on_one_path(%a: !b, %b: !b, %c: !sum, %is: i1) -> !sum {
     // CHECK: scf.if
@@ -214,7 +214,7 @@ module attributes {tile.num_warps = 4 : i32} {
     return %r : !sum
   }
 
-  // A wait holds the registers that its MMAs read, also of those that it ends besides.
+  // A wait holds the registers that its MMAs read, also of other MMAs that it waits for.
   // CHECK-LABEL: @registers_are_held
   func.func @registers_are_held(%p: !left, %q: !left, %b: !b, %c: !sum) -> (!sum, !sum) {
     // CHECK: %[[Y:.*]] = nv.wgmma %arg1
@@ -266,9 +266,9 @@ module attributes {tile.num_warps = 4 : i32} {
 
   // A stage is released when the MMA that reads it is over; another one of the same iteration may be in flight.
   // CHECK-LABEL: @stage_released
-  func.func @stage_released(%map: !nv.tensor_map, %ring: !ring, %barriers: !barriers, %c: !sum, %i: i32, %k: i32) -> !sum {
+  func.func @stage_released(%map: !nv.tensor_map, %circular: !circular, %barriers: !barriers, %c: !sum, %i: i32, %k: i32) -> !sum {
     nv.producer {
-      %stage = nv.select_stage %ring[%i] : !ring -> !b
+      %stage = nv.select_stage %circular[%i] : !circular -> !b
       %full = nv.select_stage %barriers[%i] : !barriers -> !barrier
       nv.tma_load %map[%i, %i], %stage, %full : !b, !barrier
     }
@@ -277,8 +277,8 @@ module attributes {tile.num_warps = 4 : i32} {
     // CHECK-NEXT: nv.wgmma_wait 1, :
     // CHECK-NEXT: nv.release
     // CHECK-NEXT: nv.wgmma_wait 0
-    %first = nv.select_stage %ring[%i] : !ring -> !b
-    %second = nv.select_stage %ring[%k] : !ring -> !b
+    %first = nv.select_stage %circular[%i] : !circular -> !b
+    %second = nv.select_stage %circular[%k] : !circular -> !b
     %free = nv.select_stage %barriers[%i] : !barriers -> !barrier
     %x = nv.wgmma %first, %first, %c mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
     %y = nv.wgmma %second, %second, %x mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
@@ -288,11 +288,11 @@ module attributes {tile.num_warps = 4 : i32} {
 
   // Which stage an earlier iteration read is not known.
   // CHECK-LABEL: @stage_of_an_earlier_iteration
-  func.func @stage_of_an_earlier_iteration(%map: !nv.tensor_map, %ring: !ring, %barriers: !barriers, %c: !sum, %n: i32, %k: i32) -> !sum {
+  func.func @stage_of_an_earlier_iteration(%map: !nv.tensor_map, %circular: !circular, %barriers: !barriers, %c: !sum, %n: i32, %k: i32) -> !sum {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     nv.producer {
-      %stage = nv.select_stage %ring[%n] : !ring -> !b
+      %stage = nv.select_stage %circular[%n] : !circular -> !b
       %full = nv.select_stage %barriers[%n] : !barriers -> !barrier
       nv.tma_load %map[%n, %n], %stage, %full : !b, !barrier
     }
@@ -302,7 +302,7 @@ module attributes {tile.num_warps = 4 : i32} {
     // CHECK-NEXT: nv.release
     // CHECK-NEXT: scf.yield
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c) -> (!sum) : i32 {
-      %stage = nv.select_stage %ring[%i] : !ring -> !b
+      %stage = nv.select_stage %circular[%i] : !circular -> !b
       %free = nv.select_stage %barriers[%k] : !barriers -> !barrier
       %x = nv.wgmma %stage, %stage, %s mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !b, !b, !sum
       nv.release %free : !barrier

@@ -1,5 +1,5 @@
-# Zeros of rows that are masked in all iterations are stored into each stage once; a mask that changes stores its own. One fence in
-# front of a product covers what the loop stores and the copies.
+# Zeros of rows that are masked in all iterations are stored into each stage once; a mask that changes stores its own. One fence
+# before an MMA covers what the loop stores and the copies.
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*i8:16,*fp16:16,i32,i32:16,i32:16" --num-warps 8 --no-cache --disable-pass nv-specialise-warps --disable-pass tile-hoist-invariants --emit pipeline -o - | FileCheck %s --check-prefix=INSIDE
 import pantile

@@ -1,4 +1,4 @@
-# A loop on mma.sync: prefetches are issued behind the reads of this iteration's operands.
+# A loop on mma.sync: prefetches are issued after the reads of this iteration's operands.
 # RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 2 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16" --num-warps 4 --target sm_80 --no-cache --emit pipeline -o - | FileCheck %s
 import pantile

@@ -1,4 +1,4 @@
-# Kernels of the launch ABI `triton` take their arguments and two pointers; their blocks have the warps that were asked for. What needs more is left out, even where it was switched on, and a remark says what that is.
+# Kernels of the launch ABI `triton` take their arguments and two pointers; their CTAs have the warps that were requested. What needs more is left out, even where it was switched on, and a remark says what that is.
 # DEFINE: %{product} = pantilec %s --kernel product --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --num-warps 8 --no-cache
 # RUN: %{product} --emit ptx -o - | FileCheck %s --check-prefix=FULL
 # RUN: %{product} --launch-abi triton --emit ptx -o - | FileCheck %s --check-prefix=PRODUCT

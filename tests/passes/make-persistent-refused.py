@@ -82,7 +82,7 @@ def meets(a, b, c, depth, stride_am, stride_bk):
     write(c, acc, m, n, stride_bk)
 
 
-# The print says which block it comes from.
+# The print says which CTA it comes from.
 # PRINTS: the kernel is not persistent: programs synchronise, or are observed while they run
 # PRINTS: @prints
 # PRINTS-NOT: nv.programs
@@ -117,7 +117,7 @@ def asks_the_machine(a, b, c, depth, stride_am, stride_bk):
     write(c, acc, tl.extra.cuda.smid(), n, stride_bk)
 
 
-# How long a program takes is what its author wants to know.
+# Clocks measure one program.
 # ASKS-THE-TIME: the kernel is not persistent: programs synchronise, or are observed while they run
 # ASKS-THE-TIME: @asks_the_time
 # ASKS-THE-TIME-NOT: nv.programs
@@ -140,7 +140,7 @@ def swaps_atomically(a, b, c, depth, stride_am, stride_bk):
     tl.atomic_cas(a.to(tl.pointer_type(tl.int32)), 0, 1)
 
 
-# Nobody knows what assembly with effects does.
+# The effects of assembly are unknown.
 # HAS-ASSEMBLY: the kernel is not persistent: programs synchronise, or are observed while they run
 # HAS-ASSEMBLY: @has_assembly
 # HAS-ASSEMBLY-NOT: nv.programs
@@ -152,7 +152,7 @@ def has_assembly(a, b, c, depth, stride_am, stride_bk):
     write(c, acc, m, at, stride_bk)
 
 
-# A static schedule would leave some blocks with the long ones.
+# A static schedule would leave some CTAs with the long ones.
 # DIFFERS-IN-LENGTH: the kernel is not persistent: programs differ in length
 # DIFFERS-IN-LENGTH: @differs_in_length
 # DIFFERS-IN-LENGTH-NOT: nv.programs

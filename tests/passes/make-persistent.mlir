@@ -15,7 +15,7 @@
 // CHECK: } {nv.programs}
 // CHECK-NEXT: return
 
-// The circular buffers live until the last program has ended, and turns are counted over all of them.
+// The circular buffers live until the last program has ended, and stage indices are counted over all of them.
 // ROLES-LABEL: @plain
 // ROLES: nv.producer {
 // ROLES: %[[TURN:.*]] = arith.constant 0 : i32
@@ -175,7 +175,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// A return ends a program, not the block.
+// A return ends a program, not the CTA.
 // CHECK-LABEL: @returns_early
 // CHECK: scf.for
 // CHECK: scf.if

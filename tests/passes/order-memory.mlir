@@ -1,4 +1,4 @@
-// A load or store behind a store through the same pointers waits for it; in a loop, the next store waits too.
+// A load or store after a store through the same pointers waits for it; in a loop, the next store waits too.
 // RUN: pantile-opt %s -split-input-file -tile-order-memory | FileCheck %s
 module attributes {tile.num_warps = 4 : i32} {
   // CHECK-LABEL: @straight
@@ -82,7 +82,7 @@ module attributes {tile.num_warps = 4 : i32} {
     return
   }
 
-  // Another use that stands in front of the store is late in a late warp, too.
+  // Another use before the store is late in a late warp, too.
   // CHECK-LABEL: @overwrites_behind_all_uses
   // CHECK: tile.load %arg0
   // CHECK-NEXT: tile.store %arg1
@@ -108,7 +108,7 @@ module attributes {tile.num_warps = 4 : i32} {
     return
   }
 
-  // Threads meet once in front of a loop or a branch for what happened before it.
+  // Threads synchronise once before a loop or a branch for what happened earlier.
   // CHECK-LABEL: @into_regions
   // CHECK-NEXT: tile.store
   // CHECK: tile.barrier

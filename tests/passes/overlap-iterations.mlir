@@ -1,7 +1,7 @@
 // The last MMAs of an iteration are in flight together with the first ones of the next, in loops of chained MMAs such as attention's gradients.
 // RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
@@ -20,7 +20,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
   // CHECK-NEXT: nv.release
   // CHECK: scf.yield
   // CHECK: nv.wgmma %{{.*}} : tensor
-  func.func @gradient(%key: !stage, %value: !stage, %queries: !ring, %full: !barriers, %n: i32) -> !tile {
+  func.func @gradient(%key: !stage, %value: !stage, %queries: !circular, %full: !barriers, %n: i32) -> !tile {
     %zero = arith.constant dense<0.0> : !tile
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -30,7 +30,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %round = arith.divui %turn, %c3 : i32
       %phase = arith.andi %round, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
-      %query = nv.select_stage %queries[%stage] : !ring -> !stage
+      %query = nv.select_stage %queries[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
       %scores = nv.wgmma %key, %query, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %slopes = nv.wgmma %value, %query, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile

@@ -1,13 +1,13 @@
-# The sums of an iteration are added to beside the first products of the next: the loop starts at the second iteration,
-# carries the left operands, and the last products stand behind it. A circular buffer of two stages
-# gets a third. Not where a sum is looked at, nor where the tiles are too large, nor without a producer.
+# The accumulating MMAs of an iteration are in flight with the first MMAs of the next: the loop starts at the second iteration,
+# carries the left operands, and the last MMAs follow it. A circular buffer of two stages
+# gets a third. Not where an accumulator is read, nor where the tiles are too large, nor without a producer.
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-overlap-iterations -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=1 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --emit pipeline --disable-pass nv-specialise-warps --disable-pass carried-accumulators -o - | FileCheck %s --check-prefix=PLAIN
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=64 -D LOOKS=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --num-stages 2 --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D D=128 -D LOOKS=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
-# Nor where one product of the iteration depends on another: it would start behind the last ones of the iteration before.
+# Nor where one MMA of the iteration depends on another: it would start after the last ones of the iteration before.
 # RUN: pantilec %s --kernel dependent --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=DEPENDENT
 import pantile
 import pantile.language as tl

@@ -1,7 +1,7 @@
-// The first of two chained MMAs starts one iteration ahead: it is in flight together with the second one of the iteration before, while the elements between them are computed.
+// The first of two chained MMAs starts one iteration earlier: it is in flight together with the second one of the iteration before, while the elements between them are computed.
 // RUN: pantile-opt %s -nv-overlap-iterations | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barriers = !nv.buffer<3 x [2] x i64, #nv.swizzle<[0], 0>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
@@ -23,7 +23,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
   // CHECK: }
   // CHECK: nv.wgmma %{{.*}} : tensor
   // CHECK: nv.wgmma_wait
-  func.func @attention(%query: !stage, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> !tile {
+  func.func @attention(%query: !stage, %keys: !circular, %values: !circular, %full: !barriers, %zero: !tile, %n: i32) -> !tile {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
@@ -32,13 +32,13 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %round = arith.divui %turn, %c3 : i32
       %phase = arith.andi %round, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
-      %key = nv.select_stage %keys[%stage] : !ring -> !stage
+      %key = nv.select_stage %keys[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
       %scores = nv.wgmma %query, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, !tile
       %scored = nv.wgmma_wait %scores : (!tile) -> !tile
       %weights = math.exp2 %scored : !tile
       %left = arith.truncf %weights : !tile to !left
-      %value = nv.select_stage %values[%stage] : !ring -> !stage
+      %value = nv.select_stage %values[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
       %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile
@@ -56,7 +56,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
   // CHECK: nv.wgmma %[[LEFT]]
   // CHECK: nv.wgmma %{{arg.*}} : tensor
   // CHECK: scf.yield {{.*}}%[[LEFT]]
-  func.func @one_left_operand(%seed: !tile, %keys: !ring, %values: !ring, %full: !barriers, %zero: !tile, %n: i32) -> (!tile, !tile) {
+  func.func @one_left_operand(%seed: !tile, %keys: !circular, %values: !circular, %full: !barriers, %zero: !tile, %n: i32) -> (!tile, !tile) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32
@@ -65,14 +65,14 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_stages =
       %round = arith.divui %turn, %c3 : i32
       %phase = arith.andi %round, %c1 : i32
       %ready = nv.select_stage %full[%stage] : !barriers -> !barrier
-      %key = nv.select_stage %keys[%stage] : !ring -> !stage
+      %key = nv.select_stage %keys[%stage] : !circular -> !stage
       %y = math.exp2 %x : !tile
       %left = arith.truncf %y : !tile to !left
       nv.mbarrier_wait %ready, false, %phase : !barrier
       %scores = nv.wgmma %left, %key, %zero mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %scored = nv.wgmma_wait %scores : (!tile) -> !tile
       %most = arith.maximumf %last, %scored : !tile
-      %value = nv.select_stage %values[%stage] : !ring -> !stage
+      %value = nv.select_stage %values[%stage] : !circular -> !stage
       nv.mbarrier_wait %ready, false, %phase : !barrier
       %sum = nv.wgmma %left, %value, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !left, !stage, !tile
       %next = nv.wgmma_wait %sum : (!tile) -> !tile

@@ -1,4 +1,4 @@
-# Attention's first product runs one block ahead of its second one, beside the softmax; the left operand stays in
+# Attention's first MMA runs one tile before its second one, while the softmax is computed; the left operand stays in
 # registers. Eight warps get registers of the producer where they need them.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D BLOCK_N=128 --num-warps 8 --num-stages 2 --target sm_90a --no-cache --emit pipeline --disable-pass nv-keep-occupancy --disable-pass nv-overlap-dots -o - | FileCheck %s --check-prefix=APART
@@ -14,7 +14,7 @@
 import pantile
 import pantile.language as tl
 
-# The first block alone, then two products together, then the last second product.
+# The first MMA of the first tile alone, then two MMAs together, then the last second MMA.
 # CHECK: nv.producer
 # CHECK: scf.if
 # CHECK: %[[FIRST:.*]] = nv.wgmma %{{.*}} : !nv.buffer
@@ -74,7 +74,7 @@ def attention(Q, K, V, Out, stride, n, HEAD: tl.constexpr, BLOCK_N: tl.constexpr
     tl.store(Out + rows[:, None] * HEAD + features[None, :], acc / total[:, None])
 
 
-# The sum itself is looked at between the products: nothing may be moved.
+# The accumulator itself is read between the MMAs: nothing may be moved.
 # READS-NOT: nv.wgmma_wait 1
 # READS-NOT: nv.settle
 # READS: return

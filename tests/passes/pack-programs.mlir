@@ -1,4 +1,4 @@
-// Programs of one warp that use no shared memory and do not synchronise with others may share a CTA.
+// Programs of one warp that use no shared memory and do not synchronise with others may run in one CTA.
 // RUN: pantile-opt %s -split-input-file -nv-pack-programs | FileCheck %s
 #row = #tile.layout<[128], reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>
 // CHECK: module attributes {nv.launch = #nv.launch<programs_per_cta = 4

@@ -1,4 +1,4 @@
-# Programs of one warp may share a block where they have neither shared memory nor barriers and do not meet; the block's size says how many do.
+# Programs of one warp may run in one CTA where they have neither shared memory nor barriers; the size of the CTA says how many do.
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit mma | FileCheck %s --check-prefix=PACKED
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel row --signature "*fp32:16, *fp32:16, i32:16" --num-warps 1 --disable-pass nv-pack-programs --no-cache --emit mma | FileCheck %s --check-prefix=ALONE

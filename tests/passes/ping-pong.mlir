@@ -1,4 +1,4 @@
-// Ping-pong: consumer warp groups start the MMAs of a loop in turn, so that one group multiplies while another computes elements.
+// Ping-pong: consumer warp groups alternate in starting the MMAs of a loop, so that one group multiplies while another computes elements.
 // RUN: pantile-opt %s -nv-ping-pong | FileCheck %s
 #acc = #tile.layout<[128, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !tall = !nv.buffer<1 x [128, 64] x f16, #nv.swizzle<[1, 0], 128>>
@@ -32,7 +32,7 @@ module attributes {nv.launch = #nv.launch<producer_warps = 1>, tile.num_warps = 
     return %out : !tile
   }
 
-  // A barrier of all threads in the loop would wait for a group that waits for its turn.
+  // A barrier of all threads in the loop would wait for a group that waits at `nv.ping_pong_wait`.
   // CHECK-LABEL: @barrier_in_the_loop
   // CHECK-NOT: nv.ping_pong_wait
   // CHECK: return

@@ -1,4 +1,4 @@
-# Two groups of warps start the products of attention's gradients in turn: the second passes the first turn in front of the loop, and behind the loop the first takes what is left.
+# Two warp groups alternate in starting the MMAs of attention's gradients: the second arrives first before the loop, and after the loop the first waits for what is left.
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16" -D ROWS=128 -D SHARED=0 --num-warps 8 --target sm_90a --no-cache --emit cubin --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID

@@ -1,4 +1,4 @@
-// A kernel whose MMAs are waited for in their iteration does without a producer where more CTAs share an SM then: they fill each other's waits.
+// A kernel whose MMAs are waited for in their iteration has no producer where more CTAs then run on an SM: they fill each other's waits.
 // RUN: pantile-opt %s -split-input-file -nv-plan-programs | FileCheck %s
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
@@ -47,7 +47,7 @@ module attributes {tile.num_stages = 2 : i32, tile.num_warps = 4 : i32, tile.tar
 !loaded = tensor<64x64xf16, #load>
 !left = tensor<64x64xf16, #acc>
 !tile = tensor<64x64xf32, #acc>
-// The accumulator is read after the loop only: nothing waits in an iteration, so only what TMA cannot load stands against a producer.
+// The accumulator is read after the loop only: nothing waits in an iteration, so only loads that TMA cannot do exclude a producer.
 // CHECK-LABEL: @accumulated
 // CHECK-SAME: #nv.candidate<map = grid, producer = true, refused = "{{.*}}">
 // CHECK-SAME: #nv.candidate<map = grid, chosen = true>

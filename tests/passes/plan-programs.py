@@ -1,26 +1,26 @@
-# Attention has no producer where more CTAs share an SM without it and loads are vectors. An MMA whose wait is deferred by one
+# Attention has no producer where more CTAs run on an SM without it and loads are vectors. An MMA whose wait is deferred by one
 # iteration needs no other CTAs.
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=ALONE
 # RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAID
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma --disable-pass nv-keep-occupancy -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=128 -D N=128 -D EVEN=1 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=1 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel attention --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=64 -D EVEN=0 --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # RUN: pantilec %s --kernel product --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit plan -o - | FileCheck %s --check-prefix=PLAN
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=128 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=STARVED
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=32 -D N=128 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --emit mma --remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=CARRIED
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --disable-pass carried-accumulators --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
-# RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=FED
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=64 --num-warps 4 --target sm_90a --no-cache --disable-pass carried-accumulators --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel gradients --signature "*fp16:16,*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D HEAD=64 -D M=64 -D N=128 --num-warps 8 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
+# RUN: pantilec %s --kernel described --signature "*fp16:16,tensordesc<fp16[64, 64]>,tensordesc<fp16[64, 64]>,*fp32:16,i32:16,i32:16" --num-warps 4 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=PRODUCER
 # ALONE: nv.launch<{{.*}}ctas_per_sm = 4
 # ALONE-NOT: nv.producer {
 # SAID: [[@LINE+27]]:9: remark: warps are not specialised: 4 CTAs per SM fill each other's waits, and with a producer there are 3
 # STARVED: remark: warps are not specialised: a producer leaves too few registers
 # CARRIED: remark: warps are not specialised: as many CTAs share an SM without a producer, and waits are deferred by one iteration
 # TILES: remark: warps are not specialised: 2 CTAs per SM fill each other's waits, and with a producer there are 1
-# FED: nv.producer {
+# PRODUCER: nv.producer {
 # Two CTAs per SM are kept before all else, a third is not.
 # PLAN: programs: persistent
 # PLAN: candidate: grid, a producer: about {{[0-9]+}} bytes of shared memory, 3 per SM

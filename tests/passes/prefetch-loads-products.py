@@ -1,5 +1,5 @@
-# In a loop with products, vectors for the next iteration are loaded behind the last use of this one's; in the last
-# iteration from the same place. Tiles that products read, and what the loop may write, are loaded as before.
+# In a loop with MMAs, vectors for the next iteration are loaded after the last use of this one's; in the last
+# iteration from the same place. Tiles that MMAs read, and what the loop may write, are loaded as before.
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-keep-occupancy --disable-pass nv-count-stages --disable-pass nv-overlap-iterations --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline --disable-pass nv-prefetch-loads -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel gradient --signature "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-overlap-iterations --disable-pass nv-keep-occupancy --emit pipeline -o - | FileCheck %s --check-prefix=APART

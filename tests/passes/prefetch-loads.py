@@ -1,4 +1,4 @@
-# Rows that a program walks over are loaded ahead where `tl.range` says so and nothing in the loop may write them: by one less than there are stages, while registers last.
+# Rows of a loop are prefetched where `tl.range` says so and nothing in the loop may write them: by one iteration less than there are stages, as far as registers allow.
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=2 --no-cache --emit pipeline | FileCheck %s --check-prefix=AHEAD
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --no-cache --emit pipeline | FileCheck %s --check-prefix=THREE
 # RUN: pantilec %s --kernel walk --signature "*fp32:16, *fp32:16, i32, i32:16" -D STAGES=4 --num-warps 2 --no-cache --emit pipeline | FileCheck %s --check-prefix=TWO

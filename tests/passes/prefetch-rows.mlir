@@ -1,4 +1,4 @@
-// A program that holds a row over a reduction asks L2 for the row of a later program.
+// A program that holds a row over a reduction prefetches the row of a later program to L2.
 // RUN: pantile-opt %s -split-input-file -nv-prefetch-rows | FileCheck %s
 #row = #tile.layout<[4096], reg = [[1], [2], [512], [1024], [2048]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
 !row = tensor<4096xf32, #row>

@@ -1,4 +1,4 @@
-# A program that holds a row at once asks L2 for the row of one four megabytes behind it, or, where it walks, for its next; weights, gathers, small and very large rows are left alone.
+# A program that holds a row prefetches to L2 the row four megabytes after it, or, in a loop over rows, its own next one; weights, gathers, small and very large rows are left alone.
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit pipeline | FileCheck %s --check-prefix=NORM
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=8192 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel norm --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16" -D BLOCK=2048 --target sm_80 --num-warps 8 --no-cache --emit ptx | FileCheck %s --check-prefix=FEW
@@ -87,7 +87,7 @@ def strided(x_ptr, y_ptr, stride, n):
     tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
 
 
-# Which row it is stands in memory.
+# The number of the row is in memory.
 @triton.jit
 def listed(x_ptr, y_ptr, list_ptr, n):
     cols = tl.arange(0, 4096)
@@ -105,7 +105,7 @@ def guarded(x_ptr, y_ptr, count, n):
         tl.store(y_ptr + tl.program_id(0) * n + cols, x - tl.max(x, axis=0))
 
 
-# A branch beside the row.
+# A branch next to the row.
 # OPTIONAL: tile.load
 # OPTIONAL: nv.prefetch
 # OPTIONAL: scf.if
@@ -119,7 +119,7 @@ def optional(x_ptr, y_ptr, most_ptr, n):
     tl.store(y_ptr + at, x - most)
 
 
-# The next iteration's row; where that is in registers already, the one behind it.
+# The next iteration's row; where that is in registers already, the one after it.
 # NEXT: %[[STEP:.*]] = tile.num_programs 0
 # NEXT: %[[FITS:.*]] = arith.cmpi sle, %[[STEP]], %c960_i32
 # NEXT: scf.for %[[ROW:.*]] = {{.*}} to %[[BOUND:.*]] step %[[STEP]]

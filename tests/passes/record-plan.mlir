@@ -2,14 +2,14 @@
 // RUN: pantile-opt %s -split-input-file -nv-record-plan | FileCheck %s
 
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-!ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 
 module attributes {nv.launch = #nv.launch<producer_warps = 4, persistent = true, shared_bytes = 40000, registers = [128, 24, 232]>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
-// Registers at launch and of each role are those that were settled; two CTAs of 8 warps have room for them, and five for their shared memory.
-// The queries stand in their buffer before the loop, so no iteration has a stage of its own; the keys come by TMA. The producer's loop has no plan.
+// Registers at launch and of each role are those of the launch attribute; they allow two CTAs of 8 warps per SM, shared memory five.
+// The queries are in their buffer before the loop, so no iteration has a stage of its own; the keys come by TMA. The producer's loop has no plan.
 // CHECK-LABEL: @specialised
 // CHECK-SAME: nv.plan = #nv.kernel_plan<persistent band 8, [<producer, 4 warps, 24 registers>, <consumer, 4 warps, 232 registers>], shared = 40000, ctas = 2, registers = 128>
 // CHECK: nv.tma_load
@@ -22,18 +22,18 @@ func.func @specialised(%queries: tensor<64x64xf16, #acc>, %zeros: tensor<64x64xf
   %one = arith.constant 1 : i32
   %program = nv.raster_program %n, %n x %n by 8
   %once = nv.alloc : !stage
-  %ring = nv.alloc : !ring
+  %circular = nv.alloc : !circular
   %barrier = nv.alloc : !barrier
   %map = nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>, element = f16, extents = affine_map<()[s0] -> (s0, s0)>, non_negative = array<i32>, offset = affine_map<()[s0] -> (0)>, span = 128 : i32, strides = affine_map<()[s0] -> (s0)>} : !nv.tensor_map
   nv.producer {
     scf.for %i = %zero to %n step %one : i32 {
-      %full = nv.select_stage %ring[%i] : !ring -> !stage
+      %full = nv.select_stage %circular[%i] : !circular -> !stage
       nv.tma_load %map[%i, %zero], %full, %barrier : !stage, !barrier
     }
   }
   nv.local_store %queries, %once : tensor<64x64xf16, #acc>, !stage
   %sum = scf.for %i = %zero to %n step %one iter_args(%acc = %zeros) -> (tensor<64x64xf32, #acc>) : i32 {
-    %keys = nv.select_stage %ring[%i] : !ring -> !stage
+    %keys = nv.select_stage %circular[%i] : !circular -> !stage
     %mma = nv.wgmma %once, %keys, %acc mma<wgmma, 64 x 64 x 16, warps = 4 x 1> : !stage, !stage, tensor<64x64xf32, #acc>
     %done = nv.wgmma_wait 0, %mma : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc>
     scf.yield %done : tensor<64x64xf32, #acc>
@@ -45,12 +45,12 @@ func.func @specialised(%queries: tensor<64x64xf16, #acc>, %zeros: tensor<64x64xf
 // -----
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #row = #tile.layout<[64], reg = [], lane = [[1], [2], [4], [8], [16]], warp = [[32], [0]]>
-!ring = !nv.buffer<2 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+!circular = !nv.buffer<2 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
 
 module attributes {nv.launch = #nv.launch<shared_bytes = 16384>, tile.num_warps = 4 : i32, tile.target = "sm_90a"} {
 
-// The wait for an iteration's MMA stands in the next one.
+// The wait for an iteration's MMA is in the next one.
 // CHECK-LABEL: @in_flight
 // CHECK-SAME: #nv.kernel_plan<grid, [<all, 4 warps>], shared = 16384
 // CHECK: in_flight = 1
@@ -75,11 +75,11 @@ func.func @in_flight(%b: !stage, %zeros: tensor<64x64xf32, #acc>, %n: i32) attri
 func.func @copied(%pointers: tensor<64x64x!tile.ptr<f16>, #acc>, %tile: tensor<64x64xf16, #acc>, %n: i32) attributes {tile.kernel} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %ring = nv.alloc : !ring
+  %circular = nv.alloc : !circular
   %other = nv.alloc : !stage
   scf.for %i = %zero to %n step %one : i32 {
     scf.for %j = %zero to %n step %one : i32 {
-      %to = nv.select_stage %ring[%j] : !ring -> !stage
+      %to = nv.select_stage %circular[%j] : !circular -> !stage
       nv.copy_async %pointers, %to {vectorBytes = 16 : i32} : tensor<64x64x!tile.ptr<f16>, #acc>, !stage
       nv.local_store %tile, %other : tensor<64x64xf16, #acc>, !stage
     }

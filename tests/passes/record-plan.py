@@ -39,7 +39,7 @@ import pantile.language as tl
 # LIMITED-NEXT: CTA: 8 warps, about 168 registers per thread
 # LIMITED-NEXT: loop
 # LIMITED-NEXT: channel [128, 64] x f16: depth 4 via cp_async
-# The same text lies in the cache for every place of the kernel.
+# The kernel cache has one entry for every location of the kernel.
 # NOWHERE: loop: about
 # ASYNC: kernel product for sm_80
 # ASYNC-NEXT: programs: grid
@@ -62,7 +62,7 @@ def product(A, B, C, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr)
     tl.store(C + rows[:, None] * n + columns[None, :], total.to(tl.float16), mask=(rows[:, None] < m) & (columns[None, :] < n))
 
 
-# Three iterations ahead, and no MMA: nothing estimates the registers.
+# A prefetch distance of three iterations, and no MMA: nothing estimates the registers.
 # REGISTERS: CTA: 4 warps, {{[0-9]+}} bytes of shared memory
 # REGISTERS-NEXT: loop at record-plan.py:[[#@LINE+6]]:9: about {{[0-9]+}} cycles per iteration, bound by L2
 # REGISTERS-NEXT: channel [1024] x f32: depth 3 via registers

@@ -1,5 +1,5 @@
-# A row of 16 bits that fills the registers once it is widened is widened again behind each reduction that it is held over, from a
-# copy that nobody sees through; a row with room, and one that is used behind the reduction alone, are left.
+# A row of 16 bits that fills the registers once it is widened is widened again after each reduction that it is live across, from a
+# copy that LLVM cannot see through; a row that fits, and one that is used after the reduction only, are left.
 # RUN: pantilec %s --kernel log_sum --signature "*bf16:16,*fp32:16" -D N=65536 --num-warps 32 --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel log_sum --signature "*bf16:16,*fp32:16" -D N=16384 --num-warps 32 --no-cache --emit mma -o - | FileCheck %s --check-prefix=SAME
 # RUN: pantilec %s --kernel behind --signature "*bf16:16,*fp32:16" -D N=65536 --num-warps 32 --no-cache --emit mma -o - | FileCheck %s --check-prefix=SAME

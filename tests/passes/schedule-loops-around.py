@@ -1,5 +1,5 @@
-# A loop over programs that stores does not copy ahead what its inner loop keeps: a block would hold it twice. The inner loop copies
-# its own operands ahead, the first of them before what it keeps is stored, since that waits for memory.
+# A loop over programs that stores does not prefetch what its inner loop keeps: a CTA would hold it twice. The inner loop prefetches
+# its own operands, the first of them before what it keeps is stored, since that waits for memory.
 # RUN: pantilec %s --kernel programs --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 import pantile
 import pantile.language as tl

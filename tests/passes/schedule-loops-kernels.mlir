@@ -1,7 +1,7 @@
 // RUN: pantile-opt %s -split-input-file -tile-select-mma -tile-assign-layouts -nv-stage-operands -nv-schedule-loops 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 
-// One sum, looked at after the loop only: a product stays under way, in a circular buffer of one stage more.
+// One accumulator, read after the loop only: an MMA stays in flight, with one stage more in the circular buffer.
 // CHECK-LABEL: @one_product_in_flight
 // CHECK-COUNT-2: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
 // CHECK: {nv.depth = 4 : i32, nv.distance = 2 : i32, nv.in_flight = 1 : i32}
@@ -38,7 +38,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// The sum is changed in the loop: it must be done first.
+// The accumulator is changed in the loop: the MMA must be complete first.
 // CHECK-LABEL: @sum_is_used_in_the_loop
 // CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
 module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_stages = 3 : i32} {
@@ -111,7 +111,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// An address from a table is known as far ahead as the table's entry can be read.
+// An indirect load is prefetched as many iterations as its index can be read earlier.
 // CHECK-LABEL: @through_a_table
 // CHECK-COUNT-2: nv.prefetch
 // CHECK: {{{.*}}nv.distance = 2 : i32
@@ -284,7 +284,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// A volatile load may wait for another program's writes, which the loads behind it then see.
+// A volatile load may wait for another program's writes, which the loads after it then see.
 // REMARK: remark: load is not prefetched: what it reads may change in the loop
 // CHECK-LABEL: @volatile_load_may_wait
 // CHECK-NOT: nv.prefetch
@@ -322,7 +322,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// A buffer that the next iteration writes again must be read by then: no product stays under way.
+// A buffer that the next iteration writes again must be read by then: no MMA stays in flight.
 // CHECK-LABEL: @operand_of_one_iteration
 // CHECK: nv.local_store {{.*}} {nv.prefetch = 16 : i32}
 // CHECK: {nv.depth = 3 : i32, nv.distance = 2 : i32, nv.in_flight = 0 : i32}
@@ -360,7 +360,7 @@ module attributes {tile.target = "sm_90a", tile.num_warps = 4 : i32, tile.num_st
 
 // -----
 
-// A load past the caches reads when its turn comes, like a volatile one.
+// A load past the caches reads in its own iteration, like a volatile one.
 // REMARK: remark: load is not prefetched: what it reads may change in the loop
 // REMARK: remark: load is not prefetched: it is volatile
 // CHECK-LABEL: @uncached_load

@@ -1,4 +1,4 @@
-# What follows a poll may be what others wrote before it: loads behind it are not prefetched past it, though nothing uses its result.
+# What follows a poll may be what others wrote before it: loads after it are not prefetched past it, though nothing uses its result.
 # RUN: pantilec %s --kernel waits --signature "*fp16:16,*fp16:16,*fp32:16,*i32:16,i32:16,i32" --target sm_90a --no-cache --remarks --emit pipeline -o %t 2>&1 | FileCheck %s --check-prefix REMARK
 # RUN: FileCheck %s < %t
 import pantile

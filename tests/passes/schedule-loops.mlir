@@ -1,4 +1,4 @@
-// Loads that pass through a buffer are prefetched: how far ahead, and through how many stages, is written on the loop.
+// Loads that pass through a buffer are prefetched: the distance and the number of stages are attributes of the loop.
 // RUN: pantile-opt %s -split-input-file -nv-schedule-loops 2>%t | FileCheck %s
 // RUN: FileCheck --check-prefix=REMARK %s < %t
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -66,7 +66,7 @@ module attributes {tile.num_stages = 1 : i32, tile.num_warps = 4 : i32, tile.tar
 }
 
 // -----
-// A store that may write what is read forbids loading ahead of it.
+// A load is not prefetched past a store that may write what it reads.
 #acc = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #load = #tile.layout<[64, 64], reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
 !stage = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>

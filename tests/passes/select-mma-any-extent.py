@@ -1,4 +1,4 @@
-# wgmma on columns that are no power of two: warp groups and instructions take turns at runs of them, of 8 where the right operand lies
+# wgmma on columns that are no power of two: warp groups and instructions interleave in runs of them, of 8 where the right operand lies
 # along K, of a panel in shared memory where it lies along N; TMA brings in boxes of at most 256 rows.
 # DEFINE: %{gemm} = pantilec %s --kernel gemm --no-cache --num-stages 3 --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16"
 # RUN: %{gemm} -D M=192 -D N=192 -D K=64 -D ALONG_N=1 --num-warps 8 --emit pipeline -o - | FileCheck %s --check-prefix=PANELS

@@ -1,4 +1,4 @@
-# The odd factor of the warps shares out rows or, if they do not let it, columns, each part a power of two; else warps repeat what others do.
+# The odd factor of the warps divides rows or, if that is impossible, columns, each part a power of two; else warps repeat what others do.
 # DEFINE: %{gemm} = pantilec %s --kernel gemm --no-cache --num-stages 3 --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16"
 # RUN: %{gemm} -D M=192 -D N=128 -D K=64 --num-warps 12 --emit mma -o - | FileCheck %s --check-prefix=ROWS
 # RUN: %{gemm} -D M=128 -D N=192 -D K=64 --num-warps 12 --emit pipeline -o - | FileCheck %s --check-prefix=COLUMNS

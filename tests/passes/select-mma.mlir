@@ -99,7 +99,7 @@ func.func @split(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64x
   %e = tile.dot %a, %b, %d {precision = 4 : i32} : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   return %e : tensor<64x64xf32>
 }
-// A batch of products.
+// A batch of dots.
 // CHECK-LABEL: @batch
 func.func @batch(%a: tensor<2x64x32xf16>, %b: tensor<2x32x64xf16>, %c: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
   // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 2 x 2>
@@ -164,7 +164,7 @@ func.func @fp8_is_widened(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E5M2>, 
   %d = tile.dot %a, %b, %c : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E5M2>, tensor<64x64xf32>
   return %d : tensor<64x64xf32>
 }
-// The first product's rows stay in their warps, so that it becomes the second's left operand in registers.
+// The first dot's rows stay in their warps, so that it becomes the second's left operand in registers.
 // CHECK-LABEL: @chained
 func.func @chained(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>, %v: tensor<64x64xf16>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> {
   // CHECK: tile.dot {{.*}} mma<mma_sync, 16 x 8 x 16, warps = 4 x 1>

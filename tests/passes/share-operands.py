@@ -1,5 +1,5 @@
-# What two loops behind each other read is stored once, into a buffer that ends behind both. Where shared memory is needed in
-# between, and where another layout of the buffer is asked for, each loop has its own.
+# What two consecutive loops read is stored once, into a buffer that is freed after both. Where shared memory is needed in
+# between, and where another layout of the buffer is needed, each loop has its own.
 # RUN: pantilec %s --kernel two_loops --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" -D BETWEEN=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --kernel two_loops --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" -D BETWEEN=0 --target sm_90a --no-cache --emit mma --disable-pass nv-share-operands -o - | FileCheck %s --check-prefix=TWO
 # RUN: pantilec %s --kernel two_loops --signature "*fp16:16, *fp16:16, *fp32:16, i32:16" -D BETWEEN=1 --target sm_90a --no-cache --emit mma -o - | FileCheck %s --check-prefix=TWO
@@ -17,7 +17,7 @@ def part(acc, x, b, lo, hi, stride):
     return acc
 
 
-# The threads that stored are met once, in front of both loops.
+# The threads synchronise once after the store, before both loops.
 # CHECK-NOT: nv.local_store
 # CHECK: %[[X:.*]] = nv.alloc at {{[0-9]+}} : <1 x[64, 64] x f16
 # CHECK-NEXT: nv.local_store %{{.*}}, %[[X]]

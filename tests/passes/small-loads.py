@@ -48,7 +48,7 @@ def indirect(out, table, index, stride):
     tl.store(tile_of(out, stride), tl.load(tile_of(out, stride)) + b[None, :])
 
 
-# Operands of a product are loaded in vectors, however small they are.
+# Operands of a dot are loaded in vectors, however small they are.
 # PRODUCT: tile.load {{.*}} -> tensor<32x32xf8E5M2, #[[ROWS:.*]]>
 # PRODUCT: convert_layout {{.*}} tensor<32x32xf8E5M2, #[[ROWS]]>
 # PRODUCT: tile.dot

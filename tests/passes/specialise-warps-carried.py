@@ -1,4 +1,4 @@
-# The producer of a loop in another one carries no more than the numbers that its coordinates and its turns come from: no sum.
+# The producer of a loop in another one carries no more than the numbers that its coordinates and stage indices come from: no accumulator.
 # RUN: pantilec %s --kernel nested --signature "*fp16:16, *fp16:16, *fp32:16, i32:16, i32" --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 import pantile
 import pantile.language as tl

@@ -7,7 +7,7 @@ import pantile
 import pantile.language as tl
 
 
-# Rows may start in front of the tensor: `row` is any number. The extents are the descriptor's.
+# Rows may start before the tensor: `row` is any number. The extents are the descriptor's.
 # CHECK: affine_map<()[{{.*}}] -> (s2, s1)>
 # CHECK: nv.producer {
 # CHECK: nv.tma_load

@@ -22,7 +22,7 @@ def product(acc, a, b, pid, n, end, stride_am, stride_bk):
     return acc
 
 
-# The reduction's scratch is not in the circular buffers, which are being filled for the next round.
+# The reduction's scratch is not in the circular buffers, which are being filled for the next iterations.
 # NEST-DAG: nv.alloc at 0 {nv.circular_buffer} : <4 x[64, 64] x f16
 # NEST-DAG: nv.alloc at 32768 {nv.circular_buffer} : <4 x[64, 64] x f16
 # NEST: nv.producer {
@@ -57,7 +57,7 @@ def shrinking(a, b, c, columns, depth, stride_am, stride_bk):
     tl.store(c + pid * B * B + within[:, None] * B + within[None, :], sum)
 
 
-# What memory tells is loaded once, before the roles part: it may change as soon as one goes on.
+# Scalars from memory are loaded once, before producer and consumers part: they may change as soon as one of them continues.
 # COUNTED: %[[DEPTH:.*]] = tile.load
 # COUNTED: nv.producer {
 # COUNTED-NOT: tile.load
@@ -76,7 +76,7 @@ def counted(a, b, c, count, stride_am, stride_bk):
     tl.store(count, 64)
 
 
-# A coordinate has 32 bits: long strides are dimensions of their own, or nothing is raised.
+# A coordinate has 32 bits: long strides are dimensions of their own, or nothing is converted to TMA.
 # FAR-COUNT-2: box = array<i32: 64, 64, 1>
 # FAR: nv.producer {
 @triton.jit
@@ -90,7 +90,7 @@ def batched(a, b, c, depth, stride_am, stride_bk, stride_batch):
     tl.store(c + pid * B * B + within[:, None] * B + within[None, :], acc)
 
 
-# Sums of fp16 are unpacked from iteration to iteration, so no product stays under way.
+# fp16 accumulators are unpacked from iteration to iteration, so no MMA stays in flight.
 # NARROW: nv.producer {
 # NARROW: nv.wgmma %
 # NARROW-NEXT: nv.wgmma_wait 0

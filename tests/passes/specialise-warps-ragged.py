@@ -1,4 +1,4 @@
-# Accesses whose rows memory tells, and remainders of tiles that fill their range.
+# Accesses with data-dependent rows, and modulo-wrapped indices of tiles that fill their range.
 # DEFINE: %{sig} = *fp16:16, *fp16:16, *fp16:16, i32:16, i32, i32:16
 # DEFINE: %{run} = pantilec %s --no-cache --emit pipeline -o -
 # RUN: %{run} --kernel starts_anywhere --signature "%{sig}, *i32:16" | FileCheck %s --check-prefix=ANYWHERE

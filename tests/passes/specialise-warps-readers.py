@@ -1,5 +1,5 @@
-# A block that feeds several products, also transposed, passes one circular buffer: the stage is waited for in
-# front of the first product and released behind the last.
+# A tile that several dots read, also transposed, has one circular buffer: the stage is waited for
+# before the first MMA and released after the last.
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass nv-keep-occupancy --emit pipeline | FileCheck %s
 # RUN: pantilec %s --kernel gradients --signature "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16" --num-warps 4 --num-stages 2 --no-cache --disable-pass nv-make-persistent --disable-pass nv-specialise-warps --emit pipeline | FileCheck %s --check-prefix=PLAIN
 import pantile as triton
@@ -26,7 +26,7 @@ B: tl.constexpr = 64
 # CHECK:   nv.wgmma_wait 0
 # CHECK-NEXT: nv.release %[[FULL]]
 
-# Without the pass, each product has its own buffer.
+# Without the pass, each dot has its own buffer.
 # PLAIN-COUNT-2: nv.wgmma %
 @triton.jit
 def gradients(k_ptr, q_ptr, v_ptr, out_ptr, length):

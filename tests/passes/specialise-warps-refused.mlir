@@ -1,4 +1,4 @@
-// Kernels whose loads must not be raised to tensor maps: a remark says which rule each breaks.
+// Kernels whose loads must not be converted to TMA: a remark says which rule each breaks.
 // RUN: pantile-opt %s -split-input-file -nv-specialise-warps 2>/dev/null | FileCheck %s
 // RUN: pantile-opt %s -split-input-file -nv-specialise-warps -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 

@@ -3,7 +3,7 @@
 // RUN: pantile-opt %s -split-input-file -nv-specialise-warps 2>/dev/null | FileCheck %s
 
 // Example.
-// The producer loads both operands by TMA and runs ahead; the others wait for a full stage, and release it once the MMA that reads it is over.
+// The producer loads both operands by TMA and runs ahead; the others wait for a full stage, and release it once the MMA that reads it is complete.
 // CHECK-LABEL: @even
 // CHECK: nv.producer {
 // CHECK: nv.mbarrier_wait %{{.*}}, true
@@ -87,7 +87,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 // CHECK: affine_map<()[{{.*}}] -> (s4, s5)>
 // CHECK: producer_warps = 1
 // CHECK-LABEL: @plain
-// CHECK: %[[RING:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
+// CHECK: %[[CIRCULAR:.*]] = nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
 // CHECK: nv.mbarrier_init %{{.*}}, 4
 // CHECK: nv.tensor_map {base = 0 : i32, box = array<i32: 64, 64>
 // CHECK: nv.producer {
@@ -213,7 +213,7 @@ module attributes {tile.num_stages = 3 : i32, tile.num_warps = 4 : i32, tile.tar
 
 // -----
 
-// An offset of the program beside rows and columns is a further dimension.
+// An offset of the program in addition to rows and columns is a further dimension.
 // CHECK-LABEL: @batched
 // CHECK: box = array<i32: 64, 64, 1>
 // CHECK: nv.producer {

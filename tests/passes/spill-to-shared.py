@@ -1,5 +1,5 @@
 # Half of a row that leaves no register for anything else waits in shared memory; loops, and rows that fit, are left alone.
-# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --no-cache --emit mma | FileCheck %s --check-prefix=PARKED
+# RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --no-cache --emit mma | FileCheck %s --check-prefix=SPILLED
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --no-cache --emit ptx | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --target sm_86 --no-cache --emit mma | FileCheck %s --check-prefix=LESS
 # RUN: pantilec %s --kernel softmax --signature "*fp32:16, *fp32:16, i32:16" -D BLOCK=65536 --num-warps 32 --disable-pass nv-spill-to-shared --no-cache --emit mma | FileCheck %s --check-prefix=PLAIN
@@ -9,8 +9,8 @@ import pantile as triton
 import pantile.language as tl
 
 
-# 32 of 64 words of each of 1024 threads, behind the sums of 32 warps.
-# PARKED: parked = [[[OFFSET:[0-9]+]], 32]
+# 32 of 64 registers of each of 1024 threads, after the sums of 32 warps.
+# SPILLED: parked = [[[OFFSET:[0-9]+]], 32]
 # LESS: parked = [{{[0-9]+}}, 24]
 # PLAIN-NOT: parked = [
 # PTX-COUNT-32: st.volatile.shared.b32

@@ -13,7 +13,7 @@ import pantile as triton
 import pantile.language as tl
 
 
-# Indices begin at the block's own; both reductions are exchanged; none leaves before the last exchange is read.
+# Indices begin at the CTA's own; both reductions are exchanged; no CTA exits before the last exchange is read.
 # FOUR: ctas_per_program = 4
 # FOUR: %[[RANK:.*]] = nv.cluster_rank
 # FOUR: tile.arange 0, 32768
@@ -43,7 +43,7 @@ def softmax(y, x, n, BLOCK: tl.constexpr):
     tl.store(y + tl.program_id(0) * n + cols, e / tl.sum(e, axis=0), mask=cols < n)
 
 
-# Loads behind the last exchange may see no store of the other block: they meet. The first block stores the scalar.
+# Loads after the last exchange may see no store of the other CTA: they synchronise. The first CTA stores the scalar.
 # NORM: %[[FIRST:.*]] = arith.cmpi eq
 # NORM: tile.store {{.*}} mask %[[FIRST]] : i1
 # NORM-NOT: nv.cluster_arrive

@@ -1,4 +1,4 @@
-# A product that the next one takes as its left operand stays in registers, but not where a loop keeps it: ptxas 13.0 writes into
+# A dot's result that is the next one's left operand stays in registers, but not where a loop keeps it: ptxas 13.0 writes into
 # registers of left operands that a loop does not change.
 # RUN: pantilec %s --kernel chain --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KEPT=0 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel chain --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16" -D KEPT=1 --target sm_90a --no-cache --emit pipeline -o - | FileCheck %s --check-prefix=BUFFER

@@ -1,4 +1,4 @@
-# Tiles that no product reads as they are pass buffers too and are prefetched, and read where they are used first; not where the
+# Tiles that no dot reads as they are go through buffers too and are prefetched, and read where they are used first; not where the
 # loop writes to them, and rows and numbers stay in registers. Rows that come from one address lie in one thread, which loads once.
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=0 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s
 # RUN: pantilec %s --kernel unpacked --signature "*fp16:16,*i8:16,*fp16:16,*fp16:16,i32:16,i32:16" -D WRITES=1 --target sm_90a --no-cache --disable-pass nv-specialise-warps --emit pipeline -o - | FileCheck %s --check-prefix=PLAIN
@@ -34,7 +34,7 @@ def unpacked(A, B, Bias, Out, stride, n, WRITES: tl.constexpr):
     tl.store(Out + at[:, None] * 64 + at[None, :], acc)
 
 
-# Two vectors of packed numbers a thread and iteration, which 64 elements come from; loaded once in front of the loop.
+# Two vectors of packed numbers per thread and iteration, from which 64 elements are unpacked; loaded once before the loop.
 # NIBBLES-COUNT-2: @%p{{[0-9]+}} ld.global.v4.b32
 # NIBBLES-COUNT-2: ld.global.v4.b32
 # NIBBLES-NOT: ld.global.v4.b32

@@ -1,4 +1,4 @@
-# Programs split over CTAs: a round goes from one iteration of a program to another, the sum's other parts are added by who has the last one, the first of them asked for before the last iterations, and the rest of the program stands under that condition.
+# Stream-K: each CTA processes a range of K-iterations of a tile. The CTA with the last iteration reduces the partial tiles of the others, whose first load is issued before the last iterations, and only it runs the epilogue.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --num-stages 3
 # RUN: %{run} --kernel by_numbers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s
 # RUN: %{run} --kernel by_pointers --enable-pass nv-stream-k --emit pipeline -o - | FileCheck %s

@@ -19,7 +19,7 @@
 !mask = tensor<16x8xi1, #a>
 !ptrs = tensor<16x8x!tile.ptr<f32>, #a>
 !buffer = !nv.buffer<1 x [16, 8] x f32, #s>
-!ring = !nv.buffer<3 x [16, 8] x f32, #s>
+!circular = !nv.buffer<3 x [16, 8] x f32, #s>
 !barriers = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
 module attributes {tile.num_warps = 1 : i32} {
   // WAIT: nv.wait 2
@@ -33,8 +33,8 @@ module attributes {tile.num_warps = 1 : i32} {
   // SHORT: nv.alloc at 0 : <2 x
   func.func @copies(%x: !tile, %stage: i32) -> !tile {
     %first = nv.alloc at 512 : !buffer
-    %ring = nv.alloc at 0 : !ring
-    %place = nv.select_stage %ring[%stage] : !ring -> !buffer
+    %circular = nv.alloc at 0 : !circular
+    %place = nv.select_stage %circular[%stage] : !circular -> !buffer
     nv.wait 1
     nv.barrier
     %y = nv.local_load %place : !buffer -> !tile
@@ -59,7 +59,7 @@ module attributes {tile.num_warps = 1 : i32} {
   // RELEASE-NEXT: nv.wgmma_wait
   // PARITY: %[[FLIPPED:.+]] = arith.xori
   // PARITY: nv.mbarrier_wait {{.*}}, %[[FLIPPED]]
-  func.func @ring(%barriers: !barriers, %parity: i32, %sum: !tile) -> !tile {
+  func.func @circular(%barriers: !barriers, %parity: i32, %sum: !tile) -> !tile {
     nv.mbarrier_wait %barriers, false, %parity : !barriers
     %done = nv.wgmma_wait 1, %sum : (!tile) -> !tile
     nv.release %barriers : !barriers

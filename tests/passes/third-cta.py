@@ -1,4 +1,4 @@
-# What is added to a circular buffer leaves two blocks of an SM their room: a stage more than stages, and scratch beside it. If asked, three.
+# What is added to a circular buffer, a stage or scratch next to it, leaves two CTAs per SM; on request, three.
 # DEFINE: %{run} = pantilec %s --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16" --target sm_90a --no-cache --emit pipeline
 # RUN: %{run} -D N=256 -D K=32 --num-stages 4 -o - | FileCheck %s --check-prefix=TWO
 # RUN: %{run} -D N=256 -D K=32 --num-stages 6 -o - | FileCheck %s --check-prefix=ONE
@@ -10,13 +10,13 @@ import pantile.language as tl
 
 M: tl.constexpr = 64
 
-# A stage has 20 KiB: four and 16 KiB of scratch for two blocks, but not five; where one block has the SM anyway, six become seven.
+# A stage has 20 KiB: four and 16 KiB of scratch for two CTAs, but not five; where one CTA has the SM anyway, six become seven.
 # TWO: persistent = true
 # TWO: nv.alloc {nv.circular_buffer} : <4 x[64, 32] x f16
 # ONE: persistent = true
 # ONE: nv.alloc {nv.circular_buffer} : <7 x[64, 32] x f16
 
-# Of 24 KiB: four for two blocks, or three for three, which leave no room for scratch beside them.
+# Of 24 KiB: four for two CTAs, or three for three, which leave no space for scratch.
 # MORE: persistent = true
 # MORE: nv.alloc {nv.circular_buffer} : <4 x[64, 64] x f16
 # THREE-NOT: persistent = true

@@ -1,5 +1,5 @@
-# What does not fit into shared memory is made smaller step by step, and each step is told. The last one fits wherever
-# Triton's buffers do, which are one fewer than the stages of products that read registers.
+# What does not fit into shared memory is made smaller step by step, and each step is a remark. The last one fits wherever
+# Triton's buffers do, which are one fewer than the stages of MMAs that read registers.
 # DEFINE: %{run} = pantilec %s --no-cache --remarks --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16"
 # RUN: %{run} --kernel product -D M=128 -D N=128 -D K=32 --num-warps 2 --num-stages 8 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=FEWER
 # RUN: %{run} --kernel product -D M=256 -D N=256 -D K=16 --num-warps 16 --num-stages 2 --emit mma -o - 2>&1 | FileCheck %s --check-prefix=PLACE
@@ -29,7 +29,7 @@ def product(a, b, c, columns, depth, stride, M: tl.constexpr, N: tl.constexpr, K
     tl.store(c + rm[:, None] * columns + rn[None, :], acc)
 
 
-# One operand after the other, where both have no room.
+# One operand after the other, where both do not fit.
 # STRAIGHT: remark: operands of products outside of loops have no buffers of their own: they do not fit into shared memory
 # STRAIGHT: shared_bytes = 131072
 @triton.jit

@@ -306,7 +306,7 @@ def reads_its_base(a, b, c, depth, stride):
     write(c, product(first, b, m, n, depth, stride), m, n, stride)
 
 
-# What a coordinate is made of must not be negative, as far as the host can tell.
+# What a coordinate is made of must not be negative, as far as the host can see.
 # OFFSET: warps are not specialised: a coordinate may be negative
 # OFFSET-NOT: nv.producer {
 @triton.jit
@@ -352,7 +352,7 @@ def has_six_dimensions(a, b, c, depth, stride, third, fourth, fifth, sixth):
     write(c, product(a, b, m, n, depth, stride), m, n, stride)
 
 
-# Memory in front of the tensor would be read as zeros.
+# Memory before the tensor would be read as zeros.
 # BEFORE: warps are not specialised: a coordinate may be negative
 # BEFORE-NOT: nv.producer {
 @triton.jit
@@ -373,7 +373,7 @@ def stands_under_a_condition(a, b, c, depth, stride):
     write(c, acc, m, n, stride)
 
 
-# How often it goes round is known by those who go round.
+# The trip count is known only to the threads of the loop.
 # WHILE: load is not prefetched: its loop is a `while`
 # WHILE-NOT: nv.producer {
 @triton.jit

@@ -1,6 +1,6 @@
-# Relaxed sums in loops with products, which nobody looks at, are added by TMA, also those of several loops
-# through one pointer. Not where something in the kernel may tell other programs of them, where their old values are
-# looked at, in an order, or where that is left out.
+# Relaxed atomic sums in loops with MMAs, whose old values are not used, become TMA reductions, also those of several loops
+# through one pointer. Not where something in the kernel may signal them to other programs, where their old values are
+# used, where they have an order, or where the choice is left out.
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,*i32" -D KIND=0 --target sm_90a --no-cache --emit mma -o - | FileCheck %s
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,*i32" -D KIND=0 --target sm_90a --no-cache --emit ptx -o - | FileCheck %s --check-prefix=PTX
 # RUN: pantilec %s --signature "*fp16:16,*fp16:16,*fp32:16,i32:16,*i32" -D KIND=0 --target sm_90a --no-cache --disable-pass tma-reductions --emit mma -o - | FileCheck %s --check-prefix=PLAIN

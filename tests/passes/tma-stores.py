@@ -49,10 +49,10 @@ def product(a, b, m, n, depth, rows, columns):
 # POINTERS: nv.tma_store %{{.*}}[%{{.*}}, %{{.*}}], %[[C]] {fast = 1 : i32, pieces = 1 : i32}
 # POINTERS: nv.tma_store_wait
 # POINTERS-NEXT: return
-# Beside the circular buffers of 192 KiB two of four pieces have room; where the circular buffers are gone by then, all of them.
+# Next to the circular buffers of 192 KiB two of four pieces fit; where the circular buffers are freed by then, all of them.
 # TIGHT: nv.tma_store {{.*}} pieces = 2 : i32}
 # LATE: nv.tma_store {{.*}} pieces = 4 : i32}
-# Nobody asks for it: it is done for tiles of 64x128 elements and more.
+# By default it is done for tiles of 64x128 elements and more.
 # PAYS: nv.tma_store
 # LATER: nv.tensor_map
 # LATER: nv.tma_store

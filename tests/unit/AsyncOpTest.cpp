@@ -20,9 +20,9 @@ namespace {
 constexpr const char *head = R"(
   #t = #tile.layout<[64, 64], reg = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
   !buffer = !nv.buffer<1 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
-  !ring = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
+  !circular = !nv.buffer<3 x [64, 64] x f16, #nv.swizzle<[1, 0], 128>>
   !barrier = !nv.buffer<1 x [2] x i64, #nv.swizzle<[0], 0>>
-  func.func @f(%a: !buffer, %b: !buffer, %ring: !ring, %tile: tensor<64x64xf16, #t>, %acc: tensor<64x64xf32, #t>,
+  func.func @f(%a: !buffer, %b: !buffer, %circular: !circular, %tile: tensor<64x64xf16, #t>, %acc: tensor<64x64xf32, #t>,
                %ptr: tensor<64x64x!tile.ptr<f16>, #t>, %mask: tensor<64x64xi1, #t>, %map: !nv.tensor_map,
                %barrier: !barrier, %i: i32) {
 )";
@@ -170,7 +170,7 @@ TEST_F(AsyncOpTest, MmaIsWaitedForAtOnceWhereItsSumsLeaveTheirRegisters) {
 
 /// async_c1.
 TEST_F(AsyncOpTest, BuffersHaveOneSlot) {
-  EXPECT_EQ(parse(mma("%ring", "!ring")), nullptr);
+  EXPECT_EQ(parse(mma("%circular", "!circular")), nullptr);
   EXPECT_THAT(errors, HasSubstr("async_c1: "));
 }
 

@@ -28,7 +28,7 @@ def sums(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + tl.program_id(0), tl.sum(x * x, axis=0))
 """
 BLOCKS = (64, 128, 256, 512)
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,7 @@ def open_to_all(path, data):
 def foreign(path, data):
     if os.geteuid() != 0:
         pytest.skip("only root gives files away")
-    os.chown(path, NOBODY, NOBODY)
+    os.chown(path, UNPRIVILEGED, UNPRIVILEGED)
 
 
 def garbage(path, data):
@@ -394,8 +394,8 @@ def as_reader():
     """Become a user who may read the cache and not write it."""
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(UNPRIVILEGED)
+        os.setuid(UNPRIVILEGED)
 
 
 def make_readable(cache, writable=False):
@@ -430,7 +430,7 @@ def test_a_shared_directory(world, filled):
     make_readable(cache)
     own = Path(tempfile.mkdtemp(dir=world.folder))
     if os.geteuid() == 0:
-        os.chown(own, NOBODY, NOBODY)
+        os.chown(own, UNPRIVILEGED, UNPRIVILEGED)
     more = {"preexec": as_reader, "HOME": str(own), "PANTILE_CACHE_SHARED": f"/none:{cache}"}
     world.check(own, 64, cached=True, **more)
     assert not [path for path in entries(own) if path.stat().st_size > 1000]
