@@ -215,7 +215,7 @@ def test_int4_gemv(device, group):
 
 @pytest.mark.parametrize("layout", ["plain", "b transposed", "batch inside", "broadcast a"])
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
-def test_batched_product(device, dtype, layout):
+def test_batched_gemv(device, dtype, layout):
     batch, M, N, K = 5, 20, 33, 40
     a, b = random((batch, M, K), dtype, 12), random((batch, K, N), dtype, 13)
     da, db, order = device.to(a), device.to(b), (0, 1, 2)

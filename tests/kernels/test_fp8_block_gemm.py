@@ -153,7 +153,7 @@ def test_dequantize_blocks(device):
 
 @pytest.mark.parametrize("dtype", list(FP8))
 @pytest.mark.parametrize("M, N, K", [(17, 200, 256), (64, 128, 384)])
-def test_block_scaled_product(device, M, N, K, dtype):
+def test_block_scaled_gemm(device, M, N, K, dtype):
     if device.on_gpu:
         M, N, K = 8 * M, 4 * N, 4 * K
     group, largest = 128, FP8[dtype][1]
@@ -181,7 +181,7 @@ def test_block_scaled_product(device, M, N, K, dtype):
 
 @pytest.mark.parametrize("asymmetric", [False, True])
 @pytest.mark.parametrize("M, N, K", [(40, 72, 100), (16, 33, 256)])
-def test_int8_product(device, M, N, K, asymmetric):
+def test_int8_gemm(device, M, N, K, asymmetric):
     a = random((M, K), "i8", 5, low=-128, high=128)
     b = random((K, N), "i8", 6, low=-128, high=128)
     zeros = random(M, "i32", 7, low=-128, high=128)

@@ -84,13 +84,13 @@ def run_all_gather(tutorial, ranks, rows, N, K, change=None):
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
-def test_all_gather_and_product(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
+def test_all_gather_and_gemm(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
     run_all_gather(tutorial, make_ranks(count), rows, N, K)
 
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("rows, N, K", [(64, 64, 64), (72, 136, 192)])
-def test_product_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
+def test_gemm_and_reduce_scatter(make_ranks, tutorial, count, rows, N, K):  # noqa: F811
     ranks = make_ranks(count)
     slots = tutorial.reduce_scatter_slots(rows, N, BLOCKS)
     exchange = Exchange(tutorial, ranks, count * rows * N, slots)

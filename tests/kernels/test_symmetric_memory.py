@@ -326,7 +326,7 @@ def wait_and_multiply_kernel(
 
 @pytest.mark.parametrize("way", ["poll", "add", "swap", "load", "volatile"])
 @pytest.mark.parametrize("where", ["before", "inside", "around"])
-def test_products_of_what_a_peer_writes(make_ranks, where, way):
+def test_dots_of_what_a_peer_writes(make_ranks, where, way):
     """No load of a peer's memory is prefetched or moved by TMA past an acquire."""
     ranks = make_ranks(2)
     M, N, K = 136, 64, 208
@@ -426,7 +426,7 @@ def wait_and_copy_kernel(
 
 @pytest.mark.parametrize("raised", [False, True])
 @pytest.mark.parametrize("way", ["poll", "add", "fence"])
-def test_products_for_a_peer(make_ranks, way, raised):
+def test_gemms_for_a_peer(make_ranks, way, raised):
     """A store of a product, by TMA or not, comes before the release."""
     ranks = make_ranks(2)
     M, N, K = 136, 128, 208

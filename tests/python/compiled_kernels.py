@@ -1,7 +1,7 @@
 """Look at every kernel that a test compiled, once the test has run.
 
 `PANTILE_TEST_TILE_IR=FOLDER` keeps the tile IR of each in the folder, for `scripts/test passes`; that of a kernel for the
-CPU as the one for GPUs, since it differs in the target's name alone. On the emulated GPU, `ptxas` is asked about kernels
+CPU as the one for GPUs, since it differs in the target's name alone. On the emulated GPU, `ptxas` compiles kernels too
 with `wgmma`: a kernel whose MMAs it serialises fails the test.
 
 As a program, `compiled_kernels.py SCRIPT` runs a script and keeps the tile IR of its kernels.

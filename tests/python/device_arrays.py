@@ -1,7 +1,7 @@
 """Arrays for kernel tests, the same on both devices; `conftest.py` makes fixtures of them.
 
 A test that takes `device` runs on the CPU with NumPy arrays and, where torch drives a GPU, on the GPU with tensors.
-Inputs have exactly the size that is asked for. Outputs start as NaN (integers: as a pattern) and stand between
+Inputs have exactly the requested size. Outputs start as NaN (integers: as a pattern) and stand between
 canaries that are checked when the result is fetched.
 """
 
@@ -31,7 +31,7 @@ DTYPES = {
     "u32": np.uint32,
     "u64": np.uint64,
 }
-_MOST_GIB = 20  # of an array on a GPU that several test processes share
+_MOST_GIB = 20  # of an array on a GPU that several test processes use
 _CANARIES = 64  # elements on each side of an output
 _BYTE = 0xA5
 
@@ -167,7 +167,7 @@ def random(shape, dtype="fp32", seed=0, low=None, high=None):
 
 
 def check_product(result, a, b, activation=None):
-    """Compare a product with float64: 1e-3 |R| for the rounding of the result, 1e-4 sqrt(K) for that of the sums.
+    """Compare a GEMM with float64: 1e-3 |R| for the rounding of the result, 1e-4 sqrt(K) for that of the accumulation.
 
     The tensor cores of Hopper add products of fp8 with some 13 bits of fraction (DeepSeek-V3's report, section 3.3.2).
     """

@@ -80,7 +80,7 @@ class _Memory:
 
 
 class DeviceArray:
-    """A view of an allocation, with what kernels and tests ask of a tensor; `host` is the same memory for NumPy."""
+    """A view of an allocation, with what kernels and tests need of a tensor; `host` is the same memory for NumPy."""
 
     __dlpack_c_exchange_api__ = table_of_arrays()
 

@@ -1,4 +1,4 @@
-"""The products that the tests run: as in the tutorial, bare, masked, batched; and a tile of one."""
+"""The GEMMs that the tests run: as in the tutorial, bare, masked, batched; and a tile of one."""
 
 import pantile as triton
 import pantile.language as tl
@@ -24,7 +24,7 @@ def bare_matmul(
     GROUP_SIZE_M: tl.constexpr,
     ACTIVATION: tl.constexpr = "",
 ):
-    """Loads without mask and without wrapping: in bounds only where the blocks divide M, N and K."""
+    """Loads without mask and without wrapping: in bounds only where the tiles divide M, N and K."""
     pid = tl.program_id(axis=0)
     num_pid_m = tl.cdiv(M, BLOCK_SIZE_M)
     num_pid_n = tl.cdiv(N, BLOCK_SIZE_N)

@@ -1,7 +1,7 @@
-"""A CUDA driver that notes what launches ask of it, for tests without a GPU.
+"""A CUDA driver that notes the calls of launches, for tests without a GPU.
 
 It is a C file made from the list of functions that the runtime calls. Programs run in processes of their own, as a
-process opens one driver; their arrays have addresses that nobody reads.
+process opens one driver; their arrays have addresses that nothing reads.
 """
 
 import os
@@ -103,7 +103,7 @@ def program_head():
 
 
 def build(folder, text):
-    """Make a driver of a C text, with functions that do nothing for what it lacks; return its path."""
+    """Make a driver from C source, with functions that do nothing for what it lacks; return its path."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("needs a C compiler")

@@ -31,7 +31,7 @@ def predict(kernel, arguments, config, grid, *, target="sm_90a", sms=H200, of_ti
 
 
 def product_arguments(m, n, k):
-    """Those of the benchmarks' product of fp16, without those of its configurations."""
+    """Those of the benchmarks' fp16 GEMM, without those of its configurations."""
     import pantile.language as tl
 
     strides = {"am": k, "ak": 1, "bk": n, "bn": 1, "cm": n, "cn": 1}
@@ -43,7 +43,7 @@ def product_arguments(m, n, k):
 
 
 def predict_product(shape, config, **options):
-    """The prediction for the product of matrices of `shape`, M, N and K."""
+    """The prediction for the GEMM of `shape`, M, N and K."""
     return predict(
         kernels.matmul_kernel,
         product_arguments(*shape),

@@ -1,6 +1,6 @@
 """A kernel in the cache is taken only if what its compilation took from outside is the same: results of calls, files.
 
-Each run is a process of its own on the emulated GPU; all share one cache.
+Each run is a process of its own on the emulated GPU; all use one cache.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The store of compiled kernels under bad treatment: no wrong kernel, nothing lost but the damaged, each event told once.
+"""The kernel cache under bad treatment: no wrong kernel, only damaged entries are lost, one warning per event.
 
 Kernels are compiled by `pantilec` in processes of their own; what they give is compared with what a fresh cache gives.
 """
@@ -33,7 +33,7 @@ UNPRIVILEGED = 65534
 
 @pytest.fixture(scope="module")
 def world():
-    """A folder that every user may enter, with the kernel; and the machine code of each block."""
+    """A folder that every user may enter, with the kernel; and the machine code of each block size."""
     if "assembler: none" in pantilec("--version"):
         pytest.skip("needs an assembler")
     folder = Path(tempfile.mkdtemp(prefix="pantile-torture-"))
@@ -153,7 +153,7 @@ def test_killed_at_random_points(world, filled):
 
 
 def test_a_lock_that_is_never_freed(world, cache):
-    """Whoever waits too long compiles by itself."""
+    """A process that waits too long compiles by itself."""
     world.check(cache, 64)
     (entry,) = [path for path in entries(cache) if world.expected[64] in path.read_bytes()]
     entry.unlink()
@@ -286,7 +286,7 @@ def garbage(path, data):
 
 
 def another_kernel(path, data):
-    """A sound entry that holds another kernel: only its content tells."""
+    """A valid entry that holds another kernel: only its content shows that."""
     (other,) = [p for p in path.parents[1].glob("??/*") if p.stat().st_size > 1000 and p != path]
     stored_by_hand(path, extension.cache_load(other.name))
 
@@ -302,7 +302,7 @@ def stored_by_hand(path, payload):
     + [open_to_all, foreign, garbage, another_kernel],
     ids=lambda harm: harm.__name__,
 )
-def test_a_bad_entry_is_told_once_and_made_again(world, filled, harm, monkeypatch):
+def test_a_bad_entry_warns_once_and_is_made_again(world, filled, harm, monkeypatch):
     cache, victim = filled
     monkeypatch.setenv("PANTILE_CACHE_DIR", str(cache))
     harm(victim, victim.read_bytes())
@@ -425,7 +425,7 @@ def test_a_read_only_directory(world, filled):
 
 
 def test_a_shared_directory(world, filled):
-    """Kernels that an administrator made for all are found behind one's own, which stays private."""
+    """Kernels that an administrator made for all are found after one's own, which stays private."""
     cache, _ = filled
     make_readable(cache)
     own = Path(tempfile.mkdtemp(dir=world.folder))

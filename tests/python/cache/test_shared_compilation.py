@@ -1,6 +1,6 @@
 """Each variant of a kernel is assembled once, however many processes launch it at the same time.
 
-An assembler that notes its runs counts those that no Python sees: of variants that a launch asks for.
+An assembler that notes its runs counts those that no Python sees: of variants that a launch needs.
 """
 
 import os

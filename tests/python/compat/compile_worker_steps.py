@@ -157,7 +157,7 @@ def device_named(name):
 
 
 def target_of(device):
-    """The target that the worker is told: it may not ask the device."""
+    """The target that the worker gets: it may not query the device."""
     from pantile.backends.compiler import GPUTarget
 
     arch = getattr(device, "arch", None)

@@ -1,4 +1,4 @@
-"""Kernels, and the arguments that each of them writes, told by hand."""
+"""Kernels, and the arguments that each of them writes, listed by hand."""
 
 import importlib.util
 import runpy
@@ -13,7 +13,7 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 class Case(NamedTuple):
-    """`values`: types of arrays ("*fp32"), of descriptors and of numbers, and constants besides."""
+    """`values`: types of arrays ("*fp32"), of descriptors and of numbers, and constants."""
 
     name: str
     function: object

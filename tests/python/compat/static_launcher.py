@@ -1,4 +1,4 @@
-"""A launcher that knows a kernel by its metadata, its signature and its machine code alone, as torch's static launcher and Inductor's C++ code do.
+"""A launcher that has only the metadata, the signature and the machine code of a kernel, as torch's static launcher and Inductor's C++ code do.
 
 It passes the arguments that are no constants, in order, a null pointer for each scratch space that the metadata names, and nothing else.
 """
@@ -25,7 +25,7 @@ def parameters_of(ptx, name):
 
 
 def threads_of(ptx):
-    """The threads of a block that a kernel's PTX demands."""
+    """The threads per CTA that a kernel's PTX requires."""
     return int(re.search(r"\.reqntid (\d+)", ptx).group(1))
 
 

@@ -79,8 +79,8 @@ def test_a_product(device, tmp_path):
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_the_text_counts(saxpy_file):
-    """What the text promises is checked at the launch, and another text is another kernel."""
+def test_the_signature_is_part_of_the_key(saxpy_file):
+    """The promises of a signature are checked at the launch, and another signature is another kernel."""
     kernel = triton.compile(str(saxpy_file), target=SM_90)
     assert kernel.src.divisors == {0: 16} and kernel.metadata.launch_abi == "triton"
     assert parameters_of(kernel.asm["ptx"], "saxpy")[:3] == [".u64", ".u64", ".u32"]

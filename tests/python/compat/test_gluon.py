@@ -43,7 +43,7 @@ def test_functions_can_be_handed_around():
     assert helper.do_not_specialize == ["x"]
 
 
-def test_names_are_shared_with_the_language():
+def test_names_are_those_of_the_language():
     assert gl.float32 is tl.float32 and gl.constexpr is tl.constexpr and gl.load is tl.load
     first, second = (gl.BlockedLayout([1, 2], order=[1, 0]) for _ in range(2))
     assert first == second != gl.BlockedLayout([1, 2]) and len({first, second}) == 1

@@ -71,7 +71,7 @@ def test_pointer_and_block_types():
         tl.dtype("int7")
 
 
-def test_types_of_texts():
+def test_types_of_strings():
     assert tl.str_to_ty("*ki8", None) == tl.pointer_type(tl.int8, const=True)
     assert tl.str_to_ty("u1", None) == tl.int1
     assert tl.str_to_ty("constexpr", 7) == tl.constexpr_type(7)

@@ -1,4 +1,4 @@
-"""Kernels of the launch ABI `triton`: what they are passed, how many threads they have, and their numbers when a launcher starts them that knows nothing else."""
+"""Kernels of the launch ABI `triton`: their parameters, their threads, and their numbers when any launcher starts them."""
 
 import functools
 from types import SimpleNamespace
@@ -88,7 +88,7 @@ def on_gpu(device):
 
 
 def check_plain(kernel, arguments, num_warps):
-    """The kernel takes its arguments and two pointers, and has the threads that were asked for."""
+    """The kernel takes its arguments and two pointers, and has the threads that were requested."""
     parameters = parameters_of(kernel.asm["ptx"], kernel.name)
     assert len(parameters) == arguments + 2 and parameters[-2:] == [".u64", ".u64"]
     assert threads_of(kernel.asm["ptx"]) == 32 * num_warps
@@ -111,7 +111,7 @@ def check_plain(kernel, arguments, num_warps):
         (described, (3, 2, 1), {}),
     ],
 )
-def test_products(device, kernel, grid, options):
+def test_gemms(device, kernel, grid, options):
     M, N, K = 128, 192, 256
     arch = on_gpu(device)
     made = compiled(kernel, PRODUCT, BLOCKS, arch, launch_abi="triton", **options)
@@ -178,7 +178,7 @@ def test_launches_and_configurations_take_it(device):
 # What follows compiles and launches nothing: no device is needed.
 
 
-def test_who_asks_for_what():
+def test_default_launch_abi():
     plain = compiled(product, PRODUCT, BLOCKS)
     check_plain(plain, 6, 4)
     full = compiled(product, PRODUCT, BLOCKS, launch_abi="full")

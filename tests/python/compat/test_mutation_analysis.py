@@ -51,7 +51,7 @@ class Flow:
     """Which value reaches which, as a reader of Triton's IR has it.
 
     A variable of a loop is what the loop starts with; what an operation with regions gives is what
-    the last operation of each of its blocks takes, one by one where they are as many.
+    the terminator of each of its blocks takes, one by one where they are as many.
     """
 
     def __init__(self, module):
@@ -247,7 +247,7 @@ def test_mistakes_are_compilation_errors():
         module_of(wrong, {"x": FP})
 
 
-def test_module_shows_its_text():
+def test_module_prints():
     assert "func.func @pointers_change_places" in str(
         module_of(pointers_change_places, CASES[8].values)
     )

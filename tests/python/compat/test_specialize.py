@@ -1,4 +1,4 @@
-"""Types and assumptions of single arguments, as libraries ask for them; the values are those of Triton 3.6."""
+"""Types and assumptions of single arguments, as libraries query them; the values are those of Triton 3.6."""
 
 from collections import namedtuple
 
@@ -145,7 +145,7 @@ def test_paths():
 
 
 def test_attributes_of_a_call_as_torch_makes_them():
-    """Assumptions of all arguments, those that are texts by their path, and what the back end reads there."""
+    """Assumptions of all arguments, those that are strings by their path, and what the back end reads there."""
     backend = triton.compiler.make_backend(triton.backends.compiler.GPUTarget("cuda", 90, 32))
     args = [Tensor(64, "torch.float32"), (Tensor(80, "torch.float16"), 5), 48, 3.0]
     assumed = [native_specialize_impl(BaseBackend, arg, False, True, True)[1] for arg in args]

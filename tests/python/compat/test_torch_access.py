@@ -1,4 +1,4 @@
-"""What PyTorch asks of triton: its probes, Inductor's imports and reads, and user kernels in `torch.library`.
+"""What PyTorch uses of triton: its probes, Inductor's imports and reads, and user kernels in `torch.library`.
 
 Without torch the same accesses are made here one by one; on a GPU machine torch itself makes them, in a process of
 its own in which triton is this package.
@@ -33,7 +33,7 @@ def test_probes():
         assert hasattr(backend.compiler, "supports_target")
     active = {name: backend.driver.is_active() for name, backend in backends.items()}
     is_gpu = driver.active.get_current_target().backend == "cuda"
-    assert active == {"nvidia": is_gpu, "cpu": False}  # asked of classes, as torch does
+    assert active == {"nvidia": is_gpu, "cpu": False}  # called on classes, as torch does
     driver.set_active(backends["nvidia"].driver())
     assert isinstance(driver.active, backends["nvidia"].driver)
     driver.reset_active()
@@ -153,7 +153,7 @@ def test_torch_finds_us(gpu):
     )
 
 
-# Kernels are compiled from the text of a file.
+# Kernels are compiled from the source in a file.
 PROGRAM = """
 import torch, triton, triton.language as tl
 

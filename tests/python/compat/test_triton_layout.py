@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 def folder_of(folder, kernel):
-    """Where programs look that know Triton's cache: base 32 of the hash."""
+    """Where programs that read Triton's cache look: base 32 of the hash."""
     return folder / base64.b32encode(bytes.fromhex(kernel.hash)).decode("ascii").rstrip("=")
 
 
@@ -103,7 +103,7 @@ def test_no_machine_code_with_scalars_that_launchers_pass_otherwise(folder, kind
     assert "scale.cubin" not in names_in(folder_of(folder, kernel))
 
 
-def test_inductor_gets_files_without_asking(folder):
+def test_inductor_gets_files_by_default(folder):
     kernel = as_inductor({"store_cubin": False}, scale, SCALE, {"BLOCK": 64})
     wanted = ["__grp__scale.json", "kernel.pantile", "scale.cubin", "scale.json", "scale.ptx"]
     assert names_in(folder_of(folder, kernel)) == wanted

@@ -1,7 +1,7 @@
 """torch's own analysis of what a kernel writes, on the kernels of `mutation_cases.py`.
 
 Run as `python -m pantile.compat torch_mutations.py`. Ends with 1 where torch finds other arguments
-than those told by hand, or gives up; with 77 where torch has no such analysis.
+than those listed by hand, or gives up; with 77 where torch has no such analysis.
 """
 
 import logging
@@ -35,7 +35,7 @@ class Complaints(logging.Handler):
 
 
 def arguments_of(case):
-    """A call's arguments, and what torch is told of its descriptors."""
+    """A call's arguments, and the metadata of its descriptors for torch."""
     arguments, descriptors = {}, {}
     for name, value in case.values.items():
         described = re.fullmatch(r"tensordesc<(\w+)\[(.*)\]>", str(value))

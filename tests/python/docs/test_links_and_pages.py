@@ -151,7 +151,7 @@ def listings(monkeypatch):
     return importlib.import_module("stage_listings")
 
 
-def test_listings_are_cut_where_asked(listings):
+def test_listings_are_cut_where_marked(listings):
     text = "head\n  a 1\n    b\n  c\nd\n  a 2\ntail"
     options = [["show", "a \\d .. c"], ["show", "a .. a"]]
     assert listings.excerpt(text, options) == ["a 1", "  b", "c", "...", "a 2"]

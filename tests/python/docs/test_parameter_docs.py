@@ -395,7 +395,7 @@ def table(name):
 
 
 def test_stages_have_one_source():
-    """What the binding, the compiler's README and `kernel.asm` know is Stages.def, in order."""
+    """The stages of the binding, of the compiler's README and of `kernel.asm` are those of Stages.def, in order."""
     rows = [re.findall(r'"(.*?)"', cells) for _, cells in table("Stages.def")]
     names = [name for name, _ in rows]
     assert _pantile.stage_names() == names and names[0] == "ast" and names[-1] == "cubin"

@@ -92,7 +92,7 @@ def test_filecheck():
         _filecheck.run_filecheck("patterned", text, "# CHECK: no such thing")
 
 
-def test_texts_of_stages(tmp_path):
+def test_stages_as_text(tmp_path):
     text = _filecheck.run_parser(patterned, (tl.int32,))
     (tmp_path / "kernel.ttir").write_text(text)
     source = IRSource(str(tmp_path / "kernel.ttir"))

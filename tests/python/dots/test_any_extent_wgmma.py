@@ -1,4 +1,4 @@
-"""Products of tiles of any extent on wgmma, by TMA and a producer: every element against NumPy, and what they reach."""
+"""Dots of tiles of any extent on wgmma, by TMA and a producer: every element against NumPy, and the remarks."""
 
 import numpy as np
 import pantile as triton
@@ -75,7 +75,7 @@ def reaches(device, compiled, *lines):
             assert line in compiled.plan, compiled.plan
 
 
-# Blocks, and the instruction.
+# Tiles, and the instruction.
 WHOLE = [
     ((192, 192, 64, 8, 3), "m64n96k16"),
     ((192, 96, 64, 8, 4), "m64n48k16"),
@@ -88,7 +88,7 @@ WHOLE = [
     ((320, 96, 32, 8, 3), "m64n48k16"),
     ((320, 64, 64, 4, 2), "m64n64k16"),
     ((64, 112, 48, 4, 4), "m64n112k16"),
-    ((80, 128, 64, 8, 3), "m64n80k16"),  # the transposed product
+    ((80, 128, 64, 8, 3), "m64n80k16"),  # the transposed dot
     ((112, 192, 32, 4, 3), "m64n112k16"),
 ]
 
@@ -122,7 +122,7 @@ def test_other_types(device, blocks, orders, dtype):
 
 
 def run_tf32(device, blocks, orders):
-    """fp32 goes to shared memory along K, to registers, or by a transposed product. Small integers are exact."""
+    """fp32 goes to shared memory along K, to registers, or by a transposed dot. Small integers are exact."""
     m, n, k = 300, 400, 120
     block_m, block_n, block_k, num_warps, num_stages = blocks
     generator = np.random.default_rng(33)
@@ -164,7 +164,7 @@ def test_stream_k(device, blocks):
 
 @triton.jit
 def two_uses_kernel(out_ptr, sums_ptr, a_ptr, b_ptr, K, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):  # fmt: skip
-    """The right operand is summed up, too, and is the left one of another product."""
+    """The right operand is reduced, too, and is the left one of another dot."""
     rows, cols, deep = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
     acc = tl.zeros((M, N), tl.float32)
     sums = tl.zeros((N,), tl.float32)
@@ -179,7 +179,7 @@ def two_uses_kernel(out_ptr, sums_ptr, a_ptr, b_ptr, K, M: tl.constexpr, N: tl.c
 
 
 @pytest.mark.parametrize("shape", [(192, 192, 32, 8), (192, 96, 64, 8), (64, 320, 32, 4)])
-def test_uses_beside_the_product(device, shape):
+def test_other_uses_of_operands(device, shape):
     m, n, d, num_warps = shape
     k = 3 * d
     a, b = random((m, k), "fp16", seed=41), random((k, n), "fp16", seed=42)
@@ -194,7 +194,7 @@ def test_uses_beside_the_product(device, shape):
 
 @triton.jit
 def gradient_kernel(out_ptr, sum_ptr, q_ptr, k_ptr, g_ptr, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):  # fmt: skip
-    """P^T G and P^T Q of P = Q K^T, summed over blocks of rows: tiles that several products read, turned and not."""
+    """P^T G and P^T Q of P = Q K^T, summed over tiles of rows: tiles that several dots read, transposed and not."""
     rows, cols, deep = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
     k = tl.load(k_ptr + cols[:, None] * D + deep[None, :])
     out, turned = tl.zeros((N, D), tl.float32), tl.zeros((N, D), tl.float32)
@@ -216,7 +216,7 @@ def gradient_kernel(out_ptr, sum_ptr, q_ptr, k_ptr, g_ptr, length, M: tl.constex
         (32, 192, 32, 4), (48, 64, 80, 4), (160, 64, 32, 4),
     ],
 )  # fmt: skip
-def test_chained_products(device, blocks):
+def test_chained_dots(device, blocks):
     m, n, d, num_warps = blocks
     length = 2 * m + m // 2
     q, k, g = (random((rows, d), "fp16", seed=51 + rows % 7) for rows in (length, n, length))

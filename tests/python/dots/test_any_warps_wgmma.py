@@ -8,12 +8,12 @@ from conftest import random
 from test_any_extent_wgmma import reaches, run, run_tf32
 from test_attention import attention, attention_kernel, whole_blocks_kernel
 
-# Blocks with warps and stages, the instruction, and how warps share the result.
+# Tiles with warps and stages, the instruction, and the warps along M and N.
 SHARED_OUT = [
     ((192, 128, 64, 12, 3), "m64n128k16", "12 x 1"),
     ((192, 192, 64, 12, 3), "m64n192k16", "12 x 1"),
     ((192, 96, 64, 12, 3), "m64n96k16", "12 x 1"),
-    ((192, 256, 64, 12, 3), "m64n128k16", "12 x 1"),  # beside a producer, n256 has no registers
+    ((192, 256, 64, 12, 3), "m64n128k16", "12 x 1"),  # next to a producer, n256 has no registers
     ((384, 64, 32, 12, 3), "m64n64k16", "12 x 1"),
     ((128, 192, 64, 12, 3), "m64n64k16", "4 x 3"),
     ((64, 384, 32, 12, 3), "m64n128k16", "4 x 3"),

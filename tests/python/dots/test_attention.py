@@ -1,4 +1,4 @@
-"""Attention in one kernel: two chained products with an online softmax between them."""
+"""Attention in one kernel: two chained dots with an online softmax between them."""
 
 import numpy as np
 import pantile as triton
@@ -93,7 +93,7 @@ def whole_blocks_kernel(
     BLOCK_N: tl.constexpr,
     CAUSAL: tl.constexpr,
 ):
-    """The same where blocks divide the length: no load has a mask, so threads may copy by vectors."""
+    """The same where tiles divide the length: no load has a mask, so threads may copy by vectors."""
     base = tl.program_id(1) * length * HEAD
     first = tl.program_id(0) * BLOCK_M
     rows = first + tl.arange(0, BLOCK_M)
@@ -124,8 +124,8 @@ def whole_blocks_kernel(
     "blocks, stages, warps",
     [((64, 64), 2, 4), ((64, 64), 3, 4), ((128, 64), 3, 8), ((64, 32), 4, 4), ((128, 64), 3, 4)],
 )
-def test_whole_blocks(device, blocks, stages, warps, causal):
-    """Products that end in the next iteration, through rings of every length."""
+def test_whole_tiles_without_masks(device, blocks, stages, warps, causal):
+    """Waits deferred by one iteration, with circular buffers of every depth."""
     q, k, v = (random((1, 512, 64), "fp16", seed) for seed in range(3))
     out = device.output(q.shape, "fp32")
     arrays = [device.to(x) for x in (q, k, v)]

@@ -1,4 +1,4 @@
-"""The input precisions of fp32 products, against products of operands rounded as the precision says."""
+"""The input precisions of fp32 dots, against dots of operands rounded as the precision says."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Products of scaled operands against float64: formats, packings, scales and their NaN."""
+"""Dots of scaled operands against float64: formats, packings, scales and their NaN."""
 
 import ml_dtypes
 import numpy as np
@@ -83,7 +83,7 @@ def scales(rng, rows, groups, kind):
 
 
 def run(device, formats, shape, kinds=("e8m0", "e8m0"), k_packs=(True, True), acc=False, nan=False):
-    """Return the product and the float64 one."""
+    """Return the result of the dot and the float64 one."""
     M, N, K = shape
     rng = np.random.default_rng(hash((formats, shape)) & 0xFFFF)
     a, a_values = operand(rng, (M, K), formats[0], 1 if k_packs[0] else 0)

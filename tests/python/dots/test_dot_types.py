@@ -1,4 +1,4 @@
-"""Products over every element type and shape, against float64 (integers: exactly)."""
+"""Dots over every element type and shape, against float64 (integers: exactly)."""
 
 import ml_dtypes
 import numpy as np
@@ -41,7 +41,7 @@ def dot_kernel(
 
 
 def run(device, a, b, out, acc=None, b_transposed=False, precision=None, imprecise=None, warps=4):
-    """The product of `a` and `b` (given as K x N) by one program, in the type named `out`."""
+    """The dot of `a` and `b` (given as K x N) by one program, in the type named `out`."""
     (M, K), N = a.shape, b.shape[1]
     result = device.output((M, N), out)
     dtype = {"fp16": tl.float16, "fp64": tl.float32, "i32": tl.float32}.get(out, tl.float32)

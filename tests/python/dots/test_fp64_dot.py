@@ -68,7 +68,7 @@ def gemm_kernel(
 
 
 def gemm(device, a, b, order, *, block, stages, warps=4):
-    """The product in tiles of `block`; `order` has `t` for a matrix that is stored by columns."""
+    """The GEMM in tiles of `block`; `order` has `t` for a matrix that is stored by columns."""
     (M, K), N = a.shape, b.shape[1]
     memory, strides = [], []
     for matrix, letter in zip((a, b), order, strict=True):

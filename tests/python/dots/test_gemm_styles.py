@@ -1,6 +1,6 @@
-"""Products as people write them: each text has the right numbers, and on Hopper the techniques that its form allows.
+"""GEMMs as people write them: each kernel has the right numbers, and on Hopper the techniques that its form allows.
 
-Every kernel takes `(a, b, c, M, N, K, strides of A, B and C, block)`; what a style needs besides stands in front of `M`.
+Every kernel takes `(a, b, c, M, N, K, strides of A, B and C, block)`; the further arguments of a style come before `M`.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def advancing(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, 
 
 @triton.jit
 def bounded_below(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Rows may lie in front of the tensor, said in two ways."""
+    """Rows may lie before the tensor, written in two ways."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM) - 16, tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -96,7 +96,7 @@ def by_descriptors(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.conste
 
 @triton.jit
 def turned(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Both tiles are loaded the other way round."""
+    """Both tiles are loaded transposed."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(0, tl.cdiv(K, BK)):
@@ -173,7 +173,7 @@ def loops_in_order(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.conste
 
 @triton.jit
 def chooses_rows(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Rows and columns outside become the first, as in persistent products of the field."""
+    """Rows and columns outside become the first, as in persistent GEMMs of the field."""
     first, across = tl.program_id(0) + tl.program_id(1) * tl.num_programs(0), tl.cdiv(N, BN)
     for tile in tl.range(first, tl.cdiv(M, BM) * across, 3, flatten=True):
         rm, rn = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
@@ -241,7 +241,7 @@ def computed_right(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.conste
 
 @triton.jit
 def gated(a, b, c, gate, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Two products of one left operand."""
+    """Two dots of one left operand."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc, open = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -254,7 +254,7 @@ def gated(a, b, c, gate, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr
 
 @triton.jit
 def twice(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Two products of the same two operands."""
+    """Two dots of the same two operands."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc, half = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -285,7 +285,7 @@ def leaves_early(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexp
 
 @triton.jit
 def leaves_in_between(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Tiles below the diagonal of blocks and those above it are done by loops of their own."""
+    """Tiles below the diagonal and those above it are done by loops of their own."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     if tl.program_id(0) > tl.program_id(1):
         acc = tl.zeros((BM, BN), tl.float32)
@@ -303,7 +303,7 @@ def leaves_in_between(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.con
 
 @triton.jit
 def counts_programs(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """The grid is the user's, also where fewer blocks run; programs go backwards through it."""
+    """The grid is the user's, also where fewer CTAs run; programs go backwards through it."""
     m = tl.num_programs(0) - 1 - tl.program_id(0)
     n = tl.num_programs(1) - 1 - tl.program_id(1)
     rm, rn = m * BM + tl.arange(0, BM), n * BN + tl.arange(0, BN)
@@ -317,7 +317,7 @@ def counts_programs(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.const
 
 @triton.jit
 def meets_behind(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """The threads that multiply meet; the one that loads is not asked."""
+    """The consumer threads synchronise; the producer does not take part."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -330,7 +330,7 @@ def meets_behind(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexp
 
 @triton.jit
 def peels(a, b, c, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """The first product stands in front of the loop, the last one behind it."""
+    """The first dot is before the loop, the last one after it."""
     rm, rn = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     rk = tl.arange(0, BK)
     acc = tl.dot(left(a, rm, rk, sam, sak, M, K), right(b, rk, rn, sbk, sbn, K, N))
@@ -403,7 +403,7 @@ def _plain(a, b):
 
 
 BOTH = (RAISED, PERSISTENT)
-# The text, its further arguments, what it computes, and what is said of it on Hopper (nothing: who copies is weighed).
+# The kernel, its further arguments, what it computes, and its remarks on Hopper (none: the plan decides about a producer).
 STYLES = {
     "advancing": (advancing, (), _plain, BOTH),
     "bounded_below": (bounded_below, (), _plain, BOTH),
@@ -499,8 +499,8 @@ def test_styles_with_other_options(device, name, warps, stages):
     check(result, expected)
 
 
-def test_products_of_one_text_agree(device):
-    """Row and column order are one product."""
+def test_orders_of_one_gemm_agree(device):
+    """Row and column order give the same GEMM."""
     results = [run(device, "turned", orders)[1] for orders in ("rr", "rc", "cr", "cc")]
     a, b = random((SHAPE[0], SHAPE[2]), "fp16", 35), random((SHAPE[2], SHAPE[1]), "fp16", 36)
     for result in results:

@@ -1,6 +1,6 @@
-"""Products whose texts are drawn: how edges, addresses, grids and results are written, in any combination, against float64.
+"""Generated GEMM kernels: how edges, addresses, grids and results are written, in any combination, against float64.
 
-A failing number shows its text: `PYTHONPATH=build/python:tests/python python tests/python/dots/test_generated_gemms.py NUMBER` prints it.
+A failing number shows its source: `PYTHONPATH=build/python:tests/python python tests/python/dots/test_generated_gemms.py NUMBER` prints it.
 """
 
 import importlib.util
@@ -67,7 +67,7 @@ def draw(number):
 
 
 def loads(style):
-    """The two loads and what stands in front of the loop for them."""
+    """The two loads and what comes before the loop for them."""
     turned = style["left"] == "turned"
     first = "k * BK" if style["counter"] == "blocks" else "k"
     depth = {"mask": f"rk < K - {first}", "bound first": f"K - {first} > rk", "index": f"{first} + rk < K"}  # fmt: skip
@@ -139,7 +139,7 @@ def text(style):
 
 
 def sizes(style, number):
-    """M, N and K: multiples of 16 or anything, and of the block where nothing masks."""
+    """M, N and K: multiples of 16 or anything, and of the tile where nothing masks."""
     generator = np.random.default_rng(number)
     extents = [
         int(generator.integers(low, high)) for low, high in ((20, 280), (20, 280), (10, 200))

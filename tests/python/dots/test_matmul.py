@@ -1,4 +1,4 @@
-"""Matrix products against float64: the forms, shapes, layouts and types that kernels in the field use."""
+"""GEMMs against float64: the forms, shapes, layouts and types that kernels in the field use."""
 
 import importlib.util
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_bare_form(device, shape):
 @pytest.mark.parametrize(
     "config", [(64, 64, 32, 3, 4), (128, 64, 32, 4, 4), (128, 128, 32, 3, 8)], ids=str
 )
-def test_rings_that_go_around_often(device, config):
+def test_many_iterations_of_a_circular_buffer(device, config):
     """A stage that is released too early is overwritten while it is read, but only now and then."""
     (M, N), K = config[:2], 32768
     a, b = random((M, K), "fp16", 11), random((K, N), "fp16", 12)
@@ -179,7 +179,7 @@ def test_fp32_ieee(device):
     ((16, 128, 64), 7, 4),
     ((256, 256, 16), 2, 16),
 ])  # fmt: skip
-def test_rings_that_barely_fit(device, blocks, stages, warps):
+def test_circular_buffers_that_barely_fit(device, blocks, stages, warps):
     """Fewer buffers than stages, and results that do not go through shared memory."""
     if device.arch and device.arch < 90:
         pytest.skip("has less shared memory")
@@ -202,7 +202,7 @@ def straight_kernel(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     ((64, 64, 1024), "fp16"), ((16, 16, 4096), "fp16"), ((64, 64, 512), "fp32"),
 ])  # fmt: skip
 def test_operands_that_barely_fit(device, shape, dtype):
-    """Outside of loops both have no room beside each other on Ampere, or one just does."""
+    """Outside of loops both operands do not fit together on Ampere, or one just does."""
     M, N, K = shape
     if device.arch and device.arch >= 90 and shape[0] == 64 and dtype == "fp16":
         pytest.skip("warp groups read both from shared memory")
@@ -261,7 +261,7 @@ def test_every_configuration_at_size(gpu, config, size):
 @pytest.mark.gpu
 @pytest.mark.parametrize("blocks", [(128, 128, 64), (64, 128, 32), (128, 256, 64)], ids=str)
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
-def test_large_blocks_with_masks(gpu, blocks, dtype):
+def test_large_tiles_with_masks(gpu, blocks, dtype):
     if dtype == "fp32" and blocks == (128, 256, 64):
         pytest.skip("three stages of this block do not fit the shared memory")
     a, b = random((515, 389), dtype, 25), random((389, 643), dtype, 26)

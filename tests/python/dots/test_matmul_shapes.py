@@ -1,4 +1,4 @@
-"""Products of random shapes, strides, orders and types: what tensor maps, persistent blocks and edges must get right."""
+"""GEMMs of random shapes, strides, orders and types: what tensor maps, persistent CTAs and edges must get right."""
 
 import numpy as np
 import pantile as triton
@@ -87,12 +87,12 @@ def matrix(rng, device, rows, columns, dtype):
 
 
 def run_case(device, number, many):
-    """One product, compared with float64."""
+    """One GEMM, compared with float64."""
     rng = np.random.default_rng([20, number])
     dtype = str(rng.choice(["fp16", "bf16"]))
     result = str(rng.choice([dtype, dtype, "fp32"]))
     block_m, block_n, block_k, stages, warps = BLOCKS[number % len(BLOCKS)]
-    # On a GPU, small tiles of a large matrix are more programs than blocks run at once.
+    # On a GPU, small tiles of a large matrix are more programs than CTAs run at once.
     most = 1400 if many and rng.random() < 0.5 else 300
     M, N, K = extent(rng, most), extent(rng, most), extent(rng, 260)
     a, da = matrix(rng, device, M, K, dtype)
@@ -147,14 +147,14 @@ def launch(device, da, db, c, block, **options):
 
 
 @pytest.mark.parametrize("first", range(0, CASES, PER_TEST))
-def test_random_products(device, first):
+def test_random_gemms(device, first):
     for number in range(first, first + (PER_TEST if device.on_gpu else 3)):
         run_case(device, number, many=device.on_gpu)
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_more_programs_than_blocks(gpu, number):
-    """A thousand tiles and more, deep and shallow, so that every block runs several programs."""
+def test_more_programs_than_ctas(gpu, number):
+    """A thousand tiles and more, deep and shallow, so that every CTA runs several programs."""
     block_m, block_n, block_k, _, _ = BLOCKS[number]
     rng = np.random.default_rng(number)
     for depth in (block_k, 5 * block_k, 16):
@@ -168,7 +168,7 @@ def test_more_programs_than_blocks(gpu, number):
 
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
 def test_launches_that_do_not_persist(device, monkeypatch, option):
-    """Programs that are there at once, or start early, have a block each."""
+    """Programs that run at once, or start early, have a CTA each."""
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "6")
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((256, 128), (128, 384)))
@@ -178,7 +178,7 @@ def test_launches_that_do_not_persist(device, monkeypatch, option):
 
 
 def test_graph_replays(gpu):
-    """A captured launch of persistent blocks multiplies what lies there at each replay."""
+    """A captured launch of persistent CTAs reads the operands again at each replay."""
     torch = gpu.torch
     rng = np.random.default_rng(4)
     a, b = (rng.standard_normal((1024, 1024)).astype(np.float16) for _ in range(2))

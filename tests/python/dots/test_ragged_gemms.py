@@ -1,4 +1,4 @@
-"""Products whose rows, ends or matrices memory tells: groups one behind the other, an expert for each block, sequences of any length."""
+"""GEMMs with data-dependent rows, ends or matrices: consecutive groups, an expert for each tile, sequences of any length."""
 
 import numpy as np
 import pantile as triton
@@ -101,7 +101,7 @@ def test_rows_beyond_a_group_are_zeros(device, warps):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_any_groups(device, seed):
-    """Random lengths, blocks, warps and pitches; the second time the groups lie elsewhere."""
+    """Random lengths, tiles, warps and pitches; the second time the groups lie elsewhere."""
     rng = np.random.default_rng(seed)
     block = (
         int(rng.choice([64, 128])),
@@ -132,7 +132,7 @@ def test_any_groups(device, seed):
 
 @triton.jit
 def by_expert(a, b, c, experts, M, N, K, sam, sbe, sbk, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Each block of rows asks for its matrix, counted from the middle one."""
+    """Each tile of rows selects its matrix, counted from the middle one."""
     expert = tl.load(experts + tl.program_id(0))
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -145,7 +145,7 @@ def by_expert(a, b, c, experts, M, N, K, sam, sbe, sbk, BM: tl.constexpr, BN: tl
     tl.store(c + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))  # fmt: skip
 
 
-def test_a_matrix_for_each_block(device):
+def test_a_matrix_for_each_tile(device):
     """Numbers of experts may be negative."""
     M, N, K = 240, 112, 80
     a, b = random((M, K), "fp16", 63), random((5, K, N), "fp16", 64)
@@ -162,7 +162,7 @@ def test_a_matrix_for_each_block(device):
 
 @triton.jit
 def moved_rows(a, b, c, places, M, N, K, sam, sbk, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Blocks of rows stand where memory says, counted from the middle of A; the table is written behind."""
+    """Tiles of rows at data-dependent offsets, counted from the middle of A; the table is written afterwards."""
     place = tl.load(places + tl.program_id(0))
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -178,7 +178,7 @@ def moved_rows(a, b, c, places, M, N, K, sam, sbk, BM: tl.constexpr, BN: tl.cons
 
 @pytest.mark.parametrize("K", [80, 0])
 def test_rows_before_the_first(device, K):
-    """Also without depth, where whoever multiplies is done at once."""
+    """Also with K = 0, where the consumers are done at once."""
     N, places = 64, np.array([-100, 5, -64, 100], np.int32)
     a, b = random((300, max(K, 16)), "fp16", 65), random((max(K, 16), N), "fp16", 66)
     table = device.output((4,), "i32")
@@ -195,7 +195,7 @@ def test_rows_before_the_first(device, K):
 
 @triton.jit
 def attend(q, k, v, out, starts, scale, H: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):  # fmt: skip
-    """Sequences one behind the other, as (tokens, H, D)."""
+    """Consecutive sequences, as (tokens, H, D)."""
     start = tl.load(starts + tl.program_id(2))
     length = tl.load(starts + tl.program_id(2) + 1) - start
     head = tl.program_id(1)

@@ -81,7 +81,7 @@ def test_fp16_accumulators(kernel, arch):
 @KERNELS
 @pytest.mark.parametrize("arch, shape", [(80, "m8n8k4"), (90, "m16n8k16"), (100, "m16n8k16")])
 def test_fp64(kernel, arch, shape):
-    """Two products of a batch leave too few registers for the largest instruction."""
+    """Two dots of a batch leave too few registers for the largest instruction."""
     if kernel is batch_kernel and arch > 80:
         shape = "m16n8k4"
     assert set(mmas(compiled(kernel, arch, "fp64", "fp64", dtype=tl.float64))) == {shape}

@@ -1,4 +1,4 @@
-"""Products of fp32 by tf32 in all orders of operands in memory, as warp groups (Hopper) multiply them."""
+"""Dots of fp32 by tf32 in all orders of operands in memory, on wgmma (Hopper)."""
 
 import numpy as np
 import pantile as triton
@@ -260,7 +260,7 @@ def test_accumulator_of_two_loops(device, orders):
 
 @pytest.mark.parametrize("order", ["n", "t"])
 def test_invariant_and_computed_operands(device, order):
-    """One operand is loaded in front of the loop, the other is computed from what is loaded."""
+    """One operand is loaded before the loop, the other is computed from what is loaded."""
     a, b = operands(64, 256, 64, 25)
     db, out = laid(device, b, order), device.output((64, 256), "fp32")
     invariant[(1,)](device.to(a), db, out.array, 256, *device.strides(db), 64, 64, 64, num_warps=4)

@@ -96,7 +96,7 @@ def test_whole_numbers_are_exact(m, k):
 
 @pytest.mark.parametrize("m, k", SHAPES)
 def test_each_step_is_rounded_as_a_fused_multiply_add(m, k):
-    """The first product cancels the accumulator, but for what a fused multiply-add keeps."""
+    """The first multiplication cancels the accumulator, but for what a fused multiply-add keeps."""
     rng = np.random.default_rng()
     a, b = np.zeros((m, k)), np.zeros((k, 8))
     a[:, 0], b[0] = (rng.integers(2**31, 2**32, count) for count in (m, 8))

@@ -100,7 +100,7 @@ def peers(make_peers):
 
 
 class Exchange:
-    """What a pair of kernels works on: GPU 0 has the numbers, GPU 1 what is told and the flag."""
+    """What a pair of kernels works on: GPU 0 has the numbers, GPU 1 what is sent and the flag."""
 
     def __init__(self, peers):
         self.peers = peers
@@ -210,7 +210,7 @@ def test_a_wait_for_one_gpu_orders_nothing_of_another(peers):
         peers.wait(0)
 
 
-def test_knowledge_of_a_launch_before(peers):
+def test_what_an_earlier_launch_acquired(peers):
     """What a launch wrote is ordered by the release of the next one on its GPU."""
     write = TELL.replace("@%p1 st.release.sys.global.u32 [%d3], 1;", "")
     tell = TELL.replace("st.global.u32 [%d6], %r6;", "")
@@ -223,7 +223,7 @@ def test_knowledge_of_a_launch_before(peers):
         np.testing.assert_array_equal(exchange.made[128:160], exchange.values[:32])
 
 
-def test_a_launch_knows_what_the_one_before_it_acquired(peers):
+def test_a_launch_is_ordered_after_what_the_one_before_it_acquired(peers):
     hear = HEAR.replace("ld.global.u32 %r8, [%d6];", "").replace(
         "st.global.u32 [%d6+512], %r8;", ""
     )

@@ -81,7 +81,7 @@ PRODUCTS = """
 """
 
 
-def test_products_in_flight(driver):
+def test_mmas_in_flight(driver):
     _, made = run(driver, PRODUCTS, 128)
     np.testing.assert_array_equal(made, np.arange(128))
 
@@ -131,7 +131,7 @@ def test_products_in_flight(driver):
         ("  bar.sync 0;\n", "", "a race: several lanes reads shared memory"),
     ],
 )
-def test_what_products_in_flight_lack(driver, old, new, message):
+def test_missing_waits_of_mmas_in_flight(driver, old, new, message):
     text = changed(PRODUCTS, old, new)
     with pytest.raises(RuntimeError, match=message):
         run(driver, text, 128)
@@ -177,7 +177,7 @@ over:
 """
 
 
-def test_warp_groups_share_registers(driver):
+def test_registers_are_reallocated(driver):
     values, made = run(driver, SHARES, 256)
     np.testing.assert_array_equal(made, values)
 
@@ -203,7 +203,7 @@ def test_warp_groups_share_registers(driver):
         ),
     ],
 )
-def test_shares_that_do_not_fit(driver, old, new, message):
+def test_reallocations_that_do_not_fit(driver, old, new, message):
     text = changed(SHARES, old, new)
     with pytest.raises(RuntimeError, match=message):
         run(driver, text, 256)

@@ -42,7 +42,7 @@ RAISED_STORES = str(TESTS / "python/passes/test_tma_stores.py")
     "instruction",
     ["cp.async.bulk.wait_group.read", "fence.proxy.async", "cp.async.bulk.commit_group"],
 )
-def test_what_a_raised_store_lacks_is_noticed(instruction):
+def test_missing_fences_of_a_tma_store_are_reported(instruction):
     case = f"{RAISED_STORES}::test_products[emulated-(128, 256, 64, 3, 8)-(257, 1048, 40)]"
     result = run_tests([case], PANTILE_EMULATION_WITHOUT=instruction)
     assert "1 failed" in result.stdout, result.stdout[-4000:]

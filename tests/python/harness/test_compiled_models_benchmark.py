@@ -111,7 +111,7 @@ def test_all_compile_before_any_is_timed(measured, tmp_path):
     assert noted[4:] == [["one", w] for w in ["run"] * 6 + ["device"] * 2] + [
         ["two", w] for w in ["run"] * 6 + ["device"] * 2
     ]
-    # Each answer is the count of lines in the log: rounds begin with either side in turn.
+    # Each answer is the count of lines in the log: rounds begin with either side alternately.
     assert batch.rows["one"]["triton"]["run_rounds"] == [5.0, 8.0, 9.0]
     assert batch.rows["one"]["pantile"]["run_rounds"] == [6.0, 7.0, 10.0]
     assert batch.rows["one"]["triton"]["run_ms"] == 8.0

@@ -26,7 +26,7 @@ def test_kernel_agrees_with_numpy(device, kind, number, tmp_path):
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_a_module_tells_its_case(kind, tmp_path):
+def test_a_module_contains_its_case(kind, tmp_path):
     case = kinds.draw(kind, "1.1")
     path = tmp_path / "case.py"
     path.write_text(case.text())

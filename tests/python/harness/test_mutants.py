@@ -1,4 +1,4 @@
-"""Deliberate mistakes: the emulated GPU makes those that it is asked for in PTX, and passes those that are planted.
+"""Deliberate mistakes: the emulated GPU makes some in PTX, and passes plant others in the IR.
 
 `python -m tests.mutate` sees by them whether the tests notice mistakes. Each run is a process of its own, as the
 emulated GPU has one environment.
@@ -117,7 +117,7 @@ def test_there_are_a_hundred_mutants():
         assert "~" not in mutant.pattern + mutant.replacement, mutant.name
 
 
-def test_instructions_are_found_in_a_text():
+def test_instructions_are_found_in_ptx():
     text = """
 .visible .entry k(
 	.param .u64 k_0

@@ -246,7 +246,7 @@ def test_gradients(rng):
     np.testing.assert_allclose(rows, expected, atol=1e-5)
 
 
-def test_a_kernel_is_not_differentiated_unasked(rng):
+def test_a_kernel_is_not_differentiated_by_default(rng):
     x = rng.standard_normal(77).astype(np.float32)
     with pytest.raises(ValueError, match="`add_kernel`: give its gradient by `jax.custom_vjp`"):
         jax.grad(lambda x: add(x, x)[0].sum())(x)

@@ -134,7 +134,7 @@ def tuned_kernel(x, out, kind: tl.constexpr, n: tl.constexpr):
     tl.store(out + tl.arange(0, n), tl.load(x + tl.arange(0, n)))
 
 
-def test_compile_time_values_that_a_tuner_cannot_tell_apart(x):
+def test_compile_time_values_that_a_tuner_cannot_distinguish(x):
     with pytest.raises(TypeError, match="`kind` of kernel `tuned_kernel` is a `dict`.*hashed"):
         pantile.jax.call(tuned_kernel, x, kind={}, n=64, out_shape=OUT, grid=1)
 

@@ -38,7 +38,7 @@ def run(program, **environment):
 
 
 def test_a_program_is_found_in_the_cache_of_jax(tmp_path):
-    """The second process lowers to the same text, to the byte, and compiles nothing."""
+    """The second process lowers to the same module, to the byte, and compiles nothing."""
     cache = tmp_path / "jax"
     texts, files = [], []
     for seed in (1, 2):
@@ -78,7 +78,7 @@ np.testing.assert_allclose(result, a.astype(np.float64) @ b, atol=1e-4)
 
 
 def test_an_exported_function(tmp_path):
-    """Where it runs, neither the kernel's text nor a compilation is needed."""
+    """Where it runs, neither the kernel's source nor a compilation is needed."""
     pytest.importorskip("flatbuffers")
     path = str(tmp_path / "exported")
     run(EXPORT.format(tests=str(Path(__file__).parent), path=path))

@@ -1,4 +1,4 @@
-"""Tuned kernels that programs of JAX call: which configurations run, and what measuring leaves behind."""
+"""Tuned kernels that programs of JAX call: which configurations run, and what measuring leaves in memory and cache."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 
 `REAL[name]` is for functions of floats: reference of exact numbers, domain of each operand, bounds in units in
 the last place for fp32 and fp64 ("CUDA C++ Programming Guide", mathematical functions), and an absolute error
-that is allowed besides. `INTEGER[name]` takes and gives Python integers that are within their type's range.
+that is allowed in addition. `INTEGER[name]` takes and gives Python integers that are within their type's range.
 """
 
 import re

@@ -301,7 +301,7 @@ def test_questions_about_types(device, dtype):
 
 @triton.jit
 def few_columns_kernel(out_ptr, x_ptr, N: tl.constexpr):
-    """Most threads' loads are never made, as the compiler knows."""
+    """Most threads' loads are never made, as the compiler proves."""
     i, j = tl.arange(0, N), tl.arange(0, N)
     few = (i < N - 4)[:, None] & (j < 2)[None, :]
     tile = tl.load(x_ptr + i[:, None] + j[None, :] * N, mask=few, other=0.0)

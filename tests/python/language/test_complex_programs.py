@@ -266,7 +266,7 @@ def print_kernel(x):
     tl.store(x, 1)
 
 
-def test_text_of_constants(device, capfd):
+def test_constants_as_strings(device, capfd):
     print_kernel[(1,)](device.output(1, "c64").array)
     assert "1j (-2.5+1j) (1-0.5j) (1j,)" in capfd.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Random programs of complex numbers: one text, run by a kernel and by NumPy. Every result is exact."""
+"""Random programs of complex numbers: one source, run by a kernel and by NumPy. Every result is exact."""
 
 import importlib.util
 import random

@@ -1,4 +1,4 @@
-"""Random kernels of nested loops, branches and early exits: what Python computes from the same text."""
+"""Random kernels of nested loops, branches and early exits: what Python computes from the same source."""
 
 import importlib.util
 import random
@@ -92,7 +92,7 @@ class Writer:
 
 
 def program(seed):
-    """Return the text of a function with returns and of a kernel that calls it."""
+    """Return the source of a function with returns and of a kernel that calls it."""
     rng = random.Random(seed)
     function, kernel = Writer(rng, returns=True), Writer(rng, returns=False)
     function.block(1, 4, False)

@@ -218,7 +218,7 @@ PAIRS += [("fp8e4nv", "fp8e4b8"), ("fp8e5b16", "fp8e5")]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_products(device, pair):
+def test_dots(device, pair):
     """Operands enter as fp16, also next to a format that an instruction has."""
     M, N, K = 100, 80, 208
     a, b = random((M, K), pair[0], 6), random((K, N), pair[1], 7)

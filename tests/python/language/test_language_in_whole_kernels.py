@@ -1,4 +1,4 @@
-"""Kernels as a user of Triton may write them who knows its corners, against NumPy."""
+"""Kernels that use rare corners of Triton's language, against NumPy."""
 
 import numpy as np
 import pantile as triton

@@ -1,7 +1,7 @@
 """Numbers without a type: what a store, a cast and an operator make of them, as in Triton.
 
 A number that is stored or cast has its literal type first: int32, uint32, int64 or uint64 by range, fp32 or fp64. Integers
-wrap around from there. One that meets a tile in an operator takes the tile's type and must fit into it.
+wrap around from there. One that is combined with a tile by an operator takes the tile's type and must fit into it.
 """
 
 import numpy as np

@@ -47,7 +47,7 @@ NAMES = [f"{dtype}-{bounds[0]}-{bounds[1]}-{bounds[2]}" for dtype, bounds in CAS
 
 
 def mix(counters):
-    """A number of 64 bits that tells which counters there were, and in which order."""
+    """A hash of 64 bits of the counters, in their order."""
     mixed = 0
     for counter in counters:
         mixed = (mixed * 31 + counter) % 2**64
@@ -82,7 +82,7 @@ def product_kernel(
 
 @pytest.mark.parametrize("is_constant, is_paged", [(True, False), (False, True)])
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
-def test_products(device, dtype, bounds, is_constant, is_paged):
+def test_dots(device, dtype, bounds, is_constant, is_paged):
     """Copies for later iterations are issued where there are such, and what their addresses come from is read."""
     counters = range(*bounds)
     steps = max(len(counters), 1)
@@ -152,7 +152,7 @@ def row_kernel(
 )
 @pytest.mark.parametrize("dtype, bounds", CASES, ids=NAMES)
 def test_rows(device, dtype, bounds, is_constant, stages, factor):
-    """Loads ahead, and loops that are unrolled as their text asks."""
+    """Prefetched loads, and loops that are unrolled as their source says."""
     counters = range(*bounds)
     x = random((max(len(counters), 1), 64), "fp32", 3)
     out, mixed = device.output((64,), "fp32"), device.output((1,), "i64")

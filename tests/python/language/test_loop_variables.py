@@ -369,7 +369,7 @@ def test_value_of_another_type_before_the_loop():
     assert "`i` is `fp32` before the loop and `int32` after an iteration" in refused(kernel, 3)
 
 
-def test_what_nobody_reads_may_change_its_type(device):
+def test_unused_variables_may_change_their_type(device):
     out = device.output(16, "fp32")
     retyped_kernel[(1,)](out.array, 3)
     np.testing.assert_array_equal(out.numpy(), [0.5] * 16)

@@ -1,4 +1,4 @@
-"""Tiles as arrays where they meet the rest of the language: NumPy runs the same statements."""
+"""Tiles as arrays together with the rest of the language: NumPy runs the same statements."""
 
 import numpy as np
 import pantile as triton

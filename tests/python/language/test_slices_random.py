@@ -1,4 +1,4 @@
-"""Random programs of slices, indices and assignments: one text, run by a kernel and by NumPy."""
+"""Random programs of slices, indices and assignments: one source, run by a kernel and by NumPy."""
 
 import copy
 import importlib.util
@@ -119,7 +119,7 @@ class Drawn:
 
 
 def in_numpy(body, data, i, j, turns):
-    """The same text on arrays. What is assigned is copied: where both sides overlap, NumPy may read
+    """The same source on arrays. What is assigned is copied: where both sides overlap, NumPy may read
     what it wrote before, and tiles are values."""
     tl = types.SimpleNamespace(
         roll=np.roll,

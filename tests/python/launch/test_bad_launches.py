@@ -132,7 +132,7 @@ def test_freed_arrays(launches):
 
 
 class DeviceArray:
-    """An array of some GPU, which need not exist: nothing looks behind the address."""
+    """An array of some GPU, which need not exist: nothing reads at the address."""
 
     def __init__(self, device):
         self.device = type("Device", (), {"id": device})()

@@ -297,7 +297,7 @@ def test_one_compilation_sees_one_value(device):
     assert out.numpy()[0] == 101 and len(module.COUNT) == 1
 
 
-def test_arguments_of_calls_are_told_apart(device):
+def test_arguments_of_calls_are_distinguished(device):
     text = "@triton.constexpr_function\ndef value(x):\n    return {bool: 1, int: 2, float: 3}[type(x)]\n"
     text += KERNEL.format("value(True) * 100 + value(1) * 10 + value(1.0)")
     assert run(device, module_of(text).kernel) == 123
@@ -321,7 +321,7 @@ def test_launches_with_watched_data_stay_short(device):
 
 
 @pytest.mark.parametrize("rows", [1, 40])
-def test_modules_of_one_text_have_their_own_numbers(device, rows):
+def test_modules_of_one_source_have_their_own_numbers(device, rows):
     """On a GPU the second and third find entries of the cache, made of other numbers."""
     rng = np.random.default_rng(rows)
     for _ in range(3):

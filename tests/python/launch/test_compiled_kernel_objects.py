@@ -33,7 +33,7 @@ def source(block=128):
 
 
 @needs_ptxas
-def test_texts_of_a_gpu_kernel():
+def test_stages_of_a_gpu_kernel():
     kernel = triton.compile(source(), target=HOPPER, options={"num_warps": 8})
     assert list(kernel.asm.keys()) == ["ttir", "ttgir", "llir", "ptx", "cubin"]
     assert "tile.load" in kernel.asm["ttir"] and "#tile.layout" in kernel.asm["ttgir"]
@@ -188,7 +188,7 @@ def test_errors_can_be_pickled(error):
     assert isinstance(again, triton.TritonError)
 
 
-def test_texts_of_errors():
+def test_messages_of_errors():
     resources, ptxas, *_, compilation, _, _, _ = errors()
     assert str(resources) == (
         "out of resource: shared memory, Required: 300000, Hardware limit: 232448. "

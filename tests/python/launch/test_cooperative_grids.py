@@ -12,7 +12,7 @@ from matmul_kernels import product_of_rows
 
 @triton.jit
 def poll_for_all(arrived, programs, turn):
-    """A barrier of the grid with a counter for each turn."""
+    """A barrier of the grid with a counter for each iteration."""
     tl.atomic_add(arrived + turn, 1, sem="release", scope="gpu")
     tl.atomic_poll(arrived + turn, programs, sem="acquire", scope="gpu")
 
@@ -29,7 +29,7 @@ def spin_for_all(arrived, programs, turn):
 def smooth_kernel(
     even, odd, arrived, n, turns, BARRIER: tl.constexpr, BLOCK: tl.constexpr, TAG: tl.constexpr
 ):
-    """`turns` times each element becomes the mean of itself and its neighbours in a ring."""
+    """`turns` times each element becomes the mean of itself and its neighbours, with periodic borders."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     for turn in range(turns):
         source = even if turn % 2 == 0 else odd
@@ -48,7 +48,7 @@ def smoothed(x, turns):
 
 
 def launch_smooth(device, x, turns, barrier, block, tag=0, **options):
-    """The result. `tag` makes other programs, of which the runtime asks afresh how many fit."""
+    """The result. `tag` makes other programs, for which the runtime queries the occupancy again."""
     even, odd = device.to(x.copy()), device.output(len(x), "fp32")
     arrived = device.to(np.zeros(turns, np.int32))
     smooth_kernel[(triton.cdiv(len(x), block),)](
@@ -128,7 +128,7 @@ def test_a_tuner_leaves_out_what_cannot_be_resident(emulated):
     assert tuned_kernel.best_config.kwargs["BLOCK"] == 32
 
 
-def test_a_compiled_kernel_keeps_what_was_asked(emulated):
+def test_a_compiled_kernel_keeps_its_options(emulated):
     """Launches of what `warmup` compiled are cooperative, too."""
     out = emulated.output(6, "i32")
     kernel = number_kernel.warmup(out.array, grid=(1,), launch_cooperative_grid=True)
@@ -150,7 +150,7 @@ def product_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.
 
 
 @pytest.mark.parametrize("asked", ["", "nv-make-persistent", "nv-make-persistent,nv-stream-k"])
-def test_products_that_could_persist(emulated, asked):
+def test_gemms_that_could_persist(emulated, asked):
     """Persistence and stream-K change the number of CTAs: not of a cooperative launch."""
     M, N, K = 128, 160, 320
     a, b = random((M, K), "fp16", 3), random((K, N), "fp16", 4)

@@ -1,4 +1,4 @@
-"""What launches ask of the CUDA driver, seen by a driver that notes it: no GPU is needed."""
+"""The calls of launches to the CUDA driver, seen by a driver that notes them: no GPU is needed."""
 
 import pytest
 from noted_driver import NOTED, build
@@ -107,7 +107,7 @@ def test_code_goes_with_its_kernel_unless_captured(driver, tmp_path):
     assert "done" in said
 
 
-def test_a_lost_context_is_told_with_the_last_kernels(driver, tmp_path):
+def test_a_lost_context_is_reported_with_the_last_kernels(driver, tmp_path):
     said = run(
         driver,
         tmp_path,
@@ -135,7 +135,7 @@ def test_a_lost_context_is_told_with_the_last_kernels(driver, tmp_path):
     assert said.count("caught") == 2 and "alive 6.0" in said
 
 
-def test_a_forked_process_is_told(driver, tmp_path):
+def test_a_forked_process_gets_an_error(driver, tmp_path):
     said = run(
         driver,
         tmp_path,
@@ -158,7 +158,7 @@ def test_a_forked_process_is_told(driver, tmp_path):
     assert "forked" in said and "child 6.0" in said and "parent" in said
 
 
-def test_what_the_driver_refuses_is_told_and_can_be_tried_again(driver, tmp_path):
+def test_what_the_driver_refuses_is_an_error_and_can_be_tried_again(driver, tmp_path):
     said = run(
         driver,
         tmp_path,
@@ -190,7 +190,7 @@ def test_what_the_driver_refuses_is_told_and_can_be_tried_again(driver, tmp_path
     assert said.count("caught") == 5
 
 
-def test_too_much_shared_memory_is_told_before_the_launch(driver, tmp_path):
+def test_too_much_shared_memory_is_an_error_before_the_launch(driver, tmp_path):
     said = run(
         driver,
         tmp_path,
@@ -293,7 +293,7 @@ def test_threads_launch_at_once(driver, tmp_path):
 
 
 def test_workers_that_were_forked_compile(driver, tmp_path):
-    """As Inductor's: torch has initialised CUDA in the process that forks, and knows how many GPUs there are."""
+    """As Inductor's: torch has initialised CUDA in the process that forks, and counted the GPUs."""
     said = run(
         driver,
         tmp_path,

@@ -1,4 +1,4 @@
-"""What a jit function is besides something to launch: keys, caches, hooks, preloading, binding."""
+"""Jit functions as objects: keys, caches, hooks, preloading, binding."""
 
 import json
 
@@ -23,7 +23,7 @@ def shift(out, x, n, BLOCK: tl.constexpr, FACTOR: tl.constexpr = 2):
 
 
 def function_of(text, name="kernel", **namespace):
-    """A function whose text `inspect` finds, as one written in a file."""
+    """A function whose source `inspect` finds, as one written in a file."""
     import linecache
 
     path = f"<{name} {abs(hash(text))}>"
@@ -49,7 +49,7 @@ def test_attributes():
     assert shift.raw_src[0] == "@triton.jit\n" and shift.raw_src[1].startswith("def shift(out")
 
 
-def test_text_that_is_assigned_is_compiled(device):
+def test_source_that_is_assigned_is_compiled(device):
     kernel = triton.jit(function_of("def kernel(out):\n    tl.store(out, 1)\n"))
     out = device.to(np.zeros(1, np.int32))
     kernel[(1,)](out)

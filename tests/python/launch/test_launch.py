@@ -156,7 +156,7 @@ def test_negative_grid():
 
 
 class HostArray:
-    """An array that only knows NumPy's protocol."""
+    """An array that has NumPy's protocol only."""
 
     def __init__(self, array):
         self.keep = array
@@ -167,7 +167,7 @@ class HostArray:
 
 
 class DLPackArray:
-    """An array that only knows DLPack."""
+    """An array that has DLPack only."""
 
     def __init__(self, array):
         self.keep = array

@@ -21,7 +21,7 @@ def scaled_kernel(out_ptr, x_ptr, factor, n, ADD: tl.constexpr = 0, N: tl.conste
 
 
 class Counted:
-    """The launches within a block, by the way they went."""
+    """The launches within a `with` block, by their path."""
 
     def __enter__(self):
         self.before = triton.runtime.stats()
@@ -44,7 +44,7 @@ def test_the_second_launch_runs_no_python(device):
     assert (counted.hits, counted.misses, counted.launches) == (3, 0, 3)
 
 
-def test_keys_of_the_short_way_tell_kernels_apart():
+def test_keys_of_the_fast_path_distinguish_kernels():
     x = random(16, "fp32", seed=2)
     out = np.zeros(16, np.float32)
     calls = [
@@ -149,7 +149,7 @@ def test_callable_grids_are_not_kept():
     assert alive() is None
 
 
-def test_threads_share_launchers():
+def test_threads_use_the_same_launchers():
     failures = []
 
     def work(seed):
@@ -177,7 +177,7 @@ def pair_kernel(out_ptr, pair, strings: tl.constexpr, dtype: tl.constexpr, N: tl
     tl.store(out_ptr + offsets, x)
 
 
-def test_tuples_strings_and_dtypes_go_the_short_way():
+def test_tuples_strings_and_dtypes_take_the_fast_path():
     x = random(16, "fp32", seed=4)
     out = np.zeros(16, np.float32)
     for strings, dtype, add in [("plus", tl.float32, 2.5), ("minus", tl.float16, 7.0)]:
@@ -262,7 +262,7 @@ def test_a_tuned_kernel_takes_the_short_way():
         kernel[grid](out, x, 3.0, 16)
     assert (counted.hits, counted.misses, grids) == (2, 0, [1])
     np.testing.assert_allclose(out, x * 3 + 1, rtol=1e-6)
-    # Whoever writes a choice down is followed.
+    # A choice that is written down holds.
     (key,) = kernel.cache
     kernel.cache[key] = kernel.configs[1]
     kernel[(1,)](out, x, 3.0, 16)

@@ -1,7 +1,7 @@
 """Tensors that are read through DLPack's table of C functions, as torch's are: no GPU and no torch are needed.
 
-The table and the driver are a C file that notes what it is asked; programs run in processes of their own. Addresses
-point nowhere: nobody reads what is there.
+The table and the driver are a C file that notes its calls; programs run in processes of their own. Addresses
+point nowhere: nothing reads what is there.
 """
 
 import textwrap
@@ -90,7 +90,7 @@ def run(driver, tmp_path, text):
     assert "done" in run_program(driver, tmp_path, HEAD + textwrap.dedent(text))
 
 
-def test_one_call_tells_all_of_a_tensor(driver, tmp_path):
+def test_one_call_describes_a_tensor(driver, tmp_path):
     run(
         driver,
         tmp_path,
@@ -118,7 +118,7 @@ def test_one_call_tells_all_of_a_tensor(driver, tmp_path):
     )
 
 
-def test_what_the_table_does_not_tell_goes_the_other_way(driver, tmp_path):
+def test_tensors_that_the_table_does_not_describe_take_the_other_path(driver, tmp_path):
     run(
         driver,
         tmp_path,
@@ -329,7 +329,7 @@ def test_tuned_calls_that_follow_each_other(driver, tmp_path):
             for tensor in tensors:
                 launched(n, tensor)
         assert triton.runtime.stats()["shortcuts"] >= 30, triton.runtime.stats()
-        # Whoever writes a choice down is followed, also on the shortest way.
+        # A choice that is written down holds, also on the fastest path.
         chosen[16] = configs[0]
         tuned.cache[tuned._key_of({"x_ptr": tensors[0], "n": 16})] = configs[0]
         for tensor in tensors:
@@ -339,7 +339,7 @@ def test_tuned_calls_that_follow_each_other(driver, tmp_path):
     )
 
 
-def test_launches_without_arrays_ask_torch_for_its_device(driver, tmp_path):
+def test_launches_without_arrays_use_torchs_device(driver, tmp_path):
     run(
         driver,
         tmp_path,

@@ -1,4 +1,4 @@
-"""What surrounds kernels as a user of Triton may write it who knows its corners: decorators, tuning, hooks."""
+"""Rare corners of Triton's host interface: decorators, tuning, hooks."""
 
 import subprocess
 import sys

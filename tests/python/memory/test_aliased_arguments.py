@@ -27,7 +27,7 @@ def through_scratch(x_ptr, w_ptr, scratch_out, scratch_in, out_ptr, STEPS: tl.co
 
 @triton.jit
 def by_rows(x_ptr, row_out, row_in, out_ptr, STEPS: tl.constexpr, B: tl.constexpr):
-    """The same with a vector beside the product: it is what loops load for their next iteration."""
+    """The same with a vector next to the dot's operands: loops load it for their next iteration."""
     r = tl.arange(0, B)
     tile = r[:, None] * B + r[None, :]
     acc = tl.zeros((B, B), tl.float32)
@@ -42,7 +42,7 @@ def by_rows(x_ptr, row_out, row_in, out_ptr, STEPS: tl.constexpr, B: tl.constexp
 
 @triton.jit
 def written_twice(x_ptr, w_ptr, first_ptr, out_ptr, K, M: tl.constexpr, N: tl.constexpr, B: tl.constexpr):  # fmt: skip
-    """A product over what was cleared through another argument."""
+    """A dot over what was cleared through another argument."""
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, B)
     at = m[:, None] * N + n[None, :]
     acc = tl.zeros((M, N), tl.float32)

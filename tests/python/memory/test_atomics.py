@@ -60,7 +60,7 @@ def operands(op, dtype, size, seed):
 
 @pytest.mark.parametrize("op, dtype", CASES)
 def test_scattered(device, op, dtype):
-    """Many elements meet in one place; 300 elements in blocks of 128 leave lanes without one."""
+    """Many elements have one address; 300 elements in tiles of 128 leave lanes without one."""
     x = operands(op, dtype, 300, seed=51)
     index = random(300, "i32", seed=52, low=0, high=20)
     start = operands(op, dtype, 20, seed=53)

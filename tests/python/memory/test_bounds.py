@@ -74,7 +74,7 @@ def count_kernel(count_ptr):
 
 
 def frozen(array):
-    """A view that NumPy lets nobody write to."""
+    """A view that NumPy has made read-only."""
     view = array.view()
     view.flags.writeable = False
     return view

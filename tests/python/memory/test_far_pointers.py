@@ -49,7 +49,7 @@ def last_rows_kernel(
 @pytest.mark.parametrize("carries", [False, True])
 @pytest.mark.parametrize("warps", [1, 4])
 @pytest.mark.parametrize("stride, missing", [(64, 1), (64, 3), (256, 17)])
-def test_rows_behind_the_last_one(device, stride, missing, warps, carries):
+def test_rows_after_the_last_one(device, stride, missing, warps, carries):
     """The indices of rows that the mask takes away wrap around; no other address may follow from theirs."""
     rows, depth, block = FAR // stride - missing, 64, 64
     first = rows - 40
@@ -200,8 +200,8 @@ def gather_kernel(out, x, rows, cols, stride, first, BM: tl.constexpr, BN: tl.co
 
 @pytest.mark.parametrize("kernel", [block_kernel, descriptor_kernel, gather_kernel])
 @pytest.mark.parametrize("stride", [2**24, 2**31 + 64])
-def test_blocks(device, kernel, stride):
-    """Rows of blocks that lie far apart, of which some are behind the last one."""
+def test_tiles(device, kernel, stride):
+    """Rows of tiles that lie far apart, of which some are after the last one."""
     rows, cols, missing = (300, 48, 3) if stride < FAR else (5, 48, 12)
     first = rows - 16 + missing
     x = Far(device, (rows - 1) * stride + cols, np.int16)
@@ -232,7 +232,7 @@ def rows_kernel(out, x, first, rows, cols, BLOCK: tl.constexpr, WALKS: tl.conste
 @pytest.mark.parametrize("walks", [False, True])
 @pytest.mark.parametrize("cols", [4000, 4096])
 def test_last_rows(device, cols, walks):
-    """The last rows of fewer than 2^31 elements: what threads behind a row's end count to is no index."""
+    """The last rows of fewer than 2^31 elements: what threads after a row's end count to is no index."""
     rows, count = (FAR - 1) // cols, 9  # the last ones begin below 2^31, and end there
     first = rows - count
     x = Far(device, rows * cols, np.float32)

@@ -1,4 +1,4 @@
-"""Programs that wait for one another: locks, turns, and sums across programs."""
+"""Programs that wait for one another: locks, programs in order, and sums across programs."""
 
 import numpy as np
 import pantile as triton
@@ -68,7 +68,7 @@ def turns_kernel(turn_ptr, out_ptr, N: tl.constexpr):
     tl.atomic_add(turn_ptr, 1)
 
 
-def test_turns(device):
+def test_programs_in_order(device):
     turn, out = device.to(np.zeros(1, np.int32)), device.to(np.ones(128, np.int32))
     turns_kernel[(12,)](turn, out, 128)
     expected = 1
@@ -142,7 +142,7 @@ def test_a_tile_of_flags_orders_data(device):
 def counted_rows_kernel(
     counts_ptr, rows_ptr, x_ptr, sum_ptr, WRITERS: tl.constexpr, N: tl.constexpr
 ):
-    """The last program waits until the others have counted each element up; nobody takes the old counts."""
+    """The last program waits until the others have counted each element up; the old counts are not used."""
     program = tl.program_id(0)
     offsets = tl.arange(0, N)
     if program < WRITERS:

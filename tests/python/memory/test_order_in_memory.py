@@ -9,7 +9,7 @@ from conftest import random
 
 @triton.jit
 def product_kernel(a, b, c, d, M, N, K, n, WAY: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """A product's result and what was loaded are stored by different threads."""
+    """A dot's result and what was loaded are stored by different threads."""
     BK: tl.constexpr = 32
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -91,7 +91,7 @@ WAYS = [
 
 @pytest.mark.parametrize("block", [(64, 64, 4), (128, 128, 8), (64, 64, 2)])
 @pytest.mark.parametrize("way", WAYS)
-def test_products(device, way, block):
+def test_dots(device, way, block):
     M, N, K = 144, 112, 80
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     c, d = random((M, N), "fp16", 3), random((M, N), "fp16", 4)
@@ -174,7 +174,7 @@ def test_numbers(device, way, last, start, step, num_warps):
 
 @triton.jit
 def state_kernel(x, state, out, n, BM: tl.constexpr, BN: tl.constexpr):
-    """A state in memory, that each round reads and writes."""
+    """A state in memory that each iteration reads and writes."""
     at = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
     for k in range(n):
         new = tl.load(state + at) * 0.5 + tl.load(x + k * BM * BN + at)
@@ -198,7 +198,7 @@ def test_states(device, shape, num_warps):
 
 @triton.jit
 def overwritten_kernel(a, b, out, n, B: tl.constexpr):
-    """A product's result goes where every other row of an operand goes next, by other lanes."""
+    """A dot's result goes where every other row of an operand goes next, by other lanes."""
     r = tl.arange(0, B)
     at = r[:, None] * B + r[None, :]
     for i in range(n):

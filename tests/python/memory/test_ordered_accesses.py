@@ -94,7 +94,7 @@ def test_constants_take_the_type_of_memory(device):
 
 @triton.jit
 def relay_kernel(flags, data, SCOPE: tl.constexpr, N: tl.constexpr):
-    """Program p waits for its turn, changes what all have changed before it, and passes the turn on."""
+    """Program p waits for the one before it, changes what all have changed before it, and lets the next one run."""
     program = tl.program_id(0)
     i = tl.arange(0, N)
     tl.atomic_poll(flags + program, 1, scope=SCOPE)

@@ -1,4 +1,4 @@
-"""`PANTILE_CHECK=overlap`: arguments that share memory which the kernel writes are told by name."""
+"""`PANTILE_CHECK=overlap`: arguments that overlap in memory that the kernel writes are reported by name."""
 
 import itertools
 import warnings
@@ -67,7 +67,7 @@ def of_a_pair(pair, x_ptr, N: tl.constexpr):
 @pytest.fixture(autouse=True)
 def checking(monkeypatch):
     monkeypatch.setattr(overlap, "_reported", set())
-    # These kernels race where their arguments overlap, as they are to be told.
+    # These kernels race where their arguments overlap, which the check is to report.
     monkeypatch.setenv("PANTILE_EMULATION_UNCHECKED", "races")
     with triton.knobs.runtime.scope():
         triton.knobs.runtime.check = "overlap"
@@ -129,7 +129,7 @@ def test_shifted(memory, by):
 
 
 @pytest.mark.parametrize("by", [64, 65, 128])
-def test_apart(memory, by):
+def test_arguments_that_do_not_overlap(memory, by):
     assert told(copy, memory[:64], memory[by : by + 64], 64) == []
 
 
@@ -162,7 +162,7 @@ def test_parts_of_tuples_have_names(memory):
     assert found == [("pair[1]", "x_ptr", ["pair[1]"])]
 
 
-def test_a_pair_is_told_once(memory):
+def test_a_pair_is_reported_once(memory):
     assert [len(told(copy, memory[:64], memory[:64], 64)) for _ in range(3)] == [1, 0, 0]
 
 

@@ -234,7 +234,7 @@ def test_tritons_names_reach_the_library(monkeypatch):
     assert "PANTILE_LIBCUDA_PATH" not in os.environ
 
 
-def test_a_bound_read_is_an_error_where_it_is_asked_for():
+def test_a_read_out_of_bounds_is_an_error_on_request():
     text = "def kernel(out):\n    tl.store(out, tl.load(out + 5))\n"
     out = np.zeros(1, np.int32)
     with knobs.runtime.scope():
@@ -276,5 +276,5 @@ def test_the_page_is_current():
                     re.findall(r'(?:getenv|isSet|variable|environ\.get)\("(PANTILE_\w+)', text)
                 )
                 read |= set(re.findall(r'"(PANTILE_[A-Z_]+)"', text))
-    own = {"PANTILE_MEMCHECK"}  # how a decorated test tells its other process
+    own = {"PANTILE_MEMCHECK"}  # how a decorated test marks its other process
     assert sorted(name for name in read - own if f"`{name}`" not in page) == []

@@ -1,4 +1,4 @@
-"""Threads that read kernels' texts at once, while Python's garbage collector calls Python."""
+"""Threads that parse kernels at once, while Python's garbage collector calls Python."""
 
 import gc
 import sys

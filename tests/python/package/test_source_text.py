@@ -1,4 +1,4 @@
-"""Where the text of a function ends, and what an import leaves for later."""
+"""Where the source of a function ends, and what an import leaves for later."""
 
 import inspect
 import subprocess
@@ -26,7 +26,7 @@ AFTER = ["", "z = 1\n", "\n\n# about z\nz = 1\n", "@id\ndef g():\n    pass\n"]
 
 
 def function_of(text, path):
-    """The function `f` of a module or a class with this text."""
+    """The function `f` of a module or a class with this source."""
     path.write_text(text)
     space = {"__name__": "module_of_texts"}
     exec(compile(text, str(path), "exec"), space)

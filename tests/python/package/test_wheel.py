@@ -1,4 +1,4 @@
-"""The wheel: packed from the products of this build, installed where nothing of the project is, and run."""
+"""The wheel: packed from the outputs of this build, installed where nothing of the project is, and run."""
 
 import fcntl
 import os
@@ -201,7 +201,7 @@ def test_its_compiler_needs_nothing_up_to_ptx(installed):
 
 
 def test_missing_libdevice_names_the_function(installed):
-    """Also where a toolkit is installed: a path that is given is the only one looked at."""
+    """Also where a toolkit is installed: a path that is given is the only one used."""
     command = [installed / "bin/pantilec", "kernels.py", "--kernel", "needs_libdevice"]
     command += ["--target", "sm_80", "--signature", "*fp32", "--emit", "ptx"]
     environment = environment_of(installed, PANTILE_LIBDEVICE_PATH="/nowhere/libdevice.10.bc")

@@ -1,4 +1,4 @@
-"""Loops with dots that scalars end early: their iterations are counted first, and loads run ahead."""
+"""Loops with dots that scalars end early: their iterations are counted first, and loads are prefetched."""
 
 import numpy as np
 import pantile as triton
@@ -201,7 +201,7 @@ def staged_kernel(out, x, n, last, B: tl.constexpr):
 
 @pytest.mark.parametrize("last", [-1, 0, 30, 10000])
 def test_stages_of_its_own(device, last):
-    """Without dots, `num_stages` says that loads run ahead."""
+    """Without dots, `num_stages` says that loads are prefetched."""
     n, B = 12, 128
     x = random((n, B), "fp32", 5)
     out = device.output((n + 1, B), "fp32")

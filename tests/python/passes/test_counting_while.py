@@ -154,8 +154,8 @@ def product_kernel(
 
 @pytest.mark.parametrize("loop", ["while", "kept", "range"])
 @pytest.mark.parametrize("shape", [(128, 128, 256), (100, 80, 208), (64, 64, 32)], ids=str)
-def test_products(device, loop, shape):
-    """All three have the loads of coming iterations under way."""
+def test_dots(device, loop, shape):
+    """All three have loads of later iterations in flight."""
     M, N, K = shape
     a, b = random((M, K), "fp16", 4), random((K, N), "fp16", 5)
     out = device.output((M, N), "fp32")

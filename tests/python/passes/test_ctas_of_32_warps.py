@@ -1,4 +1,4 @@
-"""Blocks of 32 warps: as many partial results of a reduction as lanes, and rows that fill the registers."""
+"""CTAs of 32 warps: as many partial results of a reduction as lanes, and rows that fill the registers."""
 
 import numpy as np
 import pantile as triton

@@ -1,5 +1,5 @@
-"""Running sums of a product's rows or columns, scaled or not, which threads put together behind the
-loop: any number of iterations, one loop behind another, rows that one warp or several hold."""
+"""Running sums of a dot's rows or columns, scaled or not, which threads combine after the
+loop: any number of iterations, one loop after another, rows that one warp or several hold."""
 
 import numpy as np
 import pantile as triton
@@ -54,7 +54,7 @@ def add_two(one, two, x, y_ptrs, begin, end, FIRST: tl.constexpr):
 
 @triton.jit
 def two_sums_kernel(x_ptr, y_ptr, one_ptr, two_ptr, middle, end, FIRST: tl.constexpr):
-    """Two running sums at once, in two loops behind each other."""
+    """Two running sums at once, in two consecutive loops."""
     rows = tl.arange(0, 64)
     at = rows[:, None] * 64 + rows[None, :]
     x = tl.load(x_ptr + at)

@@ -144,7 +144,7 @@ def test_negative_quotients(device, by):
 
 @triton.jit
 def placed(a_ptr, b_ptr, c_ptr, table, m, depth, stride, B: tl.constexpr, MASKED: tl.constexpr):
-    """Blocks of rows that a table names, by numbers that may lie beyond 2^30, or nowhere under a mask."""
+    """Indirect tiles of rows, by numbers that may lie beyond 2^30, or nowhere under a mask."""
     r = tl.arange(0, B)
     rows = tl.load(table + tl.program_id(0)) + r
     acc = tl.zeros((B, B), tl.float32)

@@ -89,7 +89,7 @@ def two_loops(q_ptr, k_ptr, v_ptr, table_ptr, o_ptr, sum_ptr, n, BM: tl.constexp
 
 
 @pytest.mark.parametrize("BN,D,warps,stages", [(32, 64, 4, 2), (32, 64, 8, 3), (32, 128, 4, 2), (64, 64, 8, 2)])  # fmt: skip
-def test_scratch_beside_mmas(device, BN, D, warps, stages):
+def test_scratch_next_to_mmas(device, BN, D, warps, stages):
     BM, n, programs = 128, 256, 2
     q = random((BM * programs, D), "fp16") / np.float16(D**0.25)
     k, v = random((n, D), "fp16") / np.float16(D**0.25), random((n, D), "fp16")

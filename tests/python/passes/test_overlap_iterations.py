@@ -1,5 +1,5 @@
-"""Loops of products whose sums are added to beside the next iteration's first products, with a
-producer and without: any number of iterations, also none, of one block and of two warp groups."""
+"""Loops whose accumulating MMAs overlap the next iteration's first MMAs, with a producer and
+without: any number of iterations, also none, of one warp group and of two."""
 
 import numpy as np
 import pantile as triton
@@ -32,11 +32,11 @@ def gradients_kernel(
     tl.store(dv_ptr + own, dv)
 
 
-FED = {"disabled_passes": "nv-keep-occupancy"}
+PRODUCER = {"disabled_passes": "nv-keep-occupancy"}
 BY_CP_ASYNC = {"disabled_passes": "nv-specialise-warps"}
 
 
-@pytest.mark.parametrize("options", [FED, BY_CP_ASYNC], ids=["fed", "cp.async"])
+@pytest.mark.parametrize("options", [PRODUCER, BY_CP_ASYNC], ids=["producer", "cp.async"])
 @pytest.mark.parametrize("keys,step,depth,warps,stages", [(64, 64, 64, 4, 3), (128, 32, 64, 8, 4)])
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3, 4, 9])
 def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iterations, options):
@@ -60,7 +60,7 @@ def test_any_number_of_iterations(device, keys, step, depth, warps, stages, iter
 
 @triton.jit
 def dependent_kernel(a_ptr, w_ptr, b_ptr, out_ptr, n):
-    """Products of an iteration that follow from each other: out = Σ (((a bᵀ) w) b)."""
+    """Chained dots of an iteration: out = Σ (((a bᵀ) w) b)."""
     at = tl.arange(0, 64)
     square = at[:, None] * 64 + at[None, :]
     a, w = tl.load(a_ptr + square), tl.load(w_ptr + square)
@@ -75,7 +75,7 @@ def dependent_kernel(a_ptr, w_ptr, b_ptr, out_ptr, n):
 
 
 @pytest.mark.parametrize("n", [0, 64, 100, 400])
-def test_products_that_follow_from_each_other(device, n):
+def test_dependent_dots(device, n):
     a, w, b = (random((rows, 64), "fp16", rows) / 4 for rows in (64, 64, max(n, 1)))
     out = device.output((64, 64), "fp32")
     dependent_kernel[(1,)](*map(device.to, (a, w, b)), out.array, n, num_warps=4, num_stages=3)

@@ -1,4 +1,4 @@
-"""Programs of one warp that share a block on the GPU."""
+"""Programs of one warp that run in one CTA on the GPU."""
 
 import numpy as np
 import pantile as triton
@@ -57,7 +57,7 @@ def test_programs_of_different_length(device):
 
 @triton.jit
 def column_kernel(out_ptr, x_ptr, cols, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """One number a column is stored by one lane of each warp, and a product by all of them."""
+    """One number per column is stored by one lane of each warp, and a product by all of them."""
     program = tl.program_id(0)
     r, c = tl.arange(0, ROWS), program * COLS + tl.arange(0, COLS)
     x = tl.load(x_ptr + r[:, None] * cols + c[None, :])
@@ -75,7 +75,7 @@ def test_columns(device):
 
 @triton.jit
 def threads_kernel(out_ptr, n, BLOCK: tl.constexpr):
-    """How many threads the block of each program has."""
+    """How many threads the CTA of each program has."""
     c = tl.arange(0, BLOCK)
     threads = tl.inline_asm_elementwise(
         "mov.u32 $0, %ntid.x;", "=r,r", [c], dtype=tl.int32, is_pure=True, pack=1
@@ -84,11 +84,11 @@ def threads_kernel(out_ptr, n, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("factor, threads", [(8, 128), (2, 64), (1, 32)])
-def test_blocks(device, factor, threads):
-    """All blocks get as many programs, four at most."""
+def test_programs_per_cta(device, factor, threads):
+    """All CTAs get as many programs, four at most."""
     if device.arch is None:
         pytest.skip("the CPU has no blocks")
-    # More than run at once in blocks of their own.
+    # More than run at once in CTAs of their own.
     programs = factor * (9999 if device.on_gpu else 5)
     out = device.to(np.zeros((programs, 4), dtype=np.int32))
     threads_kernel[(programs,)](out, 4, BLOCK=32, num_warps=1)

@@ -1,5 +1,5 @@
-"""Groups of warps that start the products of attention's gradients in turn: loops behind each
-other, any number of iterations, and programs that follow each other in a block."""
+"""Ping-pong of warp groups in attention's gradients: consecutive loops, any number of iterations,
+and several programs per CTA."""
 
 import numpy as np
 import pantile as triton
@@ -10,7 +10,7 @@ from conftest import random
 
 @triton.jit
 def add_keys(dq, q, g, best, k_ptr, v_ptr, lo, hi, rows, N: tl.constexpr, MASKED: tl.constexpr):
-    """What keys `lo` to `hi` add to the gradient of a block of queries."""
+    """What keys `lo` to `hi` add to the gradient of a tile of queries."""
     features = tl.arange(0, 64)
     for start in range(lo, hi, N):
         keys = start + tl.arange(0, N)

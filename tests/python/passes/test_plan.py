@@ -1,4 +1,4 @@
-"""A kernel's plan: its text, on fresh and on cached kernels, and how far its registers are from ptxas's."""
+"""A kernel's plan: as printed, on fresh and on cached kernels, and how far its registers are from ptxas's."""
 
 import json
 import os
@@ -110,6 +110,6 @@ def test_numbers_of_a_plan_are_read():
 
 
 def test_cycles_come_from_the_difference_of_two_runs():
-    # 1000 and 3000 iterations of 500 cycles, 2 CTAs per SM, 1500 MHz, and 0.1 ms beside the loop.
+    # 1000 and 3000 iterations of 500 cycles, 2 CTAs per SM, 1500 MHz, and 0.1 ms in addition to the loop.
     times = [0.1 + iterations * 2 * 500 / 1.5e6 for iterations in (1000, 3000)]
     assert plan.cycles_per_iteration(times, (1000, 3000), 1500, 2) == pytest.approx(500)

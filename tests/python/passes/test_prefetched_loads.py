@@ -1,4 +1,4 @@
-"""Rows that a program walks over, loaded ahead on the GPU."""
+"""Rows of a loop, prefetched on the GPU."""
 
 import numpy as np
 import pantile as triton
@@ -53,7 +53,7 @@ def difference_kernel(out_ptr, x_ptr, start, end, step, B: tl.constexpr):
 
 @pytest.mark.parametrize("bounds", [(0, 0, 1), (5, 5, 3), (0, 7, 3), (2**31 - 9, 2**31 - 1, 5)])
 def test_ends_of_loops(device, bounds):
-    """Nothing is read behind the last iteration, also where the counter would overflow."""
+    """Nothing is read after the last iteration, also where the counter would overflow."""
     B = 128
     start, end, step = bounds
     x = random(((end - start) * B + 1,), "fp32", 3)

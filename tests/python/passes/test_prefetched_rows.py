@@ -1,4 +1,4 @@
-"""Rows that a program asks for on behalf of a later one, never beyond an array."""
+"""Rows that a program prefetches to L2 for a later one, never beyond an array."""
 
 import numpy as np
 import pantile as triton
@@ -9,7 +9,7 @@ from conftest import random
 
 @triton.jit
 def norm_kernel(x_ptr, y_ptr, w_ptr, stride, n, BLOCK: tl.constexpr):
-    """The layer norm of a row; a program asks for the row that lies four megabytes behind it."""
+    """The layer norm of a row; a program prefetches the row four megabytes after it."""
     at = tl.program_id(0) * stride
     cols = tl.arange(0, BLOCK)
     mask = cols < n
@@ -26,7 +26,7 @@ def norm(x, w):
     return centred / np.sqrt(wide.var(axis=-1, keepdims=True) + 1e-5) * w
 
 
-# Rows of 64 KiB: every program but the last 64 asks, the last of them for the last row.
+# Rows of 64 KiB: every program but the last 64 prefetches, the last of them the last row.
 @pytest.mark.parametrize(
     "rows, n, stride, block, dtype, num_warps",
     [
@@ -35,7 +35,7 @@ def norm(x, w):
         (65, 9001, 9001, 16384, "fp32", 8),  # and begin within one
         (66, 16390, 16392, 32768, "fp16", 4),
         (3, 16384, 16384, 16384, "fp32", 8),  # none exists
-        (514, 2047, 2047, 2048, "fp32", 1),  # rows of 8 KiB; programs share blocks
+        (514, 2047, 2047, 2048, "fp32", 1),  # rows of 8 KiB; several programs per CTA
     ],
 )
 def test_rows(device, rows, n, stride, block, dtype, num_warps):
@@ -99,7 +99,7 @@ def walk_kernel(x_ptr, y_ptr, scale_ptr, rows, n, BLOCK: tl.constexpr, STAGES: t
     tl.store(scale_ptr + tl.program_id(0) * n + cols, total, mask=cols < n)
 
 
-# The last iterations ask for nothing.
+# The last iterations prefetch nothing.
 @pytest.mark.parametrize("programs, rows", [(3, 11), (1, 5), (4, 3), (70, 71)])
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_walks(device, programs, rows, stages):

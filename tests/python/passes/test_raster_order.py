@@ -1,6 +1,6 @@
-"""Programs that a persistent block takes in bands: each runs once, whatever the grid.
+"""Persistent CTAs visit programs in bands: each runs once, whatever the grid.
 
-On the CPU the same texts run in order; a GPU's kernels are asked whether they have bands.
+On the CPU the same kernels run in order; on a GPU the plans must have bands.
 """
 
 import pantile as triton
@@ -16,7 +16,7 @@ def product_tile(
     a, b, c, m, n, M, N, K, pitch_a, pitch_b,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """One block of C = A B, everything masked; a row of B is as far from the next as one of C."""
+    """One tile of C = A B, everything masked; a row of B is as far from the next as one of C."""
     rows = m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = n * BLOCK_N + tl.arange(0, BLOCK_N)
     depth = tl.arange(0, BLOCK_K)
@@ -69,11 +69,11 @@ def by_one_axis(
 
 
 ROWS_FIRST, COLUMNS_FIRST = (128, 32, 32), (64, 128, 32)
-"""Blocks of which a band has eight."""
+"""Tiles of which a band has eight."""
 
 
 def check(device, kernel, block, blocks, batches, grid, **options):
-    """Runs `kernel` for so many blocks of rows and columns, the last ones cut off."""
+    """Runs `kernel` for as many tiles of rows and columns, the last ones partial."""
     M, N, K = blocks[0] * block[0] - 8, blocks[1] * block[1] - 16, 48
     a = random((batches, M, K), "fp16")
     b = random((batches, K, N), "fp16", seed=1)
@@ -93,7 +93,7 @@ def check_ordered(device, compiled, expected=True):
         assert (ORDERED in compiled.asm["pipeline"]) == expected
 
 
-# Along the fast axis and the other one: one block, fewer than five bands, five and six.
+# Along the fast axis and the other one: one tile, fewer than five bands, five and six.
 SHAPES = [(1, 1), (9, 4), (32, 2), (33, 1), (33, 3), (40, 2), (43, 2)]
 
 
@@ -120,7 +120,7 @@ def test_quotient_and_remainder(device, shape, batches):
 
 
 @pytest.mark.parametrize("more", [1, 4, 50])
-def test_more_programs_than_blocks_of_the_result(device, more):
+def test_more_programs_than_output_tiles(device, more):
     """The last row of programs is cut off, so the planes of a batch do not begin with its own."""
     check(device, by_one_axis, COLUMNS_FIRST, (2, 35), 2, (70 + more, 2))
 

@@ -84,7 +84,7 @@ def test_registers_are_those_of_the_kernel():
     assert numbers == [kernel.n_regs, kernel.metadata.shared]
 
 
-def test_a_strided_load_is_told():
+def test_a_strided_load_has_a_remark():
     source = _source(strided_kernel, ["*fp32", "*fp32", "i32"], [1024])
     (told,) = (r for r in triton.compile(source, HOPPER).remarks if "coalesced" in r.message)
     assert told.kind == "missed" and told.technique == "global memory"
@@ -126,7 +126,7 @@ def test_a_limit_of_registers_keeps_warps_alike():
     assert not any("`maxnreg`" in r.message for r in _product(HOPPER).remarks)
 
 
-def test_products_without_wgmma():
+def test_dots_without_wgmma():
     assert "wgmma.mma_async" in _product(HOPPER).asm["ptx"]
     kernel = _product(HOPPER, disabled_passes="wgmma")
     assert "wgmma" not in kernel.asm["ptx"] and "mma.sync.aligned.m16n8k16" in kernel.asm["ptx"]
@@ -198,7 +198,7 @@ def test_a_pass_is_switched_on_and_off():
 
 @pytest.mark.parametrize("name", [p.name for p in list_passes() if not p.is_default])
 def test_results_with_a_further_pass(device, name):
-    """Loads by a producer, by cp.async into wgmma and into mma.sync, with masks that end within a block."""
+    """Loads by a producer, by cp.async into wgmma and into mma.sync, with masks that end within a tile."""
     a, b = random((136, 72), "fp16", 5), random((72, 200), "fp16", 6)
     for warps, left_out in [(4, ""), (4, "nv-specialise-warps"), (2, "")]:
         out = device.output((136, 200), "fp16")
@@ -242,7 +242,7 @@ def test_quotients_of_scalars(device):
 
 @pytest.mark.parametrize("target", [HOPPER, AMPERE])
 def test_all_further_passes_together(target):
-    """They are told to the compiler, which makes machine code with all of them."""
+    """They are passed to the compiler, which makes machine code with all of them."""
     names = {p.name for p in list_passes() if not p.is_default}
     for warps in (2, 4):
         further = _product(target, num_warps=warps, enabled_passes=",".join(names))

@@ -15,7 +15,7 @@ def exponentials(X, Y, N: tl.constexpr):
 
 @triton.jit
 def log_sum(X, Y, Weights, blocks, N: tl.constexpr):
-    """The running form of log-sum-exp, and the last block's weights in fp16."""
+    """The running form of log-sum-exp, and the last tile's weights in fp16."""
     at = tl.arange(0, N)
     top = -float("inf")
     total = 0.0

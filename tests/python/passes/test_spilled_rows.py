@@ -1,4 +1,4 @@
-"""Rows that fill the registers of a block: on the GPU half of them waits in shared memory."""
+"""Rows that fill the registers of a CTA: on the GPU half of them is spilled to shared memory."""
 
 import numpy as np
 import pantile as triton
@@ -84,7 +84,7 @@ def test_gradient(device, num_warps, cols):
 
 @triton.jit
 def overwritten_kernel(out_ptr, x_ptr, y_ptr, BLOCK: tl.constexpr):
-    """The row waits to stand in for elements that are overwritten behind their load."""
+    """The row waits to stand in for elements that are overwritten after their load."""
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i)
     total = tl.sum(x, axis=0)

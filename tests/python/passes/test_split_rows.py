@@ -1,4 +1,4 @@
-"""Rows that no SM holds: on Hopper a cluster of blocks runs such a program."""
+"""Rows that no SM holds: on Hopper a cluster of CTAs runs such a program."""
 
 import numpy as np
 import pantile as triton
@@ -31,7 +31,7 @@ def test_softmax(device, num_warps, grid, cols):
 
 @triton.jit
 def norm_kernel(y_ptr, x_ptr, w_ptr, mean_ptr, cols, BLOCK: tl.constexpr):
-    """The mean is stored in front of loads, and loads come behind the last reduction."""
+    """The mean is stored before loads, and loads come after the last reduction."""
     row = tl.program_id(0)
     c = tl.arange(0, BLOCK)
     mask = c < cols
@@ -78,8 +78,8 @@ def test_the_first_of_the_greatest(device):
 
 @triton.jit
 def turn_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
-    """Turns a row round where it lies, then again into another: each half is overwritten with what
-    the other block loads."""
+    """Reverses a row in place, then again into another: each half is overwritten with what
+    the other CTA loads."""
     c = tl.arange(0, BLOCK)
     at = tl.program_id(0) * BLOCK
     total = tl.sum(tl.load(y_ptr + at + c).to(tl.int32), axis=0)
@@ -88,7 +88,7 @@ def turn_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
     tl.store(y_ptr + at + c, tl.load(x_ptr + at + BLOCK - 1 - c) ^ x)
 
 
-def test_blocks_keep_the_order_of_the_program(device):
+def test_ctas_keep_the_order_of_the_program(device):
     x, y = random((3, 131072), "i8", 7), random((3, 131072), "i8", 8)
     turned, other = device.to(x.copy()), device.to(y.copy())
     turn_kernel[(3,)](turned, other, BLOCK=131072, num_warps=16)
@@ -97,7 +97,7 @@ def test_blocks_keep_the_order_of_the_program(device):
     np.testing.assert_array_equal(device.numpy(other), expected ^ x)
 
 
-def test_who_runs_a_program(device):
+def test_the_cluster_of_a_program(device):
     x = random((2, 131072), "fp32", 9)
     out = device.to(np.zeros_like(x))
     args = (out, device.to(x), 131072)

@@ -1,6 +1,6 @@
-"""Loops with products that compute with what they load, and write beside: what is loaded ahead, and once for many rows.
+"""Loops with dots that compute with what they load, and store other tiles: prefetched loads, and loads once for many rows.
 
-Tiles that no product reads as they are pass through buffers, vectors and numbers are loaded an iteration ahead, and rows
+Tiles that no dot reads as they are go through buffers, vectors and numbers are prefetched by one iteration, and rows
 that come from one address are loaded once. References are computed in float64.
 """
 
@@ -77,7 +77,7 @@ def test_values_of_a_step(device, size, warps, stages, options):
 
 @triton.jit
 def in_place(A, State, Out, n, BLOCK: tl.constexpr):
-    """The state is read, multiplied and written in each step: nothing of it may be read ahead."""
+    """The state is read, multiplied and written in each step: nothing of it may be prefetched."""
     at = tl.arange(0, BLOCK)
     places = at[:, None] * BLOCK + at[None, :]
     for step in range(n):
@@ -191,7 +191,7 @@ def test_sums_of_neighbours(device, dtype, tolerance, width, warps):
 
 @triton.jit
 def decayed_sums(X, B, Decay, Out, L, P: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
-    """Sum over t of decay[t] x[t] outer b[t]: the right operand is computed, so a slot less will do."""
+    """Sum over t of decay[t] x[t] outer b[t]: the right operand is computed, so one stage less is enough."""
     p, n = tl.arange(0, P), tl.arange(0, N)
     acc = tl.zeros((P, N), tl.float32)
     for k in range(0, L, BK):
@@ -204,7 +204,7 @@ def decayed_sums(X, B, Decay, Out, L, P: tl.constexpr, N: tl.constexpr, BK: tl.c
 
 
 @pytest.mark.parametrize("length, stages", [(256, 3), (300, 4), (64, 3), (40, 2)])
-def test_slot_less(device, length, stages):
+def test_one_stage_less(device, length, stages):
     x, b = random((length, 64), "bf16"), random((length, 128), "bf16")
     decay = np.random.default_rng(7).uniform(0, 1, length).astype(np.float32)
     out = device.output((64, 128), "fp32")
@@ -218,7 +218,7 @@ def test_slot_less(device, length, stages):
 
 @triton.jit
 def gathered_product(A, Rows, B, Out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Rows of A by a table, so that no tensor map describes them; the product goes on beside the copies."""
+    """Indirect rows of A, so that no tensor map describes them; the MMA overlaps the copies."""
     m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     rows = tl.load(Rows + m)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -231,7 +231,7 @@ def gathered_product(A, Rows, B, Out, K, BM: tl.constexpr, BN: tl.constexpr, BK:
 
 
 @pytest.mark.parametrize("depth, stages", [(320, 3), (520, 3), (256, 2), (64, 3)])
-def test_slots_of_a_product_under_way(device, depth, stages):
+def test_stages_of_an_mma_in_flight(device, depth, stages):
     a, b = random((50, depth), "fp16"), random((depth, 128), "fp16")
     rows = np.random.default_rng(8).integers(0, 50, 128).astype(np.int32)
     out = device.output((128, 128), "fp32")

@@ -1,4 +1,4 @@
-"""Products whose programs are split over CTAs.
+"""GEMMs whose output tiles are split over CTAs (stream-K).
 
 Every way to cut them, the same bits each time, memory of their own for launches side by side.
 """
@@ -48,7 +48,7 @@ def matrices(seed, M, N, K):
     return (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
 
 
-# Three blocks run at once on the emulated GPU: one program for two or three of them, less than a
+# Three CTAs run at once on the emulated GPU: one program for two or three of them, less than a
 # wave, a wave and some more, several, a full one, and edges.
 @pytest.mark.parametrize(
     ("shape", "block", "is_cut"),
@@ -86,7 +86,7 @@ def test_ways_to_cut(device, shape, block, is_cut):
     ids=["2 for 3, 4", "4 for 7, 2", "4 for 1, 2", "2 for 1, 4", "8 for 5", "8 for 13"],
 )
 def test_cycles_side_by_side(device, monkeypatch, programs, depth):
-    """So many blocks for so many programs, so often: eight blocks run at once."""
+    """Numbers of CTAs, programs and launches: eight CTAs run at once."""
     monkeypatch.setenv("PANTILE_EMULATED_MULTIPROCESSORS", "8")
     a, b = matrices(programs, 64 * programs, 32, depth)
     results = []
@@ -143,7 +143,7 @@ def test_loops_of_all_lengths(device, programs, depth):
 
 @triton.jit
 def shuffled(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """C = A B with columns in another order, which takes scratch beside the rings."""
+    """C = A B with columns in another order, which takes scratch next to the circular buffers."""
     rows, cols = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     within = tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)

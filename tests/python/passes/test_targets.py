@@ -1,6 +1,6 @@
 """Kernels of every kind, assembled for every family of GPUs, on the best path that each one has.
 
-Ampere (8.0, 8.6) and Ada (8.9): cp.async, ldmatrix, mma.sync; fp8 products from 8.9 on. Hopper
+Ampere (8.0, 8.6) and Ada (8.9): cp.async, ldmatrix, mma.sync; fp8 dots from 8.9 on. Hopper
 (9.0a): wgmma and tensor maps. Blackwell (10.0a, 12.0a) takes Ada's path. What can run here or on
 the GPU at hand is run by other tests.
 """
@@ -214,7 +214,7 @@ def _is_serialised(kernel):
 
 
 def _products(name, target):
-    """The kinds of product instructions in the PTX, and whether operands come by ldmatrix."""
+    """The kinds of MMA instructions in the PTX, and whether operands come by ldmatrix."""
     ptx = _compiled(name, target).asm["ptx"]
     return set(re.findall(r"\b(?:wgmma\.mma_async|mma)\.sync\.aligned\S*", ptx)), ptx
 
@@ -231,7 +231,7 @@ def test_assembles(name, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", sorted(PRODUCTS))
-def test_products_run_on_tensor_cores(name, target):
+def test_dots_run_on_tensor_cores(name, target):
     instructions, ptx = _products(name, target)
     assert instructions, "no tensor cores"
     on_wgmma = target == 90
@@ -244,7 +244,7 @@ def test_products_run_on_tensor_cores(name, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name, kind", [("fp8e4nv", "e4m3.e4m3"), ("fp8e5", "e5m2.e5m2")])
-def test_fp8_products_are_native_where_they_can_be(name, kind, target):
+def test_fp8_dots_are_native_where_they_can_be(name, kind, target):
     instructions, _ = _products(name, target)
     wanted = kind if target >= 89 else "f16.f16"
     assert all(wanted in instruction for instruction in instructions), instructions
@@ -255,7 +255,7 @@ def test_fp8_products_are_native_where_they_can_be(name, kind, target):
     ((256, 128, 64), 8, 3), ((64, 32, 128), 4, 1),
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["fp16", "i8"])
-def test_products_are_not_serialised(name, block, warps, stages):
+def test_mmas_are_not_serialised(name, block, warps, stages):
     """ptxas would say so (C7510, C7514), and serialise them, where it cannot see a wait."""
     kernel, signature, (*_, acc) = KERNELS[name]
     compiled = _compile(kernel, signature, [*block, acc], 90, num_warps=warps, num_stages=stages)

@@ -1,4 +1,4 @@
-"""Arguments that the tensor maps of a compiled product cannot describe, and specialisations that have none: all give the right numbers."""
+"""Arguments that the tensor maps of a compiled GEMM cannot describe, and specialisations that have none: all give the right numbers."""
 
 import numpy as np
 import pantile as triton

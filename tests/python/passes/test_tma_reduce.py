@@ -1,4 +1,4 @@
-"""Sums that TMA adds to memory: of products in loops, from several programs, with masks."""
+"""TMA reductions: of dots in loops, from several programs, with masks."""
 
 import numpy as np
 import pantile as triton
@@ -30,7 +30,7 @@ def add_products(
     [(256, 64, 64, 4, 5), (256, 128, 64, 8, 3), (192, 32, 64, 4, 2), (256, 128, 128, 8, 1)],
 )
 @pytest.mark.parametrize("masked", [False, True])
-def test_products(device, rows, columns, block, warps, programs, masked):
+def test_dots_in_loops(device, rows, columns, block, warps, programs, masked):
     inside = rows - 24 if masked else rows
     a = random((programs, columns, columns), "fp16", 1)
     b = random((rows, columns), "fp16", 2)

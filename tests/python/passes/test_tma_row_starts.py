@@ -83,7 +83,7 @@ def by_descriptor(a, b, c, first, depth, stride, width, B: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
 @pytest.mark.parametrize("first", [-9, 1, 3, 4, 8, 77])
 def test_columns_of_descriptors(device, first, dtype):
-    """Columns before the first and behind the last are zeros."""
+    """Columns before the first and after the last are zeros."""
     depth, width = 192, 256
     a, b = random((64, width), dtype, 1), random((64, width), dtype, 2)
     out = device.output((64, 64), "fp32")

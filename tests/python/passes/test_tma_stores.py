@@ -1,6 +1,6 @@
-"""Results that TMA writes: edges, orders, types, batches, more programs than blocks, arguments that no map describes.
+"""TMA stores: edges, orders, types, batches, more programs than CTAs, arguments that no map describes.
 
-On the CPU the same texts run without it; a GPU's kernels are asked whether they have it.
+On the CPU the same kernels run without them; on a GPU the kernels must have them.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def launch(device, a, b, out, block, **options):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_products(device, block, shape):
+def test_gemms(device, block, shape):
     M, N, K = shape
     a, b = random((M, K), "fp16", M), random((K, N), "fp16", N)
     whole, out = framed(device, M, N, "fp16", turned=False)
@@ -118,7 +118,7 @@ def test_a_batch(device, stages):
 
 
 @pytest.mark.parametrize("passes", ["", "nv-make-persistent", "nv-specialise-warps", "wgmma"])
-def test_beside_other_techniques(device, passes):
+def test_with_other_techniques(device, passes):
     M, N, K = 264, 392, 200
     a, b = random((M, K), "fp16", 5), random((K, N), "fp16", 6)
     whole, out = framed(device, M, N, "fp16", turned=False)
@@ -130,7 +130,7 @@ def test_beside_other_techniques(device, passes):
 
 @pytest.mark.parametrize("passes", ["", "third-cta"])
 def test_where_it_pays(device, passes):
-    """Nobody asks for it: large results are raised, small ones are not."""
+    """By default large results are stored by TMA, small ones are not."""
     M, N, K = 264, 400, 208
     a, b = random((M, K), "fp16", 16), random((K, N), "fp16", 17)
     for block, pays in [(BLOCKS[0], True), ((64, 128, 64, 7, 4), True), (BLOCKS[3], False)]:
@@ -141,8 +141,8 @@ def test_where_it_pays(device, passes):
             assert (COPY in kernel.asm["ptx"]) == pays
 
 
-def test_more_programs_than_blocks(gpu):
-    """Every block runs several programs, whose results go through the same scratch."""
+def test_more_programs_than_ctas(gpu):
+    """Every CTA runs several programs, whose results go through the same scratch."""
     for block in BLOCKS[:4]:
         M, N, K = 33 * block[0] - 8, 35 * block[1] - 16, 3 * block[2]
         a, b = random((M, K), "fp16", 7), random((K, N), "fp16", 8)
@@ -262,7 +262,7 @@ def transposed_into(x_ptr, y_ptr, rows, columns, M: tl.constexpr, N: tl.constexp
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32", "i32", "i16", "fp8e5", "i64"])
 @pytest.mark.parametrize("warps", [1, 4])
-def test_kernels_without_products(device, dtype, warps):
+def test_kernels_without_dots(device, dtype, warps):
     """Raised or not, as the layouts have it."""
     rows, columns = 104, 88
     values = (

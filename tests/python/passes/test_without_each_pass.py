@@ -47,7 +47,7 @@ def softmax(x):
 
 
 def multiply(device, block, shape, **options):
-    """Through tensor maps, in persistent blocks."""
+    """Through tensor maps, in persistent CTAs."""
     (M, N, K), (stages, warps) = shape, block[3:]
     a, b = random((M, K), "fp16", 1), random((K, N), "fp16", 2)
     out = device.output((M, N), "fp16")
@@ -196,7 +196,7 @@ def deep_gradients(device, **options):
 
 
 def blend(device, **options):
-    """Products of bytes, each times a tile that is loaded beside."""
+    """Dots of bytes, each times another tile that is loaded."""
     steps, size = 4, 64
     a, bias = random((size, 32 * steps), "fp16", 12), random((steps, size, size), "fp16", 13)
     b, scale = random((32 * steps, size), "i8", 14), random((steps, size), "fp32", 15)

@@ -166,7 +166,7 @@ assert found == {**below, "shared": (kernel(4800, 1600), {})}, found
     )
 
 
-def test_devices_and_streams_are_apart(tmp_path):
+def test_devices_and_streams_are_separate(tmp_path):
     run(
         """
 proton.start("tree")
@@ -194,7 +194,7 @@ assert [e["args"]["context"] for e in events] == [1, 2, 2]
     )
 
 
-def test_kernels_of_a_graph_tell_where_they_were_captured(tmp_path):
+def test_kernels_of_a_graph_have_the_place_of_their_capture(tmp_path):
     run(
         """
 proton.start("graph")

@@ -106,7 +106,7 @@ assert [event["args"]["call_stack"] for event in events] == [
     )
 
 
-def test_what_metadata_launches_is_put_apart(tmp_path):
+def test_launches_by_metadata_hooks_are_separate(tmp_path):
     run(
         KERNELS
         + """

@@ -1,7 +1,7 @@
 """A bitcode library with NVSHMEM's names, for ranks whose memory one GPU reaches, and its use as torch makes it.
 
-As in the real one, functions are C's: pointers are generic, most have no result, a block's functions are called by all
-of its threads, and what they know of the job lies in a variable that the host writes after a kernel's code is loaded.
+As in the real one, functions are C's: pointers are generic, most have no result, the functions of a CTA are called by all
+of its threads, and their state of the job is in a variable that the host writes after a kernel's code is loaded.
 """
 
 import subprocess
@@ -200,7 +200,7 @@ class LaunchedWith(KernelInterface):
 
 
 def compiled_kernel_of(told):
-    """Of what a hook is told: the kernel, found as torch's hook does."""
+    """The kernel of a hook's arguments, found as torch's hook does."""
     kernels = told["fn"].jit_function.device_caches[told["compile"]["device"]][0]
     kernel = kernels.get(told["key"], None)
     assert kernel is not None

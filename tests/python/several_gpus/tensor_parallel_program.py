@@ -1,6 +1,6 @@
-"""A rank of `test_tensor_parallel.py`: a transformer block whose heads and columns the ranks share.
+"""A rank of `test_tensor_parallel.py`: a transformer block whose heads and columns are split over the ranks.
 
-On GPUs with NCCL, or on the CPU with gloo. Every rank has whole rows of the input; the products before
+On GPUs with NCCL, or on the CPU with gloo. Every rank has whole rows of the input; the dots before
 attention and before the activation are cut by columns, those after them by rows, so that a sum over
 the ranks follows each of these. Arguments: "cuda" or "cpu", and a folder for the reports. What is
 computed is compared with the whole block in double precision.

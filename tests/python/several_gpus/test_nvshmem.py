@@ -114,7 +114,7 @@ def test_the_hook_is_called_for_kernels_from_the_cache(emulated, library):
     assert nvshmem.compiled_kernel_of(told).from_cache
 
 
-def test_what_the_hook_is_told(emulated, library):
+def test_arguments_of_the_hook(emulated, library):
     """The arguments of Triton 3.6."""
     (told,) = run_exchange(emulated, library, 0, turn=11).told
     assert set(told) == {"key", "repr", "fn", "compile", "is_manual_warmup", "already_compiled"}
@@ -158,7 +158,7 @@ def test_handles_outlive_the_kernel(emulated, library):
 
 @triton.jit
 def product_for_kernel(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """A product, which each rank multiplies by its number and one."""
+    """A GEMM, which each rank multiplies by its number and one."""
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = product_of_rows(a, b, rm, rn, M, N, K, BK)
@@ -166,8 +166,8 @@ def product_for_kernel(c, a, b, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK:
     tl.store(c + rm[:, None] * N + rn[None, :], acc, (rm < M)[:, None] & (rn < N)[None, :])
 
 
-def test_a_product_has_one_code_for_all_arguments(emulated, library):
-    """Tensor maps would ask for a second kernel where they cannot be made, to which no hook gave a state."""
+def test_a_gemm_has_one_code_for_all_arguments(emulated, library):
+    """Tensor maps would need a second kernel where they cannot be made, to which no hook gave a state."""
     job, kernel = (
         Job(emulated, 1, 8),
         nvshmem.LaunchedWith(triton.jit(product_for_kernel.fn), library),
@@ -186,7 +186,7 @@ def test_a_product_has_one_code_for_all_arguments(emulated, library):
 
 @triton.jit
 def described_kernel(out, a, b, N: tl.constexpr):
-    """A product of what descriptors load, times this rank's number and one."""
+    """A dot of what descriptors load, times this rank's number and one."""
     acc = tl.zeros((N, N), tl.float32)
     for k in range(0, N, 64):
         acc = tl.dot(a.load([0, k]), b.load([k, 0]), acc)
@@ -329,7 +329,7 @@ TORCH = """
 
 
 def test_torch_and_its_wrappers(library, tmp_path):
-    """torch's own module, where torch is installed; importing it asks whether there is a GPU, which is answered here."""
+    """torch's own module, where torch is installed; importing it looks for a GPU, which is emulated here."""
     pytest.importorskip("torch")
     folder = os.path.dirname(library["libnvshmem_device"])
     program = tmp_path / "program.py"

@@ -85,8 +85,8 @@ def test_threads_on_gpus_of_their_own(gpus):
 
 
 @pytest.mark.parametrize("num_stages", [2, 4])
-def test_products(gpus, num_stages):
-    """Tensor maps, more shared memory than is had for nothing, as many blocks as run at once."""
+def test_gemms(gpus, num_stages):
+    """Tensor maps, more shared memory than the default limit, as many CTAs as run at once."""
     M, N, K = 264, 136, 200
     for seed, gpu in enumerate([gpus[1], gpus[0], gpus[-1]]):
         a, b = random((M, K), "fp16", seed), random((K, N), "fp16", seed + 5)
@@ -168,7 +168,7 @@ def test_a_graph_of_another_gpu(gpus):
     np.testing.assert_array_equal(gpu.numpy(out), gpu.numpy(x) * np.float32(4))
 
 
-def test_unlike_gpus_are_tuned_apart(gpus, monkeypatch):
+def test_unlike_gpus_are_tuned_separately(gpus, monkeypatch):
     """A choice holds for GPUs of one kind; each is measured where its arrays are."""
     from pantile.runtime import autotuner, tuning_cache
 

@@ -1,4 +1,4 @@
-"""A transformer block of Pantile's kernels, cut over ranks by columns and rows, equals the whole one."""
+"""A transformer block of Pantile's kernels, split over ranks by columns and rows, equals the whole one."""
 
 import json
 import os

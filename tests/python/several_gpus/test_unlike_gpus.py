@@ -63,7 +63,7 @@ def run(driver, tmp_path, text, **variables):
 
 
 def test_kernels_of_each_target(driver, tmp_path):
-    """GPUs of one target share a kernel; a launch by a short way never takes another target's."""
+    """GPUs of one target use the same kernel; a launch by the fast path never takes another target's."""
     said = run(
         driver,
         tmp_path,

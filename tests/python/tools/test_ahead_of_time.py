@@ -1,4 +1,4 @@
-"""Kernels as C files: compiled by a C compiler against a driver of our own, which writes down what it is asked to do."""
+"""Kernels as C files: compiled by a C compiler against a driver of our own, which writes down its calls."""
 
 import shutil
 import subprocess

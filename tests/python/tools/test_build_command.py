@@ -55,7 +55,7 @@ k.py --kernel product --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, 
 k.py --kernel wrapping --signature "*fp16:16, *fp16:16, *fp32:16, i32, i32:16" -D BM=64 --target sm_90a --grid "cdiv(M, BM)"
 """
 
-# Stands in for libcuda.so.1 and writes down what it is asked to do. CAPABILITY is the processor's.
+# Stands in for libcuda.so.1 and writes down its calls. CAPABILITY is the processor's.
 DRIVER_C = r"""
 #include <stdint.h>
 #include <stdio.h>
@@ -148,7 +148,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def program(folder):
-    """The object linked with a program, and a stand-in of the driver beside it."""
+    """The object linked with a program, and a stand-in of the driver next to it."""
     pantilec("build", "--list", folder / "list.txt", "-o", "kernels.o", cwd=folder)
     (folder / "main.c").write_text(MAIN_C)
     (folder / "driver.c").write_text(DRIVER_C)
@@ -242,7 +242,7 @@ int main(void) {
 
 
 @needs_cc
-def test_clusters_of_blocks(program):
+def test_thread_block_clusters(program):
     (program / "spread.txt").write_text(SPREAD)
     (program / "spread_main.c").write_text(SPREAD_MAIN_C)
     pantilec("build", "--list", program / "spread.txt", "-o", "spread.o", cwd=program)

@@ -1,9 +1,9 @@
-"""One of two ranks of `test_ranks.py`: passes a matrix on, and tunes a product of it.
+"""One of two ranks of `test_ranks.py`: passes a matrix on, and tunes a GEMM of it.
 
 On two GPUs with NCCL, or on the CPU with gloo.
 
 Arguments: "cuda" or "cpu", and the address of the process group. Rank 1 queues the receiving of the
-matrix and then launches the product, which it has to tune; rank 0 tunes the same product before it
+matrix and then launches the GEMM, which it has to tune; rank 0 tunes the same GEMM before it
 sends. Were rank 1 to claim the tuning, it would wait for rank 0 in its first measurement, and rank
 0 for its choice.
 """

@@ -296,7 +296,7 @@ def test_a_second_process_would_not_measure(device, tune_cpu, monkeypatch, tmp_p
 
 
 def test_what_does_not_fit_the_gpu_is_left_out(gpu):
-    """256 x 256 blocks of fp32 in four stages need more shared memory than there is."""
+    """256 x 256 tiles of fp32 in four stages need more shared memory than there is."""
 
     @triton.jit
     def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
@@ -394,7 +394,7 @@ def test_a_longer_list_measures_only_what_is_new(tune_cpu, monkeypatch, tmp_path
     assert [tuned.configs_timings[config][0] for config in CONFIGS] == [3, 2, 1]
 
 
-def test_failures_are_stored_and_told(tune_cpu, monkeypatch, tmp_path, capsys):
+def test_failures_are_stored_and_reported(tune_cpu, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("PANTILE_PRINT_AUTOTUNING", "1")
 

@@ -12,7 +12,7 @@ TABLES = json.loads((ROOT / "docs/measurements/peers-2026-11-22.json").read_text
 ]
 CONFIGS = [*kernels.tutorial_configs(), *kernels.larger_configs()]
 CHOSEN = TABLES["gemm fp16, chosen configurations"]["rows"]
-LEFT_OUT = {"2560", "2688"}  # 64x128x64 in seven stages comes sixteenth, 12 % behind
+LEFT_OUT = {"2560", "2688"}  # 64x128x64 in seven stages comes sixteenth, 12 % slower
 
 
 def described(config):
@@ -37,7 +37,7 @@ def test_the_fastest_that_was_measured_is_among_ten(row, of_tiles):
 
 
 def measured_at_one_size():
-    """Lists of (speed, predicted cycles) of the same product by several tiles."""
+    """Lists of (speed, predicted cycles) of the same GEMM by several tiles."""
     columns = {
         "gemm fp16, tile by tile": "persistent",
         "gemm fp16, step by step": "raster order",

@@ -278,7 +278,7 @@ class Broken(Store):
             raise RuntimeError("Connection reset by peer")
 
 
-def test_a_store_that_is_gone():
+def test_a_key_value_store_that_is_gone():
     for calls in (0, 1):
         with pytest.raises(LogError, match="Connection reset"):
             agree(KeyValueLog(Broken(calls), "q"), lambda: 5, patience=1)

@@ -26,7 +26,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 
 class Ranks:
-    """Processes that share a kernel cache, and what they report."""
+    """Processes with a common kernel cache, and their reports."""
 
     def __init__(self, folder):
         self.folder, self.cache, self.running = folder, folder / "cache", []
@@ -127,7 +127,7 @@ def test_one_rank_alone(ranks):
 
 
 def test_ranks_with_other_shapes_in_another_order(ranks):
-    """As in pipelines: each asks what it asks, when it does."""
+    """As in pipelines: each rank launches its own kernels, when it gets to them."""
     orders = [[300, 200, 100], [100, 300, 200], [200, 500], [500, 100, 300]]
     running = [ranks.start(rank, 4, sizes=sizes, slow=0.05) for rank, sizes in enumerate(orders)]
     reports = ranks.reports(running)
@@ -209,7 +209,7 @@ def group(request, tmp_path):
 
 @needs_torch
 def test_a_process_group(ranks, group):
-    """Caches of their own stand for hosts that share no folder."""
+    """Caches of their own stand for hosts without a common folder."""
     running = [
         ranks.start(
             rank, 4, device="cpu", group=group, env={"PANTILE_CACHE_DIR": f"{ranks.cache}{rank}"}

@@ -11,7 +11,7 @@ TILES = {"BLOCK_M": [16, 32, 48, 64], "BLOCK_N": range(16, 65, 16), "BLOCK_K": [
 
 
 def make(space, **options):
-    """The tuned product of matrices of any size."""
+    """The tuned GEMM of any size."""
 
     @triton.jit
     def product(
@@ -165,7 +165,7 @@ LARGE = {
 
 @pytest.mark.parametrize(("axes", "keep", "sizes"), [(SMALL, 5, {}), (LARGE, 2, {"m": 200})])
 def test_few_are_compiled_and_all_are_right(device, axes, keep, sizes):
-    """Each configuration that is kept runs, and gives the product."""
+    """Each configuration that is kept runs, and gives the right result."""
     if not on_gpu(device):
         pytest.skip("the CPU measures nothing here")
     product, bench = Product(device, **sizes), counting_bench()

@@ -23,7 +23,7 @@ def negate_for_report(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
-    """A store with the times of two sizes; the median of BLOCK is 1 + |BLOCK - 64| ms."""
+    """A kernel cache with the times of two sizes; the median of BLOCK is 1 + |BLOCK - 64| ms."""
     monkeypatch.setenv("PANTILE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PANTILE_TUNE_CPU", "1")
     sizes = iter([16, 32, 64, 128, 256] * 2)
